@@ -1,0 +1,128 @@
+"""Every exception Quadloom raises on purpose, in one tree.
+
+::
+
+    QuadloomError                 base; carries a hint and an exit code
+    ├── UsageError                a command or call that cannot be right         exit 2
+    │   └── UrlError              text that is not an http(s) URL                exit 2
+    ├── SettingsError             configuration that cannot be used              exit 3
+    ├── NothingFound              an empty answer where one was demanded         exit 4
+    ├── LimitReached              a budget or limit ended the work               exit 5
+    ├── StoreError                a store cannot do what its seam promises       exit 6
+    │   ├── WarehouseLocked       another process owns the warehouse             exit 7
+    │   ├── DiskFull              no room left; nothing acknowledged was lost    exit 6
+    │   └── ArchiveDamaged        an archive record cannot be read back          exit 6
+    ├── QueryError                a query refused, ended or wrong                exit 1
+    │   ├── QueryRefused          forbidden or over a static limit               exit 2
+    │   ├── QuerySyntaxError      does not parse; says where                     exit 2
+    │   └── QueryLimit            ended by its time, memory, row or byte limit   exit 5
+    ├── FetchError                one request failed; `kind` says how            exit 1
+    └── SyntaxInvalid             a document breaks its own syntax's rules       exit 1
+
+The web's defects are not exceptions: they become `Finding`s. `FetchError` and `SyntaxInvalid` never leave
+their phase; the pipeline turns them into an `Outcome` and a `Finding`.
+"""
+
+from __future__ import annotations
+
+
+class QuadloomError(Exception):
+    """Something went wrong that the user can understand. `hint` says what to do next."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(QuadloomError):
+    exit_code = 2
+
+
+class UrlError(UsageError):
+    """The text is not a URL that could be visited."""
+
+
+class SettingsError(QuadloomError):
+    exit_code = 3
+
+
+class NothingFound(QuadloomError):
+    exit_code = 4
+
+
+class LimitReached(QuadloomError):
+    exit_code = 5
+
+
+class StoreError(QuadloomError):
+    exit_code = 6
+
+
+class WarehouseLocked(StoreError):
+    exit_code = 7
+
+
+class DiskFull(StoreError):
+    pass
+
+
+class ArchiveDamaged(StoreError):
+    pass
+
+
+class QueryError(QuadloomError):
+    pass
+
+
+class QueryRefused(QueryError):
+    exit_code = 2
+
+
+class QuerySyntaxError(QueryError):
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str = "", line: int = 0, column: int = 0) -> None:
+        super().__init__(message, hint=hint)
+        self.line = line
+        self.column = column
+
+
+class QueryLimit(QueryError):
+    exit_code = 5
+
+
+class FetchError(QuadloomError):
+    """A request that brought no page.
+
+    `kind` is one of the words in `quadloom.model.page.FailureKind`; `transient` says whether asking again
+    later can help; `retry_after` is the server's own wish in seconds, where it gave one.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        hint: str = "",
+        transient: bool = True,
+        retry_after: float | None = None,
+        status: int = 0,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+        self.transient = transient
+        self.retry_after = retry_after
+        self.status = status
+
+
+class SyntaxInvalid(QuadloomError):
+    """A document (or one block of it) is not valid in its own syntax. `line` and `column` count from 1; 0 = unknown."""
+
+    def __init__(self, message: str, *, code: str = "invalid", line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
+        self.line = line
+        self.column = column

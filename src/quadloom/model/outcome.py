@@ -1,0 +1,97 @@
+"""How a visit ended, and all that must be written for it in one transaction."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from quadloom.model.finding import Finding
+from quadloom.model.link import Discovery
+from quadloom.model.visit import Visit
+
+
+class Outcome(StrEnum):
+    NEW = "new"  # first successful visit
+    CHANGED = "changed"  # graph or main text differ from the last visit
+    UNCHANGED = "unchanged"  # same graph and text, or 304
+    GONE = "gone"  # 404, 410
+    DENIED = "denied"  # robots, guard, scope, 401, 403
+    FAILED = "failed"  # tried and given up for now
+
+
+class ArchiveRef(msgspec.Struct, frozen=True, array_like=True):
+    """Where a record rests: file name relative to the archive, byte offset and length of its gzip member."""
+
+    file: str
+    offset: int
+    length: int
+
+
+class PageRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A page as the catalog knows it after its newest visit."""
+
+    fingerprint: int
+    key: str
+    href: str
+    host: str
+    final_url: str = ""
+    status: int = 0
+    outcome: Outcome = Outcome.NEW
+    kind: str = ""
+    media_type: str = ""
+    charset: str = ""
+    language: str = ""
+    title: str = ""
+    etag: str = ""
+    last_modified: str = ""
+    fetched_at: float = 0.0
+    first_seen: float = 0.0
+    changed_at: float = 0.0
+    visits: int = 0
+    changes: int = 0
+    failures: int = 0  # in a row
+    depth: int = 0
+    via: int = 0
+    link_kind: str = ""
+    body_bytes: int = 0
+    body_digest: bytes = b""
+    quads_digest: bytes = b""
+    text_digest: bytes = b""
+    indexed_quads: bytes = b""  # quads_digest that the quad store has acknowledged
+    indexed_text: bytes = b""  # text_digest that the text index has acknowledged
+    quads: int = 0
+    links: int = 0
+    archive: ArchiveRef | None = None
+    findings: tuple[Finding, ...] = ()
+    reason: str = ""  # of a failure, denial or quarantine, for people
+    simhash: int = 0
+
+
+class HostPace(msgspec.Struct, frozen=True, array_like=True):
+    """What a visit taught us about its host; written with the settlement so that it survives a crash.
+
+    `next_at`: not before this unix time. `blocked_until`: Retry-After or back-off; 0 = not blocked.
+    """
+
+    host: str
+    address: str
+    delay: float
+    next_at: float
+    blocked_until: float = 0.0
+    reason: str = ""
+    cost: float = 1.0  # of the host's budget: errors and near-duplicates spend faster
+
+
+class Settlement(msgspec.Struct, frozen=True):
+    """The end of one visit. Everything in here is written in ONE transaction; settling twice is harmless.
+
+    `again_at`: unix time of the next visit (a retry or a refresh), None = not scheduled.
+    """
+
+    visit: Visit
+    outcome: Outcome
+    page: PageRow | None
+    pace: HostPace | None = None
+    discoveries: tuple[Discovery, ...] = ()
+    again_at: float | None = None

@@ -1,0 +1,146 @@
+"""A URL with two faces: `href`, which is requested, and `key`, which says whether two URLs are the same page.
+
+Parsing and joining follow the WHATWG standard (Ada). The key is stricter than the href, so that spellings which
+servers treat alike meet in one page, while the request still goes to the spelling that the author wrote
+(browsertrix-crawler#982 shows what happens when a crawler requests the canonical form instead).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import ada_url
+import msgspec
+from publicsuffixlist import PublicSuffixList
+from xxhash import xxh3_64_intdigest
+
+from quadloom.errors import UrlError
+
+MAX_LENGTH = 2083  # the longest URL that sitemaps, robots parsers and browsers all agree to carry
+
+_SESSION = re.compile(r"(?i)^(phpsessid|jsessionid|sid|sessionid|session_id|aspsessionid\w*|cfid|cftoken)$")
+_TRACKING = re.compile(r"(?i)^(utm_\w+|gclid|fbclid|msclkid|mc_eid|mc_cid|yclid|_ga|igshid)$")
+_PATH_SESSION = re.compile(r"(?i);(jsessionid|sid|phpsessid)=[^/?;]*")
+_PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class Url(msgspec.Struct, frozen=True, array_like=True):
+    """`href`: absolute http(s) URL without fragment, as requested. `key`: its canonical form, the page's identity."""
+
+    href: str
+    key: str
+
+    @classmethod
+    def parse(cls, text: str, base: str | None = None) -> Url:
+        """Parse `text` (relative to `base` if given). Raises `UrlError` for anything that is not http or https."""
+        href = resolve(text, base)
+        if href is None:
+            raise UrlError(
+                f"not a web address: {text[:200]!r}",
+                hint="give an absolute http:// or https:// URL, such as https://example.org/",
+            )
+        return cls(href, canonical(href))
+
+    @property
+    def host(self) -> str:
+        """Host name with port where it is not the scheme's default: the unit of politeness."""
+        return host_of(self.href)
+
+    @property
+    def site(self) -> str:
+        """Registered domain: the unit of scope, fairness and partition."""
+        return site_of(self.host)
+
+    @property
+    def fingerprint(self) -> int:
+        return fingerprint(self.key)
+
+    def __str__(self) -> str:
+        return self.href
+
+
+def resolve(text: str, base: str | None = None) -> str | None:
+    """Absolute http(s) URL without fragment, or None where `text` leads nowhere we could visit."""
+    try:
+        href: str = ada_url.join_url(base, text) if base is not None else ada_url.normalize_url(text.strip())
+    except ValueError:
+        return None
+    if not href.startswith(("http://", "https://")):
+        return None
+    cut = href.find("#")
+    if cut >= 0:
+        href = href[:cut]
+    return href if len(href) <= MAX_LENGTH else None
+
+
+def canonical(href: str) -> str:
+    """The identity of a page: tracking and session parameters gone, percent-encoding normal, empty query gone."""
+    if "%" not in href and "?" not in href and ";" not in href and "@" not in href:
+        return href  # nine of ten links end here
+    head, mark, query = href.partition("?")
+    if "@" in head:
+        head = _without_userinfo(head)
+    if ";" in head:
+        head = _PATH_SESSION.sub("", head)
+    if "%" in head:
+        head = _PERCENT.sub(_normal_percent, head)
+    if not mark or not query:
+        return head
+    if "%" in query:
+        query = _PERCENT.sub(_normal_percent, query)
+    kept = [pair for pair in query.split("&") if pair and not _is_noise(pair)]
+    return f"{head}?{'&'.join(kept)}" if kept else head
+
+
+def fingerprint(key: str) -> int:
+    """64 bits that stand for a canonical URL; signed, because that is what SQL integers hold."""
+    value = xxh3_64_intdigest(key.encode())
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+@lru_cache(maxsize=65536)
+def _host_of_authority(authority: str) -> str:
+    return authority.rpartition("@")[2]
+
+
+def host_of(href: str) -> str:
+    """`example.org` or `example.org:8080`; the href must be absolute."""
+    start = href.find("//") + 2
+    for index in range(start, len(href)):
+        if href[index] in "/?#":
+            return _host_of_authority(href[start:index])
+    return _host_of_authority(href[start:])
+
+
+_suffixes = PublicSuffixList()
+
+
+@lru_cache(maxsize=65536)
+def site_of(host: str) -> str:
+    """Registered domain of a host name; an IP address or a single label stands for itself (without its port)."""
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    if host.count(":") == 0:
+        name = host
+    if name.startswith("[") or name.replace(".", "").isdigit():
+        return host  # addresses: each port of a loopback test web is a site of its own
+    if "." not in name:
+        return host
+    return str(_suffixes.privatesuffix(name) or name)
+
+
+def _is_noise(pair: str) -> bool:
+    name = pair.partition("=")[0]
+    return bool(_TRACKING.match(name) or _SESSION.match(name))
+
+
+def _normal_percent(match: re.Match[str]) -> str:
+    value = int(match.group(1), 16)
+    return chr(value) if value in _UNRESERVED else "%" + match.group(1).upper()
+
+
+def _without_userinfo(head: str) -> str:
+    scheme, _, rest = head.partition("//")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}//{authority.rpartition('@')[2]}{slash}{path}"

@@ -1,0 +1,260 @@
+"""All settings: one frozen tree, every field with default, unit and meaning.
+
+docs/reference/settings.md is generated from this file (`make docs`), and a test fails where the two differ.
+Loading (files, environment, flags, origins) is in `quadloom.settings_loading`; only that module reads the environment.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+
+def _doc(text: str) -> Meta:
+    return Meta(description=text)
+
+
+Seconds = float
+Bytes = int
+
+
+class Crawl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to read, and how far."""
+
+    contact: Annotated[str, _doc("URL or mail address shown to the sites you visit, in the user agent and From")] = ""
+    seeds: Annotated[list[str], _doc("URLs to start from when none is given on the command line")] = []
+    scope: Annotated[
+        Literal["page", "host", "site", "any"],
+        _doc("how far links are followed from the seeds: that page only, its host, its registered domain, anywhere"),
+    ] = "site"
+    include: Annotated[list[str], _doc("globs, or `re:` RE2 expressions: follow only URLs matching one of them")] = []
+    exclude: Annotated[list[str], _doc("globs, or `re:` RE2 expressions: never follow URLs matching one of them")] = []
+    max_depth: Annotated[int, _doc("links away from a seed, 0 = seeds only")] = 32
+    max_pages: Annotated[int, _doc("stop after so many pages, 0 = no limit")] = 0
+    max_pages_per_host: Annotated[int, _doc("budget of a host; errors and near-duplicates spend it faster")] = 100_000
+    max_seconds: Annotated[float, _doc("stop after so many seconds, 0 = no limit")] = 0.0
+    order: Annotated[
+        Literal["breadth-first", "importance", "random"], _doc("which known but unread page is read first")
+    ] = "breadth-first"
+    strategies: Annotated[
+        list[str],
+        _doc(
+            "link strategies: all, same-site, external, feeds, seealso, vocabulary, sitemaps, or a path to a .rq file"
+        ),
+    ] = ["all"]
+    sitemaps: Annotated[bool, _doc("read sitemaps named in robots.txt")] = True
+    user_agent: Annotated[str, _doc("product token sent and looked up in robots.txt")] = "Quadloom"
+    workers: Annotated[int, _doc("transform processes, 0 = one per core less one, at least one")] = 0
+    batch: Annotated[int, _doc("pages settled in one transaction at most")] = 128
+    batch_seconds: Annotated[Seconds, _doc("longest wait before a smaller batch is settled, seconds")] = 0.25
+    in_flight: Annotated[int, _doc("pages between lease and settlement at most (back-pressure)")] = 600
+    failpoint: Annotated[str, _doc("for tests: end the process at this named point of the write order")] = ""
+
+
+class Politeness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How hosts are spared."""
+
+    robots: Annotated[Literal["obey", "ignore"], _doc("robots.txt, meta robots and X-Robots-Tag")] = "obey"
+    delay: Annotated[Seconds, _doc("seconds between two requests to one host, at least")] = 1.0
+    ip_delay: Annotated[Seconds, _doc("seconds between two requests to one IP address, at least")] = 0.2
+    per_site: Annotated[int, _doc("requests under way to one host at a time")] = 1
+    adaptive: Annotated[float, _doc("wait at least this many times the last response time; 0 switches it off")] = 2.0
+    max_delay: Annotated[Seconds, _doc("longest adaptive delay, seconds")] = 30.0
+    max_crawl_delay: Annotated[Seconds, _doc("a Crawl-delay above this many seconds is shortened to it")] = 3600.0
+    backoff: Annotated[Seconds, _doc("first pause after 429, 503 or a dead host without Retry-After, seconds")] = 10.0
+    max_backoff: Annotated[Seconds, _doc("longest pause, seconds; it doubles up to here, with jitter")] = 21600.0
+    retries: Annotated[int, _doc("further tries of a page after a transient failure")] = 3
+    robots_ttl: Annotated[Seconds, _doc("seconds a robots.txt stays valid")] = 86400.0
+    robots_missing_ttl: Annotated[Seconds, _doc("seconds that 'there is none' (4xx) stays valid")] = 86400.0
+    robots_error_ttl: Annotated[
+        Seconds, _doc("seconds until an unavailable robots.txt (5xx, no answer) is asked again")
+    ] = 1800.0
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a response, a document or a query ends at the latest."""
+
+    connections: Annotated[int, _doc("open sockets of the fetcher")] = 300
+    total_seconds: Annotated[Seconds, _doc("whole request including name resolution and redirects, seconds")] = 30.0
+    connect_seconds: Annotated[Seconds, _doc("connection set-up including TLS, seconds")] = 10.0
+    dns_seconds: Annotated[Seconds, _doc("name resolution, seconds")] = 5.0
+    dns_ttl: Annotated[Seconds, _doc("seconds an address stays cached")] = 600.0
+    dns_negative_ttl: Annotated[Seconds, _doc("seconds a failed name stays cached")] = 60.0
+    low_speed_bytes: Annotated[Bytes, _doc("bytes per second below which a transfer counts as stalled")] = 1024
+    low_speed_seconds: Annotated[Seconds, _doc("a stalled transfer is cut after so many seconds")] = 10.0
+    body_bytes: Annotated[Bytes, _doc("decoded body; longer ones are cut and marked")] = 10 * 1024 * 1024
+    header_bytes: Annotated[Bytes, _doc("all response headers together")] = 64 * 1024
+    header_count: Annotated[int, _doc("response headers")] = 100
+    decode_ratio: Annotated[float, _doc("decoded to transferred bytes, counted after the first MiB decoded")] = 200.0
+    large_bytes: Annotated[
+        Bytes, _doc("bodies announced longer are asked for by HEAD first, or cut after the headers")
+    ] = 50 * 1024 * 1024
+    redirects: Annotated[int, _doc("redirects followed")] = 10
+    robots_bytes: Annotated[Bytes, _doc("part of a robots.txt that is read")] = 500 * 1024
+    transform_seconds: Annotated[Seconds, _doc("detect and transform of one page, wall-clock seconds")] = 10.0
+    transform_bytes: Annotated[Bytes, _doc("memory of a transform process")] = 768 * 1024 * 1024
+    quads_per_page: Annotated[int, _doc("statements kept of one page; the rest becomes a finding")] = 200_000
+    links_per_page: Annotated[int, _doc("links kept of one page")] = 20_000
+    text_chars: Annotated[int, _doc("main text kept of one page, characters")] = 500_000
+    context_loads: Annotated[int, _doc("remote JSON-LD contexts loaded for one document")] = 8
+    context_bytes: Annotated[Bytes, _doc("one remote JSON-LD context")] = 1024 * 1024
+    query_seconds: Annotated[Seconds, _doc("a SPARQL query, seconds")] = 30.0
+    query_bytes: Annotated[Bytes, _doc("memory of a query process")] = 1024 * 1024 * 1024
+    query_rows: Annotated[int, _doc("rows of a result, 0 = no limit")] = 1_000_000
+    query_result_bytes: Annotated[Bytes, _doc("bytes of a result")] = 256 * 1024 * 1024
+    query_length: Annotated[Bytes, _doc("text of a query")] = 64 * 1024
+    query_nesting: Annotated[int, _doc("brackets and groups within each other in a query")] = 100
+
+
+class Guard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may be connected to."""
+
+    allow: Annotated[list[str], _doc("CIDR blocks that may be visited although they are not global")] = []
+    ports: Annotated[list[int], _doc("ports that may be visited; empty = all")] = []
+    hosts: Annotated[
+        dict[str, str],
+        _doc("addresses of host names that DNS does not know, as in a hosts file; `*.x` matches below x"),
+    ] = {}
+
+
+class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When pages are read again."""
+
+    policy: Annotated[
+        Literal["harmonic", "xyleme", "freshness", "uniform"], _doc("what the refresh schedule optimises")
+    ] = "harmonic"
+    alpha: Annotated[float, _doc("exponent of the xyleme policy")] = 0.95
+    bandwidth: Annotated[float, _doc("pages per second for discovery and refresh together in a continuous crawl")] = (
+        10.0
+    )
+    suspect_share: Annotated[float, _doc("σ_X: share of the bandwidth for first reads of suspected data")] = 0.2
+    discovery_share: Annotated[float, _doc("σ_H: share of the bandwidth for first reads of other pages")] = 0.4
+    min_interval: Annotated[str, _doc("shortest time between two reads of a page")] = "1h"
+    max_interval: Annotated[str, _doc("longest time between two reads of a page (the refresh-cycle floor)")] = "90d"
+    dead_after: Annotated[int, _doc("visits in a row that found a page gone before it is left alone")] = 3
+    importance_every: Annotated[str, _doc("how often the importance fixpoint is computed anew")] = "1h"
+    damping: Annotated[float, _doc("damping of the importance fixpoint")] = 0.85
+    promotion: Annotated[float, _doc("subscribed pages are lifted to this top share of importance")] = 0.05
+    prior_interval: Annotated[str, _doc("expected time between changes of a page nothing is known of")] = "14d"
+
+
+class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is stored of a page."""
+
+    links: Annotated[Literal["typed", "all", "none"], _doc("links stored as quads; the link matrix always has all")] = (
+        "typed"
+    )
+    only_data: Annotated[bool, _doc("archive and index only pages that carry structured data")] = False
+    text: Annotated[bool, _doc("keep a full-text index")] = True
+    text_commit_pages: Annotated[int, _doc("commit the text index after so many pages")] = 1000
+    text_commit_seconds: Annotated[Seconds, _doc("… or after so many seconds")] = 2.0
+    retention: Annotated[str, _doc("how long superseded visits stay in the archive, `forever` = always")] = "forever"
+    consolidate: Annotated[bool, _doc("gather an entity's owl:sameAs names in entity views")] = False
+
+
+class Transform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which syntaxes are read, and how."""
+
+    syntaxes: Annotated[list[str], _doc("syntaxes to read; empty = all that are installed")] = []
+    contexts: Annotated[
+        Literal["known", "fetch"], _doc("JSON-LD contexts: only the well-known ones, or fetch others within limits")
+    ] = "fetch"
+    stylesheets: Annotated[str, _doc("folder of XSLT files chosen by root element, see docs/howto/stylesheets.md")] = ""
+    grddl: Annotated[
+        Literal["off", "known", "allow"], _doc("GRDDL: never, bundled transformations only, or also those allowed")
+    ] = "known"
+    grddl_allow: Annotated[
+        list[str], _doc("GRDDL transformations that may run: URL globs or sha256:… of the file")
+    ] = []
+    generic_xml: Annotated[bool, _doc("map XML kinds without a stylesheet generically")] = True
+    vocabulary_expansion: Annotated[bool, _doc("RDFa vocabulary expansion")] = False
+
+
+class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An external transformation service."""
+
+    url: Annotated[str, _doc("where bodies are POSTed; several instances separated by spaces")]
+    kinds: Annotated[list[str], _doc("document kinds or media types it takes")] = []
+    timeout: Annotated[Seconds, _doc("seconds for one answer")] = 20.0
+    retries: Annotated[int, _doc("further tries, on another instance where there is one")] = 1
+
+
+class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Topical crawling through sites' own search."""
+
+    words: Annotated[list[str], _doc("words of the topic")] = []
+    types: Annotated[list[str], _doc("types wanted, such as schema:Event")] = []
+    use_site_search: Annotated[bool, _doc("ask sites' own search")] = True
+    strategy: Annotated[Literal["adaptive", "liu-agah", "best-first", "random"], _doc("how requests are chosen")] = (
+        "adaptive"
+    )
+    budget: Annotated[int, _doc("requests of one topical crawl")] = 1000
+    per_site: Annotated[int, _doc("documents taken from one site at most")] = 100
+    searchers: Annotated[list[str], _doc("web searchers: searxng:URL, brave:, file:PATH, warehouse:")] = []
+    home_pages_only: Annotated[bool, _doc("take only home pages from web search results, as Liu and Agah did")] = False
+    channel_ttl: Annotated[str, _doc("how long a site's way of searching stays known")] = "30d"
+
+
+class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Backends by URL; the defaults are files in the warehouse."""
+
+    frontier: Annotated[str, _doc("sqlite: or postgresql://…")] = "sqlite:"
+    catalog: Annotated[str, _doc("sqlite: or postgresql://…")] = "sqlite:"
+    archive: Annotated[str, _doc("warc: or s3://bucket/prefix")] = "warc:"
+    quads: Annotated[str, _doc("oxigraph: or sparql+http://…")] = "oxigraph:"
+    text: Annotated[str, _doc("tantivy: or postgresql://…")] = "tantivy:"
+    directories: Annotated[list[str], _doc("further directories (disks) for archive files, used in turn")] = []
+    archive_file_bytes: Annotated[Bytes, _doc("an archive file is closed at this size")] = 1024 * 1024 * 1024
+
+
+class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The web site and API of `quadloom serve`."""
+
+    host: Annotated[str, _doc("address to listen on; anything but loopback needs a token")] = "127.0.0.1"
+    port: Annotated[int, _doc("port to listen on")] = 7272
+    token_file: Annotated[str, _doc("file with a token that control requests must carry")] = ""
+    hosts: Annotated[list[str], _doc("further Host names to answer to")] = []
+    rate: Annotated[float, _doc("requests per second and client")] = 50.0
+    concurrency: Annotated[int, _doc("SPARQL queries under way per client")] = 2
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Exceptions for hosts matching a glob; what is not given stays as above."""
+
+    match: Annotated[str, _doc("glob over host names")]
+    delay: Annotated[float | None, _doc("seconds between two requests")] = None
+    per_site: Annotated[int | None, _doc("requests under way at a time")] = None
+    max_pages: Annotated[int | None, _doc("budget of pages")] = None
+    robots: Annotated[Literal["obey", "ignore"] | None, _doc("robots.txt, for sites of your own")] = None
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that can be set. Sections are TOML tables; environment as QUADLOOM_SECTION__KEY."""
+
+    crawl: Crawl = Crawl()
+    politeness: Politeness = Politeness()
+    limits: Limits = Limits()
+    guard: Guard = Guard()
+    freshness: Freshness = Freshness()
+    index: Index = Index()
+    transform: Transform = Transform()
+    topic: Topic = Topic()
+    stores: Stores = Stores()
+    web: Web = Web()
+    service: list[Service] = []
+    site: list[Site] = []
+
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+
+def seconds(text: str) -> float:
+    """`90d`, `1h`, `30m`, `45s` or plain seconds. Raises ValueError for anything else; `forever` is infinity."""
+    text = text.strip().lower()
+    if text == "forever":
+        return float("inf")
+    if text and text[-1] in _UNITS:
+        return float(text[:-1]) * _UNITS[text[-1]]
+    return float(text)

@@ -35,6 +35,7 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_pages: Annotated[int, _doc("stop after so many pages, 0 = no limit")] = 0
     max_pages_per_host: Annotated[int, _doc("budget of a host; errors and near-duplicates spend it faster")] = 100_000
     max_seconds: Annotated[float, _doc("stop after so many seconds, 0 = no limit")] = 0.0
+    max_wait: Annotated[Seconds, _doc("end when nothing may be visited within so many seconds")] = 60.0
     order: Annotated[
         Literal["breadth-first", "importance", "random"], _doc("which known but unread page is read first")
     ] = "breadth-first"

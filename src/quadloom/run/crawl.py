@@ -18,15 +18,17 @@ import resource
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 
 import msgspec
 
-from quadloom.errors import DiskFull
+from quadloom.errors import DiskFull, QuadloomError
 from quadloom.fetching.fetcher import Fetched
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.visit import Visit
+from quadloom.run.control import Value
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.fetch_process import FetchProcess
 from quadloom.run.indexing import Indexer, Marks
@@ -49,6 +51,14 @@ class Lost(msgspec.Struct, frozen=True):
     visits: tuple[Visit, ...]
 
 
+class Call:
+    """Something that another thread wants done by the owner, and the place where it waits for the answer."""
+
+    def __init__(self, action: Callable[[], Value]) -> None:
+        self.action = action
+        self.answer: Future[Value] = Future()
+
+
 class Crawl:
     """Iterate to run: each step yields a `Settlement`. Leaving the loop early drains and saves."""
 
@@ -66,7 +76,7 @@ class Crawl:
         self._clock = clock
         self._forever = forever
         self._tell = notice
-        self._inbox: queue.SimpleQueue[Sequence[Fetched] | Done | Marks | Notice | Lost] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Sequence[Fetched] | Done | Marks | Notice | Lost | Call] = queue.SimpleQueue()
         self._ready: list[Ready] = []
         self._to_transform: deque[Fetched] = deque()
         self._paces: dict[int, HostPace | None] = {}
@@ -112,6 +122,12 @@ class Crawl:
     def stop(self) -> None:
         """Lease nothing more; what is under way is finished and saved."""
         self.stopping = True
+
+    def call(self, action: Callable[[], Value]) -> Value:
+        """Have `action` done by the owner's thread between two steps; for control requests from other threads."""
+        call = Call(action)
+        self._inbox.put(call)
+        return call.answer.result(timeout=60)
 
     def scope_changed(self) -> None:
         self._pool.forget_links()
@@ -201,7 +217,7 @@ class Crawl:
         except queue.Empty:
             return
 
-    def _take(self, item: Sequence[Fetched] | Done | Marks | Notice | Lost) -> None:
+    def _take(self, item: Sequence[Fetched] | Done | Marks | Notice | Lost | Call) -> None:
         if isinstance(item, Done):
             self._transformed(item)
         elif isinstance(item, Marks):
@@ -212,6 +228,11 @@ class Crawl:
                 self.meter.quarantined += 1
             self._pool.tend()
             self._tell(item.kind, item.text)
+        elif isinstance(item, Call):
+            try:
+                item.answer.set_result(item.action())
+            except QuadloomError as error:
+                item.answer.set_exception(error)
         elif isinstance(item, Lost):
             self._stores.frontier.release(item.visits, self._clock())
             self._stores.fetcher_restarted()

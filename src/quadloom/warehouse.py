@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -25,8 +26,10 @@ from quadloom.run.meter import Report
 from quadloom.run.opened import Opened
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.seeding import seed_discoveries
+from quadloom.run.upkeep import Verified, rebuild, verify
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
+from quadloom.settings_loading import load
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.oxigraph_quads import OxigraphQuads
@@ -107,13 +110,30 @@ class Warehouse:
             file_bytes=self.settings.stores.archive_file_bytes,
             writable=self.writable,
         )
+        self._open_indexes()
+        self._closing.callback(self.frontier.close)
+        self._closing.callback(self.archive.close)
+        self._closing.callback(lambda: self.quads.close())
+        self._closing.callback(lambda: self.text.close())
+
+    def _open_indexes(self) -> None:
         self.quads: QuadStore = OxigraphQuads(self.path / "quads", writable=self.writable)
         self.text: TextIndex = TantivyText(self.path / "text", writable=self.writable)
-        for store in (self.archive, self.quads, self.text):
-            self._closing.callback(store.close)
-        self._closing.callback(self.frontier.close)
 
-    # What a crawl needs
+    def crawl(self, urls: Sequence[str] = (), *, forever: bool = False, **limits: int | float | str) -> Running:
+        """A crawl that runs while it is iterated; leaving the loop pauses it safely.
+
+        `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` …
+        """
+        known = {field.name for field in msgspec.structs.fields(type(self.settings.crawl))}
+        unknown = sorted(set(limits) - known)
+        if unknown:
+            raise UsageError(
+                f"crawl() does not take {unknown[0]!r}", hint=f"settings of [crawl] are {', '.join(sorted(known))}"
+            )
+        crawl = msgspec.structs.replace(self.settings.crawl, **limits)
+        self.settings = msgspec.structs.replace(self.settings, crawl=crawl)
+        return self.start(urls, forever=forever)
 
     def start(self, seeds: Sequence[str], *, forever: bool = False) -> Running:
         """Queue the seeds, bring the indexes up to date, and return a crawl that runs while it is iterated."""
@@ -144,6 +164,30 @@ class Warehouse:
             text=self.text,
             bus=self.bus,
         )
+
+    def verify(self) -> Verified:
+        """Compare archive, quads and text with the catalog, page by page."""
+        return verify(self.opened())
+
+    def rebuild(self, *, progress: Callable[[int], None] = lambda _done: None) -> int:
+        """Make quads and text anew from the archive; swapped in when complete. Returns the number of pages."""
+        fresh = {name: self.path / f"{name}.new" for name in ("quads", "text")}
+        for folder in fresh.values():
+            shutil.rmtree(folder, ignore_errors=True)
+        quads, text = OxigraphQuads(fresh["quads"], writable=True), TantivyText(fresh["text"], writable=True)
+        try:
+            pages = rebuild(self.opened(), self.settings, quads, text, progress=progress)
+        finally:
+            quads.close()
+            text.close()
+        self.quads.close()
+        self.text.close()
+        del quads, text
+        for name, folder in fresh.items():
+            shutil.rmtree(self.path / name, ignore_errors=True)
+            folder.rename(self.path / name)
+        self._open_indexes()
+        return pages
 
     def summary(self) -> dict[str, Value]:
         """Frontier states, pages by outcome, sizes: what `status` prints of a warehouse at rest."""
@@ -263,6 +307,11 @@ class Running:
     def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:
         self._events += 1
         self._warehouse.bus.publish(Event(self._events, kind, time.time(), subject, data))
+
+
+def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:
+    """`quadloom.open(path)`: own a warehouse; settings come from quadloom.toml and the environment where not given."""
+    return Warehouse.open(path, settings=settings or load().settings)
 
 
 def _size(path: Path) -> int:

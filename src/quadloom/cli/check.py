@@ -26,7 +26,10 @@ def check() -> int:
         s.emit([{"what": what, "ok": ok, "detail": detail, "cure": cure} for what, ok, detail, cure in results])
     else:
         for what, ok, detail, cure in results:
-            s.write(f"{'✓ ok  ' if ok else '✗ bad '} {what}: {detail}" + (f"\n        hint: {cure}" if cure and not ok else ""))
+            s.write(
+                f"{'✓ ok  ' if ok else '✗ bad '} {what}: {detail}"
+                + (f"\n        hint: {cure}" if cure and not ok else "")
+            )
     return 0 if all(ok for _, ok, _, _ in results) else 1
 
 
@@ -43,7 +46,12 @@ def _checks(s: Session) -> Iterator[tuple[str, bool, str, str]]:
     except QuadloomError as error:
         yield "configuration", False, error.message, error.hint
         return
-    yield "contact", bool(s.settings.crawl.contact), s.settings.crawl.contact or "none", "set crawl.contact: sites want to know who visits"
+    yield (
+        "contact",
+        bool(s.settings.crawl.contact),
+        s.settings.crawl.contact or "none",
+        "set crawl.contact: sites want to know who visits",
+    )
     yield from _disk(s)
     yield from _names()
     yield from _warehouse(s)
@@ -54,8 +62,18 @@ def _disk(s: Session) -> Iterator[tuple[str, bool, str, str]]:
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
-    yield "disk", free > _LOW_DISK, f"{free >> 20} MiB free at {folder}", "make room, or name another disk in stores.directories"
-    yield "writable", os.access(folder, os.W_OK), str(folder), "change its permissions, or choose another directory with -w"
+    yield (
+        "disk",
+        free > _LOW_DISK,
+        f"{free >> 20} MiB free at {folder}",
+        "make room, or name another disk in stores.directories",
+    )
+    yield (
+        "writable",
+        os.access(folder, os.W_OK),
+        str(folder),
+        "change its permissions, or choose another directory with -w",
+    )
 
 
 def _names() -> Iterator[tuple[str, bool, str, str]]:

@@ -53,13 +53,24 @@ def verify(stores: Opened, *, limit: int = 1000, progress: Callable[[int], None]
         if len(drifts) < limit:
             drifts.extend(_page_drifts(stores, row, graph, documents))
         progress(pages)
-    drifts.extend(Drift("stray-graph", graph, "in the quad store, but no page has it") for graph in stores.quads.graphs() if _is_page(graph) and graph not in graphs)
-    drifts.extend(Drift("stray-document", id_, "in the text index, but no page has it") for id_ in sorted(documents - ids))
+    drifts.extend(
+        Drift("stray-graph", graph, "in the quad store, but no page has it")
+        for graph in stores.quads.graphs()
+        if _is_page(graph) and graph not in graphs
+    )
+    drifts.extend(
+        Drift("stray-document", id_, "in the text index, but no page has it") for id_ in sorted(documents - ids)
+    )
     return Verified(pages=pages, drifts=tuple(drifts[:limit]))
 
 
 def rebuild(
-    stores: Opened, settings: Settings, quads: QuadStore, text: TextIndex, *, progress: Callable[[int], None] = lambda _n: None
+    stores: Opened,
+    settings: Settings,
+    quads: QuadStore,
+    text: TextIndex,
+    *,
+    progress: Callable[[int], None] = lambda _n: None,
 ) -> int:
     """Fill empty stores from the archive. Returns the number of pages. The caller puts them in place of the old ones."""
     done = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import accumulate
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -87,6 +88,7 @@ class Layout:
         self._by_authority = {
             authority: host.index for host, authority in zip(self.hosts, self.authorities, strict=True)
         }
+        self._special_starts = tuple(accumulate((self.specials(host) for host in self.hosts), initial=0))
         self._offsets, pools = self._spread_things()
         self.registered = self.hosts[-1].size
         self.catalogue = Catalogue(spec.seed, pools, self.registered, f"{self.bases[-1]}/id/person/")
@@ -131,10 +133,11 @@ class Layout:
         return max(1, -(-self.size(host, revision) // PER_LISTING))
 
     def specials(self, host: HostPlan) -> int:
-        return max(2, host.size // 16) if self.spec.faults and not host.registry else 0
+        return max(3, host.size // 16) if self.spec.faults and not host.registry else 0
 
     def special(self, host: HostPlan, position: int) -> str:
-        return SPECIALS[(position + 3 * host.index) % len(SPECIALS)]
+        """Each host goes on where the one before ended, so that a web of six hosts already shows every kind."""
+        return SPECIALS[(position + self._special_starts[host.index]) % len(SPECIALS)]
 
     def section(self, host: HostPlan) -> str:
         return "browse" if host.registry else SECTIONS[host.language][host.subject]

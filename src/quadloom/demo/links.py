@@ -7,6 +7,7 @@ no defects, so an odd item page never decides whether another page is reachable.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from quadloom.demo.layout import PER_LISTING, Layout, Ref
@@ -132,6 +133,7 @@ def _members(layout: Layout, ref: Ref, items: range) -> list[LinkPlan]:
     return [_member(layout, ref.host, item, "item") for item in items]
 
 
+@lru_cache(maxsize=65536)
 def _member(layout: Layout, host: int, item: int, role: Role) -> LinkPlan:
     path = layout.item_path(host, item)
     form = layout.form(host, item)
@@ -153,8 +155,7 @@ def _item(layout: Layout, ref: Ref, revision: int) -> list[LinkPlan]:
     found += _elsewhere(layout, ref)
     wanted = max(4, int(spec.links * rng.lognormvariate(0.0, 0.35)) - len(found) - 5)
     outside = max(1, wanted // 8)
-    near = [ref.number + rng.randrange(1, max(2, host.size)) for _ in range(wanted - outside)]
-    found += [_member(layout, ref.host, item % host.size, "related") for item in near]
+    found += [_member(layout, ref.host, int(rng.random() * host.size), "related") for _ in range(wanted - outside)]
     found += [_outside(layout, rng.getrandbits(32)) for _ in range(outside)]
     if host.sessions:
         found.append(LinkPlan(f"{layout.url(ref)}?PHPSESSID={rng.getrandbits(64):016x}", "Keep this page", "session"))

@@ -32,29 +32,34 @@ def main() -> int:
     arguments = _parser().parse_args()
     spec = _spec(arguments)
     sockets, port = listen(spec)
-    spec = msgspec.structs.replace(spec, port=port)
+    web = FakeWeb(msgspec.structs.replace(spec, port=port))
     with tempfile.TemporaryDirectory(prefix="fakeweb-") as folder:
         dials = Dials(Path(arguments.dials or f"{folder}/dials"))
-        children: list[int] = []
-        worker = 0
-        for number in range(1, min(arguments.processes, WORKERS)):
-            child = os.fork()
-            if child == 0:
-                worker, children = number, []
-                break
-            children.append(child)
-        if worker == 0:
-            web = FakeWeb(spec)
-            sys.stdout.write(json.dumps({"port": port, "seeds": web.seeds, "hosts": len(web.hosts)}) + "\n")
-            sys.stdout.flush()
-        responder = Responder(FakeWeb(spec), dials, worker, arguments.log, arguments.cache)
+        responder = Responder(web, dials, arguments.log, arguments.cache)
+        ready = responder.prerender() if arguments.prerender else 0
+        responder.flush()  # so that the counters before the first request do not hide what starting cost
+        sys.stdout.write(json.dumps({"port": port, "seeds": web.seeds, "hosts": len(web.hosts), "ready": ready}) + "\n")
+        sys.stdout.flush()
+        children = _fork(responder, min(arguments.processes, WORKERS) - 1)
         asyncio.run(_serve(responder, sockets))
-        if worker:
-            os._exit(0)  # the folder belongs to the first process
+        if responder.worker:
+            os._exit(0)  # the folder and the other children belong to the first process
         for child in children:
             os.kill(child, signal.SIGTERM)
             os.waitpid(child, 0)
     return 0
+
+
+def _fork(responder: Responder, count: int) -> list[int]:
+    """Start further processes on the same sockets; in each of them `responder.worker` is its number."""
+    children: list[int] = []
+    for number in range(1, count + 1):
+        child = os.fork()
+        if child == 0:
+            responder.worker = number
+            return []
+        children.append(child)
+    return children
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--log", default="", help="file for the request log, JSON lines")
     parser.add_argument("--dials", default="", help="file shared with the test, see quadloom.demo.dials")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--prerender", action="store_true", help="fill the cache before listening, for benchmarks")
     parser.add_argument("--cache", type=int, default=192, help="MiB of responses kept ready, per process")
     return parser
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from quadloom.demo.layout import Layout, Ref
@@ -39,6 +40,7 @@ class Traits(NamedTuple):
     broken_jsonld: bool
 
 
+@lru_cache(maxsize=4096)
 def traits_of(layout: Layout, ref: Ref) -> Traits:
     spec = layout.spec
     rng = stream(spec.seed, "traits", ref.host, ref.number)

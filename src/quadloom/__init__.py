@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quadloom.asking.inspect import inspect as inspect
     from quadloom.phases.transform import transform as transform
     from quadloom.warehouse import Warehouse as Warehouse
-    from quadloom.warehouse import open_warehouse as open  # noqa: A004  `quadloom.open` is the library's front door
+    from quadloom.warehouse import open_warehouse as open
 
 __version__ = "0.1.0"
 __all__ = ["Warehouse", "__version__", "inspect", "open", "transform"]

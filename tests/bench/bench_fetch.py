@@ -62,7 +62,9 @@ def serve(pipe: multiprocessing.connection.Connection) -> None:
     more = f"Content-Type: text/html; charset=utf-8\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n"
     Server.page = (head + more).encode() + body
     rules = b"User-agent: *\nDisallow: /private/\nDisallow: /*.cgi$\nAllow: /private/open\n"
-    Server.robots = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(rules)}\r\n\r\n".encode() + rules
+    Server.robots = (
+        f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(rules)}\r\n\r\n".encode() + rules
+    )
 
     async def main() -> None:
         server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0, backlog=512)

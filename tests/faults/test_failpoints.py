@@ -16,7 +16,9 @@ from faults.crawling import command, finish, requests, write_config
 
 @pytest.mark.parametrize("point", POINTS)
 def test_crash_between_two_writes(tmp_path: Path, point: str) -> None:
-    web = FakeWeb(WebSpec(seed=5, pages=150, hosts=6, scale=0.1, links=30, traps=False, slow_seconds=0.0, crawl_delay=0.0))
+    web = FakeWeb(
+        WebSpec(seed=5, pages=150, hosts=6, scale=0.1, links=30, traps=False, slow_seconds=0.0, crawl_delay=0.0)
+    )
     with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
         warehouse = tmp_path / "warehouse"
         config = write_config(tmp_path, serving, failpoint=f"{point}:2")

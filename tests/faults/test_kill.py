@@ -15,12 +15,15 @@ from faults.crawling import IN_FLIGHT, finish, kill_group, requests, start, wait
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("kills", "pages"), [pytest.param(20, 2000), pytest.param(200, 8000, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])]
+    ("kills", "pages"),
+    [pytest.param(20, 2000), pytest.param(200, 8000, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])],
 )
 def test_nothing_is_lost(tmp_path: Path, kills: int, pages: int) -> None:
     seed = 20261
     chance = random.Random(seed)
-    web = FakeWeb(WebSpec(seed=3, pages=pages, hosts=20, scale=0.15, links=40, traps=False, slow_seconds=0.0, crawl_delay=0.0))
+    web = FakeWeb(
+        WebSpec(seed=3, pages=pages, hosts=20, scale=0.15, links=40, traps=False, slow_seconds=0.0, crawl_delay=0.0)
+    )
     with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
         config = write_config(tmp_path, serving)
         warehouse = tmp_path / "warehouse"

@@ -58,7 +58,9 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     settings = msgspec.structs.replace(Settings(), limits=limits)
     done: dict[int, Done] = {}
     notices: list[tuple[str, str]] = []
-    pool = WorkerPool(2, settings, lambda item: done.__setitem__(item.visit.fingerprint, item), lambda *n: notices.append(n))
+    pool = WorkerPool(
+        2, settings, lambda item: done.__setitem__(item.visit.fingerprint, item), lambda *n: notices.append(n)
+    )
     bodies = [b"<title>fine</title><p>hello"] * 40
     bodies[5], bodies[17], bodies[30] = b"POISON-SEGFAULT", b"POISON-HANG", b"POISON-MEMORY"
     try:
@@ -79,5 +81,7 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     assert "signal 11" in quarantined[5]
     assert "longer than" in quarantined[17]
     assert "memory" in quarantined[30]
-    assert all(item.answer.woven.title == "fine" for number, item in done.items() if item.answer and number not in quarantined)
+    assert all(
+        item.answer.woven.title == "fine" for number, item in done.items() if item.answer and number not in quarantined
+    )
     assert [kind for kind, _ in notices].count("quarantined") == 3

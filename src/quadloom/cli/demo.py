@@ -74,8 +74,9 @@ def demo_settings(settings: Settings, web: FakeWeb) -> Settings:
 
 
 def _ask(s: Session, warehouse: Warehouse, question: Question) -> None:
-    s.write(f"\n{question.title}\n  $ {question.command}")
-    if question.kind == "search":
+    shown = question.query if question.command == "search" else "'" + " ".join(question.query.split()) + "'"
+    s.write(f"\n{question.title}\n  $ quadloom -w {_FOLDER} {question.command} {shown}")
+    if question.command == "search":
         answer = warehouse.text.search(SearchRequest(text=question.query, limit=4))
         for hit in answer.hits:
             s.write(f"    {hit.title or hit.id}  ({hit.site})")

@@ -22,6 +22,7 @@ from collections.abc import Callable
 import msgspec
 
 from quadloom.model import wire
+from quadloom.model.event import EventKind
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.run.channel import Child, Closed, start
@@ -56,7 +57,7 @@ class WorkerPool:
     """`submit` pages while `room()` says so; `done` receives `Done`s in any order."""
 
     def __init__(
-        self, size: int, settings: Settings, done: Callable[[Done], None], notice: Callable[[str, str], None]
+        self, size: int, settings: Settings, done: Callable[[Done], None], notice: Callable[[EventKind, str], None]
     ) -> None:
         self._settings = settings
         self._done = done

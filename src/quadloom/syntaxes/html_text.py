@@ -16,10 +16,22 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 ENOUGH = 140  # characters; less than a short paragraph is no main text
 
-_NEVER_NAMES = "script style noscript template svg iframe object select".split()
-_ASIDE_NAMES = "nav header footer aside form dialog menu button".split()
+_NEVER_NAMES = ["script", "style", "noscript", "template", "svg", "iframe", "object", "select"]
+_ASIDE_NAMES = ["nav", "header", "footer", "aside", "form", "dialog", "menu", "button"]
 _ROLES = frozenset(
-    "navigation banner contentinfo complementary search dialog alert alertdialog menu menubar toolbar".split()
+    [
+        "navigation",
+        "banner",
+        "contentinfo",
+        "complementary",
+        "search",
+        "dialog",
+        "alert",
+        "alertdialog",
+        "menu",
+        "menubar",
+        "toolbar",
+    ]
 )
 _NOISE = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|breadcrumbs?|cookies?|consent|banner|advert\w*|ads?|promo|sponsor\w*|sidebar"
@@ -27,10 +39,45 @@ _NOISE = re.compile(
     re.I,
 )
 # Elements that stay within a line: words on both sides belong together ("w<b>or</b>d").
-_INLINE_NAMES = (
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small span "
-    "strike strong sub sup time tt u var wbr"
-).split()
+_INLINE_NAMES = [
+    "a",
+    "abbr",
+    "acronym",
+    "b",
+    "bdi",
+    "bdo",
+    "big",
+    "cite",
+    "code",
+    "data",
+    "del",
+    "dfn",
+    "em",
+    "font",
+    "i",
+    "ins",
+    "kbd",
+    "label",
+    "mark",
+    "nobr",
+    "q",
+    "ruby",
+    "rb",
+    "rt",
+    "s",
+    "samp",
+    "small",
+    "span",
+    "strike",
+    "strong",
+    "sub",
+    "sup",
+    "time",
+    "tt",
+    "u",
+    "var",
+    "wbr",
+]
 _ASCII_SPACES = "\n\t\r\f"
 _SPACES = "\n\t\r\f\xa0\u2003\u2009\u200b\u2028\u3000"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from faults.crawling import command, finish, requests, write_config
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
 from quadloom.run.failpoints import EXIT_CODE, POINTS
-from faults.crawling import command, finish, requests, write_config
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from faults.crawling import IN_FLIGHT, finish, kill_group, requests, start, wait_for_requests, write_config
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
-from faults.crawling import IN_FLIGHT, finish, kill_group, requests, start, wait_for_requests, write_config
 
 
 @pytest.mark.timeout(300)

@@ -35,9 +35,8 @@ def add(*sources: str) -> int:
     if s.json:
         s.emit(counts)
     else:
-        s.write(
-            f"{counts.get('new', 0)} accepted\t{counts.get('known', 0)} already known\t{counts.get('refused', 0)} out of scope\t{len(refused)} no URL"
-        )
+        accepted, known, outside = (counts.get(name, 0) for name in ("new", "known", "refused"))
+        s.write(f"{accepted} accepted\t{known} already known\t{outside} out of scope\t{len(refused)} no URL")
     for text in refused:
         s.say(f"not a web address: {text[:200]!r}")
     if refused:

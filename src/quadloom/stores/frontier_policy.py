@@ -10,8 +10,11 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
+from quadloom.model.link import Discovery
 from quadloom.model.outcome import Outcome, Settlement
+from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 from quadloom.stores.protocols import Explanation, HostRow
 
@@ -113,6 +116,18 @@ def contact_time(settlement: Settlement) -> float:
     """When the request left, at the latest."""
     fetched = settlement.page.fetched_at if settlement.page else 0.0
     return max(fetched, settlement.visit.not_before)
+
+
+def better(one: Discovery, other: Discovery) -> Discovery:
+    """Two ways to one URL: the more urgent wish and the shorter way."""
+    return replace(one, priority=min(one.priority, other.priority), depth=min(one.depth, other.depth))
+
+
+def discovery_of(visit: Visit) -> Discovery:
+    return Discovery(
+        visit.href, visit.key, visit.host, visit.fingerprint, visit.depth, visit.kind, visit.priority, visit.via,
+        visit.anchor,
+    )  # fmt: skip
 
 
 class UrlFacts(msgspec.Struct, frozen=True, kw_only=True):

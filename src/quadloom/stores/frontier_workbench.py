@@ -23,7 +23,7 @@ from quadloom.model.link import LinkKind
 
 INFINITY = float("inf")
 
-# (priority, first, second, fingerprint | href, key, depth, score, kind, attempt, etag, last_modified, known, via, anchor)
+# priority, first, second, fingerprint; href, key, depth, score, kind, attempt, etag, last_modified, known, via, anchor.
 # A plain tuple: the queue's order is the tuple's order, since fingerprints are unique within a host.
 Entry = tuple[int, float, float, int, str, str, int, float, LinkKind, int, str, str, bool, int, str]
 
@@ -66,7 +66,8 @@ class HostState:
 
     @property
     def has_work(self) -> bool:
-        return self.active < self.per_site and (bool(self.buffer) or not self.complete)
+        more = not self.complete and self.queued > self.active  # what is leased is still counted as queued
+        return self.active < self.per_site and (bool(self.buffer) or more)
 
     def offer(self, entry: Entry, room: int) -> None:
         """Take a newly queued URL into the buffer where its order demands it; the rest is read later."""
@@ -150,6 +151,11 @@ class Workbench:
         if address is not None and address.holder is host:
             address.holder = None
             self._list(address)
+
+    def move(self, host: HostState, address: str) -> None:
+        """The host was found at another address; the caller places it afterwards."""
+        self._void(host)
+        host.address = address
 
     def next(self, now: float) -> HostState | None:
         """The host whose turn it is; the caller hands out one of its URLs (`asked`) or places or drops it."""

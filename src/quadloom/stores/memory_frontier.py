@@ -136,7 +136,7 @@ class MemoryFrontier:
         for settlement in settlements:
             visit = settlement.visit
             asked = self._end_lease(visit, asked=settlement.pace is not None)
-            url = self._urls.get(visit.fingerprint) or self._insert(_discovery(visit))
+            url = self._urls.get(visit.fingerprint) or self._insert(rules.discovery_of(visit))
             if url.token == rules.token_of(settlement):
                 continue
             url.token = rules.token_of(settlement)
@@ -242,6 +242,8 @@ class MemoryFrontier:
         self._scope = scope
         moved = 0
         for url in self._urls.values():
+            if url.fingerprint in self._leases:
+                continue  # under way: its settlement decides
             inside = scope.verdict(url.href, url.host, url.depth) is None
             if inside and url.state is UrlState.OUT_OF_SCOPE:
                 url.state = UrlState.WAITING if url.due else UrlState.QUEUED
@@ -315,7 +317,3 @@ class MemoryFrontier:
     @staticmethod
     def _set(host: _Host, **changes: str | float | int | bytes) -> None:
         host.row = replace(host.row, **changes)
-
-
-def _discovery(visit: Visit) -> Discovery:
-    return Discovery(visit.href, visit.key, visit.host, visit.fingerprint, visit.depth, visit.kind, visit.priority)

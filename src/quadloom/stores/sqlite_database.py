@@ -52,7 +52,7 @@ class WarehouseLock:
             os.close(self._file)
         return WarehouseLocked(
             f"the warehouse {directory} is in use by process {pid}",
-            hint="wait for it or end it with `quadloom stop`; reading commands such as status and search work meanwhile",
+            hint="wait for it or end it with `quadloom stop`; status, search and sparql work meanwhile",
         )
 
     def release(self) -> None:

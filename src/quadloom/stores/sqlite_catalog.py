@@ -16,21 +16,8 @@ from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.wire import decode, encode
 from quadloom.stores.protocols import VisitRow
 from quadloom.stores.sqlite_database import SqliteDatabase
+from quadloom.stores.sqlite_schema import BEHIND
 
-_BEHIND = "(indexed_quads <> quads_digest OR indexed_text <> text_digest)"
-SCHEMA = (
-    """CREATE TABLE IF NOT EXISTS page(
-        fingerprint INTEGER PRIMARY KEY, host TEXT NOT NULL, outcome TEXT NOT NULL, kind TEXT NOT NULL,
-        status INTEGER NOT NULL, fetched_at REAL NOT NULL, quads_digest BLOB NOT NULL, text_digest BLOB NOT NULL,
-        indexed_quads BLOB NOT NULL DEFAULT x'', indexed_text BLOB NOT NULL DEFAULT x'', record BLOB NOT NULL)""",
-    "CREATE INDEX IF NOT EXISTS page_host ON page(host, fingerprint)",
-    f"CREATE INDEX IF NOT EXISTS page_behind ON page(fetched_at) WHERE {_BEHIND}",
-    """CREATE TABLE IF NOT EXISTS visit(
-        fingerprint INTEGER NOT NULL, fetched_at REAL NOT NULL, record BLOB NOT NULL,
-        PRIMARY KEY(fingerprint, fetched_at)) WITHOUT ROWID""",
-    "CREATE TABLE IF NOT EXISTS count(name TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS value(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID",
-)
 _PAGE = "record, indexed_quads, indexed_text"
 _CHUNK = 500
 
@@ -90,7 +77,8 @@ class SqliteCatalog:
         for start in range(0, len(fingerprints), _CHUNK):
             part = fingerprints[start : start + _CHUNK]
             cursor = self._database.execute(
-                f"SELECT fingerprint, fetched_at, outcome, kind, status FROM page WHERE fingerprint IN ({_marks(part)})",
+                "SELECT fingerprint, fetched_at, outcome, kind, status FROM page "
+                f"WHERE fingerprint IN ({_marks(part)})",
                 part,
             )
             found.update((row[0], row[1:]) for row in cursor)
@@ -119,7 +107,7 @@ class SqliteCatalog:
         return [decode(row[0], VisitRow) for row in cursor]
 
     def unindexed(self, limit: int) -> list[PageRow]:
-        return self._read(f"WHERE {_BEHIND} ORDER BY fetched_at LIMIT ?", (limit,))
+        return self._read(f"WHERE {BEHIND} ORDER BY fetched_at LIMIT ?", (limit,))
 
     def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
         with self._database.transaction():

@@ -274,11 +274,13 @@ class SqliteFrontier:
     def put_host(self, row: HostRow) -> None:
         with self._database.transaction():
             host = self._host_for_change(row.host)
+            was_exhausted = host.exhausted
             host.delay, host.budget, host.crawl_delay = row.delay, row.budget, row.crawl_delay
             host.next_at = max(host.next_at, host.asked_at + host.pause)
             self._tables.write_hosts([host])
             self._tables.write_robots(host.id, row.robots, row.robots_expires)
-            self._leasing.apply_budget(host)
+            if was_exhausted or host.exhausted:
+                self._leasing.apply_budget(host)
         self._leasing.settled([host], host.free_at)
 
     def _host_for_change(self, name: str) -> HostState:

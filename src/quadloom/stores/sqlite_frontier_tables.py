@@ -29,32 +29,6 @@ from quadloom.stores.frontier_workbench import Entry, HostState
 from quadloom.stores.protocols import HostRow
 from quadloom.stores.sqlite_database import SqliteDatabase
 
-SCHEMA = (
-    """CREATE TABLE IF NOT EXISTS host(
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, site TEXT NOT NULL, address TEXT NOT NULL DEFAULT '',
-        delay REAL NOT NULL DEFAULT 0, next_at REAL NOT NULL DEFAULT 0, blocked_until REAL NOT NULL DEFAULT 0,
-        block_reason TEXT NOT NULL DEFAULT '', ready_at REAL NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0,
-        queued INTEGER NOT NULL DEFAULT 0, pages INTEGER NOT NULL DEFAULT 0, spent REAL NOT NULL DEFAULT 0,
-        budget REAL NOT NULL DEFAULT 0, crawl_delay REAL NOT NULL DEFAULT 0)""",
-    "CREATE INDEX IF NOT EXISTS host_ready ON host(ready_at) WHERE queued > 0",
-    "CREATE INDEX IF NOT EXISTS host_blocked ON host(blocked_until) WHERE blocked_until > 0",
-    "CREATE TABLE IF NOT EXISTS robots(host_id INTEGER PRIMARY KEY, data BLOB NOT NULL, expires REAL NOT NULL)",
-    """CREATE TABLE IF NOT EXISTS url(
-        host_id INTEGER NOT NULL, fingerprint INTEGER NOT NULL, href TEXT NOT NULL, key TEXT, state INTEGER NOT NULL,
-        priority INTEGER NOT NULL, depth INTEGER NOT NULL, score REAL NOT NULL, kind TEXT NOT NULL,
-        via INTEGER NOT NULL, anchor TEXT NOT NULL, due REAL NOT NULL DEFAULT 0, attempt INTEGER NOT NULL DEFAULT 1,
-        visits INTEGER NOT NULL DEFAULT 0, outcome TEXT NOT NULL DEFAULT '', etag TEXT NOT NULL DEFAULT '',
-        last_modified TEXT NOT NULL DEFAULT '', token REAL NOT NULL DEFAULT -1,
-        PRIMARY KEY(host_id, fingerprint)) WITHOUT ROWID""",
-    """CREATE TABLE IF NOT EXISTS queue(
-        host_id INTEGER NOT NULL, priority INTEGER NOT NULL, first REAL NOT NULL, second REAL NOT NULL,
-        fingerprint INTEGER NOT NULL, PRIMARY KEY(host_id, priority, first, second, fingerprint)) WITHOUT ROWID""",
-    """CREATE TABLE IF NOT EXISTS later(
-        due REAL NOT NULL, host_id INTEGER NOT NULL, fingerprint INTEGER NOT NULL,
-        PRIMARY KEY(due, host_id, fingerprint)) WITHOUT ROWID""",
-    "CREATE TABLE IF NOT EXISTS frontier_value(name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
-)
-
 _HOST = (
     "id, name, site, address, delay, next_at, blocked_until, block_reason, failures, queued, pages, spent, budget, "
     "crawl_delay"

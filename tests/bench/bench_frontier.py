@@ -1,0 +1,79 @@
+"""CPU cost of the frontier: settle a page with 100 links offered, 90 of them met before.
+
+Run: python tests/bench/bench_frontier.py [pages]
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
+from quadloom.model.url import fingerprint
+from quadloom.model.visit import Visit
+from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.sqlite_catalog import SqliteCatalog
+from quadloom.stores.sqlite_database import SqliteDatabase
+from quadloom.stores.sqlite_frontier import SqliteFrontier
+from quadloom.stores.sqlite_schema import SCHEMA
+
+LINKS, NEW, BATCH, HOSTS = 100, 10, 128, 2000
+
+
+def discovery(number: int) -> Discovery:
+    host = f"www.host{number * 7919 % HOSTS}.example"
+    href = f"https://{host}/articles/2024/{number}/some-title-of-an-article"
+    return Discovery(href, href, host, fingerprint(href), number % 5 + 1, anchor="some title")
+
+
+def settled(visit: Visit, discoveries: tuple[Discovery, ...], now: float) -> Settlement:
+    page = PageRow(
+        fingerprint=visit.fingerprint, key=visit.key, href=visit.href, host=visit.host, status=200, kind="html",
+        outcome=Outcome.NEW, fetched_at=now, quads_digest=b"q" * 16, text_digest=b"t" * 16, title="Some title",
+    )  # fmt: skip
+    return Settlement(visit, Outcome.NEW, page, HostPace(visit.host, "", 0.0, now), discoveries)
+
+
+def main(pages: int) -> None:
+    chance = random.Random(1)
+    with tempfile.TemporaryDirectory() as directory:
+        database = SqliteDatabase.open(Path(directory) / "quadloom.db", SCHEMA)
+        frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=8), now=0.0)
+        catalog = SqliteCatalog(database)
+        number = 20_000
+        frontier.add([discovery(n) for n in range(number)], 0.0)
+        lease = settle = record = 0.0
+        done, now = 0, 1.0
+        while done < pages:
+            started = time.process_time()
+            visits = frontier.lease(BATCH, now)
+            lease += time.process_time() - started
+            settlements = []
+            for visit in visits:
+                links = [discovery(chance.randrange(max(0, number - 40_000), number)) for _ in range(LINKS - NEW)]
+                links += [discovery(n) for n in range(number, number + NEW)]
+                number += NEW
+                settlements.append(settled(visit, tuple(links), now))
+            started = time.process_time()
+            with database.transaction():
+                frontier.settle(settlements, now)
+                middle = time.process_time()
+                catalog.record(settlements, now)
+                record += time.process_time() - middle
+            settle += time.process_time() - started
+            done += len(visits)
+            now += 0.25
+        settle -= record
+        print(
+            f"{done} pages, {number} URLs: lease {lease / done * 1e6:.0f} us, settle {settle / done * 1e6:.0f} us "
+            f"({settle / done / LINKS * 1e6:.2f} us a link), catalog {record / done * 1e6:.0f} us CPU a page"
+        )
+        database.close()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)

@@ -1,4 +1,4 @@
-"""CPU cost of the frontier: settle a page with 100 links offered, 90 of them met before.
+"""CPU cost of the frontier: settle a page with 100 links offered, 90 of them met before, 8 of 10 within the host.
 
 Run: python tests/bench/bench_frontier.py [pages]
 """
@@ -24,10 +24,30 @@ from quadloom.stores.sqlite_schema import SCHEMA
 LINKS, NEW, BATCH, HOSTS = 100, 10, 128, 2000
 
 
-def discovery(number: int) -> Discovery:
-    host = f"www.host{number * 7919 % HOSTS}.example"
-    href = f"https://{host}/articles/2024/{number}/some-title-of-an-article"
-    return Discovery(href, href, host, fingerprint(href), number % 5 + 1, anchor="some title")
+class Web:
+    """Pages numbered within their host."""
+
+    def __init__(self) -> None:
+        self.sizes = [10] * HOSTS
+        self._chance = random.Random(1)
+
+    def page(self, host: int, number: int) -> Discovery:
+        name = f"www.host{host}.example"
+        href = f"https://{name}/articles/2024/{number}/some-title-of-an-article"
+        return Discovery(href, href, name, fingerprint(href), number % 5 + 1, anchor="some title")
+
+    def links(self, host: int) -> tuple[Discovery, ...]:
+        links = []
+        for number in range(LINKS):
+            target = host if number % 10 < 8 else self._chance.randrange(HOSTS)
+            if number < LINKS - NEW:
+                links.append(
+                    self.page(target, self._chance.randrange(max(0, self.sizes[target] - 300), self.sizes[target]))
+                )
+            else:
+                links.append(self.page(target, self.sizes[target]))
+                self.sizes[target] += 1
+        return tuple(links)
 
 
 def settled(visit: Visit, discoveries: tuple[Discovery, ...], now: float) -> Settlement:
@@ -39,25 +59,22 @@ def settled(visit: Visit, discoveries: tuple[Discovery, ...], now: float) -> Set
 
 
 def main(pages: int) -> None:
-    chance = random.Random(1)
+    web = Web()
     with tempfile.TemporaryDirectory() as directory:
         database = SqliteDatabase.open(Path(directory) / "quadloom.db", SCHEMA)
         frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=8), now=0.0)
         catalog = SqliteCatalog(database)
-        number = 20_000
-        frontier.add([discovery(n) for n in range(number)], 0.0)
+        frontier.add([web.page(host, number) for host in range(HOSTS) for number in range(10)], 0.0)
         lease = settle = record = 0.0
         done, now = 0, 1.0
         while done < pages:
             started = time.process_time()
             visits = frontier.lease(BATCH, now)
             lease += time.process_time() - started
-            settlements = []
-            for visit in visits:
-                links = [discovery(chance.randrange(max(0, number - 40_000), number)) for _ in range(LINKS - NEW)]
-                links += [discovery(n) for n in range(number, number + NEW)]
-                number += NEW
-                settlements.append(settled(visit, tuple(links), now))
+            settlements = [
+                settled(visit, web.links(int(visit.host.removeprefix("www.host").partition(".")[0])), now)
+                for visit in visits
+            ]
             started = time.process_time()
             with database.transaction():
                 frontier.settle(settlements, now)
@@ -69,7 +86,7 @@ def main(pages: int) -> None:
             now += 0.25
         settle -= record
         print(
-            f"{done} pages, {number} URLs: lease {lease / done * 1e6:.0f} us, settle {settle / done * 1e6:.0f} us "
+            f"{done} pages, {sum(web.sizes)} URLs: lease {lease / done * 1e6:.0f} us, settle {settle / done * 1e6:.0f} us "
             f"({settle / done / LINKS * 1e6:.2f} us a link), catalog {record / done * 1e6:.0f} us CPU a page"
         )
         database.close()

@@ -6,6 +6,10 @@ becomes the old one, so that at least `size / 2` of the newest stay. About 100 b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from quadloom.model.link import Discovery
+
 
 class RecentFingerprints:
     def __init__(self, size: int = 500_000) -> None:
@@ -13,15 +17,23 @@ class RecentFingerprints:
         self._young: dict[int, int] = {}
         self._old: dict[int, int] = {}
 
-    def covers(self, fingerprint: int, priority: int, depth: int) -> bool:
-        """True = known with a priority and a depth at least as good, so nothing is to be written."""
-        best = self._young.get(fingerprint)
-        if best is None:
-            best = self._old.get(fingerprint)
+    def unknown(self, offered: Iterable[Discovery]) -> list[Discovery]:
+        """Those that are not known with a priority and a depth at least as good; the others need no writing."""
+        young, old = self._young, self._old
+        rest: list[Discovery] = []
+        for found in offered:
+            key = found.fingerprint
+            best = young.get(key)
             if best is None:
-                return False
-            self._put(fingerprint, best)
-        return priority >= best >> 16 and depth >= best & 0xFFFF
+                best = old.get(key)
+                if best is None:
+                    rest.append(found)
+                    continue
+                self._put(key, best)
+                young, old = self._young, self._old
+            if found.priority < best >> 16 or found.depth < best & 0xFFFF:
+                rest.append(found)
+        return rest
 
     def learn(self, fingerprint: int, priority: int, depth: int) -> None:
         self._put(fingerprint, priority << 16 | min(depth, 0xFFFF))

@@ -98,14 +98,13 @@ class SqliteFrontier:
         with self._database.transaction():
             return self._add(discoveries)
 
-    def _add(self, discoveries: Iterable[Discovery]) -> AddReport:
-        known = refused = 0
-        covers, verdict = self._recent.covers, self._scope.verdict if self._scope is not None else None
+    def _add(self, discoveries: Sequence[Discovery]) -> AddReport:
+        unknown = self._recent.unknown(discoveries)
+        known, refused = len(discoveries) - len(unknown), 0
+        verdict = self._scope.verdict if self._scope is not None else None
         fresh: dict[int, Discovery] = {}
-        for found in discoveries:
-            if covers(found.fingerprint, found.priority, found.depth):
-                known += 1
-            elif verdict is not None and verdict(found.href, found.host, found.depth) is not None:
+        for found in unknown:
+            if verdict is not None and verdict(found.href, found.host, found.depth) is not None:
                 refused += 1
             elif found.fingerprint in fresh:
                 known += 1

@@ -184,17 +184,22 @@ class Leasing:
 
     def tell(self, batch: Batch, inserted: Sequence[tuple[UrlRow, Discovery]] = ()) -> None:
         """The tables changed: hosts on the bench learn of it, others are looked for at the next lease."""
+        hosts = self.bench.hosts
+        changed = {id for id, delta in batch.queued.items() if delta}
+        idle = {id for id in changed if id in hosts and not hosts[id].has_work}
         for row, found in inserted:
-            host = self.bench.hosts.get(row.host_id)
+            host = hosts.get(row.host_id)
             if host is not None and row.state == UrlState.QUEUED:
                 host.offer(entry_of(found, row, self._policy.order), _FRONT)
-        for id, delta in batch.queued.items():
-            host = self.bench.hosts.get(id)
-            if host is None:
-                self._outside_at = 0.0
+                if row.priority == 0:
+                    idle.add(host.id)
+        for id in changed:
+            if id in hosts:
+                hosts[id].queued += batch.queued[id]
             else:
-                host.queued += delta
-                self.bench.place(host)
+                self._outside_at = 0.0
+        for id in idle:  # the others stand where they belong already
+            self.bench.place(hosts[id])
 
     def empty_buffer(self, host_id: int) -> None:
         host = self.bench.hosts.get(host_id)

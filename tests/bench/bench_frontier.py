@@ -85,10 +85,9 @@ def main(pages: int) -> None:
             done += len(visits)
             now += 0.25
         settle -= record
-        print(
-            f"{done} pages, {sum(web.sizes)} URLs: lease {lease / done * 1e6:.0f} us, settle {settle / done * 1e6:.0f} us "
-            f"({settle / done / LINKS * 1e6:.2f} us a link), catalog {record / done * 1e6:.0f} us CPU a page"
-        )
+        micro = {"lease": lease, "settle": settle, "catalog": record}
+        costs = ", ".join(f"{name} {seconds / done * 1e6:.0f} us" for name, seconds in micro.items())
+        print(f"{done} pages, {sum(web.sizes)} URLs, CPU a page: {costs}; a link {settle / done / LINKS * 1e6:.2f} us")
         database.close()
 
 

@@ -6,11 +6,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from contract_backends import STATES, State
+from contract_backends import ARCHIVES, BUSES, STATES, MemoryFiles, State, WarcFiles
+
+from quadloom.stores.memory_bus import MemoryBus
 
 
 @pytest.fixture(params=STATES)
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[State]:
     made = STATES[request.param](tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=ARCHIVES)
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryFiles | WarcFiles]:
+    made = ARCHIVES[request.param](tmp_path)
+    yield made
+    made.archive.close()
+
+
+@pytest.fixture(params=BUSES)
+def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus]:
+    made = BUSES[request.param]()
     yield made
     made.close()

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Protocol
 
 from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.memory_archive import MemoryArchive
+from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.memory_catalog import MemoryCatalog
 from quadloom.stores.memory_frontier import MemoryFrontier
-from quadloom.stores.protocols import Catalog, Frontier, ScopeRules
+from quadloom.stores.protocols import Archive, Catalog, Frontier, ScopeRules
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier import SqliteFrontier
 from quadloom.stores.sqlite_schema import SCHEMA
+from quadloom.stores.warc_archive import WarcArchive
 
 
 class State(Protocol):
@@ -80,4 +83,34 @@ class SqliteState:
 STATES = {
     "memory": MemoryState,
     "sqlite": SqliteState,
+}
+
+
+class WarcFiles:
+    """WARC files in two directories that take turns, small enough to roll over within a test."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directories = [directory / "disk1", directory / "disk2"]
+        self.archive: Archive = self.open()
+
+    def open(self) -> Archive:
+        self.archive = WarcArchive(self.directories, file_bytes=20_000)
+        return self.archive
+
+
+class MemoryFiles:
+    def __init__(self, directory: Path) -> None:
+        self.archive: Archive = MemoryArchive()
+
+    def open(self) -> Archive:
+        return self.archive
+
+
+ARCHIVES = {
+    "memory": MemoryFiles,
+    "warc": WarcFiles,
+}
+
+BUSES = {
+    "memory": MemoryBus,
 }

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from contract_backends import ARCHIVES, BUSES, STATES, MemoryFiles, State, WarcFiles
+from contract_backends import (
+    ARCHIVES,
+    BUSES,
+    QUAD_STORES,
+    STATES,
+    MemoryFiles,
+    MemoryPlace,
+    OxigraphPlace,
+    State,
+    WarcFiles,
+)
 
 from quadloom.stores.memory_bus import MemoryBus
 
@@ -30,3 +40,10 @@ def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus]:
     made = BUSES[request.param]()
     yield made
     made.close()
+
+
+@pytest.fixture(params=QUAD_STORES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryPlace | OxigraphPlace]:
+    made = QUAD_STORES[request.param](tmp_path)
+    yield made
+    made.quads.close()

@@ -13,7 +13,9 @@ from quadloom.stores.memory_archive import MemoryArchive
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.memory_catalog import MemoryCatalog
 from quadloom.stores.memory_frontier import MemoryFrontier
-from quadloom.stores.protocols import Archive, Catalog, Frontier, ScopeRules
+from quadloom.stores.memory_quads import MemoryQuads
+from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier import SqliteFrontier
@@ -113,4 +115,29 @@ ARCHIVES = {
 
 BUSES = {
     "memory": MemoryBus,
+}
+
+
+class OxigraphPlace:
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "quads"
+        self.quads: QuadStore = OxigraphQuads(self._path)
+
+    def reopen(self) -> QuadStore:
+        self.quads.close()
+        self.quads = OxigraphQuads(self._path)
+        return self.quads
+
+
+class MemoryPlace:
+    def __init__(self, directory: Path) -> None:
+        self.quads: QuadStore = MemoryQuads()
+
+    def reopen(self) -> QuadStore:
+        return self.quads
+
+
+QUAD_STORES = {
+    "memory": MemoryPlace,
+    "oxigraph": OxigraphPlace,
 }

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from quadloom.errors import UsageError
 from quadloom.stores.link_kernels import kernels
-from quadloom.stores.link_slices import LinkSlice, LinkSlices, MemorySlices
+from quadloom.stores.link_slices import LinkSlice, LinkSlices, MemorySlices, slice_width
 
 Vector = npt.NDArray[np.float64]
 Csr = sparse.csr_matrix | sparse.csr_array
@@ -78,12 +78,6 @@ def sweeps_of(links: Csr | LinkSlices, *, engine: Literal["auto", "numba", "scip
     if plain and engine != "scipy" and kernels() is not None and (engine == "numba" or links.nnz >= _WORTH_CUTTING):
         return SliceSweeps(MemorySlices(links.indptr, links.indices, slice_width(links.shape[0])))
     return ScipySweeps(links)
-
-
-def slice_width(pages: int) -> int:
-    """Pages per slice. Narrow slices stay in cache, but each one streams all source values again: a sixteenth of the
-    web between 2^17 and 2^20 was best or within 10 % of it for 3 and for 20 million pages."""
-    return int(np.clip(pages // 16, 1 << 17, 1 << 20))
 
 
 class SliceSweeps:

@@ -114,7 +114,7 @@ def promoted(weights: Vector, pages: npt.NDArray[np.intp], top_share: float) -> 
     if not len(pages):
         return weights
     result = weights.copy()
-    result[pages] = np.maximum(result[pages], np.quantile(weights, 1.0 - top_share))
+    result[pages] = np.maximum(result[pages], np.quantile(weights, 1.0 - top_share, method="higher"))
     return result
 
 

@@ -139,11 +139,11 @@ def test_bad_input_is_refused() -> None:
 def figure_one() -> tuple[sparse.csr_array, np.ndarray, dict[str, int]]:
     """A web as the text describes the paper's figure 1: B is linked by many, among them important pages, and leads to
     no XML; A points to important XML pages; no page points to C."""
-    names = ["A", "B", "C", "h1", "h2", "h3", "h4", "h5", "x1", "x2", "x3"]
+    names = ["A", "B", "C", "h1", "h2", "h3", "h4", "h5", "h6", "x1", "x2", "x3"]
     at = {name: i for i, name in enumerate(names)}
     links = [
         ("h1", "B"), ("h2", "B"), ("h3", "B"), ("h4", "B"), ("A", "x1"), ("A", "x2"), ("h1", "A"),
-        ("x1", "x2"), ("x2", "x1"), ("h2", "h1"), ("B", "h5"), ("h3", "x3"), ("x3", "x1"), ("h4", "h2"),
+        ("x1", "x2"), ("x2", "x1"), ("h2", "h1"), ("B", "h5"), ("B", "h6"), ("h3", "x3"), ("x3", "x1"), ("h4", "h2"),
     ]  # fmt: skip
     matrix = sparse.lil_array((len(at), len(at)))
     for a, b in links:

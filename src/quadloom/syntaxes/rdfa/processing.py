@@ -1,0 +1,340 @@
+"""The RDFa 1.1 processing sequence (RDFa Core 1.1, section 7.5), one `enter` and one `leave` per element.
+
+The processor knows neither a parser nor the order of elements: a walker calls it, for all elements or only for those
+that can matter (see `walking`). Numbers in the comments are the steps of the specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from quadloom.syntaxes.rdfa.frames import MAX_LITERAL_DEPTH, Frame, Lists, Triples
+from quadloom.syntaxes.rdfa.hosts import XHV, Host
+from quadloom.syntaxes.rdfa.names import Names, prefix_pairs
+from quadloom.syntaxes.rdfa.references import Base
+from quadloom.syntaxes.rdfa.reporting import RDFA
+from quadloom.syntaxes.rdfa.times import time_datatype
+from quadloom.syntaxes.terms import RDF, TYPE, literal
+
+N = TypeVar("N")
+N_contra = TypeVar("N_contra", contravariant=True)
+Attributes = Mapping[str, str]
+Namespaces = Sequence[tuple[str, str]]
+
+XML_LITERAL = f"<{RDF}XMLLiteral>"
+HTML_LITERAL = f"<{RDF}HTML>"
+USES_VOCABULARY = f"<{RDFA}usesVocabulary>"
+ROLE = f"<{XHV}role>"
+# Datatypes that N-Triples writes in another way; as a plain datatype they make an ill-formed literal.
+_TAGGED = frozenset({f"<{RDF}langString>", f"<{RDF}dirLangString>"})
+
+_RELEVANT = frozenset(
+    "vocab prefix lang xml:lang xml:base about resource href src rel rev property typeof role".split()
+)
+
+
+class Markup(Protocol[N_contra]):
+    """What the processor needs of a parsed element besides its attributes."""
+
+    def text(self, node: N_contra) -> str: ...
+
+    def xml(self, node: N_contra, namespaces: Mapping[str, str]) -> str: ...
+
+    def html(self, node: N_contra) -> str: ...
+
+    def has_elements(self, node: N_contra) -> bool: ...
+
+
+class Processor(Generic[N]):
+    def __init__(
+        self,
+        host: Host,
+        markup: Markup[N],
+        names: Names,
+        base: Base,
+        new_blank: Callable[[], str],
+        *,
+        language: str = "",
+        roles: bool = True,
+    ) -> None:
+        self.triples = Triples()
+        self.base = base
+        self._host = host
+        self._markup = markup
+        self._names = names
+        self._blank = new_blank
+        self._roles = roles
+        self._frames = [Frame(f"<{base.iri}>", base, language)]
+
+    def enter(self, node: N, tag: str, attributes: Attributes, namespaces: Namespaces = ()) -> None:
+        parent = self._frames[-1]
+        if self.triples.full or parent.muted or (not namespaces and _RELEVANT.isdisjoint(attributes)):
+            self._frames.append(parent)
+            return
+        frame = parent.child()
+        self._frames.append(frame)
+        self._declare(frame, attributes, namespaces)
+        self._process(node, tag, attributes, parent, frame)
+
+    def leave(self) -> None:
+        frame = self._frames.pop()
+        if frame is not self._frames[-1]:
+            self._close(frame)
+
+    def finish(self) -> None:
+        """After the root has been left: lists that belong to the document itself."""
+        self._close(self._frames[0])
+
+    def _close(self, frame: Frame) -> None:
+        if frame.lists:
+            self._write_lists(frame.object, frame.lists)
+        if frame.own_lists:
+            self._write_lists(frame.subject, frame.own_lists)
+        if frame.undo:
+            self._names.withdraw(frame.undo)
+
+    def _write_lists(self, subject: str, lists: Lists) -> None:
+        for predicate, values in lists.items():
+            if not self.triples.full:
+                self.triples.add_list(subject, predicate, values, [self._blank() for _ in values])
+
+    def _declare(self, frame: Frame, attributes: Attributes, namespaces: Namespaces) -> None:
+        """Steps 2 to 4: vocabulary, prefixes, language; and the base of XML hosts."""
+        if self._host.xml_base and "xml:base" in attributes:
+            frame.base = Base(frame.base.resolve(attributes["xml:base"]))
+        vocabulary = attributes.get("vocab")
+        if vocabulary is not None:
+            frame.vocabulary = ""
+            iri = self._names.iri(vocabulary, frame.base) if vocabulary.strip() else None
+            if iri:
+                frame.vocabulary = iri[1:-1]
+                self.triples.add(f"<{self.base.iri}>", USES_VOCABULARY, iri)
+        prefixes = attributes.get("prefix")
+        if namespaces or prefixes:
+            frame.undo = []
+            self._names.declare(namespaces, frame.undo)
+            if prefixes:
+                self._names.declare(prefix_pairs(prefixes), frame.undo)
+        self._set_language(frame, attributes)
+
+    def _set_language(self, frame: Frame, attributes: Attributes) -> None:
+        # In HTML, `xml:lang` is an attribute without meaning (HTML, "the lang and xml:lang attributes"); it serves
+        # only where `lang` is missing. In XML, `xml:lang` wins.
+        first, second = ("lang", "xml:lang") if self._host.html_parser else ("xml:lang", "lang")
+        if first in attributes and (first != "lang" or self._host.plain_lang):
+            frame.language = attributes[first].strip()
+        elif second in attributes and (second != "lang" or self._host.plain_lang):
+            frame.language = attributes[second].strip()
+
+    def _process(self, node: N, tag: str, attributes: Attributes, parent: Frame, frame: Frame) -> None:
+        if self._roles and "role" in attributes:
+            self._add_roles(frame, attributes)
+        rel, rev = self._links(attributes)
+        about = self._names.resource(attributes.get("about"), frame.base)
+        inherits = self._host.inherit_head_body and tag in ("head", "body")
+        if rel is None and rev is None:
+            skip, subject, target, typed = self._subject(attributes, parent, frame, about, inherits)
+        else:
+            skip, subject, target, typed = self._linked_subject(attributes, parent, frame, about, inherits)
+        if skip:
+            return
+        if typed:  # 7
+            for kind in self._names.names(attributes["typeof"], frame.vocabulary):
+                self.triples.add(typed, TYPE, kind)
+        lists = self._lists(parent, subject) if "inlist" in attributes else None  # 8
+        incomplete = parent.incomplete
+        frame.incomplete = []
+        if rel is not None or rev is not None:
+            target = self._relate(rel or "", rev or "", subject, target, frame, lists)
+        if "property" in attributes:  # 11
+            self._describe(node, tag, attributes, subject, typed, frame, lists, rel is not None or rev is not None)
+        for predicate, direction in incomplete:  # 12
+            if self.triples.full:
+                break
+            if isinstance(direction, list):
+                direction.append(subject)
+            elif direction == "rel":
+                self.triples.add(parent.subject, predicate, subject)
+            else:
+                self.triples.add(subject, predicate, parent.subject)
+        self._settle(parent, frame, subject, target or subject, lists)
+
+    def _settle(self, parent: Frame, frame: Frame, subject: str, target: str, lists: Lists | None) -> None:
+        """Step 13: what the children see, and where lists of the new subjects are kept."""
+        frame.subject = subject
+        frame.object = target
+        if target != parent.object:
+            frame.list_frame = frame
+        if subject != parent.object:
+            if target == subject:
+                frame.lists = lists
+            else:
+                frame.own_lists = lists
+
+    def _lists(self, parent: Frame, subject: str) -> Lists:
+        if subject != parent.object:
+            return {}
+        owner = parent.list_frame
+        if owner.lists is None:
+            owner.lists = {}
+        return owner.lists
+
+    def _add_roles(self, frame: Frame, attributes: Attributes) -> None:
+        """Role Attribute 1.0, section 4: the subject is the element itself."""
+        identifier = attributes.get("id")
+        subject = f"<{frame.base.resolve('#' + identifier)}>" if identifier else self._blank()
+        for role in self._names.predicates(attributes["role"], XHV):
+            self.triples.add(subject, ROLE, role)
+
+    def _links(self, attributes: Attributes) -> tuple[str | None, str | None]:
+        rel, rev = attributes.get("rel"), attributes.get("rev")
+        if self._host.mute_link_words and "property" in attributes:
+            rel, rev = _curies_only(rel), _curies_only(rev)
+        return rel, rev
+
+    def _subject(
+        self, attributes: Attributes, parent: Frame, frame: Frame, about: str | None, inherits: bool
+    ) -> tuple[bool, str, str | None, str | None]:
+        """Step 5: skip, new subject, current object resource, typed resource."""
+        is_root = len(self._frames) == 2
+        has_type = "typeof" in attributes
+        root = f"<{frame.base.iri}>" if is_root else None
+        if "property" in attributes and "content" not in attributes and "datatype" not in attributes:  # 5.1
+            subject = about or root or parent.object
+            if not has_type:
+                return False, subject, None, None
+            if about or root:
+                return False, subject, None, about or root
+            typed = self._target(attributes, frame) or (subject if inherits else self._blank())
+            return False, subject, typed, typed
+        named = about or self._target(attributes, frame) or root  # 5.2
+        if named is None and has_type and not inherits:
+            named = self._blank()
+        skip = named is None and not has_type and "property" not in attributes
+        subject = named or parent.object
+        return skip, subject, None, subject if has_type else None
+
+    def _linked_subject(
+        self, attributes: Attributes, parent: Frame, frame: Frame, about: str | None, inherits: bool
+    ) -> tuple[bool, str, str | None, str | None]:
+        """Step 6: as `_subject`, where `@rel` or `@rev` is present."""
+        root = f"<{frame.base.iri}>" if len(self._frames) == 2 else None
+        subject = about or root or parent.object
+        target = self._target(attributes, frame)
+        if "typeof" not in attributes:
+            return False, subject, target, None
+        if "about" in attributes:
+            return False, subject, target, about
+        if target is None:
+            if inherits:
+                return False, subject, None, subject
+            target = self._blank()
+        return False, subject, target, target
+
+    def _target(self, attributes: Attributes, frame: Frame) -> str | None:
+        """The resource of `@resource`, `@href` or `@src`; an empty safe CURIE gives way to the next one."""
+        if "resource" in attributes:
+            resource = self._names.resource(attributes["resource"], frame.base)
+            if resource:
+                return resource
+        return self._names.iri(attributes.get("href", attributes.get("src")), frame.base)
+
+    def _relate(
+        self, rel: str, rev: str, subject: str, target: str | None, frame: Frame, lists: Lists | None
+    ) -> str:
+        """Steps 9 and 10: statements with the target, or incomplete ones; the current object resource."""
+        forward = self._names.links(rel, frame.vocabulary)
+        backward = self._names.links(rev, frame.vocabulary)
+        if target is None:
+            for predicate in forward:
+                frame.incomplete.append((predicate, "rel" if lists is None else lists.setdefault(predicate, [])))
+            frame.incomplete.extend((predicate, "rev") for predicate in backward)
+            return self._blank()
+        for predicate in forward:
+            if lists is None:
+                self.triples.add(subject, predicate, target)
+            else:
+                lists.setdefault(predicate, []).append(target)
+        for predicate in backward:
+            self.triples.add(target, predicate, subject)
+        return target
+
+    def _describe(
+        self,
+        node: N,
+        tag: str,
+        attributes: Attributes,
+        subject: str,
+        typed: str | None,
+        frame: Frame,
+        lists: Lists | None,
+        linked: bool,
+    ) -> None:
+        predicates = self._names.predicates(attributes["property"], frame.vocabulary)
+        value = self._value(node, tag, attributes, typed, frame, linked) if predicates else None
+        if value is None:
+            return
+        for predicate in predicates:
+            if self.triples.full:
+                return
+            if lists is None:
+                self.triples.add(subject, predicate, value)
+            else:
+                lists.setdefault(predicate, []).append(value)
+
+    def _value(
+        self, node: N, tag: str, attributes: Attributes, typed: str | None, frame: Frame, linked: bool
+    ) -> str | None:
+        """Step 11: the current property value; None where a limit forbids it."""
+        written = attributes.get("content")
+        dated = self._host.datetime and written is None
+        if dated:
+            written = attributes.get("datetime")
+        if "datatype" in attributes:
+            return self._typed_value(node, attributes, frame, written)
+        if written is not None:
+            kind = time_datatype(written) if dated else ""
+            return literal(written, "" if kind else frame.language, kind)
+        resource = None if linked else self._target(attributes, frame)
+        if resource is None and typed and "about" not in attributes:
+            resource = typed
+        if resource:
+            return resource
+        text = self._text(node, frame)
+        if text is None:
+            return None
+        kind = time_datatype(text) if dated and tag == "time" else ""
+        return literal(text, "" if kind else frame.language, kind)
+
+    def _typed_value(self, node: N, attributes: Attributes, frame: Frame, written: str | None) -> str | None:
+        datatype = self._datatype(attributes, frame)
+        if written is None:
+            if datatype == XML_LITERAL and self._deepen(frame):
+                return literal(self._markup.xml(node, self._names.declared), "", datatype[1:-1])
+            if datatype == HTML_LITERAL and self._deepen(frame):
+                return literal(self._markup.html(node), "", datatype[1:-1])
+            written = self._text(node, frame)
+        if written is None:
+            return None
+        return literal(written, "", datatype[1:-1]) if datatype else literal(written, frame.language)
+
+    def _datatype(self, attributes: Attributes, frame: Frame) -> str | None:
+        """The datatype; None where the attribute is empty or resolves to nothing that can be one."""
+        value = attributes["datatype"].strip()
+        datatype = self._names.name(value, frame.vocabulary) if value else None
+        return None if datatype is None or datatype[0] == "_" or datatype in _TAGGED else datatype
+
+    def _text(self, node: N, frame: Frame) -> str | None:
+        return self._markup.text(node) if self._deepen(frame) else None
+
+    def _deepen(self, frame: Frame) -> bool:
+        frame.literal_depth += 1
+        return frame.literal_depth <= MAX_LITERAL_DEPTH
+
+
+def _curies_only(value: str | None) -> str | None:
+    """HTML+RDFa 1.1, section 3.1: words go; an attribute left empty counts as absent."""
+    if value is None:
+        return None
+    return " ".join(token for token in value.split() if ":" in token) or None

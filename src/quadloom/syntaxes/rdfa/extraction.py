@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pyoxigraph
 from lxml import etree
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.syntaxes.rdfa.folding import fold_patterns
 from quadloom.syntaxes.rdfa.frames import Triple
 from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, Host, HostName, Version
-from quadloom.syntaxes.rdfa.markup import LexborMarkup, LxmlMarkup
+from quadloom.syntaxes.rdfa.markup import XML_NAMESPACE, LexborMarkup, LxmlMarkup
 from quadloom.syntaxes.rdfa.names import Names, Names10
 from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
 from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
@@ -106,9 +106,7 @@ def annotate_xml(
     return complete
 
 
-def _html_triples(
-    text: str, url: str, sink: Sink, host: Host, version: Version, report: Report | None
-) -> list[Triple]:
+def _html_triples(text: str, url: str, sink: Sink, host: Host, version: Version, report: Report | None) -> list[Triple]:
     tree = LexborHTMLParser(text)
     base = Base(_html_base(tree, url))
     processor = _processor(host, LexborMarkup(), Base(url), base, sink, version, report, "", True)
@@ -140,7 +138,7 @@ def _walked(
     language: str,
     roles: bool,
 ) -> tuple[list[Triple], bool]:
-    base = Base(_xhtml_base(root, url) if host.base_element else url)
+    base = Base(_xml_base(root, url, host, version))
     markup = LxmlMarkup(XHTML if version == "1.0" or host.base_element else "")
     processor = _processor(host, markup, Base(url), base, sink, version, report, language, roles)
     embedded: list[Triple] = []
@@ -185,12 +183,15 @@ def _html_base(tree: LexborHTMLParser, url: str) -> str:
     return Base(url).resolve(href) if href else url
 
 
-def _xhtml_base(root: etree._Element, url: str) -> str:
-    for element in root.iter(f"{{{XHTML}}}base", "base"):
-        href = element.get("href")
-        if href:
-            return Base(url).resolve(href)
-    return url
+def _xml_base(root: etree._Element, url: str, host: Host, version: Version) -> str:
+    """The base of the whole document. RDFa 1.0 knows XHTML alone, so that its base element counts in every host."""
+    if host.base_element or version == "1.0":
+        for element in root.iter(f"{{{XHTML}}}base", "base"):
+            href = element.get("href")
+            if href:
+                return Base(url).resolve(href)
+    own = root.get(f"{{{XML_NAMESPACE}}}base") if host.xml_base else None
+    return Base(url).resolve(own) if own else url
 
 
 def _decoded(body: bytes) -> str:
@@ -238,6 +239,3 @@ def _relabelled(term: object, blanks: dict[str, str], new_blank: Callable[[], st
     if term.value not in blanks:
         blanks[term.value] = new_blank()
     return blanks[term.value]
-
-
-__all__ = ["LexborNode", "annotate", "annotate_xml", "extract"]

@@ -26,10 +26,10 @@ _CORE_TERMS = MappingProxyType(
 )
 # XHTML+RDFa 1.1, section 3: the link types that XHTML reserves; RDFa 1.0 has the same list (section 9.3).
 _XHTML_WORDS = (
-    "alternate appendix bookmark cite chapter contents copyright first glossary help icon index itsrules last license "
+    "alternate appendix bookmark cite chapter contents copyright first glossary help icon index itsRules last license "
     "meta next p3pv1 prev previous role section start stylesheet subsection top up"
 )
-_XHTML_TERMS = {word: XHV + word for word in _XHTML_WORDS.split()}
+_XHTML_TERMS = {word.lower(): XHV + word for word in _XHTML_WORDS.split()}
 
 
 class Host(msgspec.Struct, frozen=True):

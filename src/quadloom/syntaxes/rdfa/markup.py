@@ -113,7 +113,8 @@ def _name(element: etree._Element) -> str:
 
 
 def _attributes(element: etree._Element) -> Iterator[str]:
-    for name, value in element.items():
+    for key, content in element.items():
+        name, value = str(key), str(content)
         if name[0] == "{":
             namespace, _, local = name[1:].partition("}")
             name = f"{_prefix_of(element, namespace)}:{local}"

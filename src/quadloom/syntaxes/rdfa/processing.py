@@ -7,7 +7,7 @@ that can matter (see `walking`). Numbers in the comments are the steps of the sp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from quadloom.syntaxes.rdfa.frames import MAX_LITERAL_DEPTH, Frame, Lists, Triples
 from quadloom.syntaxes.rdfa.hosts import XHV, Host
@@ -29,9 +29,8 @@ ROLE = f"<{XHV}role>"
 # Datatypes that N-Triples writes in another way; as a plain datatype they make an ill-formed literal.
 _TAGGED = frozenset({f"<{RDF}langString>", f"<{RDF}dirLangString>"})
 
-_RELEVANT = frozenset(
-    "vocab prefix lang xml:lang xml:base about resource href src rel rev property typeof role".split()
-)
+_DECLARING = ("vocab", "prefix", "lang", "xml:lang", "xml:base")
+_RELEVANT = frozenset((*_DECLARING, "about", "resource", "href", "src", "rel", "rev", "property", "typeof", "role"))
 
 
 class Markup(Protocol[N_contra]):
@@ -44,6 +43,23 @@ class Markup(Protocol[N_contra]):
     def html(self, node: N_contra) -> str: ...
 
     def has_elements(self, node: N_contra) -> bool: ...
+
+
+class Element(Generic[N]):
+    __slots__ = ("attributes", "node", "tag")
+
+    def __init__(self, node: N, tag: str, attributes: Attributes) -> None:
+        self.node = node
+        self.tag = tag
+        self.attributes = attributes
+
+
+class Resources(NamedTuple):
+    """New subject, current object resource and typed resource of an element."""
+
+    subject: str
+    target: str | None
+    typed: str | None
 
 
 class Processor(Generic[N]):
@@ -75,7 +91,7 @@ class Processor(Generic[N]):
         frame = parent.child()
         self._frames.append(frame)
         self._declare(frame, attributes, namespaces)
-        self._process(node, tag, attributes, parent, frame)
+        self._process(Element(node, tag, attributes), parent, frame)
 
     def leave(self) -> None:
         frame = self._frames.pop()
@@ -127,38 +143,43 @@ class Processor(Generic[N]):
         elif second in attributes and (second != "lang" or self._host.plain_lang):
             frame.language = attributes[second].strip()
 
-    def _process(self, node: N, tag: str, attributes: Attributes, parent: Frame, frame: Frame) -> None:
+    def _process(self, element: Element[N], parent: Frame, frame: Frame) -> None:
+        attributes = element.attributes
         if self._roles and "role" in attributes:
             self._add_roles(frame, attributes)
         rel, rev = self._links(attributes)
-        about = self._names.resource(attributes.get("about"), frame.base)
-        inherits = self._host.inherit_head_body and tag in ("head", "body")
-        if rel is None and rev is None:
-            skip, subject, target, typed = self._subject(attributes, parent, frame, about, inherits)
-        else:
-            skip, subject, target, typed = self._linked_subject(attributes, parent, frame, about, inherits)
-        if skip:
+        linked = rel is not None or rev is not None
+        resources = (self._linked_resources if linked else self._resources)(element, parent, frame)
+        if resources is None:
             return
-        if typed:  # 7
+        subject, target = resources.subject, resources.target
+        if resources.typed:  # 7
             for kind in self._names.names(attributes["typeof"], frame.vocabulary):
-                self.triples.add(typed, TYPE, kind)
+                self.triples.add(resources.typed, TYPE, kind)
         lists = self._lists(parent, subject) if "inlist" in attributes else None  # 8
-        incomplete = parent.incomplete
         frame.incomplete = []
-        if rel is not None or rev is not None:
-            target = self._relate(rel or "", rev or "", subject, target, frame, lists)
+        if linked:
+            target = self._relate(rel or "", rev or "", resources, frame, lists)
         if "property" in attributes:  # 11
-            self._describe(node, tag, attributes, subject, typed, frame, lists, rel is not None or rev is not None)
-        for predicate, direction in incomplete:  # 12
+            predicates = self._names.predicates(attributes["property"], frame.vocabulary)
+            value = self._value(element, resources, frame, linked=linked) if predicates else None
+            if value is not None:
+                self._describe(subject, predicates, value, lists)
+        if parent.incomplete:
+            self._complete(parent, subject)
+        self._settle(parent, frame, subject, target or subject, lists)
+
+    def _complete(self, parent: Frame, subject: str) -> None:
+        """Step 12: the statements that waited for a subject."""
+        for predicate, direction in parent.incomplete:
             if self.triples.full:
-                break
+                return
             if isinstance(direction, list):
                 direction.append(subject)
             elif direction == "rel":
                 self.triples.add(parent.subject, predicate, subject)
             else:
                 self.triples.add(subject, predicate, parent.subject)
-        self._settle(parent, frame, subject, target or subject, lists)
 
     def _settle(self, parent: Frame, frame: Frame, subject: str, target: str, lists: Lists | None) -> None:
         """Step 13: what the children see, and where lists of the new subjects are kept."""
@@ -172,7 +193,8 @@ class Processor(Generic[N]):
             else:
                 frame.own_lists = lists
 
-    def _lists(self, parent: Frame, subject: str) -> Lists:
+    def _lists(self, parent: Frame, subject: str) -> Lists | None:
+        """Where `@inlist` values of a subject go."""
         if subject != parent.object:
             return {}
         owner = parent.list_frame
@@ -193,44 +215,48 @@ class Processor(Generic[N]):
             rel, rev = _curies_only(rel), _curies_only(rev)
         return rel, rev
 
-    def _subject(
-        self, attributes: Attributes, parent: Frame, frame: Frame, about: str | None, inherits: bool
-    ) -> tuple[bool, str, str | None, str | None]:
-        """Step 5: skip, new subject, current object resource, typed resource."""
-        is_root = len(self._frames) == 2
+    def _resources(self, element: Element[N], parent: Frame, frame: Frame) -> Resources | None:
+        """Step 5: the resources of an element without links; None = the element is skipped."""
+        attributes = element.attributes
+        about = self._names.resource(attributes.get("about"), frame.base)
+        root = self._root(frame)
         has_type = "typeof" in attributes
-        root = f"<{frame.base.iri}>" if is_root else None
         if "property" in attributes and "content" not in attributes and "datatype" not in attributes:  # 5.1
             subject = about or root or parent.object
-            if not has_type:
-                return False, subject, None, None
-            if about or root:
-                return False, subject, None, about or root
-            typed = self._target(attributes, frame) or (subject if inherits else self._blank())
-            return False, subject, typed, typed
+            if not has_type or about or root:
+                return Resources(subject, None, subject if has_type else None)
+            typed = self._target(attributes, frame)
+            typed = typed or (subject if self._inherits(element) else self._blank())
+            return Resources(subject, typed, typed)
         named = about or self._target(attributes, frame) or root  # 5.2
-        if named is None and has_type and not inherits:
+        if named is None and not has_type and "property" not in attributes:
+            return None
+        if named is None and has_type and not self._inherits(element):
             named = self._blank()
-        skip = named is None and not has_type and "property" not in attributes
         subject = named or parent.object
-        return skip, subject, None, subject if has_type else None
+        return Resources(subject, None, subject if has_type else None)
 
-    def _linked_subject(
-        self, attributes: Attributes, parent: Frame, frame: Frame, about: str | None, inherits: bool
-    ) -> tuple[bool, str, str | None, str | None]:
-        """Step 6: as `_subject`, where `@rel` or `@rev` is present."""
-        root = f"<{frame.base.iri}>" if len(self._frames) == 2 else None
-        subject = about or root or parent.object
+    def _linked_resources(self, element: Element[N], parent: Frame, frame: Frame) -> Resources | None:
+        """Step 6: the resources of an element with `@rel` or `@rev`."""
+        attributes = element.attributes
+        about = self._names.resource(attributes.get("about"), frame.base)
+        subject = about or self._root(frame) or parent.object
         target = self._target(attributes, frame)
         if "typeof" not in attributes:
-            return False, subject, target, None
+            return Resources(subject, target, None)
         if "about" in attributes:
-            return False, subject, target, about
-        if target is None:
-            if inherits:
-                return False, subject, None, subject
-            target = self._blank()
-        return False, subject, target, target
+            return Resources(subject, target, about)
+        if target is None and self._inherits(element):
+            return Resources(subject, None, subject)
+        target = target or self._blank()
+        return Resources(subject, target, target)
+
+    def _root(self, frame: Frame) -> str | None:
+        """The root element acts as if it had an empty `@about`."""
+        return f"<{frame.base.iri}>" if len(self._frames) == 2 else None
+
+    def _inherits(self, element: Element[N]) -> bool:
+        return self._host.inherit_head_body and element.tag in ("head", "body")
 
     def _target(self, attributes: Attributes, frame: Frame) -> str | None:
         """The resource of `@resource`, `@href` or `@src`; an empty safe CURIE gives way to the next one."""
@@ -240,10 +266,9 @@ class Processor(Generic[N]):
                 return resource
         return self._names.iri(attributes.get("href", attributes.get("src")), frame.base)
 
-    def _relate(
-        self, rel: str, rev: str, subject: str, target: str | None, frame: Frame, lists: Lists | None
-    ) -> str:
+    def _relate(self, rel: str, rev: str, resources: Resources, frame: Frame, lists: Lists | None) -> str:
         """Steps 9 and 10: statements with the target, or incomplete ones; the current object resource."""
+        subject, target = resources.subject, resources.target
         forward = self._names.links(rel, frame.vocabulary)
         backward = self._names.links(rev, frame.vocabulary)
         if target is None:
@@ -260,21 +285,7 @@ class Processor(Generic[N]):
             self.triples.add(target, predicate, subject)
         return target
 
-    def _describe(
-        self,
-        node: N,
-        tag: str,
-        attributes: Attributes,
-        subject: str,
-        typed: str | None,
-        frame: Frame,
-        lists: Lists | None,
-        linked: bool,
-    ) -> None:
-        predicates = self._names.predicates(attributes["property"], frame.vocabulary)
-        value = self._value(node, tag, attributes, typed, frame, linked) if predicates else None
-        if value is None:
-            return
+    def _describe(self, subject: str, predicates: list[str], value: str, lists: Lists | None) -> None:
         for predicate in predicates:
             if self.triples.full:
                 return
@@ -283,38 +294,37 @@ class Processor(Generic[N]):
             else:
                 lists.setdefault(predicate, []).append(value)
 
-    def _value(
-        self, node: N, tag: str, attributes: Attributes, typed: str | None, frame: Frame, linked: bool
-    ) -> str | None:
+    def _value(self, element: Element[N], resources: Resources, frame: Frame, *, linked: bool) -> str | None:
         """Step 11: the current property value; None where a limit forbids it."""
+        attributes = element.attributes
         written = attributes.get("content")
         dated = self._host.datetime and written is None
         if dated:
             written = attributes.get("datetime")
         if "datatype" in attributes:
-            return self._typed_value(node, attributes, frame, written)
+            return self._typed_value(element, frame, written)
         if written is not None:
             kind = time_datatype(written) if dated else ""
             return literal(written, "" if kind else frame.language, kind)
         resource = None if linked else self._target(attributes, frame)
-        if resource is None and typed and "about" not in attributes:
-            resource = typed
+        if resource is None and "about" not in attributes:
+            resource = resources.typed
         if resource:
             return resource
-        text = self._text(node, frame)
+        text = self._text(element, frame)
         if text is None:
             return None
-        kind = time_datatype(text) if dated and tag == "time" else ""
+        kind = time_datatype(text) if dated and element.tag == "time" else ""
         return literal(text, "" if kind else frame.language, kind)
 
-    def _typed_value(self, node: N, attributes: Attributes, frame: Frame, written: str | None) -> str | None:
-        datatype = self._datatype(attributes, frame)
+    def _typed_value(self, element: Element[N], frame: Frame, written: str | None) -> str | None:
+        datatype = self._datatype(element.attributes, frame)
         if written is None:
             if datatype == XML_LITERAL and self._deepen(frame):
-                return literal(self._markup.xml(node, self._names.declared), "", datatype[1:-1])
+                return literal(self._markup.xml(element.node, self._names.declared), "", datatype[1:-1])
             if datatype == HTML_LITERAL and self._deepen(frame):
-                return literal(self._markup.html(node), "", datatype[1:-1])
-            written = self._text(node, frame)
+                return literal(self._markup.html(element.node), "", datatype[1:-1])
+            written = self._text(element, frame)
         if written is None:
             return None
         return literal(written, "", datatype[1:-1]) if datatype else literal(written, frame.language)
@@ -325,8 +335,8 @@ class Processor(Generic[N]):
         datatype = self._names.name(value, frame.vocabulary) if value else None
         return None if datatype is None or datatype[0] == "_" or datatype in _TAGGED else datatype
 
-    def _text(self, node: N, frame: Frame) -> str | None:
-        return self._markup.text(node) if self._deepen(frame) else None
+    def _text(self, element: Element[N], frame: Frame) -> str | None:
+        return self._markup.text(element.node) if self._deepen(frame) else None
 
     def _deepen(self, frame: Frame) -> bool:
         frame.literal_depth += 1

@@ -48,7 +48,7 @@ class Frame:
         self.incomplete: Incomplete = []
         self.lists: Lists | None = None
         self.own_lists: Lists | None = None
-        self.list_frame = self
+        self.list_frame: Frame | None = None  # the frame that keeps the lists; None = this one, without a cycle
         self.undo: Undo | None = None
         self.literal_depth = 0
         self.muted = False
@@ -64,7 +64,7 @@ class Frame:
         frame.incomplete = self.incomplete
         frame.lists = None
         frame.own_lists = None
-        frame.list_frame = self.list_frame
+        frame.list_frame = self.list_frame or self
         frame.undo = None
         frame.literal_depth = self.literal_depth
         frame.muted = False

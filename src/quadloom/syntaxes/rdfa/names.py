@@ -35,6 +35,7 @@ class Names:
         self._report = report
         self._blanks: dict[str, str] = {}
         self._known: dict[tuple[str, str], str | None] = {}
+        self._predicates: dict[tuple[str, str], list[str]] = {}
 
     def declare(self, pairs: Iterable[tuple[str, str]], undo: Undo) -> None:
         """Adds prefixes to the scope; `undo` receives what `withdraw` needs."""
@@ -47,7 +48,7 @@ class Names:
                 self._report(PREFIX_REDEFINITION, f"The prefix {prefix!r} of the initial context is redefined")
             undo.append((prefix, self.declared.get(prefix)))
             self.declared[prefix] = namespace
-        self._known.clear()
+        self._forget()
 
     def withdraw(self, undo: Undo) -> None:
         for prefix, before in reversed(undo):
@@ -55,16 +56,25 @@ class Names:
                 self.declared.pop(prefix, None)
             else:
                 self.declared[prefix] = before
+        self._forget()
+
+    def _forget(self) -> None:
         self._known.clear()
+        self._predicates.clear()
 
     def names(self, value: str, vocabulary: str) -> list[str]:
         """The IRIs of a list of TERMorCURIEorAbsIRI; what resolves to nothing is left out."""
-        found = (self.name(token, vocabulary) for token in value.split())
+        found = [self.name(token, vocabulary) for token in value.split()]
         return [term for term in found if term]
 
     def predicates(self, value: str, vocabulary: str) -> list[str]:
         """As `names`; RDF has no blank predicates."""
-        return [term for term in self.names(value, vocabulary) if term[0] == "<"]
+        key = (value, vocabulary)
+        terms = self._predicates.get(key)
+        if terms is None:
+            terms = [term for term in self.names(value, vocabulary) if term[0] == "<"]
+            self._predicates[key] = terms
+        return terms
 
     links = predicates
 
@@ -170,7 +180,7 @@ class Names10(Names):
                 continue
             undo.append((prefix, self.declared.get(prefix)))
             self.declared[prefix] = namespace
-        self._known.clear()
+        self._forget()
 
     def _name(self, token: str, vocabulary: str) -> str | None:
         return self.curie(token)

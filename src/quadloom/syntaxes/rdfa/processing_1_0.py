@@ -24,6 +24,9 @@ class Processor10(Processor[N]):
             self._names.declare(namespaces, frame.undo)
         self._set_language(frame, attributes)
 
+    def _is_plain(self, tag: str, attributes: Attributes, namespaces: Namespaces, parent: Frame) -> bool:
+        return False
+
     def _add_roles(self, frame: Frame, attributes: Attributes) -> None:
         return
 
@@ -78,7 +81,7 @@ class Processor10(Processor[N]):
                 if not self._deepen(frame):
                     return None
                 return literal(self._markup.xml(element.node, self._names.declared), "", XML_LITERAL[1:-1])
-            written = self._text(element, frame)
+            written = self._text(element.node, frame)
         if written is None:
             return None
         return literal(written, "", datatype[1:-1]) if datatype else literal(written, frame.language)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import re2
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -18,24 +19,46 @@ from quadloom.syntaxes.rdfa.markup import XML_NAMESPACE
 from quadloom.syntaxes.rdfa.processing import Processor
 from quadloom.syntaxes.terms import RDF
 
-_MAKERS = "[property],[typeof],[vocab],[rev]"
+_MAKERS = ("property", "typeof", "vocab", "rev", "role")
+
+
+def _hint_set() -> re2.Set:
+    options = re2.Options()
+    options.case_sensitive = False
+    hints = re2.Set.SearchSet(options)
+    for name in _MAKERS:
+        hints.Add(rf"""[\s"'/]{name}\s*=""")
+    hints.Add(
+        r"""[\s"'/]rel\s*=\s*(?:"[^"]*|'[^']*|[^\s>"']*)(?:[:&]|license|describedby|role)""",
+    )
+    hints.Compile()
+    return hints
+
+
+# One pass over the bytes tells which makers a page can have at all: on most pages none, on many only the `property` of
+# OpenGraph. It costs 1.5 ns a byte for all together; a selector costs half of that for each attribute.
+_HINTS = _hint_set()
 # Without a vocabulary these words and CURIEs are all that `rel` can say in HTML; `rel="nofollow"` says nothing.
 _SPEAKING_LINKS = '[rel*=":"],[rel~="license" i],[rel~="describedby" i],[rel~="role" i]'
+_VOCABULARY_LINKS = "[vocab] [rel],[vocab][rel]"
 _WAITING = "[rel]:not([href]):not([src]),[rev]:not([href]):not([src])"
-_SUBJECTS = "[about],[resource],[href],[src]"
+_SUBJECTS = "[rel],[about],[resource],[href],[src]"
 
 
 def sparse(tree: LexborHTMLParser, *, roles: bool) -> list[LexborNode]:
     """The elements that can make statements, in document order (an element may stand there twice)."""
-    makers = f"{_MAKERS},[role]" if roles else _MAKERS
-    found = tree.css(f"{makers},{_SPEAKING_LINKS}")
-    if not found:
-        return found
-    if tree.css_first(_WAITING) is not None:
-        return tree.css(f"{makers},[rel],{_SUBJECTS}")
-    if tree.css_first("[vocab]") is not None:
-        return tree.css(f"{makers},[rel]")
-    return found
+    hints = {(*_MAKERS, "rel")[number] for number in _HINTS.Match(tree.raw_html) or ()}
+    makers = [f"[{name}]" for name in _MAKERS if name in hints and (roles or name != "role")]
+    if "rel" in hints:
+        makers.append(_SPEAKING_LINKS)
+    if not makers:
+        return []
+    if not hints.isdisjoint(("rel", "rev", "vocab")):
+        if tree.css_first(_WAITING) is not None:
+            makers.append(_SUBJECTS)
+        elif "vocab" in hints:
+            makers.append(_VOCABULARY_LINKS)
+    return tree.css(",".join(makers))
 
 
 def everything(tree: LexborHTMLParser) -> Iterable[LexborNode]:
@@ -51,11 +74,15 @@ def weave(nodes: Iterable[LexborNode], processor: Processor[LexborNode]) -> None
         if node.mem_id in opened:
             continue
         chain = [node]
+        keep = 0
         above = node.parent
-        while above is not None and above.is_element_node and above.mem_id not in opened:
+        while above is not None and above.is_element_node:
+            place = opened.get(above.mem_id)
+            if place is not None:
+                keep = place + 1
+                break
             chain.append(above)
             above = above.parent
-        keep = opened.get(above.mem_id, -1) + 1 if above is not None else 0
         while len(path) > keep:
             del opened[path.pop()]
             processor.leave()
@@ -70,12 +97,13 @@ def weave(nodes: Iterable[LexborNode], processor: Processor[LexborNode]) -> None
 
 
 def _enter(element: LexborNode, processor: Processor[LexborNode]) -> None:
-    attributes: dict[str, str] = {}
+    attributes: dict[str, str] = element.attributes  # type: ignore[assignment]  # None = no value; mended below
     namespaces: list[tuple[str, str]] = []
-    for name, value in element.attributes.items():
-        attributes[name] = value or ""
-        if name.startswith("xmlns:"):
-            namespaces.append((name[6:], value or ""))
+    for name, value in attributes.items():
+        if value is None:
+            attributes[name] = ""
+        elif name.startswith("xmlns:"):
+            namespaces.append((name[6:], value))
     processor.enter(element, element.tag or "", attributes, namespaces)
 
 

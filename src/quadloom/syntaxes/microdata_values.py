@@ -1,7 +1,7 @@
 """What a microdata property element is worth in RDF: IRIs, typed literals and language-tagged text.
 
-The rules are those of "property value" in the W3C note *Microdata to RDF* (second edition). A lexical form must be valid
-in HTML *and* in XML Schema to be typed, so `10:30` stays a plain literal: `xsd:time` wants seconds.
+The rules are those of "property value" in the W3C note *Microdata to RDF* (second edition). A lexical form must be
+valid in HTML *and* in XML Schema to be typed, so `10:30` stays a plain literal: `xsd:time` wants seconds.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _TIMES = (
 
 
 class Languages:
-    """The language of any element, by the nearest `lang` attribute. Each ancestor is looked at once for all elements."""
+    """The language of any element, by the nearest `lang` attribute. Each ancestor is looked at once for all."""
 
     __slots__ = ("_default", "_known", "_varies")
 
@@ -135,6 +135,6 @@ def _is_day(day: str) -> bool:
     try:
         date.fromisoformat(day)
     except ValueError:
-        # Years beyond 9999 are legal in both specifications; `date` cannot hold them, so only month and day are checked.
+        # Years beyond 9999 are legal in both specifications; `date` cannot hold them: month and day are checked alone.
         return len(day) > 10 and 1 <= int(day[-5:-3]) <= 12 and 1 <= int(day[-2:]) <= 31
     return True

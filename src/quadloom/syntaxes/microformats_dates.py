@@ -12,7 +12,23 @@ _TIME = re.compile(
     r"\s*(?P<half>[aApP]\.?[mM]\.?)?\s*(?P<zone>[Zz]|[-+][0-9]{1,2}(?::?[0-9]{2})?)?\Z"
 )
 _MOMENT = re.compile(r"(?P<date>[0-9]{4}-(?:[0-9]{3}|[0-9]{2}-[0-9]{2}))[Tt ](?P<time>[0-9].*)\Z", re.DOTALL)
-_CLOCK_ONLY = re.compile(r"[0-9]{2}:[0-9]{2}")
+_CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:[Zz]|[-+][0-9]{1,2}(?::?[0-9]{2})?)?\Z")
+_DAY = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_STAMP = re.compile(
+    rf"(?P<day>{_DAY})[Tt ]+(?P<clock>(?:[01][0-9]|2[0-3]):[0-5][0-9])(?P<second>:[0-5][0-9](?:\.[0-9]+)?)?"
+    r"(?:(?P<utc>[Zz])|(?P<hours>[-+](?:0[0-9]|1[0-4])):?(?P<minutes>[0-5][0-9])?)?\Z"
+)
+_WHOLE = (
+    (re.compile(rf"{_DAY}\Z"), "date"),
+    (re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])\Z"), "gYearMonth"),
+    (re.compile(r"[0-9]{4}\Z"), "gYear"),
+    (
+        re.compile(
+            r"P(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+S)?)?\Z"
+        ),
+        "duration",
+    ),
+)
 
 
 def assemble(pieces: Iterable[str]) -> str | None:
@@ -36,7 +52,7 @@ def assemble(pieces: Iterable[str]) -> str | None:
 
 def is_clock(value: str) -> bool:
     """Whether an assembled value has no date yet."""
-    return _CLOCK_ONLY.match(value) is not None
+    return _CLOCK.match(value) is not None
 
 
 def date_of(value: str) -> str:
@@ -45,6 +61,19 @@ def date_of(value: str) -> str:
         return value
     match = _MOMENT.match(value)
     return match["date"] if match else ""
+
+
+def typed(value: str) -> tuple[str, str]:
+    """The value in XML Schema's form with the local name of its datatype, or as it is with no datatype."""
+    value = value.strip()
+    for pattern, datatype in _WHOLE:
+        if pattern.match(value):
+            return value, datatype
+    match = _STAMP.match(value)
+    if match is None:
+        return value, ""
+    zone = "Z" if match["utc"] else f"{match['hours']}:{match['minutes'] or '00'}" if match["hours"] else ""
+    return f"{match['day']}T{match['clock']}{match['second'] or ':00'}{zone}", "dateTime"
 
 
 def _clock(value: str) -> tuple[str, str] | None:

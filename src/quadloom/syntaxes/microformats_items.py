@@ -29,7 +29,8 @@ Plain = str | Picture | Markup
 
 @dataclass(slots=True)
 class Item:
-    """One microformat. `name` and `url` are its first explicit-or-implied `p-name` and `u-url`: they name it elsewhere."""
+    """One microformat. `name` and `url` are its first `p-name` and `u-url`, explicit or implied: what it is worth as a
+    value. `bare` tells that nothing inside it is marked."""
 
     types: list[str]
     id: str = ""
@@ -37,6 +38,7 @@ class Item:
     children: list[Item] = field(default_factory=list)
     name: Value | None = None
     url: Value | None = None
+    bare: bool = False
 
 
 @dataclass(slots=True)

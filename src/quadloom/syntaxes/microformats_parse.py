@@ -11,6 +11,7 @@ the root as well. The number of elements filed that way is capped, since n roots
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -28,7 +29,7 @@ _NAME = r"(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*"
 _TYPE = re.compile(rf"h-{_NAME}\Z")
 _PROPERTY = re.compile(rf"(p|u|dt|e)-({_NAME})\Z")
 _KINDS: dict[str, Kind] = {"p": "p", "u": "u", "dt": "dt", "e": "e"}
-_CANDIDATES = '[class*="h-"],' + ",".join(f".{name}" for name in ROOTS)
+ANY_ROOT = '[class*="h-"],' + ",".join(f".{name}" for name in ROOTS)
 
 
 class Classes:
@@ -36,7 +37,7 @@ class Classes:
 
     __slots__ = ("classic", "properties", "tokens", "types")
 
-    def __init__(self, text: str, ignored: frozenset[str]) -> None:
+    def __init__(self, text: str, ignored: Set[str]) -> None:
         self.tokens = _TOKENS.findall(text)
         self.types = sorted({token for token in self.tokens if token not in ignored and _TYPE.match(token)})
         self.classic = sorted({ROOTS[token] for token in self.tokens if token in ROOTS}) if not self.types else []
@@ -82,12 +83,17 @@ class _Entry:
 
 
 class Page:
-    """The microformats of one parsed page. `dropped` counts what the limits left out."""
+    """The microformats of one parsed page. `selector` finds every element that may be a root; `ignored` are class names
+    that are none, whatever they look like. `dropped` counts what the limits left out."""
 
-    def __init__(self, tree: LexborHTMLParser, base: str, ignored: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, tree: LexborHTMLParser, base: str, selector: str = ANY_ROOT, ignored: Set[str] = frozenset()
+    ) -> None:
         self._tree = tree
         self._base = base
+        self._selector = selector
         self._ignored = ignored
+        self._ids: dict[str, LexborNode] | None = None
         self._classes: dict[str, Classes] = {}
         self._marked: set[int] = set()
         self._included = 0
@@ -105,7 +111,7 @@ class Page:
     def _outermost(self) -> list[_Root]:
         found: list[_Root] = []
         inside: dict[int, bool] = {}
-        for node in self._tree.css(_CANDIDATES):
+        for node in self._tree.css(self._selector):
             if node.mem_id in inside:
                 continue
             root = self._root(node, node.attributes, None)
@@ -188,8 +194,8 @@ class Page:
         self._file(holder, target, depth, (*active, target.mem_id))
 
     def _by_id(self, name: str) -> LexborNode | None:
-        if not hasattr(self, "_ids"):
-            self._ids: dict[str, LexborNode] = {}
+        if self._ids is None:
+            self._ids = {}
             for node in self._tree.css("[id]"):
                 self._ids.setdefault(node.attributes["id"] or "", node)
         return self._ids.get(name)
@@ -207,10 +213,10 @@ class Page:
         return properties, tags
 
     def _build(self, root: _Root, reader: Reader) -> Item:
-        item = Item(root.types, root.attributes.get("id") or "")
+        item = Item(root.types, root.attributes.get("id") or "", bare=not root.entries)
         kinds: set[Kind] = set()
         nested = False
-        clocks: list[tuple[list[Value], int]] = []
+        dates = _Dates()
         for entry in root.entries:
             inner = self._build(entry.root, reader) if entry.root is not None else None
             if inner is not None and not entry.properties:
@@ -222,11 +228,10 @@ class Page:
                 values = item.properties.setdefault(name, [])
                 values.append(value)
                 _remember(item, kind, name, value)
-                if kind == "dt" and isinstance(value, str) and is_clock(value):
-                    clocks.append((values, len(values) - 1))
+                if kind == "dt":
+                    dates.complete(values)
             for _, name in entry.tags:
                 item.properties.setdefault(name, []).append(tag_of(entry.attributes.get("href") or ""))
-        _complete_clocks(item, clocks)
         if root.vocabulary is None and not nested:
             self._imply(item, root, kinds)
         return item
@@ -323,11 +328,27 @@ def _remember(item: Item, kind: Kind, name: str, value: Value) -> None:
         item.url = value
 
 
-def _complete_clocks(item: Item, clocks: list[tuple[list[Value], int]]) -> None:
-    """A time without a date takes the date of another property of its item: the one before it, else the next."""
-    if not clocks:
-        return
-    dates = [date for values in item.properties.values() for value in values if (date := date_of(plain(value)))]
-    if dates:
-        for values, place in clocks:
-            values[place] = f"{dates[0]} {plain(values[place])}"
+class _Dates:
+    """Gives a time without a date the date of the property before it, else of the next one that has a date."""
+
+    __slots__ = ("_date", "_waiting")
+
+    def __init__(self) -> None:
+        self._date = ""
+        self._waiting: list[tuple[list[Value], int]] = []
+
+    def complete(self, values: list[Value]) -> None:
+        value = values[-1]
+        if not isinstance(value, str):
+            return
+        if is_clock(value):
+            if self._date:
+                values[-1] = f"{self._date} {value}"
+            else:
+                self._waiting.append((values, len(values) - 1))
+            return
+        self._date = date_of(value) or self._date
+        if self._date:
+            for waiting, place in self._waiting:
+                waiting[place] = f"{self._date} {plain(waiting[place])}"
+            self._waiting.clear()

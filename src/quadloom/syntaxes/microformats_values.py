@@ -129,9 +129,9 @@ class Reader:
         return text_of(node, alternatives=False)
 
     def date(self, node: LexborNode, attributes: dict[str, str | None]) -> str:
-        moment = assemble(piece for piece, _ in self._pattern(node, dates=True))
-        if moment is not None:
-            return moment
+        pattern = self._pattern(node, dates=True)
+        if pattern:
+            return assemble(piece for piece, _ in pattern) or _concatenated(pattern)
         tag = node.tag
         if tag in ("time", "ins", "del") and "datetime" in attributes:
             return attributes["datetime"] or ""

@@ -1,4 +1,4 @@
-"""JSON-LD 1.1 to N-Quads, in documents and in HTML. See `extract` for one document, `annotate_scripts` for the crawl."""
+"""JSON-LD 1.1 to N-Quads: `extract` for one document by the book, `annotate_scripts` for the pages of a crawl."""
 
 from __future__ import annotations
 

@@ -13,7 +13,9 @@ from quadloom.syntaxes.jsonld_terms import KEYWORDS, Context, invalid
 
 MAX_CONTEXTS = 32  # remote contexts within each other; the specification leaves the number to us ("context overflow")
 
-_NOT_TERMS = frozenset("@base @direction @import @language @propagate @protected @version @vocab".split())
+_NOT_TERMS = frozenset(
+    ["@base", "@direction", "@import", "@language", "@propagate", "@protected", "@version", "@vocab"]
+)
 
 
 class Remote(msgspec.Struct, frozen=True):
@@ -106,9 +108,7 @@ class ContextProcessor:
             raise invalid("invalid @protected value", protected)
 
         def check_scoped(scoped: Json) -> None:
-            self.process(
-                result, scoped, base_url, remotes=remotes, override_protected=True, validate_scoped=False
-            )
+            self.process(result, scoped, base_url, remotes=remotes, override_protected=True, validate_scoped=False)
 
         definitions = Definitions(
             result,

@@ -10,9 +10,21 @@ from quadloom.syntaxes.jsonld_json import Json
 from quadloom.syntaxes.jsonld_terms import KEYWORDS, Context, Term, has_keyword_form, invalid
 
 _ENTRIES = frozenset(
-    "@id @reverse @container @context @direction @index @language @nest @prefix @protected @type".split()
+    [
+        "@id",
+        "@reverse",
+        "@container",
+        "@context",
+        "@direction",
+        "@index",
+        "@language",
+        "@nest",
+        "@prefix",
+        "@protected",
+        "@type",
+    ]
 )
-_CONTAINERS = frozenset("@graph @id @index @language @list @set @type".split())
+_CONTAINERS = frozenset(["@graph", "@id", "@index", "@language", "@list", "@set", "@type"])
 _GENERIC_DELIMITERS = (":", "/", "?", "#", "[", "]", "@")
 
 

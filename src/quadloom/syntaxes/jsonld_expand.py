@@ -1,10 +1,9 @@
-"""JSON-LD 1.1 expansion (JSON-LD API, section 5.1): every key an IRI or a keyword, every value an object in an array."""
+"""JSON-LD 1.1 expansion (JSON-LD API, section 5.1): keys become IRIs or keywords, values arrays of objects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quadloom.syntaxes import jsonld_iri
 from quadloom.syntaxes.jsonld_context import ContextProcessor
 from quadloom.syntaxes.jsonld_json import Json
 from quadloom.syntaxes.jsonld_terms import KEYWORDS, Context, Term, Unset, invalid
@@ -76,7 +75,9 @@ class Expansion:
         for key in type_keys:
             active = self._apply_type_scopes(active, type_scoped, element[key])
         result: Map = {}
-        self._expand_entries(active, type_scoped, name, element, base_url, result, _input_type(active, element, type_keys))
+        self._expand_entries(
+            active, type_scoped, name, element, base_url, result, _input_type(active, element, type_keys)
+        )
         return finish(result, name)
 
     def _apply_type_scopes(self, active: Context, type_scoped: Context, value: Json) -> Context:
@@ -153,9 +154,7 @@ class Expansion:
         if expanded:
             _add_reverse(result, expanded)
 
-    def _expand_property(
-        self, active: Context, key: str, iri: str, value: Json, base_url: str, result: Map
-    ) -> None:
+    def _expand_property(self, active: Context, key: str, iri: str, value: Json, base_url: str, result: Map) -> None:
         term = active.terms.get(key, _NO_TERM)
         container = term.container
         expanded: Json
@@ -190,7 +189,7 @@ class Expansion:
                 if not isinstance(index_term.context, Unset):
                     scope = self._processor.process(outer, index_term.context, index_term.base_url)
             expanded_index = active.expand(index, vocab=True)
-            values = index_value if isinstance(index_value, list) else [index_value]
+            values: list[Json] = index_value if isinstance(index_value, list) else [index_value]
             items = self.expand(scope, key, values, base_url, from_map=True)
             for item in items if isinstance(items, list) else []:
                 if "@graph" in container and not is_graph(item):

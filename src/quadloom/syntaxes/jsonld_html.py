@@ -1,8 +1,8 @@
 """JSON-LD in HTML: finding the scripts (JSON-LD 1.1, section 7.3), and reading what is almost JSON.
 
-Two attitudes. `scripts_of` and strict JSON are what the specification asks for. `mended` is for the crawl: wrappers that
-templates and content systems leave around sound JSON are taken off, one at a time, and each is reported. Nothing is
-guessed: where a repair would have to choose a meaning (a missing comma or quote), the block stays broken.
+Two attitudes. `scripts_of` and strict JSON are what the specification asks for. `mended` is for the crawl: wrappers
+that templates and content systems leave around sound JSON are taken off, one at a time, and each is reported. Nothing
+is guessed: where a repair would have to choose a meaning (a missing comma or quote), the block stays broken.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.syntaxes import jsonld_json
 
 _WRAPPERS = (
-    ("cdata", re.compile(r"\s*(?:/\*|//)?\s*<!\[CDATA\[\s*(?:\*/)?(.*?)(?:/\*|//)?\s*\]\]>\s*(?:\*/)?\s*\Z", re.DOTALL)),
+    (
+        "cdata",
+        re.compile(r"\s*(?:/\*|//)?\s*<!\[CDATA\[\s*(?:\*/)?(.*?)(?:/\*|//)?\s*\]\]>\s*(?:\*/)?\s*\Z", re.DOTALL),
+    ),
     ("comment", re.compile(r"\s*(?://)?\s*<!--(.*?)(?://)?\s*-->\s*\Z", re.DOTALL)),
 )
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _CONTROL = re.compile("[\x00-\x1f]")
-_ENTITY_QUOTE = re.compile(r'\s*[\[{]\s*(?:\{\s*)?&(?:quot|#34|#x22);', re.IGNORECASE)
+_ENTITY_QUOTE = re.compile(r"\s*[\[{]\s*(?:\{\s*)?&(?:quot|#34|#x22);", re.IGNORECASE)
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from quadloom.errors import SyntaxInvalid
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 MAX_DEPTH = 128  # deeper JSON is an attack: expansion recurses, and so do most JSON parsers
 _MANY_DIGITS = 30  # an integer that long is over 10^21, where JSON-LD makes it a double anyway

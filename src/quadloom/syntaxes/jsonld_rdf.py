@@ -50,11 +50,11 @@ class RdfWriter:
     def _node(self, node: dict[str, Json], graph: str) -> str | None:
         """Write what a node object says; its term, or None where its @id is not well-formed."""
         name = node.get("@id")
-        subject = self._blank() if not isinstance(name, str) else self.resource(name)
+        subject = self.resource(name) if isinstance(name, str) else None if "@id" in node else self._blank()
         index = node.get("@index")
-        if isinstance(index, str) and isinstance(name, str):
-            if self._indexes.setdefault((graph, name), index) != index:
-                raise invalid("conflicting indexes", name)
+        known = isinstance(index, str) and isinstance(name, str)
+        if known and self._indexes.setdefault((graph, str(name)), str(index)) != index:
+            raise invalid("conflicting indexes", name)
         for key, value in node.items():
             if key == "@type":
                 for item in value if isinstance(value, list) else [value]:
@@ -124,7 +124,9 @@ class RdfWriter:
         if isinstance(value, str):
             if isinstance(direction, str) and self._direction is not None:
                 return self._directed(value, language if isinstance(language, str) else "", direction, graph)
-            return literal(value, language if isinstance(language, str) else "", "" if typed == f"{XSD}string" else typed)
+            return literal(
+                value, language if isinstance(language, str) else "", "" if typed == f"{XSD}string" else typed
+            )
         return scalar(value, typed)
 
     def _directed(self, text: str, language: str, direction: str, graph: str) -> str:

@@ -14,9 +14,39 @@ from quadloom.syntaxes import jsonld_iri
 from quadloom.syntaxes.jsonld_json import Json
 
 KEYWORDS = frozenset(
-    "@base @container @context @default @direction @embed @explicit @first @graph @id @import @included @index @json "
-    "@language @list @nest @none @null @omitDefault @prefix @preserve @propagate @protected @requireAll @reverse @set "
-    "@type @value @version @vocab".split()
+    [
+        "@base",
+        "@container",
+        "@context",
+        "@default",
+        "@direction",
+        "@embed",
+        "@explicit",
+        "@first",
+        "@graph",
+        "@id",
+        "@import",
+        "@included",
+        "@index",
+        "@json",
+        "@language",
+        "@list",
+        "@nest",
+        "@none",
+        "@null",
+        "@omitDefault",
+        "@prefix",
+        "@preserve",
+        "@propagate",
+        "@protected",
+        "@requireAll",
+        "@reverse",
+        "@set",
+        "@type",
+        "@value",
+        "@version",
+        "@vocab",
+    ]
 )
 
 
@@ -50,8 +80,8 @@ class Term:
         self.reverse = False
         self.container: frozenset[str] = frozenset()
         self.type: str | None = None
-        self.language: str | None | Unset = UNSET
-        self.direction: str | None | Unset = UNSET
+        self.language: str | Unset | None = UNSET
+        self.direction: str | Unset | None = UNSET
         self.context: Json | Unset = UNSET
         self.base_url: str | None = None
         self.index: str | None = None

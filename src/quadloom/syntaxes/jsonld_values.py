@@ -1,4 +1,4 @@
-"""Values in expansion: Value Expansion, the keywords of an object, and the checks that end it (steps 13.4 and 15-19)."""
+"""Values in expansion: Value Expansion, the keywords of an object, the checks at its end (steps 13.4 and 15-19)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quadloom.syntaxes.jsonld_json import Json
 from quadloom.syntaxes.jsonld_terms import Context, Term, Unset, invalid
 
 Map = dict[str, Json]
-_VALUE_ENTRIES = frozenset("@direction @index @language @type @value".split())
+_VALUE_ENTRIES = frozenset(["@direction", "@index", "@language", "@type", "@value"])
 
 
 class Expander(Protocol):
@@ -17,7 +17,9 @@ class Expander(Protocol):
 
     old: bool
 
-    def expand(self, active: Context, name: str | None, element: Json, base_url: str, from_map: bool = False) -> Json: ...
+    def expand(
+        self, active: Context, name: str | None, element: Json, base_url: str, from_map: bool = False
+    ) -> Json: ...
 
 
 def value_of(active: Context, term: Term, value: Json) -> Map:
@@ -64,7 +66,8 @@ def expand_keyword(
         result["@graph"] = _listed(expander.expand(active, "@graph", value, base_url))
     elif keyword == "@included":
         if not expander.old:
-            included = _listed(expander.expand(active, None, value, base_url))
+            # Not None for the active property: strings and value objects would vanish before they could be refused.
+            included = _listed(expander.expand(active, "@included", value, base_url))
             if not all(_is_node(item) for item in included):
                 raise invalid("invalid @included value", value)
             result["@included"] = [*_listed(result.get("@included", [])), *included]
@@ -120,9 +123,9 @@ def finish(result: Map, name: str | None) -> Json:
             return result["@set"]
     elif result.keys() == {"@language"}:
         return None
-    if name is None or name == "@graph":
-        if not result or "@value" in result or "@list" in result or result.keys() == {"@id"}:
-            return None
+    says_nothing = not result or "@value" in result or "@list" in result or result.keys() == {"@id"}
+    if says_nothing and (name is None or name == "@graph"):
+        return None
     return result
 
 

@@ -61,7 +61,7 @@ def find(url: str) -> Known | None:
     match = _SPELLING.match(url)
     if match is None or len(url) > 100:
         return None
-    host, slash, path = url[match.end() :].partition("/")
+    host, _, path = url[match.end() :].partition("/")
     path = path.partition("#")[0].rstrip("/")
     name = _NAMES.get(f"{host.lower()}/{path}" if path else host.lower().partition("#")[0])
     return _load(name) if name is not None else None

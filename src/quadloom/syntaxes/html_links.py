@@ -1,14 +1,12 @@
 """Links of an HTML page: where to, of what kind, with which words.
 
-Everything native is used before Python: two selectors find all elements with `href` or `src`, one more finds those with `rel`.
-Reading an attribute that is absent costs three times one that is there (it raises inside), so `rel` is asked for only
-where the selector saw it.
+Everything native is used before Python: selectors find the elements with `href`, `src` and `rel`. Reading an attribute
+that is absent costs three times one that is there (it raises inside), so `rel` is asked for only where a selector saw it.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Literal
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
@@ -40,42 +38,34 @@ _SKIPPED = ("#", "javascript:", "data:", "tel:", "sms:", "about:", "blob:")
 _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?\Z")
 _REFRESH = re.compile(r"\s*[\d.]+\s*[;,]?\s*(?:url\s*=\s*)?(['\"]?)(.+)", re.I | re.S)
 
-_Where = Literal["href", "src"]
 
 
 def read_links(context: Context, resolver: Resolver) -> None:
     """Add the links of the page, its images and mail addresses to the context, up to the limit."""
     limit = context.settings.limits.links_per_page
-    with_rel = {node.mem_id for node in context.tree.css("[rel]")}
-    nodes = context.tree.css("[href]")
+    for node in context.tree.css("link[rel][href]")[:limit]:
+        _add_link_element(context, node, resolver)
+    nodes = context.tree.css("a[href],area[href]")
+    with_rel = {node.mem_id for node in context.tree.css("a[rel],area[rel]")}
     links = context.links
     source = context.url
-    page_nofollow = context.facts.nofollow
+    nofollow = context.facts.nofollow
     for node in nodes:
-        if len(links) >= limit:
+        href = node.attrs["href"]
+        if not href or href.startswith(_SKIPPED):
+            continue
+        target = resolver(href)
+        if target is None:
+            _add_mail(context, href)
+        elif len(links) >= limit:
             context.find("too-many-links", f"more than {limit} links: the rest is left out", advice="use sitemaps")
-            return
-        tag = node.tag
-        if tag == "a" or tag == "area":
-            href = (node.attrs["href"] or "").strip()
-            if not href or href.startswith(_SKIPPED):
-                continue
-            if href[:7].lower() == "mailto:":
-                _add_mail(context, href[7:])
-                continue
-            target = resolver(href)
-            if target is None:
-                continue
-            anchor = _anchor(node)
-            if node.mem_id in with_rel:
-                rel = (node.attrs["rel"] or "").lower()
-                words = rel.split()
-                nofollow = page_nofollow or not _NOFOLLOW.isdisjoint(words)
-                links.append(Link(target, source, _kind_of_anchor(words), anchor, " ".join(words), nofollow))
-            else:
-                links.append(Link(target, source, "plain", anchor, "", page_nofollow))
-        elif tag == "link" and node.mem_id in with_rel:
-            _add_link_element(context, node, resolver)
+            break
+        elif with_rel and node.mem_id in with_rel:
+            words = (node.attrs["rel"] or "").lower().split()
+            refused = nofollow or not _NOFOLLOW.isdisjoint(words)
+            links.append(Link(target, source, _kind_of_anchor(words), _anchor(node), " ".join(words), refused))
+        else:
+            links.append(Link(target, source, "plain", _anchor(node), "", nofollow))
     _read_sources(context, resolver, limit)
 
 
@@ -121,18 +111,16 @@ def _add_link_element(context: Context, node: LexborNode, resolver: Resolver) ->
 
 def _read_sources(context: Context, resolver: Resolver, limit: int) -> None:
     images = context.facts.images
-    for node in context.tree.css("[src]"):
-        tag = node.tag
-        if tag == "img":
-            value = (node.attrs["src"] or "").strip()
-            target = resolver(value) if value and not value.startswith("data:") else None
-            if target is not None and len(images) < limit:
-                images[target] = None
-        elif tag in ("iframe", "frame", "embed") and len(context.links) < limit:
-            value = (node.attrs["src"] or "").strip()
-            target = resolver(value) if value and not value.startswith(_SKIPPED) else None
-            if target is not None and target != context.url:
-                context.links.append(Link(target, context.url, "embed", "", "", context.facts.nofollow))
+    for node in context.tree.css("img[src]")[:limit]:
+        value = node.attrs["src"]
+        target = resolver(value) if value and not value.startswith(_SKIPPED) else None
+        if target is not None:
+            images[target] = None
+    for node in context.tree.css("iframe[src],frame[src],embed[src]"):
+        value = node.attrs["src"]
+        target = resolver(value) if value and not value.startswith(_SKIPPED) else None
+        if target is not None and target != context.url and len(context.links) < limit:
+            context.links.append(Link(target, context.url, "embed", "", "", context.facts.nofollow))
 
 
 def _kind_of_anchor(words: list[str]) -> LinkKind:
@@ -155,7 +143,10 @@ def _anchor(node: LexborNode) -> str:
     return anchor[:MAX_ANCHOR]
 
 
-def _add_mail(context: Context, value: str) -> None:
+def _add_mail(context: Context, href: str) -> None:
+    scheme, _, value = href.strip().partition(":")
+    if scheme.lower() != "mailto":
+        return
     for part in unquote(value.partition("?")[0]).split(",")[:8]:
         address = part.strip()
         if _MAIL.match(address) and len(context.facts.mails) < 1000:

@@ -111,7 +111,7 @@ def read(context: Context) -> None:
                 if word.strip():
                     context.sink.add(page, predicate, literal(word.strip(), language))
         elif value:
-            context.sink.add(page, predicate, literal(value, "" if "date" in name else language))
+            context.sink.add(page, predicate, literal(value, language if "title" in name or "description" in name else ""))
 
 
 def _read_language(context: Context) -> None:

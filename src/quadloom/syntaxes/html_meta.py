@@ -56,12 +56,11 @@ def read_head(context: Context, resolver: Resolver) -> None:
     """Facts of the head: title, description, language, what robots may do, and a redirect that the page makes itself."""
     facts = context.facts
     _read_language(context)
-    title = context.tree.css_first("title")
-    if title is not None:
+    for title in context.elements("title")[:1]:
         facts.title = " ".join(title.text().split())[:MAX_VALUE]
     metas = facts.metas
     refresh = ""
-    for node in context.tree.tags("meta")[:MAX_METAS]:
+    for node in context.elements("meta")[:MAX_METAS]:
         attributes = node.attributes
         content = attributes.get("content")
         if not content:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Transformed
 from quadloom.model.link import Link
-from quadloom.model.url import resolve
+from quadloom.model.page import Page
 from quadloom.phases.detect import detect
 from quadloom.settings import Settings
 from quadloom.syntaxes.data_links import data_links
@@ -22,7 +22,7 @@ from quadloom.syntaxes.terms import TYPE
 
 _DEFAULTS = Settings()
 # What these state is said by us about the page, not by its author in data; their terms are no links to vocabularies.
-_OWN_WORDS = frozenset(("html", "meta", "opengraph", "text"))
+OWN_WORDS = frozenset(("html", "meta", "opengraph", "text"))
 
 
 def transform(
@@ -44,9 +44,7 @@ def transform(
     if content_type is None:
         content_type = next((value for name, value in headers if name == "content-type"), None)
     document = detect(body, url=url, content_type=content_type)
-    context = Context(
-        body, document, url=resolve(url) or url, settings=settings, headers=headers, loader=loader
-    )  # fmt: skip
+    context = Context(body, document, url=url, settings=settings, headers=headers, loader=loader)
     context.findings += document.findings
     extractors = syntaxes.extractors(document.kind, settings.transform.syntaxes)
     reasons = document.reasons
@@ -56,6 +54,11 @@ def transform(
     if not context.facts.metas:
         read_robots(context)
     return _gather(context, document, reasons, counts, own)
+
+
+def transform_page(page: Page, settings: Settings, loader: Loader | None = None) -> Transformed:
+    """What a fetched page says, its headers included; its base is where redirects ended."""
+    return transform(page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader)
 
 
 def _run(context: Context, extractors: tuple[Extractor, ...]) -> tuple[list[tuple[str, int]], int]:
@@ -71,7 +74,7 @@ def _run(context: Context, extractors: tuple[Extractor, ...]) -> tuple[list[tupl
         stated = len(sink) - before
         if stated:
             counts.append((extractor.syntax, stated))
-        if extractor.syntax in _OWN_WORDS:
+        if extractor.syntax in OWN_WORDS:
             own += stated
     return counts, own
 
@@ -102,7 +105,7 @@ def _gather(
         message = f"more than {limits.quads_per_page} statements: {sink.overflow} left out"
         context.find("too-many-quads", message, advice="publish the data in several documents")
     statements = sink.statements()
-    from_data = statements[own:] if counts and counts[0][0] in _OWN_WORDS else statements
+    from_data = statements[own:] if counts and counts[0][0] in OWN_WORDS else statements
     if from_data:
         _add_data_links(context, from_data)
     return Transformed(
@@ -149,3 +152,5 @@ def _types(statements: list[str]) -> tuple[str, ...]:
         if at > 0:
             found[statement[at + len(marker) : -1]] = None
     return tuple(found)
+
+

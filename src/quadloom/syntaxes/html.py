@@ -29,10 +29,11 @@ def read(context: Context) -> None:
 
 
 def _base(context: Context) -> str:
-    node = context.tree.css_first("base[href]")
-    if node is None:
-        return context.url
-    return resolve((node.attrs["href"] or "").strip(), context.url) or context.url
+    for node in context.elements("base"):
+        href = node.attrs.get("href")
+        if href is not None:  # the first with an href counts, even a broken one
+            return resolve(href.strip(), context.url) or context.url
+    return context.url
 
 
 def _state(context: Context) -> None:

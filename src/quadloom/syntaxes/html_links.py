@@ -1,7 +1,7 @@
 """Links of an HTML page: where to, of what kind, with which words.
 
-Everything native is used before Python: selectors find the elements with `href`, `src` and `rel`. Reading an attribute
-that is absent costs three times one that is there (it raises inside), so `rel` is asked for only where a selector saw it.
+Reading an attribute that is absent costs three times one that is there (it raises inside), so `rel`, which few links
+have, is asked for only where a native selector saw it.
 """
 
 from __future__ import annotations
@@ -33,26 +33,25 @@ _MACHINERY = frozenset(
     )
 )  # fmt: skip
 # Says something about how a link is opened, nothing about what it leads to.
-_MANNERS = frozenset(
-    ("noopener", "noreferrer", "external", "nofollow", "ugc", "sponsored", "bookmark", "opener", "noindex")
-)
+_MANNERS = frozenset(("noopener", "noreferrer", "external", "nofollow", "ugc", "sponsored", "bookmark", "opener", "noindex"))
 _SKIPPED = ("#", "javascript:", "data:", "tel:", "sms:", "about:", "blob:")
 _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?\Z")
 _REFRESH = re.compile(r"\s*[\d.]+\s*[;,]?\s*(?:url\s*=\s*)?(['\"]?)(.+)", re.I | re.S)
 
 
+
 def read_links(context: Context, resolver: Resolver) -> None:
     """Add the links of the page, its images and mail addresses to the context, up to the limit."""
     limit = context.settings.limits.links_per_page
-    for node in context.tree.css("link[rel][href]")[:limit]:
+    for node in context.elements("link")[:limit]:
         _add_link_element(context, node, resolver)
-    nodes = context.tree.css("a[href],area[href]")
-    with_rel = {node.mem_id for node in context.tree.css("a[rel],area[rel]")}
+    nodes = context.elements("a") + context.elements("area")
+    with_rel = {node.mem_id for node in context.tree.css("a[rel]")}
     links = context.links
     source = context.url
     nofollow = context.facts.nofollow
     for node in nodes:
-        href = node.attrs["href"]
+        href = node.attrs.get("href")
         if not href or href.startswith(_SKIPPED):
             continue
         target = resolver(href)
@@ -107,20 +106,18 @@ def _add_link_element(context: Context, node: LexborNode, resolver: Resolver) ->
         context.facts.canonical = target
     anchor = attributes.get("title") or attributes.get("hreflang") or ""
     nofollow = context.facts.nofollow or "nofollow" in words
-    context.links.append(
-        Link(target, context.url, kind, " ".join(anchor.split())[:MAX_ANCHOR], " ".join(words), nofollow)
-    )
+    context.links.append(Link(target, context.url, kind, " ".join(anchor.split())[:MAX_ANCHOR], " ".join(words), nofollow))
 
 
 def _read_sources(context: Context, resolver: Resolver, limit: int) -> None:
     images = context.facts.images
-    for node in context.tree.css("img[src]")[:limit]:
-        value = node.attrs["src"]
+    for node in context.elements("img")[:limit]:
+        value = node.attrs.get("src")
         target = resolver(value) if value and not value.startswith(_SKIPPED) else None
         if target is not None:
             images[target] = None
-    for node in context.tree.css("iframe[src],frame[src],embed[src]"):
-        value = node.attrs["src"]
+    for node in context.elements("iframe") + context.elements("frame") + context.elements("embed"):
+        value = node.attrs.get("src")
         target = resolver(value) if value and not value.startswith(_SKIPPED) else None
         if target is not None and target != context.url and len(context.links) < limit:
             context.links.append(Link(target, context.url, "embed", "", "", context.facts.nofollow))

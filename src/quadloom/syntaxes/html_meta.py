@@ -38,77 +38,16 @@ _LISTS = frozenset(("keywords", "news_keywords"))
 _PREFIXES = ("twitter:", "citation_", "geo.", "prism.", "eprints.", "bepress_citation_")
 # DC-HTML refinements written with dots: DC.date.created is dcterms:created.
 _TERMS = frozenset(
-    [
-        "abstract",
-        "accessRights",
-        "alternative",
-        "audience",
-        "available",
-        "bibliographicCitation",
-        "conformsTo",
-        "created",
-        "creator",
-        "date",
-        "dateAccepted",
-        "dateCopyrighted",
-        "dateSubmitted",
-        "description",
-        "extent",
-        "format",
-        "hasFormat",
-        "hasPart",
-        "hasVersion",
-        "identifier",
-        "instructionalMethod",
-        "isFormatOf",
-        "isPartOf",
-        "isReferencedBy",
-        "isReplacedBy",
-        "isRequiredBy",
-        "issued",
-        "isVersionOf",
-        "language",
-        "license",
-        "mediator",
-        "medium",
-        "modified",
-        "provenance",
-        "publisher",
-        "references",
-        "relation",
-        "replaces",
-        "requires",
-        "rights",
-        "rightsHolder",
-        "source",
-        "spatial",
-        "subject",
-        "tableOfContents",
-        "temporal",
-        "title",
-        "type",
-        "valid",
-    ]
+    "abstract accessRights alternative audience available bibliographicCitation conformsTo created creator date "
+    "dateAccepted dateCopyrighted dateSubmitted description extent format hasFormat hasPart hasVersion identifier "
+    "instructionalMethod isFormatOf isPartOf isReferencedBy isReplacedBy isRequiredBy issued isVersionOf language "
+    "license mediator medium modified provenance publisher references relation replaces requires rights rightsHolder "
+    "source spatial subject tableOfContents temporal title type valid".split()
 )
 _TERM_BY_LOWER = {term.lower(): term for term in _TERMS}
 _ELEMENTS = frozenset(
-    [
-        "contributor",
-        "coverage",
-        "creator",
-        "date",
-        "description",
-        "format",
-        "identifier",
-        "language",
-        "publisher",
-        "relation",
-        "rights",
-        "source",
-        "subject",
-        "title",
-        "type",
-    ]
+    "contributor coverage creator date description format identifier language publisher relation rights source subject "
+    "title type".split()
 )
 _DUBLIN = re.compile(r"(dc|dcterms)[.:]([a-z.]+)\Z")
 
@@ -117,12 +56,11 @@ def read_head(context: Context, resolver: Resolver) -> None:
     """Facts of the head: title, description, language, what robots may do, and a redirect that the page makes itself."""
     facts = context.facts
     _read_language(context)
-    title = context.tree.css_first("title")
-    if title is not None:
+    for title in context.elements("title")[:1]:
         facts.title = " ".join(title.text().split())[:MAX_VALUE]
     metas = facts.metas
     refresh = ""
-    for node in context.tree.tags("meta")[:MAX_METAS]:
+    for node in context.elements("meta")[:MAX_METAS]:
         attributes = node.attributes
         content = attributes.get("content")
         if not content:
@@ -172,9 +110,7 @@ def read(context: Context) -> None:
                 if word.strip():
                     context.sink.add(page, predicate, literal(word.strip(), language))
         elif value:
-            context.sink.add(
-                page, predicate, literal(value, language if "title" in name or "description" in name else "")
-            )
+            context.sink.add(page, predicate, literal(value, language if "title" in name or "description" in name else ""))
 
 
 def _read_language(context: Context) -> None:

@@ -14,24 +14,14 @@ import re
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from quadloom.syntaxes.html_tags import TEXT, tag_ids
+
 ENOUGH = 140  # characters; less than a short paragraph is no main text
 
-_NEVER_NAMES = ["script", "style", "noscript", "template", "svg", "iframe", "object", "select"]
-_ASIDE_NAMES = ["nav", "header", "footer", "aside", "form", "dialog", "menu", "button"]
+_NEVER_NAMES = "script style noscript template svg iframe object select"
+_ASIDE_NAMES = "nav header footer aside form dialog menu button"
 _ROLES = frozenset(
-    [
-        "navigation",
-        "banner",
-        "contentinfo",
-        "complementary",
-        "search",
-        "dialog",
-        "alert",
-        "alertdialog",
-        "menu",
-        "menubar",
-        "toolbar",
-    ]
+    "navigation banner contentinfo complementary search dialog alert alertdialog menu menubar toolbar".split()
 )
 _NOISE = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|breadcrumbs?|cookies?|consent|banner|advert\w*|ads?|promo|sponsor\w*|sidebar"
@@ -39,64 +29,18 @@ _NOISE = re.compile(
     re.I,
 )
 # Elements that stay within a line: words on both sides belong together ("w<b>or</b>d").
-_INLINE_NAMES = [
-    "a",
-    "abbr",
-    "acronym",
-    "b",
-    "bdi",
-    "bdo",
-    "big",
-    "cite",
-    "code",
-    "data",
-    "del",
-    "dfn",
-    "em",
-    "font",
-    "i",
-    "ins",
-    "kbd",
-    "label",
-    "mark",
-    "nobr",
-    "q",
-    "ruby",
-    "rb",
-    "rt",
-    "s",
-    "samp",
-    "small",
-    "span",
-    "strike",
-    "strong",
-    "sub",
-    "sup",
-    "time",
-    "tt",
-    "u",
-    "var",
-    "wbr",
-]
+_INLINE_NAMES = (
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small span "
+    "strike strong sub sup time tt u var wbr"
+)
 _ASCII_SPACES = "\n\t\r\f"
 _SPACES = "\n\t\r\f\xa0\u2003\u2009\u200b\u2028\u3000"
 
 
-def _tag_ids(names: list[str]) -> frozenset[int]:
-    """Lexbor's numbers of tag names: comparing them costs a third of comparing names."""
-    ids = set()
-    for name in names:
-        node = LexborHTMLParser(f"<{name}>x</{name}>").css_first(name)
-        if node is not None:
-            ids.add(node.tag_id)
-    return frozenset(ids)
-
-
-_INLINE = _tag_ids(_INLINE_NAMES)
-(_ANCHOR,) = _tag_ids(["a"])
-_NEVER = _tag_ids(_NEVER_NAMES)
-_ASIDE = _tag_ids(_ASIDE_NAMES) | _NEVER
-_TEXT = 2  # LXB_TAG__TEXT; a test holds it against the library
+_INLINE = frozenset(tag_ids(_INLINE_NAMES))
+(_ANCHOR,) = tag_ids("a")
+_NEVER = frozenset(tag_ids(_NEVER_NAMES))
+_ASIDE = frozenset(tag_ids(_ASIDE_NAMES)) | _NEVER
 
 
 def main_text(tree: LexborHTMLParser, limit: int) -> str:
@@ -171,7 +115,7 @@ def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: i
                 continue
             skip_to = -1
         tag = node.tag_id
-        if tag == _TEXT:
+        if tag == TEXT:
             block.append(node.text_content or "")
             continue
         leave = tag in tags or (excluded and node.mem_id in excluded)
@@ -194,6 +138,8 @@ def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: i
 
 def _close(block: list[str], linked: int, kept: list[str], keep_links: bool) -> int:
     raw = "".join(block)
+    if raw.isspace():
+        return 0
     if not keep_links and linked * 2 > len(raw):
         return 0
     text = fold(raw)

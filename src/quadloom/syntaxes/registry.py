@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 from lxml import etree
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Kind
@@ -19,6 +19,7 @@ from quadloom.model.link import Link
 from quadloom.settings import Settings
 from quadloom.syntaxes.charset import decode, utf8
 from quadloom.syntaxes.html_hazards import tame
+from quadloom.syntaxes.html_tags import tag_ids
 from quadloom.syntaxes.positions import Positions
 from quadloom.syntaxes.sink import Sink
 
@@ -27,6 +28,7 @@ Loader = Callable[[str], bytes]
 
 # Lexbor flag: no mutation events while the tree is built. They serve <selectedcontent> alone and cost a third.
 _WITHOUT_EVENTS = 1
+_WANTED = tag_ids("a area base embed frame iframe img link meta title")
 
 
 class Facts:
@@ -56,7 +58,7 @@ class Context:
     """One document under transformation. Trees are made on first use and shared; extractors must not change them."""
 
     __slots__ = (
-        "_positions", "_root", "_tree", "_utf8", "base", "body", "document", "facts", "findings", "headers", "links",
+        "_elements", "_positions", "_root", "_tree", "_utf8", "base", "body", "document", "facts", "findings", "headers", "links",
         "loader", "settings", "sink", "url",
     )  # fmt: skip
 
@@ -83,6 +85,7 @@ class Context:
         self.facts = Facts()
         self._utf8: bytes | None = None
         self._tree: LexborHTMLParser | None = None
+        self._elements: dict[str, list[LexborNode]] | None = None
         self._root: etree._Element | None = None
         self._positions: Positions | None = None
 
@@ -110,6 +113,23 @@ class Context:
             self.findings += findings
             self._tree = LexborHTMLParser(source, options=_WITHOUT_EVENTS)
         return self._tree
+
+    def elements(self, tag: str) -> list[LexborNode]:
+        """Elements of one name in document order. One native walk serves all names; a selector each would cost double."""
+        if self._elements is None:
+            found: dict[int, list[LexborNode]] = {}
+            wanted = _WANTED
+            root = self.tree.root
+            if root is not None:
+                for node in root.traverse():
+                    number = node.tag_id
+                    if number in wanted:
+                        if number in found:
+                            found[number].append(node)
+                        else:
+                            found[number] = [node]
+            self._elements = {wanted[number]: nodes for number, nodes in found.items()}
+        return self._elements.get(tag, [])
 
     @property
     def root(self) -> etree._Element:

@@ -11,6 +11,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator
+from typing import cast
 from urllib.parse import urljoin, urlsplit
 
 from lxml import etree, html
@@ -98,7 +99,7 @@ def leads(url: str, got: Got) -> Iterator[str]:
         yield from _html_leads(url, got.body)
     elif b"<rss" in start or b"<feed" in start or b"purl.org/rss/1.0/" in start:
         root = etree.fromstring(got.body)
-        yield from (str(place) for path in _ITEM_PATHS for place in root.xpath(path))
+        yield from (str(place) for path in _ITEM_PATHS for place in cast(list[str], root.xpath(path)))
         yield from (link.text or "" for link in root.iter("{http://purl.org/rss/1.0/}link"))
     elif b"jsonfeed.org" in start:
         yield from (item["url"] for item in json.loads(got.body)["items"])
@@ -106,9 +107,10 @@ def leads(url: str, got: Got) -> Iterator[str]:
 
 def _html_leads(url: str, body: bytes) -> Iterator[str]:
     tree = html.document_fromstring(body)
-    if any("nofollow" in value for value in tree.xpath("//meta[@name='robots']/@content")):
+    if any("nofollow" in value for value in cast(list[str], tree.xpath("//meta[@name='robots']/@content"))):
         return
-    for anchor in tree.xpath("//a[@href] | //link[@rel='alternate'][@href]"):
-        target = urljoin(url, anchor.get("href"))
+    anchors = cast(list[html.HtmlElement], tree.xpath("//a[@href] | //link[@rel='alternate'][@href]"))
+    for anchor in anchors:
+        target = urljoin(url, anchor.get("href", ""))
         if "nofollow" not in anchor.get("rel", "") and target.startswith("http:") and not _OPTIONAL.search(target):
             yield target

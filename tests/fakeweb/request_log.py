@@ -87,8 +87,8 @@ class RequestLog:
             first.setdefault(one.host, one.target)
         return [host for host, target in first.items() if target != "/robots.txt"]
 
-    def most_at_once(self) -> dict[str, int]:
-        """Connections used per host."""
+    def connections_by_host(self) -> dict[str, int]:
+        """How many connections the client opened to each host over time."""
         used: defaultdict[str, set[int]] = defaultdict(set)
         for one in self.requests:
             used[one.host].add(one.connection)

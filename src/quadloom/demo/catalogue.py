@@ -249,7 +249,7 @@ def _dataset(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
     download = Thing("DataDownload", "", (Fact("encodingFormat", "text/csv"), Fact("contentSize", f"{value % 900} kB")))
     return [
         Fact("creator", catalogue.person("dataset", index)),
-        Fact("license", Iri("https://creativecommons.org/licenses/by/4.0/")),
+        Fact("license", Iri("/".join(view.iri.split("/")[:3]) + "/about#licence")),
         Fact("temporalCoverage", f"{start}-01-01/{start + 2 + catalogue.errs('datasets', index, view)}-12-31"),
         Fact("spatialCoverage", Thing("Place", "", (Fact("name", catalogue.city("datasets", index)),))),
         Fact("distribution", download),

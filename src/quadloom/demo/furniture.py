@@ -23,6 +23,16 @@ class Rule(NamedTuple):
     pattern: str
 
 
+# Three lengths within each other: a crawler that lets any Allow win, or the first match, goes wrong on one of them.
+_PATTERNS = (
+    Rule(False, "/private/"),
+    Rule(True, "/private/open-"),
+    Rule(False, "/private/open-2"),
+    Rule(False, "/*?sort="),
+    Rule(False, "/search"),
+)
+
+
 def robots_rules(host: HostPlan, agent: str) -> tuple[Rule, ...]:
     """The rules of the group that this crawler has to obey; none where there is no robots.txt."""
     match host.robots:
@@ -31,12 +41,7 @@ def robots_rules(host: HostPlan, agent: str) -> tuple[Rule, ...]:
         case "plain" | "delay":
             return (Rule(False, "/private/"),)
         case "patterns":
-            return (
-                Rule(False, "/private/"),
-                Rule(True, "/private/open-"),
-                Rule(False, "/*?sort="),
-                Rule(False, "/search"),
-            )
+            return _PATTERNS
         case "agent":
             return (Rule(False, "/private/*2$"),) if PRODUCT in agent.lower() else (Rule(False, "/private/"),)
 

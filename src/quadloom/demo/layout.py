@@ -46,6 +46,7 @@ _FORMS: tuple[tuple[float, tuple[Form, ...]], ...] = (
     (0.95, ("xml", "svg", "opml", "xsd")),
     (1.00, ("png", "pdf")),
 )
+_CURATED_FORMS: tuple[Form, ...] = ("ttl", "rss", "jsonld", "atom")
 _FOLDERS: dict[Form, str] = {
     "rss": "feeds", "atom": "feeds", "rss1": "feeds", "jsonfeed": "feeds", "ttl": "data", "rdf": "data",
     "nt": "data", "trig": "data", "nq": "data", "jsonld": "data", "xml": "xml", "svg": "xml", "opml": "xml",
@@ -186,6 +187,8 @@ class Layout:
     def _form(self, host: int, item: int) -> Form:
         if not self.spec.files or item == 0:
             return "html"
+        if self.spec.curated:  # most pages for people, and a few files for variety
+            return _CURATED_FORMS[item // 7 % len(_CURATED_FORMS)] if item % 7 == 6 else "html"
         value = share(self.spec.seed, "form", host, item)
         for limit, forms in _FORMS:
             if value < limit:

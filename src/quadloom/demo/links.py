@@ -153,7 +153,7 @@ def _item(layout: Layout, ref: Ref, revision: int) -> list[LinkPlan]:
         if 0 <= ref.number + step < host.size:
             found.append(_member(layout, ref.host, ref.number + step, "related")._replace(rel=rel))
     found += _elsewhere(layout, ref)
-    wanted = max(4, int(spec.links * rng.lognormvariate(0.0, 0.35)) - len(found) - 5)
+    wanted = max(4, int(spec.links * rng.lognormvariate(-0.06, 0.35)) - len(found) - 5)
     outside = max(1, wanted // 8)
     found += [_member(layout, ref.host, int(rng.random() * host.size), "related") for _ in range(wanted - outside)]
     found += [_outside(layout, rng.getrandbits(32)) for _ in range(outside)]

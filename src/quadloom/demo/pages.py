@@ -1,7 +1,6 @@
 """HTML pages: what links, facts and prose look like on them.
 
-Rendering is plain string joining. It costs about a quarter of a millisecond for 40 KB, which is what lets one core
-serve thousands of fresh pages a second.
+Rendering is plain string joining: 0.4 ms for a page of 40 KB once the names it links to are known, 1 ms at first.
 """
 
 from __future__ import annotations
@@ -133,7 +132,7 @@ def breadcrumbs(layout: Layout, ref: Ref, thing: Thing) -> Thing:
 def _prose(layout: Layout, host: HostPlan, ref: Ref, current: int, thing: Thing) -> list[str]:
     spec = layout.spec
     rng = stream(spec.seed, "prose", ref.host, ref.number)
-    size = int(spec.scale * min(rng.lognormvariate(9.3, 1.2), 400_000))
+    size = int(spec.scale * min(rng.lognormvariate(9.04, 1.2), 400_000))
     found = [_opening(thing)]
     found += paragraphs(spec.seed, host.language, host.subject, size, rng)
     if current:

@@ -18,10 +18,11 @@ SUBJECTS: tuple[Subject, ...] = (
 class WebSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters of a fake web. Two equal specs are two equal webs, byte for byte.
 
-    `pages` counts numbered content pages over all hosts; home, listing, search, robots and sitemap pages come on
-    top (about 6 %). `addressing` says how a host is reached: by a reserved name and one port (`names`), by an
-    address of its own in 127.1.0.0/16 (`addresses`), or by a port of its own (`ports`, `port` is the first).
-    With `spread`, names resolve to one address each (see `FakeWeb.hosts_override`).
+    `pages` counts numbered content pages over all hosts. Home and listing pages, redirects, errors and the registry of
+    people come on top: 21 % more URLs to visit with 20,000 pages on 40 hosts, 39 % with 2,000.
+    `addressing` says how a host is reached: by a reserved name and one port (`names`), by an address of its own in
+    127.1.0.0/16 (`addresses`), or by a port of its own (`ports`, `port` is the first). With `spread`, names resolve
+    to one address each (see `FakeWeb.hosts_override`).
     """
 
     seed: int = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from hashlib import sha256
@@ -186,6 +187,24 @@ def test_things_on_two_sites_agree_but_for_some_errors(web: FakeWeb) -> None:
                 same += facts[0] == facts[1]
                 different += facts[0] != facts[1]
     assert same > 4 * different > 0
+
+
+def test_no_page_leads_to_the_real_web(web: FakeWeb, pages: dict[str, Answer]) -> None:
+    """But for schema.org and other vocabularies, which name terms and are no links."""
+    vocabularies = {
+        "schema.org",
+        "www.w3.org",
+        "ogp.me",
+        "jsonfeed.org",
+        "purl.org",
+        "a9.com",
+        "www.sitemaps.org",
+        "registry.example",
+    }
+    named = {
+        found.decode() for given in pages.values() for found in re.findall(rb"https?://([^/\"'<>\s;:]+)", given.body)
+    }
+    assert named - vocabularies == {host.name for host in web.hosts}
 
 
 def test_the_trap_has_no_end(web: FakeWeb) -> None:

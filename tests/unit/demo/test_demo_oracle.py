@@ -56,6 +56,7 @@ def test_robots_rules_agree_with_protego() -> None:
         "/private/0",
         "/private/2",
         "/private/open-1",
+        "/private/open-2",
         "/books/?sort=name&view=grid",
         "/search?q=x",
         "/about",

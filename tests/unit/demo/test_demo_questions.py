@@ -19,6 +19,8 @@ def store_of(web: FakeWeb) -> pyoxigraph.Store:
     for host in web.hosts:
         for item in range(host.size):
             ref = Ref(host.index, "page" if host.registry else "item", item)
+            if not (host.registry or web.layout.is_html(ref)):
+                continue
             text = document("nq", [web.layout.thing(ref, 0)], web.layout.url(ref))
             store.load(io.BytesIO(text.encode()), format=pyoxigraph.RdfFormat.N_QUADS)
     return store

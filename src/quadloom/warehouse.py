@@ -108,7 +108,7 @@ class Warehouse:
         self.archive: Archive = WarcArchive(
             [self.path / "archive", *(Path(folder) for folder in self.settings.stores.directories)],
             file_bytes=self.settings.stores.archive_file_bytes,
-            writable=self.writable,
+            read_only=not self.writable,
         )
         self._open_indexes()
         self._closing.callback(self.frontier.close)
@@ -117,8 +117,9 @@ class Warehouse:
         self._closing.callback(lambda: self.text.close())
 
     def _open_indexes(self) -> None:
-        self.quads: QuadStore = OxigraphQuads(self.path / "quads", writable=self.writable)
-        self.text: TextIndex = TantivyText(self.path / "text", writable=self.writable)
+        quads, text = self.path / "quads", self.path / "text"
+        self.quads: QuadStore = OxigraphQuads(quads) if self.writable else OxigraphQuads.read_only(quads)
+        self.text: TextIndex = TantivyText(text) if self.writable else TantivyText.read_only(text)
 
     def crawl(self, urls: Sequence[str] = (), *, forever: bool = False, **limits: int | float | str) -> Running:
         """A crawl that runs while it is iterated; leaving the loop pauses it safely.
@@ -174,7 +175,7 @@ class Warehouse:
         fresh = {name: self.path / f"{name}.new" for name in ("quads", "text")}
         for folder in fresh.values():
             shutil.rmtree(folder, ignore_errors=True)
-        quads, text = OxigraphQuads(fresh["quads"], writable=True), TantivyText(fresh["text"], writable=True)
+        quads, text = OxigraphQuads(fresh["quads"]), TantivyText(fresh["text"])
         try:
             pages = rebuild(self.opened(), self.settings, quads, text, progress=progress)
         finally:

@@ -113,7 +113,7 @@ def plain_facts(thing: Thing) -> str:
     rows = "".join(
         f"<dt>{fact.name}</dt><dd>{escape(words_of(fact.value))}</dd>\n"
         for fact in thing.facts
-        if not isinstance(fact.value, Iri)
+        if not isinstance(fact.value, Iri) and words_of(fact.value)
     )
     return f'<dl class="facts">{rows}</dl>\n'
 

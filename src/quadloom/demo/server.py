@@ -108,6 +108,9 @@ async def _serve(responder: Responder, sockets: list[socket.socket]) -> None:
     for server in servers:
         server.close()
     responder.flush()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.remove_signal_handler(name)
+        signal.signal(name, signal.SIG_IGN)  # the first process may still tell us to end while the loop closes
 
 
 def _end_with_stdin(loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:

@@ -11,10 +11,13 @@ from contract_backends import (
     BUSES,
     QUAD_STORES,
     STATES,
+    TEXT_INDEXES,
     MemoryFiles,
     MemoryPlace,
+    MemoryShelf,
     OxigraphPlace,
     State,
+    TantivyShelf,
     WarcFiles,
 )
 
@@ -47,3 +50,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryPlac
     made = QUAD_STORES[request.param](tmp_path)
     yield made
     made.quads.close()
+
+
+@pytest.fixture(params=TEXT_INDEXES)
+def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryShelf | TantivyShelf]:
+    made = TEXT_INDEXES[request.param](tmp_path)
+    yield made
+    made.text.close()

@@ -14,12 +14,14 @@ from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.memory_catalog import MemoryCatalog
 from quadloom.stores.memory_frontier import MemoryFrontier
 from quadloom.stores.memory_quads import MemoryQuads
+from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.oxigraph_quads import OxigraphQuads
-from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules
+from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier import SqliteFrontier
 from quadloom.stores.sqlite_schema import SCHEMA
+from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
 
 
@@ -140,4 +142,30 @@ class MemoryPlace:
 QUAD_STORES = {
     "memory": MemoryPlace,
     "oxigraph": OxigraphPlace,
+}
+
+
+class TantivyShelf:
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "text"
+        self.text: TextIndex = TantivyText(self._path)
+
+    def reopen(self) -> TextIndex:
+        self.text.close()
+        self.text = TantivyText(self._path)
+        return self.text
+
+
+class MemoryShelf:
+    def __init__(self, directory: Path) -> None:
+        self.text: TextIndex = MemoryText()
+
+    def reopen(self) -> TextIndex:
+        self.text.close()
+        return self.text
+
+
+TEXT_INDEXES = {
+    "memory": MemoryShelf,
+    "tantivy": TantivyShelf,
 }

@@ -1,8 +1,8 @@
 """RSS 0.9x, 1.0, 2.0 and Atom, read natively and tolerantly.
 
-The same mapping is also written as XSLT (`stylesheets/rss.xsl`, `stylesheets/atom.xsl`), which is how users map formats of
-their own; a test proves both equal. Native code is what the crawl runs: it is several times as fast and forgives more
-(docs/decisions/0010-feeds-run-natively.md).
+The same mapping is also written as XSLT (`stylesheets/rss.xsl`, `stylesheets/atom.xsl`), which is how users map
+formats of their own; a test proves both equal. Native code is what the crawl runs: it is several times as fast and
+forgives more (docs/decisions/0010-feeds-run-natively.md).
 """
 
 from __future__ import annotations
@@ -59,9 +59,7 @@ def read_rdf(context: Context) -> None:
     """The statements of RSS 0.90, 1.0 and 1.1, which are RDF/XML; nothing for other feeds."""
     if not context.document.root.endswith("}RDF"):
         return
-    found = rdf_files.read(
-        context.body, kind="rdfxml", url=context.url, limit=context.settings.limits.quads_per_page
-    )
+    found = rdf_files.read(context.body, kind="rdfxml", url=context.url, limit=context.settings.limits.quads_per_page)
     context.sink.pour(found.nquads)
     context.findings += found.findings
 

@@ -1,6 +1,7 @@
 """Dates of feeds and sitemaps: RFC 822 and ISO 8601 as they are written on the web, to one form.
 
-`xsd:dateTime` in UTC, so that dates of different feeds compare as text. What cannot be read without guessing stays text.
+`xsd:dateTime` in UTC, so that dates of different feeds compare as text. What cannot be read without guessing stays
+text.
 """
 
 from __future__ import annotations

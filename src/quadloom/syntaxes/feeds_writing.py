@@ -1,9 +1,9 @@
 """What a feed says, whatever its format: one record for a channel, one for an entry, and their statements.
 
-The vocabulary is RSS 1.0 with its modules, because that is the feed format which is RDF already: a query then finds the
-entries of RSS 0.9x, 1.0, 2.0, Atom and JSON Feed alike. Two deviations are on purpose. Entries hang on their channel by
-`dcterms:hasPart`, not by the `rdf:Seq` of RSS 1.0, whose numbers shift with each new entry so that every statement of
-the list would change. And `rss:link` is an IRI, not a text. docs/reference/vocabulary.md has the table.
+The vocabulary is RSS 1.0 with its modules, because that is the feed format which is RDF already: a query then finds
+the entries of RSS 0.9x, 1.0, 2.0, Atom and JSON Feed alike. Two deviations are on purpose. Entries hang on their
+channel by `dcterms:hasPart`, not by the `rdf:Seq` of RSS 1.0, whose numbers shift with each new entry so that every
+statement of the list would change. And `rss:link` is an IRI, not a text. docs/reference/vocabulary.md has the table.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Entry:
     """One entry, or with `is_channel` the feed itself. Texts as written; references not yet resolved."""
 
     __slots__ = (
-        "about", "authors", "content", "enclosures", "extras", "id", "images", "is_channel", "language", "link", "links",
-        "published", "rights", "subjects", "summary", "title", "updated",
+        "about", "authors", "content", "enclosures", "extras", "id", "images", "is_channel", "language", "link",
+        "links", "published", "rights", "subjects", "summary", "title", "updated",
     )  # fmt: skip
 
     def __init__(self, language: str = "", *, is_channel: bool = False) -> None:

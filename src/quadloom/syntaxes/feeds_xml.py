@@ -31,7 +31,9 @@ PREFIXES = {
 }
 """What the prefixes of feed modules mean where the author forgot to declare them."""
 
-_MARKUP = re.compile(r"<!\[CDATA\[.*?(?:\]\]>|\Z)|&(?:#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};|([A-Za-z][A-Za-z0-9]{1,31});|)", re.S)
+_MARKUP = re.compile(
+    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|&(?:#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};|([A-Za-z][A-Za-z0-9]{1,31});|)", re.S
+)
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _XML_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
 _STRING = etree.XPath("string()")

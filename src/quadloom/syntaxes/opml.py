@@ -1,8 +1,6 @@
-"""OPML: lists of feeds and outlines of links. Statements by `stylesheets/opml.xsl`; links, with their kinds, from here."""
+"""OPML: lists of feeds and outlines of links. Statements by `stylesheets/opml.xsl`; links, with kinds, from here."""
 
 from __future__ import annotations
-
-from lxml import etree
 
 from quadloom.model.link import Link, LinkKind
 from quadloom.syntaxes.feeds_xml import tolerant_root
@@ -27,5 +25,7 @@ def read(context: Context) -> None:
             reference = outline.get(name)
             target = resolver(reference.strip()) if reference else None
             if target:
-                context.links.append(Link(target, context.url, kind, title[:200], "alternate" if kind == "feed" else ""))
+                context.links.append(
+                    Link(target, context.url, kind, title[:200], "alternate" if kind == "feed" else "")
+                )
     context.facts.text = "\n".join(filter(None, titles))[: context.settings.limits.text_chars]

@@ -1,8 +1,8 @@
 """Sitemaps as RDF: which pages a site has, when they changed, and what they say of them (images, news, languages).
 
-Statements: `<sitemap> dcterms:hasPart <page>`, `<page> dcterms:modified …`, and of the extensions titles and pictures.
-Links carry the kind `sitemap`, and dates go to the scheduler. Priorities and change frequencies are not stated: sites
-set them to please search engines, and they say nothing about the page.
+Statements: `<sitemap> dcterms:hasPart <page>`, `<page> dcterms:modified …`, and of the extensions titles and
+pictures. Links carry the kind `sitemap`, and dates go to the scheduler. Priorities and change frequencies are not
+stated: sites set them to please search engines, and they say nothing about the page.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def read(context: Context) -> None:
 
 def _read_page(context: Context, element: etree._Element, sitemap: str, resolver: Resolver) -> bool:
     location = lastmod = ""
-    extensions = []
+    extensions: list[tuple[str, etree._Element]] = []
     for child in element:
         name = local_name(child.tag)
         if name == "loc":
@@ -76,9 +76,7 @@ def _state_date(context: Context, page: str, target: str, text: str) -> None:
     context.facts.lastmods.append((target, at.unix))
 
 
-def _read_extension(
-    context: Context, page: str, name: str, element: etree._Element, resolver: Resolver
-) -> None:
+def _read_extension(context: Context, page: str, name: str, element: etree._Element, resolver: Resolver) -> None:
     if name == "link":  # xhtml:link rel=alternate hreflang
         target = resolver(element.get("href") or "")
         if target:

@@ -1,10 +1,10 @@
 """XSLT 1.0 in a sandbox: a stylesheet sees the document, the page's URL and three pure functions, nothing else.
 
-Measured on lxml 6: by default `document()` reads files and `exsl:document` writes them. `XSLTAccessControl.DENY_ALL` stops
-both, but not `xsl:import` and `xsl:include`, which are resolved when the stylesheet is compiled; a resolver on its parser
-stops those. EXSLT's regular expressions run on Python's `re`, which can take for ever, so they are off. What
-no library setting limits is time and memory (2^60 calls fit into a kilobyte): transformations run in
-disposable processes only, which the crawl and `inspect` kill at a deadline.
+Measured on lxml 6: by default `document()` reads files and `exsl:document` writes them. `XSLTAccessControl.DENY_ALL`
+stops both, but not `xsl:import` and `xsl:include`, which are resolved when the stylesheet is compiled; a resolver on
+its parser stops those. EXSLT's regular expressions run on Python's `re`, which can take for ever, so they are off.
+What no library setting limits is time and memory (2^60 calls fit into a kilobyte): transformations run in disposable
+processes only, which the crawl and `inspect` kill at a deadline.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.syntaxes import rdf_files
 from quadloom.syntaxes.feeds_dates import moment
 from quadloom.syntaxes.feeds_writing import plain
-from quadloom.syntaxes.rdf_guards import check_xml
 from quadloom.syntaxes.rdf_files import RdfKind
+from quadloom.syntaxes.rdf_guards import check_xml
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import RDF, join
 
@@ -33,6 +33,8 @@ FUNCTIONS = "urn:quadloom:xslt"
 
 Load = Callable[[str], bytes]
 _XSL = "http://www.w3.org/1999/XSL/Transform"
+_STRING = etree.XPath("string()")
+_DENY_ALL: etree.XSLTAccessControl = getattr(etree.XSLTAccessControl, "DENY_ALL")  # noqa: B009 - not in the stubs
 _RDF_ROOT = f"{{{RDF}}}RDF"
 _TEXT_KINDS: dict[str, RdfKind] = {
     "": "turtle", "text/plain": "turtle", "text/turtle": "turtle", "application/n-triples": "ntriples",
@@ -124,9 +126,7 @@ def _compiled(source: bytes, name: str, imports: tuple[tuple[str, bytes], ...]) 
     method = output.get("method", "") if output is not None else ""
     media_type = output.get("media-type", "") if output is not None else ""
     try:
-        transform = etree.XSLT(
-            tree, extensions=_EXTENSIONS, regexp=False, access_control=etree.XSLTAccessControl.DENY_ALL
-        )
+        transform = etree.XSLT(tree, extensions=_EXTENSIONS, regexp=False, access_control=_DENY_ALL)
     except (etree.XSLTError, etree.XMLSyntaxError, ValueError) as error:
         raise _invalid(name, error, "xslt-invalid") from None
     return Stylesheet(name, transform, text=method == "text", kind=_TEXT_KINDS.get(media_type.lower(), "turtle"))
@@ -139,11 +139,11 @@ class _Imports(etree.Resolver):
         super().__init__()
         self._known = known
 
-    def resolve(self, url: str, pubid: str | None, context: object) -> object:
+    def resolve(self, url: str, pubid: str | None, context: object) -> object:  # type: ignore[override]  # as called
         found = self._known.get(url or "")
         if found is None:
             raise SyntaxInvalid(f"a stylesheet may not read {str(url)[:200]!r}", code="xslt-forbidden")
-        return self.resolve_string(found, context, base_url=url)  # type: ignore[arg-type]  # lxml gives no type for it
+        return self.resolve_string(found, context, base_url=url)
 
 
 def _parse(source: bytes, name: str, imports: Mapping[str, bytes]) -> etree._Element:
@@ -219,7 +219,7 @@ def _string(value: object) -> str:
     if isinstance(value, list):
         value = value[0] if value else ""
     if isinstance(value, etree._Element):
-        return "".join(value.itertext()).strip()
+        return str(_STRING(value)).strip()
     return str(value).strip()
 
 

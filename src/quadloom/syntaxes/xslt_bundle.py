@@ -1,7 +1,7 @@
 """The project's own stylesheets, and which documents they are for.
 
-`opml`, `opensearch` and `svg` are how these kinds are read. `rss`, `atom`, `sitemap` and `xhtml` say in XSLT what native
-code does faster; they are the pattern for stylesheets of users, and what GRDDL's well-known names lead to.
+`opml`, `opensearch` and `svg` are how these kinds are read. `rss`, `atom`, `sitemap` and `xhtml` say in XSLT what
+native code does faster; they are the pattern for stylesheets of users, and what GRDDL's well-known names lead to.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stylesheets of users: a folder of `.xsl` files, chosen by root element, namespace or kind. No code needed.
 
-The choice stands in `index.toml` or in a comment of the file itself (docs/howto/stylesheets.md). The folder is read once
-in the life of a process; a defect in it is found on the documents it concerns and never ends a crawl.
+The choice stands in `index.toml` or in a comment of the file itself (docs/howto/stylesheets.md). The folder is read
+once in the life of a process; a defect in it is found on the documents it concerns and never ends a crawl.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def opened(place: str) -> Folder:
     try:
         names = sorted(entry.name for entry in path.iterdir() if entry.suffix.lower() in (".xsl", ".xslt"))[:_MAX_FILES]
     except OSError as error:
-        return Folder((), (_complaint(f"cannot be opened: {error.strerror}", "name a folder in transform.stylesheets"),))
+        return Folder(
+            (), (_complaint(f"cannot be opened: {error.strerror}", "name a folder in transform.stylesheets"),)
+        )
     index = path / "index.toml"
     if index.is_file():
         try:

@@ -173,8 +173,8 @@ class _Look:
         self.reasons.append(f"root element {root.name}")
         if kind == "xhtml":
             return self._xhtml(text, root)
-        if kind == "xml" and self.label in ("html", None) and sniffing.looks_html(text):
-            return "html"
+        if kind == "xml" and not declared and (self.label == "html" or sniffing.looks_html(text)):
+            return "html"  # any tag may begin a page; only a root that is known for something else speaks against it
         self.root = root.name
         if kind == "xml" and self.label in XML_KINDS:
             return self.label  # RDF/XML may begin with any typed node; vendors extend feeds

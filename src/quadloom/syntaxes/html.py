@@ -24,7 +24,7 @@ def read(context: Context) -> None:
     resolver = Resolver(context.base)
     read_head(context, resolver)
     read_links(context, resolver)
-    context.facts.text = main_text(context.tree, context.settings.limits.text_chars)
+    context.facts.text = main_text(context)
     _state(context)
 
 

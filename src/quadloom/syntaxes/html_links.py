@@ -52,7 +52,7 @@ def read_links(context: Context, resolver: Resolver) -> None:
     nofollow = context.facts.nofollow
     for node in nodes:
         href = node.attrs.get("href")
-        if not href or href.startswith(_SKIPPED):
+        if not href or href[0] == "#":
             continue
         target = resolver(href)
         if target is None:
@@ -133,14 +133,13 @@ def _kind_of_anchor(words: list[str]) -> LinkKind:
 
 def _anchor(node: LexborNode) -> str:
     text = node.text()
-    if len(text) > 4 * MAX_ANCHOR:
+    if len(text) > MAX_ANCHOR:
         text = text[: 4 * MAX_ANCHOR]
-    anchor = " ".join(text.split())
-    if not anchor and node.first_child is not None:
-        image = node.css_first("img[alt]")
-        if image is not None:
-            anchor = " ".join((image.attrs["alt"] or "").split())
-    return anchor[:MAX_ANCHOR]
+    words = text.split()
+    if words:
+        return " ".join(words)[:MAX_ANCHOR]
+    image = node.css_first("img[alt]") if node.first_child is not None else None
+    return " ".join((image.attrs["alt"] or "").split())[:MAX_ANCHOR] if image is not None else ""
 
 
 def _add_mail(context: Context, href: str) -> None:

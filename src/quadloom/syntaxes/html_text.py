@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from quadloom.syntaxes.html_tags import TEXT, tag_ids
+from quadloom.syntaxes.registry import Context
 
 ENOUGH = 140  # characters; less than a short paragraph is no main text
 
@@ -43,21 +44,21 @@ _NEVER = frozenset(tag_ids(_NEVER_NAMES))
 _ASIDE = frozenset(tag_ids(_ASIDE_NAMES)) | _NEVER
 
 
-def main_text(tree: LexborHTMLParser, limit: int) -> str:
-    """Main text with whitespace folded, a newline between blocks, at most `limit` characters."""
-    body = tree.body
+def main_text(context: Context) -> str:
+    """Main text with whitespace folded and a newline between blocks, up to the limit on characters."""
+    body = context.tree.body
     if body is None:
         return ""
-    root = _main(tree)
-    hidden = _hidden(tree)
+    limit = context.settings.limits.text_chars
+    root = _main(context)
     if root is not None:
-        text = _blocks(root, _ASIDE, hidden, limit, keep_links=False)
+        text = _blocks(root, _ASIDE, _hidden(root), limit, keep_links=False)
         if len(text) >= ENOUGH:
             return text
         text = _blocks(root, _NEVER, set(), limit, keep_links=True)
         if len(text) >= ENOUGH:
             return text
-    text = _blocks(body, _ASIDE, hidden | _noisy(body), limit, keep_links=False)
+    text = _blocks(body, _ASIDE, _hidden(body) | _noisy(body), limit, keep_links=False)
     if len(text) >= ENOUGH:
         return text
     return _blocks(body, _NEVER, set(), limit, keep_links=True)
@@ -73,18 +74,19 @@ def fold(text: str) -> str:
     return text.strip(" ")
 
 
-def _main(tree: LexborHTMLParser) -> LexborNode | None:
-    mains = tree.css("main,[role=main]")
+def _main(context: Context) -> LexborNode | None:
+    """The element that the page itself calls its main part."""
+    mains = context.elements("main") or context.tree.css("[role=main]")
     if mains:
         return mains[0]
-    articles = tree.tags("article")
+    articles = context.elements("article")
     return articles[0] if len(articles) == 1 else None
 
 
-def _hidden(tree: LexborHTMLParser) -> set[int]:
+def _hidden(root: LexborNode) -> set[int]:
     """Elements that are hidden, or that ARIA calls something else than content."""
     found = set()
-    for node in tree.css("[role],[hidden],[aria-hidden=true]"):
+    for node in root.css("[role],[hidden],[aria-hidden=true]"):
         attributes = node.attributes
         role = attributes.get("role")
         if role is None or role.lower() in _ROLES or "hidden" in attributes:

@@ -28,7 +28,7 @@ Loader = Callable[[str], bytes]
 
 # Lexbor flag: no mutation events while the tree is built. They serve <selectedcontent> alone and cost a third.
 _WITHOUT_EVENTS = 1
-_WANTED = tag_ids("a area base embed frame iframe img link meta title")
+_WANTED = tag_ids("a area article base embed frame iframe img link main meta title")
 
 
 class Facts:

@@ -129,7 +129,7 @@ def decode(body: bytes, name: str) -> str:
 
 def utf8(body: bytes, name: str) -> bytes:
     """The same document in UTF-8 without byte order mark; the bytes themselves where they are that already."""
-    if name == "utf-8":
+    if name == "utf-8" and _is_utf8(body):
         return body[3:] if body.startswith(codecs.BOM_UTF8) else body
     return decode(body, name).encode("utf-8", "replace")
 

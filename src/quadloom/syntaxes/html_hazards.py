@@ -24,9 +24,7 @@ MAX_FORMATTING = 16
 MAX_ROOTS = 8  # further <html> and <body> tags only add attributes to the first
 
 # The tokenizer's states as possessive groups, so a scan is linear. A quote counts only after `name=`, as in the standard.
-_ATTRIBUTES = (
-    rb"(?:[\s/]++|=?+[^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>]*+))?+)*+"
-)
+_ATTRIBUTES = rb"(?:[\s/]++|=?+[^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>]*+))?+)*+"
 _COMMENT = rb"<!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>)?)"
 _TAG = re.compile(_COMMENT + rb"|<(/?)([a-zA-Z][^\s/>\0]*+)(" + _ATTRIBUTES + rb")>?")
 _START_TAG = re.compile(rb"<[a-zA-Z][^\s/>]*+" + _ATTRIBUTES)
@@ -35,7 +33,9 @@ _FORMATTED = re.compile(rb"<(?:[bisuBISU]|(?i:big|code|em|font|nobr|small|strike
 
 _VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr keygen frame".split())
 # Closed by the next of their kind or by their parent: they nest only as deep as the elements that are counted.
-_IMPLIED = frozenset(b"p li dd dt option optgroup tr td th tbody thead tfoot colgroup caption rb rt rtc rp head".split())
+_IMPLIED = frozenset(
+    b"p li dd dt option optgroup tr td th tbody thead tfoot colgroup caption rb rt rtc rp head".split()
+)
 _RAW = frozenset(b"script style textarea title xmp iframe noembed noframes".split())
 _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
 _BARRIERS = frozenset(b"applet marquee object table template svg math foreignobject desc select".split())

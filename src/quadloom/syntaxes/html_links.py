@@ -33,11 +33,12 @@ _MACHINERY = frozenset(
     )
 )  # fmt: skip
 # Says something about how a link is opened, nothing about what it leads to.
-_MANNERS = frozenset(("noopener", "noreferrer", "external", "nofollow", "ugc", "sponsored", "bookmark", "opener", "noindex"))
+_MANNERS = frozenset(
+    ("noopener", "noreferrer", "external", "nofollow", "ugc", "sponsored", "bookmark", "opener", "noindex")
+)
 _SKIPPED = ("#", "javascript:", "data:", "tel:", "sms:", "about:", "blob:")
 _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?\Z")
 _REFRESH = re.compile(r"\s*[\d.]+\s*[;,]?\s*(?:url\s*=\s*)?(['\"]?)(.+)", re.I | re.S)
-
 
 
 def read_links(context: Context, resolver: Resolver) -> None:
@@ -106,7 +107,9 @@ def _add_link_element(context: Context, node: LexborNode, resolver: Resolver) ->
         context.facts.canonical = target
     anchor = attributes.get("title") or attributes.get("hreflang") or ""
     nofollow = context.facts.nofollow or "nofollow" in words
-    context.links.append(Link(target, context.url, kind, " ".join(anchor.split())[:MAX_ANCHOR], " ".join(words), nofollow))
+    context.links.append(
+        Link(target, context.url, kind, " ".join(anchor.split())[:MAX_ANCHOR], " ".join(words), nofollow)
+    )
 
 
 def _read_sources(context: Context, resolver: Resolver, limit: int) -> None:

@@ -40,16 +40,77 @@ _LISTS = frozenset(("keywords", "news_keywords"))
 _PREFIXES = ("twitter:", "citation_", "geo.", "prism.", "eprints.", "bepress_citation_")
 # DC-HTML refinements written with dots: DC.date.created is dcterms:created.
 _TERMS = frozenset(
-    "abstract accessRights alternative audience available bibliographicCitation conformsTo created creator date "
-    "dateAccepted dateCopyrighted dateSubmitted description extent format hasFormat hasPart hasVersion identifier "
-    "instructionalMethod isFormatOf isPartOf isReferencedBy isReplacedBy isRequiredBy issued isVersionOf language "
-    "license mediator medium modified provenance publisher references relation replaces requires rights rightsHolder "
-    "source spatial subject tableOfContents temporal title type valid".split()
+    [
+        "abstract",
+        "accessRights",
+        "alternative",
+        "audience",
+        "available",
+        "bibliographicCitation",
+        "conformsTo",
+        "created",
+        "creator",
+        "date",
+        "dateAccepted",
+        "dateCopyrighted",
+        "dateSubmitted",
+        "description",
+        "extent",
+        "format",
+        "hasFormat",
+        "hasPart",
+        "hasVersion",
+        "identifier",
+        "instructionalMethod",
+        "isFormatOf",
+        "isPartOf",
+        "isReferencedBy",
+        "isReplacedBy",
+        "isRequiredBy",
+        "issued",
+        "isVersionOf",
+        "language",
+        "license",
+        "mediator",
+        "medium",
+        "modified",
+        "provenance",
+        "publisher",
+        "references",
+        "relation",
+        "replaces",
+        "requires",
+        "rights",
+        "rightsHolder",
+        "source",
+        "spatial",
+        "subject",
+        "tableOfContents",
+        "temporal",
+        "title",
+        "type",
+        "valid",
+    ]
 )
 _TERM_BY_LOWER = {term.lower(): term for term in _TERMS}
 _ELEMENTS = frozenset(
-    "contributor coverage creator date description format identifier language publisher relation rights source subject "
-    "title type".split()
+    [
+        "contributor",
+        "coverage",
+        "creator",
+        "date",
+        "description",
+        "format",
+        "identifier",
+        "language",
+        "publisher",
+        "relation",
+        "rights",
+        "source",
+        "subject",
+        "title",
+        "type",
+    ]
 )
 _TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*\Z")
 _DUBLIN = re.compile(r"(dc|dcterms)[.:]([a-z.]+)\Z")
@@ -115,7 +176,9 @@ def read(context: Context) -> None:
                 if word.strip():
                     context.sink.add(page, predicate, literal(word.strip(), language))
         elif value:
-            context.sink.add(page, predicate, literal(value, language if "title" in name or "description" in name else ""))
+            context.sink.add(
+                page, predicate, literal(value, language if "title" in name or "description" in name else "")
+            )
 
 
 def _read_language(context: Context) -> None:

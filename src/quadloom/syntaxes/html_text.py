@@ -22,7 +22,19 @@ ENOUGH = 140  # characters; less than a short paragraph is no main text
 _NEVER_NAMES = "script style noscript template svg iframe object select"
 _ASIDE_NAMES = "nav header footer aside form dialog menu button"
 _ROLES = frozenset(
-    "navigation banner contentinfo complementary search dialog alert alertdialog menu menubar toolbar".split()
+    [
+        "navigation",
+        "banner",
+        "contentinfo",
+        "complementary",
+        "search",
+        "dialog",
+        "alert",
+        "alertdialog",
+        "menu",
+        "menubar",
+        "toolbar",
+    ]
 )
 _NOISE = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|breadcrumbs?|cookies?|consent|banner|advert\w*|ads?|promo|sponsor\w*|sidebar"

@@ -20,13 +20,69 @@ SEE_ALSO = f"<{RDFS}seeAlso>"
 LABEL = f"<{RDFS}label>"
 
 _XHV = frozenset(
-    "alternate appendix bookmark cite chapter contents copyright first glossary help icon index last license meta next "
-    "prev section start subsection top up".split()
+    [
+        "alternate",
+        "appendix",
+        "bookmark",
+        "cite",
+        "chapter",
+        "contents",
+        "copyright",
+        "first",
+        "glossary",
+        "help",
+        "icon",
+        "index",
+        "last",
+        "license",
+        "meta",
+        "next",
+        "prev",
+        "section",
+        "start",
+        "subsection",
+        "top",
+        "up",
+    ]
 )
 _IANA = frozenset(
-    "about archives author canonical collection current describedby describes edit enclosure hub item latest-version me "
-    "memento original payment permalink predecessor-version privacy-policy related replies search self service "
-    "successor-version tag terms-of-service timegate timemap type version-history via webmention working-copy".split()
+    [
+        "about",
+        "archives",
+        "author",
+        "canonical",
+        "collection",
+        "current",
+        "describedby",
+        "describes",
+        "edit",
+        "enclosure",
+        "hub",
+        "item",
+        "latest-version",
+        "me",
+        "memento",
+        "original",
+        "payment",
+        "permalink",
+        "predecessor-version",
+        "privacy-policy",
+        "related",
+        "replies",
+        "search",
+        "self",
+        "service",
+        "successor-version",
+        "tag",
+        "terms-of-service",
+        "timegate",
+        "timemap",
+        "type",
+        "version-history",
+        "via",
+        "webmention",
+        "working-copy",
+    ]
 )
 _SYNONYMS = {"previous": "prev", "describedby": "describedby", "licence": "license", "copyright": "copyright"}
 

@@ -1,6 +1,7 @@
 """HTML itself: base, head, links, images, mail addresses and text. Runs first; the other syntaxes build on its facts.
 
-The statements follow MultiCrawler's choice of vocabularies (RDFS, Dublin Core, FOAF); docs/reference/vocabulary.md lists them.
+The statements follow MultiCrawler's choice of vocabularies (RDFS, Dublin Core, FOAF), listed in
+docs/reference/vocabulary.md.
 """
 
 from __future__ import annotations

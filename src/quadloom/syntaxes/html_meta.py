@@ -39,85 +39,25 @@ _NAMES = {
 _LISTS = frozenset(("keywords", "news_keywords"))
 _PREFIXES = ("twitter:", "citation_", "geo.", "prism.", "eprints.", "bepress_citation_")
 # DC-HTML refinements written with dots: DC.date.created is dcterms:created.
-_TERMS = frozenset(
-    [
-        "abstract",
-        "accessRights",
-        "alternative",
-        "audience",
-        "available",
-        "bibliographicCitation",
-        "conformsTo",
-        "created",
-        "creator",
-        "date",
-        "dateAccepted",
-        "dateCopyrighted",
-        "dateSubmitted",
-        "description",
-        "extent",
-        "format",
-        "hasFormat",
-        "hasPart",
-        "hasVersion",
-        "identifier",
-        "instructionalMethod",
-        "isFormatOf",
-        "isPartOf",
-        "isReferencedBy",
-        "isReplacedBy",
-        "isRequiredBy",
-        "issued",
-        "isVersionOf",
-        "language",
-        "license",
-        "mediator",
-        "medium",
-        "modified",
-        "provenance",
-        "publisher",
-        "references",
-        "relation",
-        "replaces",
-        "requires",
-        "rights",
-        "rightsHolder",
-        "source",
-        "spatial",
-        "subject",
-        "tableOfContents",
-        "temporal",
-        "title",
-        "type",
-        "valid",
-    ]
+_TERM_NAMES = (
+    "abstract accessRights alternative audience available bibliographicCitation conformsTo created creator "
+    "date dateAccepted dateCopyrighted dateSubmitted description extent format hasFormat hasPart hasVersion "
+    "identifier instructionalMethod isFormatOf isPartOf isReferencedBy isReplacedBy isRequiredBy issued "
+    "isVersionOf language license mediator medium modified provenance publisher references relation replaces "
+    "requires rights rightsHolder source spatial subject tableOfContents temporal title type valid"
 )
-_TERM_BY_LOWER = {term.lower(): term for term in _TERMS}
-_ELEMENTS = frozenset(
-    [
-        "contributor",
-        "coverage",
-        "creator",
-        "date",
-        "description",
-        "format",
-        "identifier",
-        "language",
-        "publisher",
-        "relation",
-        "rights",
-        "source",
-        "subject",
-        "title",
-        "type",
-    ]
+_TERM_BY_LOWER = {term.lower(): term for term in _TERM_NAMES.split()}
+_ELEMENT_NAMES = (
+    "contributor coverage creator date description format identifier language publisher relation rights "
+    "source subject title type"
 )
+_ELEMENTS = frozenset(_ELEMENT_NAMES.split())
 _TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*\Z")
 _DUBLIN = re.compile(r"(dc|dcterms)[.:]([a-z.]+)\Z")
 
 
 def read_head(context: Context, resolver: Resolver) -> None:
-    """Facts of the head: title, description, language, what robots may do, and a redirect that the page makes itself."""
+    """Facts of the head: title, description, language, what robots may do, a redirect that the page makes itself."""
     facts = context.facts
     _read_language(context)
     for title in context.elements("title")[:8]:

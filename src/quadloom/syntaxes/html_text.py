@@ -1,9 +1,9 @@
 """The main text of a page, without menus, banners and footers.
 
-Its purposes are search and change detection, so it must be cheap, and it must not change when a banner does. Four rules,
-all by structure: the page's own `<main>` (or its only `<article>`) is believed; what HTML or ARIA calls navigation,
-header, footer, aside, form or dialogue is left out, and so is what its class calls a menu, a cookie notice or the like;
-a block that is mostly links is a list of links, not text; where too little remains, the rules go one by one.
+Its purposes are search and change detection, so it must be cheap, and it must not change when a banner does. Four
+rules, all by structure: the page's own `<main>` (or its only `<article>`) is believed; what HTML or ARIA calls
+navigation, header, footer, aside, form or dialogue is left out, and so is what its class calls a menu, a cookie notice
+or the like; a block that is mostly links is a list of links, not text; where too little remains, the rules go one by one.
 
 The walk is lexbor's own (30 ns a node); Python sees each node once and asks two cheap questions.
 """
@@ -21,21 +21,8 @@ ENOUGH = 140  # characters; less than a short paragraph is no main text
 
 _NEVER_NAMES = "script style noscript template svg iframe object select"
 _ASIDE_NAMES = "nav header footer aside form dialog menu button"
-_ROLES = frozenset(
-    [
-        "navigation",
-        "banner",
-        "contentinfo",
-        "complementary",
-        "search",
-        "dialog",
-        "alert",
-        "alertdialog",
-        "menu",
-        "menubar",
-        "toolbar",
-    ]
-)
+_ROLES_NAMES = "navigation banner contentinfo complementary search dialog alert alertdialog menu menubar toolbar"
+_ROLES = frozenset(_ROLES_NAMES.split())
 _NOISE = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|breadcrumbs?|cookies?|consent|banner|advert\w*|ads?|promo|sponsor\w*|sidebar"
     r"|footer|masthead|share|sharing|social|newsletter|popup|modal|pagination|pager|skip-?link|related|toolbar)(?:$|[\s_-])",
@@ -43,8 +30,8 @@ _NOISE = re.compile(
 )
 # Elements that stay within a line: words on both sides belong together ("w<b>or</b>d").
 _INLINE_NAMES = (
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small span "
-    "strike strong sub sup time tt u var wbr"
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small "
+    "span strike strong sub sup time tt u var wbr"
 )
 _ASCII_SPACES = "\n\t\r\f"
 _SPACES = "\n\t\r\f\xa0\u2003\u2009\u200b\u2028\u3000"

@@ -167,7 +167,8 @@ def test_a_banner_does_not_change_the_text() -> None:
         b"<![CDATA[<?xml <!DOCTYPE <",
         bytes(range(256)) * 50,
     ],
-    ids=["deep", "attributes", "links", "surrogates", "meta lies", "utf-16", "nested links", "title", "metas", "noise", "bytes"],
+    ids=["deep", "attributes", "links", "surrogates", "meta lies", "utf-16", "nested links", "title", "metas",
+         "noise", "bytes"],
 )  # fmt: skip
 def test_hostile_input_is_survived_in_time(body: bytes) -> None:
     started = time.process_time()

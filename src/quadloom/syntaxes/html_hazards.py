@@ -51,7 +51,9 @@ def tame(source: bytes) -> tuple[bytes, list[Finding]]:
 
 
 def _is_harmless(source: bytes) -> bool:
-    tags = source.count(b"<") - source.count(b"</")
+    tags = source.count(b"<")
+    if tags > SAFE_FORMATTED:
+        tags -= source.count(b"</")
     if tags > SAFE_TAGS:
         return False
     if tags > SAFE_FORMATTED and len(_FORMATTED.findall(source)) > 4 * MAX_FORMATTING:

@@ -3,7 +3,8 @@
 Its purposes are search and change detection, so it must be cheap, and it must not change when a banner does. Four
 rules, all by structure: the page's own `<main>` (or its only `<article>`) is believed; what HTML or ARIA calls
 navigation, header, footer, aside, form or dialogue is left out, and so is what its class calls a menu, a cookie notice
-or the like; a block that is mostly links is a list of links, not text; where too little remains, the rules go one by one.
+or the like; a block that is mostly links is a list of links, not text; where too little remains, the rules go one by
+one.
 
 The walk is lexbor's own (30 ns a node); Python sees each node once and asks two cheap questions.
 """

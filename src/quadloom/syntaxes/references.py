@@ -21,7 +21,7 @@ _SHORT = MAX_LENGTH // 2
 class Resolver:
     """Resolves references against one base; every href, and every origin, is looked at once."""
 
-    __slots__ = ("_folder", "_known", "_origin", "_origins", "base")
+    __slots__ = ("_folder", "_origin", "_origins", "base", "known")
 
     def __init__(self, base: str) -> None:
         self.base = base
@@ -31,12 +31,12 @@ class Resolver:
         usable = slash > 0 and len(base) < _SHORT
         self._origin = base[:slash] if usable else ""
         self._folder = path[: path.rfind("/") + 1] if usable else ""
-        self._known: dict[str, str | None] = {}
+        self.known: dict[str, str | None] = {}  # read by hot loops, which so save a call for hrefs that repeat
         self._origins: dict[str, bool] = {}
 
     def __call__(self, href: str) -> str | None:
         """Absolute http(s) URL without fragment, or None where the reference leads nowhere."""
-        known = self._known
+        known = self.known
         if href in known:
             return known[href]
         target: str | None

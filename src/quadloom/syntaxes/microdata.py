@@ -6,8 +6,8 @@ points at. The properties of an item are then its holder's list plus the lists o
 ever walked twice and a page without `itemscope` costs one selector.
 
 Hostile pages: everything works on explicit stacks; `itemref` can multiply properties (n items referring to n
-properties give n² statements), so the visits through it are capped; nested property elements repeat their text, so the
-nesting that counts is capped. What a cap drops is reported as a Finding.
+properties give n² statements), so the visits through it are capped; property elements inside each other repeat their
+text, so that nesting is capped (items in items repeat nothing and are not). What a cap drops is reported as a Finding.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
+from quadloom.syntaxes.html_base import base_of
 from quadloom.syntaxes.microdata_registry import REGISTRY, Expansions, vocabulary_of
 from quadloom.syntaxes.microdata_values import Languages, resolve, value_of
 from quadloom.syntaxes.sink import Sink
-from quadloom.syntaxes.terms import TYPE, iri, join
+from quadloom.syntaxes.terms import TYPE, iri
 
 VISIT_LIMIT = 200_000
-NESTING_LIMIT = 128
+NESTING_LIMIT = 32
 
 _PRESENT = re2.compile(rb"(?i)itemscope")
 _MARKED = "[itemscope],[itemprop],[itemprop-reverse]"
@@ -46,12 +47,6 @@ def extract(body: bytes, *, url: str) -> bytes:
 def might_contain(body: bytes) -> bool:
     """Whether a page can hold microdata at all; asked before anything is parsed for it."""
     return _PRESENT.search(body) is not None
-
-
-def base_of(tree: LexborHTMLParser, url: str) -> str:
-    """The document's base URL: its first `<base href>`, else its own address."""
-    base = tree.css_first("base[href]", default=None)
-    return join(url, (base.attributes["href"] or "").strip()) if base is not None else url
 
 
 def write(tree: LexborHTMLParser, sink: Sink, *, base: str) -> list[Finding]:
@@ -130,7 +125,7 @@ class _Document:
             above[address] = parent
         if parent is None:
             return
-        mark.depth = parent.depth + 1
+        mark.depth = parent.depth + (0 if parent.is_item else 1)
         is_target = bool(self.targets) and self.targets.get(parent.attributes.get("id") or "") is parent
         mark.holder = parent if parent.is_item or is_target else parent.holder
         if mark.depth > NESTING_LIMIT:
@@ -285,7 +280,7 @@ class _Conversion:
             found.append(
                 Finding(
                     "microdata-too-deep",
-                    f"{self._document.too_deep} elements nested deeper than {NESTING_LIMIT} were left out",
+                    f"{self._document.too_deep} elements stand inside more than {NESTING_LIMIT} property elements and were left out",
                     syntax="microdata",
                 )
             )

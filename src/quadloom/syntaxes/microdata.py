@@ -258,33 +258,20 @@ class _Conversion:
         return subject
 
     def _findings(self) -> list[Finding]:
-        found: list[Finding] = []
-        if self._loops:
-            found.append(
-                Finding(
-                    "microdata-itemref-loop",
-                    "an item is part of itself through itemref",
-                    advice="point itemref at elements outside the item",
-                    syntax="microdata",
-                )
-            )
-        if self._visits >= VISIT_LIMIT:
-            found.append(
-                Finding(
-                    "microdata-itemref-limit",
-                    f"itemref leads to more than {VISIT_LIMIT} properties; the rest was left out",
-                    syntax="microdata",
-                )
-            )
-        if self._document.too_deep:
-            found.append(
-                Finding(
-                    "microdata-too-deep",
-                    f"{self._document.too_deep} elements stand inside more than {NESTING_LIMIT} property elements and were left out",
-                    syntax="microdata",
-                )
-            )
-        return found
+        defects = (
+            (self._loops, "microdata-itemref-loop", "an item is part of itself through itemref"),
+            (
+                self._visits >= VISIT_LIMIT,
+                "microdata-itemref-limit",
+                f"itemref leads to more than {VISIT_LIMIT} properties; the rest was left out",
+            ),
+            (
+                self._document.too_deep,
+                "microdata-too-deep",
+                f"more than {NESTING_LIMIT} property elements stand inside each other; the innermost were left out",
+            ),
+        )
+        return [Finding(code, message, syntax="microdata") for found, code, message in defects if found]
 
 
 def _cycles(parts: dict[int, list[int]]) -> int:

@@ -19,7 +19,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.html_base import base_of
+from quadloom.syntaxes.html_alone import base_of, source_of
 from quadloom.syntaxes.microdata_registry import REGISTRY, Expansions, vocabulary_of
 from quadloom.syntaxes.microdata_values import Languages, resolve, value_of
 from quadloom.syntaxes.sink import Sink
@@ -36,8 +36,9 @@ _NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\x7f]")
 def extract(body: bytes, *, url: str) -> bytes:
     """N-Triples of one page. Raises `SyntaxInvalid` where an item is, through `itemref`, a part of itself."""
     sink = Sink()
-    if might_contain(body):
-        tree = LexborHTMLParser(body)
+    source = source_of(body)
+    if might_contain(source):
+        tree = LexborHTMLParser(source)
         for finding in write(tree, sink, base=base_of(tree, url)):
             if finding.code == "microdata-itemref-loop":
                 raise SyntaxInvalid(finding.message, code=finding.code)
@@ -45,7 +46,7 @@ def extract(body: bytes, *, url: str) -> bytes:
 
 
 def might_contain(body: bytes) -> bool:
-    """Whether a page can hold microdata at all; asked before anything is parsed for it."""
+    """Whether a page, in UTF-8, can hold microdata at all; asked before anything is parsed for it."""
     return _PRESENT.search(body) is not None
 
 

@@ -10,7 +10,7 @@ import re2
 from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.html_base import base_of
+from quadloom.syntaxes.html_alone import base_of, source_of
 from quadloom.syntaxes.microformats_classic import ROOTS
 from quadloom.syntaxes.microformats_items import Item, Markup, Picture, Value
 from quadloom.syntaxes.microformats_parse import Page
@@ -27,7 +27,7 @@ Json = str | list["Json"] | dict[str, "Json"]
 
 def parse(body: bytes, *, url: str) -> dict[str, Json]:
     """`items`, `rels` and `rel-urls` by the microformats2 parsing specification."""
-    tree = LexborHTMLParser(body)
+    tree = LexborHTMLParser(source_of(body))
     base = base_of(tree, url)
     if base.endswith("/") and base.count("/") == 3:
         # The suite writes the root of a host without a slash where a reference is empty.
@@ -40,15 +40,16 @@ def parse(body: bytes, *, url: str) -> dict[str, Json]:
 def extract(body: bytes, *, url: str) -> bytes:
     """N-Triples of one page."""
     sink = Sink()
-    roots = roots_in(body)
+    source = source_of(body)
+    roots = roots_in(source)
     if roots:
-        tree = LexborHTMLParser(body)
+        tree = LexborHTMLParser(source)
         write(tree, sink, base=base_of(tree, url), roots=roots)
     return sink.nquads()
 
 
 def roots_in(body: bytes) -> frozenset[str]:
-    """The root classes that a page may use, by its bytes alone; none means that `write` has nothing to find.
+    """The root classes that a page in UTF-8 may use, by its bytes alone; none means that `write` has nothing to find.
 
     Only types with a meaning in RDF count: the form `h-*` alone is mostly the height class of a CSS framework.
     """

@@ -79,6 +79,12 @@ def test_language_of_the_page_and_of_the_pragma() -> None:
     assert lines(f"{pragma}<p itemscope><b itemprop=p>x</b>") == [f'_:b0 <{URL}#p> "x"@fr .']
 
 
+def test_encoding_is_that_of_the_page() -> None:
+    html = "<meta charset=windows-1251><p itemscope><b itemprop=p>\u0416</b>"
+    assert microdata.extract(html.encode("cp1251"), url=URL).decode() == f'_:b0 <{URL}#p> "\u0416" .\n'
+    assert microdata.extract(html.encode("utf-16"), url=URL).decode() == f'_:b0 <{URL}#p> "\u0416" .\n'
+
+
 def test_base_element_moves_names_and_references() -> None:
     found = lines("<base href='http://b.example/d/'><p itemscope itemid=i><b itemprop=p>x</b>")
     assert found == ['<http://b.example/d/i> <http://b.example/d/#p> "x" .']
@@ -154,8 +160,9 @@ def test_recursive_itemref_is_found(html: str) -> None:
 
 
 def test_nested_items_have_no_depth_limit() -> None:
-    found = lines("<p itemscope>" + "<i itemscope itemprop=k>" * 3000 + "</p>")
-    assert len(found) == 3000
+    sink = Sink()
+    assert microdata.write(LexborHTMLParser("<p itemscope>" + "<b itemscope itemprop=k>" * 3000), sink, base=URL) == []
+    assert len(sink) == 3000
 
 
 HOSTILE = {
@@ -177,6 +184,13 @@ def test_hostile_pages_stay_linear(name: str) -> None:
     tree = LexborHTMLParser(body)
     started = time.process_time()
     microdata.write(tree, Sink(), base=URL)
+    assert time.process_time() - started < 4.0
+
+
+def test_hostile_source_is_tamed_before_it_is_parsed() -> None:
+    started = time.process_time()
+    microdata.extract(b"<div itemscope itemprop=a>" * 50_000, url=URL)
+    microdata.extract(b"<p itemscope " + b" ".join(b"a%d=1" % i for i in range(80_000)) + b">", url=URL)
     assert time.process_time() - started < 4.0
 
 

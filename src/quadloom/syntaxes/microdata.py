@@ -30,7 +30,7 @@ NESTING_LIMIT = 32
 
 _PRESENT = re2.compile(rb"(?i)itemscope")
 _MARKED = "[itemscope],[itemprop],[itemprop-reverse]"
-_NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\x7f]")
+_NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\[\]\x7f]|%(?![0-9A-Fa-f]{2})")
 
 
 def extract(body: bytes, *, url: str) -> bytes:
@@ -238,8 +238,10 @@ class _Conversion:
             return name
         fragment = _NOT_IN_FRAGMENT.sub(lambda match: f"%{ord(match.group()):02X}", name)
         if not vocabulary:
-            return f"{self._base.partition('#')[0]}#{fragment}"
-        return vocabulary + ("" if vocabulary[-1] in "#/" else "#") + fragment
+            vocabulary = self._base.partition("#")[0] + "#"
+        elif vocabulary[-1] not in "#/":
+            vocabulary += "#"
+        return vocabulary + (fragment.replace("#", "%23") if "#" in vocabulary else fragment)
 
     def _value(self, element: _Mark) -> str | None:
         if element.is_item:

@@ -150,9 +150,12 @@ class Page:
         nodes = start.css("[class],[rel]")
         if active:
             self._included += _INCLUDE_COST + len(nodes)
+        known = self._classes
         for node in nodes:
             attributes = node.attributes
-            if self._meaning(attributes).inert and "rel" not in attributes:
+            # Most elements end here, so the cache is asked without a call.
+            meaning = known.get(attributes.get("class") or "") or self._meaning(attributes)
+            if meaning.inert and "rel" not in attributes:
                 continue
             address = node.mem_id
             if address in seen or (address == start.mem_id and roots):
@@ -173,7 +176,7 @@ class Page:
                 above[address] = (root or holder, level + 1)
                 if root is not None:
                     roots.append(root)
-            if holder.vocabulary is not None and "include" in self._meaning(attributes).tokens:
+            if holder.vocabulary is not None and "include" in meaning.tokens:
                 self._include(holder, attributes.get("href") or attributes.get("data") or "", level, active)
         for root in roots:
             self._references(root, active)

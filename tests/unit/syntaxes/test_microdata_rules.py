@@ -42,6 +42,10 @@ def test_page_without_items_gives_nothing() -> None:
         ("<b itemprop=p> a\nb </b>", '" a\\nb "'),
         ("<b itemprop=p>a<script>s</script></b>", '"as"'),
         ("<meta itemprop=p content=x>", '"x"'),
+        ("<span itemprop=p content=9.5>9,50</span>", '"9.5"'),
+        ("<time itemprop=p content=2024-02-29>x</time>", f'"2024-02-29"^^<{XSD}date>'),
+        ("<img itemprop=p content=x src=i>", "<http://site.example/i>"),
+        ("<data itemprop=p>x</data>", '""'),
         ("<a itemprop=p href=/x>t</a>", "<http://site.example/x>"),
         ("<a itemprop=p href='http://a.example'>t</a>", "<http://a.example>"),
         ("<object itemprop=p data=o></object>", "<http://site.example/o>"),
@@ -108,9 +112,11 @@ def test_vocabulary_of_a_type(kind: str, vocabulary: str) -> None:
 
 
 def test_names_become_property_iris() -> None:
-    found = lines("<p itemscope itemtype='http://microformats.org/profile/hcard'><b itemprop='fn x{y'>n</b>")
+    found = lines("<p itemscope itemtype='http://microformats.org/profile/hcard'><b itemprop='fn x{y a#b 9%'>n</b>")
     assert '_:b0 <http://microformats.org/profile/hcard#fn> "n" .' in found
     assert '_:b0 <http://microformats.org/profile/hcard#x%7By> "n" .' in found
+    assert '_:b0 <http://microformats.org/profile/hcard#a%23b> "n" .' in found
+    assert '_:b0 <http://microformats.org/profile/hcard#9%25> "n" .' in found
 
 
 def test_untyped_item_inherits_the_vocabulary() -> None:

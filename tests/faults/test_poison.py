@@ -59,7 +59,7 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     done: dict[int, Done] = {}
     notices: list[tuple[str, str]] = []
     pool = WorkerPool(
-        2, settings, lambda item: done.__setitem__(item.visit.fingerprint, item), lambda *n: notices.append(n)
+        2, settings, lambda item: done.__setitem__(item.visit.fingerprint, item), lambda *n: notices.append(n), errors.append
     )
     bodies = [b"<title>fine</title><p>hello"] * 40
     bodies[5], bodies[17], bodies[30] = b"POISON-SEGFAULT", b"POISON-HANG", b"POISON-MEMORY"

@@ -1,27 +1,26 @@
-"""How each syntax reads a `Context`: the few lines between the shared tree and an extractor that knows nothing of it."""
+"""How each syntax reads a `Context`: the few lines between the shared tree and an extractor."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 from quadloom.syntaxes import microdata, microformats, rdf_files
 from quadloom.syntaxes.rdf_files import RdfKind
 from quadloom.syntaxes.rdfa import annotate, annotate_xml
+from quadloom.syntaxes.rdfa.hosts import HostName
 from quadloom.syntaxes.registry import Context
 
-
-_RDFA_HOSTS: dict[str, Literal["xhtml5", "svg"]] = {"xhtml": "xhtml5", "svg": "svg"}
+_RDFA_HOSTS: dict[str, HostName] = {"xhtml": "xhtml5", "svg": "svg"}
 
 
 def read_rdfa(context: Context) -> None:
     """RDFa 1.1 of an HTML page."""
-    complete = annotate(context.tree, context.url, context.sink, base=context.base, language=_transport_language(context))
+    language = _transport_language(context)
+    complete = annotate(context.tree, context.url, context.sink, base=context.base, language=language)
     _say_if_cut(context, complete)
 
 
 def read_rdfa_xml(context: Context) -> None:
     """RDFa 1.1 of XHTML, SVG and other XML."""
-    host = _RDFA_HOSTS.get(context.document.kind, "xml")
+    host: HostName = _RDFA_HOSTS.get(context.document.kind, "xml")
     complete = annotate_xml(context.root, context.url, context.sink, host=host, language=_transport_language(context))
     _say_if_cut(context, complete)
 

@@ -65,8 +65,9 @@ ODD_KEYS = st.sampled_from(
      "back", "ID", "kind", "id", "type", "@type", "@foo", "dc:title", "a/b", "_:p"]
 )  # fmt: skip
 STRINGS = st.sampled_from(
-    ["", "plain", "Zeile\n2", 'quote " \\', "https://example.org/a", "../up", "#frag", "_:node", "Thing", "Person", "ex:x",
-     "schema:Person", "http://bad iri/", "2024-01-01", "type", "@id", "@foo", "http://a/b/../c", "mailto:a@example.org"]
+    ["", "plain", "Zeile\n2", 'quote " \\', "https://example.org/a", "../up", "#frag", "_:node", "Thing", "Person",
+     "ex:x", "schema:Person", "http://bad iri/", "2024-01-01", "type", "@id", "@foo", "http://a/b/../c",
+     "mailto:a@example.org"]
 )  # fmt: skip
 SCALARS = st.one_of(
     STRINGS, STRINGS, STRINGS, st.integers(-3, 3), st.just(10**21), st.sampled_from([1.5, -0.0, 2.0, 1e21, 1e-7]),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.visit import Visit
-from quadloom.stores.frontier_policy import FrontierPolicy, UrlState
+from quadloom.stores.frontier_policy import FrontierPolicy, UrlState, rank
 from quadloom.stores.frontier_workbench import Entry, HostState, Workbench
 from quadloom.stores.sqlite_frontier_tables import Batch, FrontierTables, UrlRow, entry_of
 
@@ -190,7 +190,8 @@ class Leasing:
         for row, found in inserted:
             host = hosts.get(row.host_id)
             if host is not None and row.state == UrlState.QUEUED:
-                host.offer(entry_of(found, row, self._policy.order), _FRONT)
+                if host.wants(rank(self._policy.order, row.priority, row.depth, row.score), row.fingerprint):
+                    host.offer(entry_of(found, row, self._policy.order), _FRONT)
                 if row.priority == 0:
                     idle.add(host.id)
         for id in changed:

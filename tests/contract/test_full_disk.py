@@ -1,4 +1,4 @@
-"""A really full disk: each embedded store says `DiskFull`, keeps what it acknowledged, and goes on when there is room."""
+"""A really full disk: each embedded store says `DiskFull`, keeps what it acknowledged, goes on when there is room."""
 
 from __future__ import annotations
 

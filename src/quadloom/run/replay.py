@@ -34,7 +34,9 @@ class Replayed(msgspec.Struct, frozen=True):
 def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed:
     """Bring the indexes up to the settled truth. Called at every start, before the first lease."""
     pages = refetch = 0
-    while rows := stores.catalog.unindexed(_BATCH):
+    after = (-1.0, 0)
+    while rows := stores.catalog.unindexed(_BATCH, after):
+        after = (rows[-1].fetched_at, rows[-1].fingerprint)
         entries, missing = _entries(stores, settings, rows)
         for entry in entries:
             stores.quads.replace(entry.quads)
@@ -42,14 +44,10 @@ def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed
         stores.text.remove([entry.quads.graph for entry in entries if entry.text is None])
         stores.quads.flush()
         stores.text.commit()
-        again = [_request(row) for row in missing]
         with stores.catalog.transaction():
-            marks = [(e.fingerprint, e.quads.digest, e.text_digest) for e in entries]
-            # What cannot be read back is marked as it stands, so that it is asked for once and not at every start.
-            marks += [(row.fingerprint, row.quads_digest, row.text_digest) for row in missing]
-            stores.catalog.mark_indexed(marks)
-            if again:
-                stores.frontier.request(again, now)
+            stores.catalog.mark_indexed([(e.fingerprint, e.quads.digest, e.text_digest) for e in entries])
+            if missing:  # they stay unindexed until they have been read again
+                stores.frontier.request([_request(row) for row in missing], now)
         pages += len(entries)
         refetch += len(missing)
     return Replayed(pages, refetch)

@@ -37,6 +37,7 @@ from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock
 from quadloom.stores.sqlite_frontier import SqliteFrontier
+from quadloom.stores.sqlite_schema import SCHEMA
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
 
@@ -98,7 +99,7 @@ class Warehouse:
     def _open(self) -> None:
         now = time.time()
         file = self.path / DATABASE
-        self._database = SqliteDatabase.open(file) if self.writable else SqliteDatabase.read_only(file)
+        self._database = SqliteDatabase.open(file, SCHEMA) if self.writable else SqliteDatabase.read_only(file)
         self._closing.callback(self._database.close)
         self.catalog: Catalog = SqliteCatalog(self._database)
         self.scope = self._scope([])

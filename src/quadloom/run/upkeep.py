@@ -72,7 +72,7 @@ def rebuild(
     *,
     progress: Callable[[int], None] = lambda _n: None,
 ) -> int:
-    """Fill empty stores from the archive; the caller puts them in place of the old ones. Returns the number of pages."""
+    """Fill empty stores from the archive; the caller puts them in place of the old. Returns the number of pages."""
     done = 0
     batch: list[PageRow] = []
     for row in all_pages(stores):

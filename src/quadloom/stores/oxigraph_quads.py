@@ -32,6 +32,7 @@ from quadloom.stores.protocols import Difference
 
 BULK_QUADS = 2500
 _CHUNK = 1 << 20
+_ENGINE_ERRORS = (OSError, RuntimeError)  # the latter for what RocksDB calls corruption, such as a file just removed
 _TRIPLES, _QUADS = ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS
 
 
@@ -58,7 +59,7 @@ class OxigraphQuads:
             try:
                 view._opened = ox.Store.read_only(str(path))
                 break
-            except OSError as error:
+            except _ENGINE_ERRORS as error:
                 if attempt == attempts:
                     raise _refusal(error, path) from error
                 time.sleep(0.02 * 2**attempt)
@@ -217,13 +218,13 @@ def _text(lines: Sequence[str] | set[str]) -> bytes:
 def _translated(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
+    except _ENGINE_ERRORS as error:
         raise _refusal(error, path) from error
 
 
-def _refusal(error: OSError, path: Path) -> StoreError:
+def _refusal(error: OSError | RuntimeError, path: Path) -> StoreError:
     words = str(error)
-    if "No space left" in words or error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if "No space left" in words or getattr(error, "errno", 0) in (errno.ENOSPC, errno.EFBIG):
         return DiskFull(
             f"no room left to write {path}; all that was acknowledged is safe",
             hint="free some space and run the same command again: it resumes",

@@ -192,8 +192,9 @@ class Catalog(Protocol):
         """Visits, newest first."""
         ...
 
-    def unindexed(self, limit: int) -> list[PageRow]:
-        """Pages whose quads or text in the indexes are older than what was settled: the replay list."""
+    def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
+        """Pages whose quads or text in the indexes are older than what was settled: the replay list, by
+        (fetched_at, fingerprint). Empty = the end."""
         ...
 
     def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:

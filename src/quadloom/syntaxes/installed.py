@@ -15,14 +15,17 @@ _RDFA = Extractor("rdfa", readers.read_rdfa)
 _RDFA_XML = Extractor("rdfa", readers.read_rdfa_xml)
 _MICRODATA = Extractor("microdata", readers.read_microdata)
 _MICROFORMATS = Extractor("microformats", readers.read_microformats)
+_JSONLD_SCRIPTS = Extractor("jsonld", readers.read_jsonld_scripts, signs=(b"ld+json", b"LD+JSON"))
+_JSONLD = Extractor("jsonld", readers.read_jsonld)
 _RDF_FILE = Extractor("rdf", readers.read_rdf_file)
 _TEXT = Extractor("text", plain_text.read)
 
 SYNTAXES = Registry(
     {
-        "html": (_HTML, _META, _OPEN_GRAPH, _MICRODATA, _RDFA, _MICROFORMATS),
-        "xhtml": (_HTML, _META, _OPEN_GRAPH, _MICRODATA, _RDFA_XML, _MICROFORMATS),
+        "html": (_HTML, _META, _OPEN_GRAPH, _JSONLD_SCRIPTS, _MICRODATA, _RDFA, _MICROFORMATS),
+        "xhtml": (_HTML, _META, _OPEN_GRAPH, _JSONLD_SCRIPTS, _MICRODATA, _RDFA_XML, _MICROFORMATS),
         "svg": (_RDFA_XML,),
+        "jsonld": (_JSONLD,),
         "turtle": (_RDF_FILE,),
         "trig": (_RDF_FILE,),
         "ntriples": (_RDF_FILE,),

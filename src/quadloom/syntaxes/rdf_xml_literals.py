@@ -44,12 +44,23 @@ def _spell_out(element: etree._Element) -> None:
     for child in list(element):
         tail = child.tail
         child.tail = None
-        parts.append(etree.tostring(child, method="c14n", exclusive=True, with_comments=True).decode())
+        parts.append(_canonical(child))
         parts.append(_escape(tail))
         element.remove(child)
     del element.attrib[_PARSE_TYPE]
     element.set(f"{{{RDF}}}datatype", f"{RDF}XMLLiteral")
     element.text = "".join(parts)
+
+
+def _canonical(node: etree._Element) -> str:
+    # lxml 6 crashes the process when asked for the canonical form of a comment or instruction alone.
+    if isinstance(node, etree._Comment):
+        comment = str(node.text or "")
+        return f"<!--{comment}-->"
+    if isinstance(node, etree._ProcessingInstruction):
+        target, data = str(node.target), str(node.text or "")
+        return f"<?{target} {data}?>" if data else f"<?{target}?>"
+    return etree.tostring(node, method="c14n", exclusive=True, with_comments=True).decode()
 
 
 def _escape(text: str | None) -> str:

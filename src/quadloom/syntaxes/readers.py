@@ -1,27 +1,30 @@
-"""How each syntax reads a `Context`: the few lines between the shared tree and an extractor that knows nothing of it."""
+"""How each syntax reads a `Context`: the few lines between the shared tree and an extractor."""
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import lru_cache
 
-from quadloom.syntaxes import microdata, microformats, rdf_files
+from quadloom.syntaxes import jsonld, microdata, microformats, rdf_files
+from quadloom.syntaxes.jsonld_html import is_jsonld_type
+from quadloom.syntaxes.jsonld_loader import ContextLoader
 from quadloom.syntaxes.rdf_files import RdfKind
 from quadloom.syntaxes.rdfa import annotate, annotate_xml
-from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.rdfa.hosts import HostName
+from quadloom.syntaxes.registry import Context, Loader
 
-
-_RDFA_HOSTS: dict[str, Literal["xhtml5", "svg"]] = {"xhtml": "xhtml5", "svg": "svg"}
+_RDFA_HOSTS: dict[str, HostName] = {"xhtml": "xhtml5", "svg": "svg"}
 
 
 def read_rdfa(context: Context) -> None:
     """RDFa 1.1 of an HTML page."""
-    complete = annotate(context.tree, context.url, context.sink, base=context.base, language=_transport_language(context))
+    language = _transport_language(context)
+    complete = annotate(context.tree, context.url, context.sink, base=context.base, language=language)
     _say_if_cut(context, complete)
 
 
 def read_rdfa_xml(context: Context) -> None:
     """RDFa 1.1 of XHTML, SVG and other XML."""
-    host = _RDFA_HOSTS.get(context.document.kind, "xml")
+    host: HostName = _RDFA_HOSTS.get(context.document.kind, "xml")
     complete = annotate_xml(context.root, context.url, context.sink, host=host, language=_transport_language(context))
     _say_if_cut(context, complete)
 
@@ -37,6 +40,23 @@ def read_microformats(context: Context) -> None:
         context.findings += microformats.write(context.tree, context.sink, base=context.base, roots=roots)
 
 
+def read_jsonld_scripts(context: Context) -> None:
+    """JSON-LD in the scripts of a page, each a document of its own."""
+    nodes = [node for node in context.tree.css("script[type]") if is_jsonld_type(node.attributes.get("type") or "")]
+    if not nodes:
+        return
+    offsets = context.positions.scripts("application/ld+json")
+    lines = [context.positions.at(offset)[0] for offset in offsets] if len(offsets) == len(nodes) else [0] * len(nodes)
+    scripts = [(node.text(), line) for node, line in zip(nodes, lines, strict=True)]
+    context.findings += jsonld.annotate_scripts(scripts, context.base, context.sink, loader=_context_loader(context))
+
+
+def read_jsonld(context: Context) -> None:
+    """A JSON-LD document."""
+    loader = _context_loader(context)
+    context.findings += jsonld.annotate_scripts([(context.text, 1)], context.base, context.sink, loader=loader)
+
+
 def read_rdf_file(context: Context) -> None:
     """Turtle, TriG, N-Triples, N-Quads, RDF/XML: what can be read up to the first defect."""
     kinds: dict[str, RdfKind] = {
@@ -50,6 +70,19 @@ def read_rdf_file(context: Context) -> None:
     )
     context.sink.pour(found.nquads)
     context.findings += found.findings
+
+
+def _context_loader(context: Context) -> ContextLoader | None:
+    if context.loader is None:
+        return None
+    limits = context.settings.limits
+    return _bounded(context.loader, limits.context_loads, limits.context_bytes)
+
+
+@lru_cache(maxsize=4)
+def _bounded(fetch: Loader, loads: int, max_bytes: int) -> ContextLoader:
+    """One loader per way of fetching, so that its cache serves all pages of a worker."""
+    return ContextLoader(fetch, loads=loads, max_bytes=max_bytes)
 
 
 def _transport_language(context: Context) -> str:

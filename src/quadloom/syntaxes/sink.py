@@ -6,8 +6,9 @@ import re
 
 # A line of N-Quads as our parsers write it: subject and predicate without spaces, then the object, then maybe a graph.
 _LINE = re.compile(
-    r"""(\S+\ \S+\ (?:<[^<>\s]*>|_:\S+|"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^>]*>)?|<<\(.*\)>>))(\ (?:<[^<>\s]*>|_:\S+))?\ \.""",
-    re.VERBOSE,
+    r"(\S+ \S+ (?:<[^<>\s]*>|_:\S+|"
+    r'"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^>]*>)?|'
+    r"<<\(.*\)>>))( (?:<[^<>\s]*>|_:\S+))? \."
 )
 
 

@@ -266,6 +266,10 @@ class QuadStore(Protocol):
         """Make the graph hold exactly these quads. Atomic per graph; writes only the difference; returns it."""
         ...
 
+    def difference(self, quads: Quads) -> Difference:
+        """What `replace` would change, without changing it. Statements count by value: `1.0` and `1.00` are one."""
+        ...
+
     def insert_new(self, batch: Sequence[Quads]) -> None:
         """Fill graphs that hold nothing yet, in one large write. Not atomic: a crash may leave a part, which the
         replay replaces."""

@@ -37,7 +37,7 @@ class Hop(msgspec.Struct, frozen=True, array_like=True):
     location: str
 
 
-class Page(msgspec.Struct, frozen=True, array_like=True):
+class Page(msgspec.Struct, frozen=True, array_like=True, tag="page"):
     """A response. `body` is decoded from its content coding, cut at the size limit where `truncated` says so."""
 
     url: str  # requested
@@ -66,7 +66,7 @@ class Page(msgspec.Struct, frozen=True, array_like=True):
         return self.header("content-type")
 
 
-class Failure(msgspec.Struct, frozen=True, array_like=True):
+class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
     """A visit that brought no page. `transient` failures are tried again with growing pauses."""
 
     url: str

@@ -1,4 +1,4 @@
-"""A server that can misbehave in any way: answers are bytes on the wire, in pieces, at any pace. It keeps a log as judge."""
+"""A server that can misbehave in any way: answers are bytes, in pieces, at any pace. It keeps a log as judge."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread in accept, which would take one more
         self._socket.close()
         for connection in list(self._open):
             connection.close()

@@ -82,9 +82,12 @@ class Transfer:
         return self.request is None or self.request.method == "GET"
 
     def finish_headers(self) -> None:
-        """Read the headers if no body byte has done so (304, HEAD, empty bodies)."""
+        """At the end: read the headers if no body byte has done so; notice a body of which nothing could be decoded."""
         if self.body is None and not self.verdict:
             self._read_headers()
+        body = self.body
+        if body is not None and body.wire and not body.decoded and not self.verdict and body.incomplete():
+            self.verdict = ("protocol", f"the body is not valid {self._coding_name()}")
 
     def _prepare_method(self, request: Request) -> None:
         if request.method == "HEAD":

@@ -27,9 +27,12 @@ from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import Strategy, discoveries, edges
 from quadloom.phases.index import page_quads, text_document
-from quadloom.phases.transform import transform_page
+from quadloom.phases.transform import transform
 from quadloom.settings import Settings
 from quadloom.stores.protocols import TextDocument
+
+# What these state, every page has; a page with nothing else carries no structured data.
+_PAGE_WORDS = frozenset(("html", "meta", "text"))
 
 
 class Woven(msgspec.Struct, frozen=True, array_like=True):
@@ -59,7 +62,7 @@ class Woven(msgspec.Struct, frozen=True, array_like=True):
 def weave(page: Page, visit: Visit, settings: Settings, strategies: tuple[Strategy, ...]) -> Woven:
     """Everything between fetch and the stores, for one page. Never raises."""
     try:
-        transformed = transform_page(page, settings)
+        transformed = transform(page.body, url=page.final_url, headers=page.headers, settings=settings)
         return _woven(page, visit, transformed, settings, strategies)
     except Exception as error:  # noqa: BLE001  the error boundary: a page must not end the crawl
         return _broken(page, error)
@@ -93,7 +96,7 @@ def _woven(
         syntaxes=transformed.syntaxes,
         noindex=noindex,
         noarchive=transformed.noarchive and obey,
-        has_data=bool(transformed.syntaxes),
+        has_data=any(name not in _PAGE_WORDS for name, _ in transformed.syntaxes),
         findings=page.findings + transformed.findings,
         simhash=xxh3_64_intdigest(transformed.text.encode("utf-8", "replace")) >> 1,
     )

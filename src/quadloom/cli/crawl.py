@@ -34,7 +34,7 @@ def crawl(
     workers: int | None = None,
     forever: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Crawl from URLs: fetch, recognise, turn into quads, index, follow links. A later call goes on where this one stopped.
+    """Crawl from URLs: fetch, recognise, turn into quads, index, follow links; or go on where the last crawl stopped.
 
     Parameters
     ----------
@@ -121,15 +121,14 @@ def finish(s: Session, report: Report, interrupted: bool, max_failures: int | No
         s.say("interrupted; all that was settled is saved\nhint: `quadloom crawl` goes on where it stopped")
         return 130
     if max_failures is not None and report.failed > max_failures:
-        s.say(
-            f"{report.failed} visits failed, more than --max-failures {max_failures}\nhint: `quadloom sites --sort failed` tells where"
-        )
+        s.say(f"{report.failed} visits failed, more than --max-failures {max_failures}")
+        s.say("hint: `quadloom sites --sort failed` tells where")
         return 5
     return 0
 
 
 class Progress:
-    """Five phase counters, pages per second and the frontier, in place on a terminal, a line every ten seconds elsewhere."""
+    """Phase counters, pages per second and the frontier: in place on a terminal, a line every ten seconds elsewhere."""
 
     def __init__(self, s: Session) -> None:
         self._session = s
@@ -168,7 +167,7 @@ def progress_line(report: Report) -> str:
     now = report.rates.get("fetch", 0.0)
     return (
         f"{phases}   {now:.0f} pages/s now, {report.pages_per_second:.0f} mean   {report.quads} quads   "
-        f"frontier {frontier.get('queued', 0)} due, {frontier.get('waiting', 0)} waiting, {frontier.get('leased', 0)} under way"
+        f"frontier {frontier.get('queued', 0)} due, {frontier.get('waiting', 0)} later, {frontier.get('leased', 0)} now"
     )
 
 

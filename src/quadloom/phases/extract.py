@@ -19,9 +19,10 @@ from quadloom.model.url import canonical, fingerprint, host_of, site_of
 from quadloom.model.visit import Visit
 
 # Kinds that a reader could click or a machine could read; images, stylesheets and bare IRIs in data are not pages.
-_NAVIGABLE: frozenset[LinkKind] = frozenset(
-    ("plain", "typed", "next", "alternate", "feed", "canonical", "describedby", "seealso", "sitemap", "item", "embed", "redirect")
-)  # fmt: skip
+_NAVIGABLE: frozenset[LinkKind] = frozenset((
+    "plain", "typed", "next", "alternate", "feed", "canonical", "describedby", "seealso", "sitemap", "item", "embed",
+    "redirect",
+))  # fmt: skip
 _LINKED_DATA: frozenset[LinkKind] = frozenset(("seealso", "describedby", "alternate", "other"))
 _FEEDS: frozenset[LinkKind] = frozenset(("feed", "alternate", "item"))
 # Suspects of structured data go first: Xyleme's σ_X is for them.

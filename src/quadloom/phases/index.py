@@ -10,7 +10,7 @@ from quadloom.model.quads import Quads
 from quadloom.model.url import host_of, site_of
 from quadloom.stores.protocols import TextDocument
 from quadloom.syntaxes.blank_nodes import skolemise
-from quadloom.syntaxes.html_links import link_quads
+from quadloom.syntaxes.link_quads import link_quads
 
 # One scan per page finds every literal; terms are N-Quads, so a quote inside is always escaped.
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?')

@@ -39,7 +39,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 def socket_path(warehouse: Path) -> Path:
-    """In the warehouse where the path is short enough for a socket, else in a private directory below the temporary one."""
+    """In the warehouse where the path is short enough for a socket, else in a private temporary directory."""
     inside = warehouse.resolve() / "control.sock"
     if len(str(inside).encode()) <= _LONGEST:
         return inside

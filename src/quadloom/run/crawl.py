@@ -18,15 +18,17 @@ import resource
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 
 import msgspec
 
-from quadloom.errors import DiskFull
+from quadloom.errors import DiskFull, QuadloomError
 from quadloom.fetching.fetcher import Fetched
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.visit import Visit
+from quadloom.run.control import Value
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.fetch_process import FetchProcess
 from quadloom.run.indexing import Indexer, Marks
@@ -49,6 +51,23 @@ class Lost(msgspec.Struct, frozen=True):
     visits: tuple[Visit, ...]
 
 
+class Broken(msgspec.Struct, frozen=True):
+    """A thread of the owner has failed; the crawl ends with its error."""
+
+    error: BaseException
+
+
+class Call:
+    """Something that another thread wants done by the owner, and the place where it waits for the answer."""
+
+    def __init__(self, action: Callable[[], Value]) -> None:
+        self.action = action
+        self.answer: Future[Value] = Future()
+
+
+News = Sequence[Fetched] | Done | Marks | Notice | Lost | Call | Broken
+
+
 class Crawl:
     """Iterate to run: each step yields a `Settlement`. Leaving the loop early drains and saves."""
 
@@ -66,7 +85,7 @@ class Crawl:
         self._clock = clock
         self._forever = forever
         self._tell = notice
-        self._inbox: queue.SimpleQueue[Sequence[Fetched] | Done | Marks | Notice | Lost] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[News] = queue.SimpleQueue()
         self._ready: list[Ready] = []
         self._to_transform: deque[Fetched] = deque()
         self._paces: dict[int, HostPace | None] = {}
@@ -77,15 +96,17 @@ class Crawl:
         self.meter = Meter()
         self.paused = False
         self.stopping = False
+        put = self._inbox.put
         failpoints = Failpoints(settings.crawl.failpoint)
-        self._indexer = Indexer(stores.quads, stores.text, settings.index, self._inbox.put, stores.changed, failpoints)
+        self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints)
         self._writer = Writer(stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints)
-        self._fetch = FetchProcess(settings, self._inbox.put, lambda visits: self._inbox.put(Lost(tuple(visits))))
+        self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(
             stores.worker_count(settings),
             settings,
-            self._inbox.put,
-            lambda kind, text: self._inbox.put(Notice(kind, text)),
+            put,
+            lambda kind, text: put(Notice(kind, text)),
+            lambda error: put(Broken(error)),
         )
 
     def __iter__(self) -> Iterator[Settlement]:
@@ -112,6 +133,12 @@ class Crawl:
     def stop(self) -> None:
         """Lease nothing more; what is under way is finished and saved."""
         self.stopping = True
+
+    def call(self, action: Callable[[], Value]) -> Value:
+        """Have `action` done by the owner's thread between two steps; for control requests from other threads."""
+        call = Call(action)
+        self._inbox.put(call)
+        return call.answer.result(timeout=60)
 
     def scope_changed(self) -> None:
         self._pool.forget_links()
@@ -201,7 +228,7 @@ class Crawl:
         except queue.Empty:
             return
 
-    def _take(self, item: Sequence[Fetched] | Done | Marks | Notice | Lost) -> None:
+    def _take(self, item: News) -> None:
         if isinstance(item, Done):
             self._transformed(item)
         elif isinstance(item, Marks):
@@ -212,6 +239,13 @@ class Crawl:
                 self.meter.quarantined += 1
             self._pool.tend()
             self._tell(item.kind, item.text)
+        elif isinstance(item, Call):
+            try:
+                item.answer.set_result(item.action())
+            except QuadloomError as error:
+                item.answer.set_exception(error)
+        elif isinstance(item, Broken):
+            raise item.error
         elif isinstance(item, Lost):
             self._stores.frontier.release(item.visits, self._clock())
             self._stores.fetcher_restarted()

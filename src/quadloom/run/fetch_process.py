@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from quadloom.fetching.fetcher import Fetched
 from quadloom.model import wire
 from quadloom.model.visit import Visit
+from quadloom.run import threads
 from quadloom.run.channel import Child, Closed, start
 from quadloom.run.fetcher_main import Batch, Order
 from quadloom.settings import Settings
@@ -22,10 +23,12 @@ class FetchProcess:
         settings: Settings,
         fetched: Callable[[Sequence[Fetched]], None],
         lost: Callable[[Sequence[Visit]], None],
+        failed: Callable[[BaseException], None],
     ) -> None:
         self._settings = settings
         self._fetched = fetched
         self._lost = lost
+        self._failed = failed
         self._lock = threading.Lock()
         self._in_hand: dict[int, Visit] = {}
         self._closing = False
@@ -61,7 +64,7 @@ class FetchProcess:
 
     def _started(self) -> Child:
         child = start("quadloom.run.fetcher_main", self._settings)
-        threading.Thread(target=self._receive, args=(child,), name="fetch-receiver", daemon=True).start()
+        threads.start("fetch-receiver", lambda: self._receive(child), self._failed)
         return child
 
     def _receive(self, child: Child) -> None:

@@ -7,8 +7,6 @@ import resource
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-import msgspec
-
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 from quadloom.stores.protocols import Archive, Bus, Catalog, Difference, Frontier, QuadStore, TextIndex
@@ -77,13 +75,3 @@ class Opened:
             self._links.flush()
         for store in (self.text, self.quads, self.archive, self.frontier, self.catalog):
             store.close()
-
-
-class Learned(msgspec.Struct, frozen=True):
-    """What a first contact taught about a host, to be written with the next settlement."""
-
-    host: str
-    robots: bytes
-    expires: float
-    crawl_delay: float
-    sitemaps: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ _BATCH = 200
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """How a replay went. `refetch`: pages whose body is not in the archive (noarchive, damage) and were asked for again."""
+    """How a replay went. `refetch`: pages not (readably) in the archive, which were asked for again."""
 
     pages: int = 0
     refetch: int = 0

@@ -22,8 +22,10 @@ from collections.abc import Callable
 import msgspec
 
 from quadloom.model import wire
+from quadloom.model.event import EventKind
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
+from quadloom.run import threads
 from quadloom.run.channel import Child, Closed, start
 from quadloom.run.worker_main import Answer, Task
 from quadloom.settings import Settings
@@ -56,7 +58,12 @@ class WorkerPool:
     """`submit` pages while `room()` says so; `done` receives `Done`s in any order."""
 
     def __init__(
-        self, size: int, settings: Settings, done: Callable[[Done], None], notice: Callable[[str, str], None]
+        self,
+        size: int,
+        settings: Settings,
+        done: Callable[[Done], None],
+        notice: Callable[[EventKind, str], None],
+        failed: Callable[[BaseException], None],
     ) -> None:
         self._settings = settings
         self._done = done
@@ -72,8 +79,7 @@ class WorkerPool:
         self.spent_cpu = 0.0  # of workers that have gone
         self.restarts = 0
         self._workers = [self._started(f"transform-{index}") for index in range(size)]
-        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
-        self._thread.start()
+        self._thread = threads.start("watchdog", self._watch, failed)
 
     def room(self) -> int:
         """How many pages could be submitted now without waiting."""

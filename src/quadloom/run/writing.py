@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from quadloom.fetching.fetcher import Learned
 from quadloom.model.outcome import ArchiveRef, HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
@@ -22,7 +23,6 @@ from quadloom.model.visit import Visit
 from quadloom.pipeline import Woven
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
-from quadloom.run.opened import Learned
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
 from quadloom.settings import Settings

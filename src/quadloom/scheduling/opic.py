@@ -1,0 +1,109 @@
+"""Importance while the crawl runs: adaptive OPIC (Abiteboul, Preda, Cobena, WWW 2003).
+
+Every page holds cash. Reading a page distributes its cash over its links and adds the amount to the page's history; the
+share of a page's history in all history tends to its importance, whatever the order of reading. No matrix is
+needed, so this is the estimate between two full fixpoints and for pages that the last one did not know.
+
+A virtual page that all pages link to and that links to all makes the walk ergodic: it takes 1 − c of every
+distribution, and all of a dangling page's. What it gives back is the same for every page, so it is not handed out page
+by page but kept as one running sum (`_dole`) that a page looks up when it is touched: O(links) per read.
+
+Histories are kept over a window of time: H ← H·(T − Δ)/T + cash, or cash·T/Δ after a longer pause, so the estimate
+follows a web that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+
+
+class Opic:
+    """Pages are dense ids, as in the link matrix. `window` in the unit of the times that are passed in."""
+
+    def __init__(self, window: float, damping: float = 0.85) -> None:
+        self.window = window
+        self.damping = damping
+        self.pages = 0
+        self._cash = np.zeros(1024)
+        self._history = np.zeros(1024)
+        self._read_at = np.zeros(1024)
+        self._seen = np.zeros(1024)  # value of `_dole` when the page last collected
+        self._dole = 0.0
+        self._virtual = 0.0
+        self._remembered = 0.0  # sum of all histories; all cash together is 1
+
+    def start(self, importance: Vector, now: float) -> None:
+        """Begin from a fixpoint: histories as if a full window had gone by."""
+        self._reserve(len(importance), now)
+        self.pages = len(importance)
+        self._history[: self.pages] = importance * self.window
+        self._remembered = float(self._history[: self.pages].sum())
+        self._cash[: self.pages] = importance * (1.0 - self._virtual)
+        self._seen[: self.pages] = self._dole
+        self._read_at[: self.pages] = now
+
+    def read(self, page: int, links: Sequence[int], now: float) -> None:
+        """A page was read and links to these pages (itself excluded or not, each once)."""
+        self._reserve(max(page, max(links, default=0)) + 1, now)
+        self._collect(page)
+        cash = float(self._cash[page])
+        self._cash[page] = 0.0
+        self._remember(page, cash, now)
+        passed = self.damping * cash if links else 0.0
+        if links:
+            targets = np.asarray(links, dtype=np.intp)
+            np.add.at(self._cash, targets, passed / len(links))
+        self._virtual += cash - passed
+        if self._virtual > 0.02:  # like a page read often: what it holds is handed to all
+            self._dole += self._virtual / self.pages
+            self._virtual = 0.0
+
+    def importance(self, page: int) -> float:
+        """Estimate for one page, scaled so that all pages together have 1."""
+        if not 0 <= page < self.pages:
+            return 0.0
+        held = self._history[page] + self._cash[page] + self._dole - self._seen[page]
+        return float(held / (self._remembered + 1.0 - self._virtual))
+
+    def estimates(self) -> Vector:
+        part = slice(0, self.pages)
+        held = self._history[part] + self._cash[part] + self._dole - self._seen[part]
+        return np.asarray(held / held.sum()) if self.pages else np.empty(0)
+
+    def richest(self, pages: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """`pages` by cash, largest first: the order that makes the estimate converge fastest."""
+        cash = self._cash[pages] + self._dole - self._seen[pages]
+        return pages[np.argsort(-cash, kind="stable")]
+
+    def _remember(self, page: int, cash: float, now: float) -> None:
+        pause = now - self._read_at[page]
+        before = self._history[page]
+        if pause < self.window:
+            self._history[page] = before * (self.window - pause) / self.window + cash
+        else:
+            self._history[page] = cash * self.window / pause
+        self._remembered += float(self._history[page] - before)
+        self._read_at[page] = now
+
+    def _collect(self, page: int) -> None:
+        self._cash[page] += self._dole - self._seen[page]
+        self._seen[page] = self._dole
+
+    def _reserve(self, pages: int, now: float) -> None:
+        """Make room. New pages start without cash, except the very first: the cash of the whole web is 1."""
+        if pages > len(self._cash):
+            room = max(pages, 2 * len(self._cash)) - len(self._cash)
+            self._cash, self._history, self._read_at, self._seen = (
+                np.concatenate([a, np.zeros(room)]) for a in (self._cash, self._history, self._read_at, self._seen)
+            )
+        if pages > self.pages:
+            self._seen[self.pages : pages] = self._dole
+            self._read_at[self.pages : pages] = now
+            if self.pages == 0:
+                self._cash[:pages] = 1.0 / pages
+            self.pages = pages

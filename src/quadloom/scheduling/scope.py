@@ -1,0 +1,152 @@
+"""Which URLs may be visited: how far from the seeds, which patterns, how deep.
+
+The rules are one frozen record that rests in the catalog as bytes, so a scope survives a restart and can be changed while
+a crawl runs (`Frontier.set_scope` applies it to all that is queued). Patterns run on RE2, in time linear in the URL
+whatever the pattern, since one bad expression must not stop a crawl of millions.
+
+A pattern is a glob, in which `*` stands for any characters and everything else for itself (`?` is part of many URLs):
+
+    https://example.org/docs/*     the whole URL
+    example.org/docs/*             the same for http and https
+    /private/*                     path and query, on any host
+    *.pdf                          anything that ends so
+
+or, after `re:`, an RE2 expression found anywhere in the URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+import re2
+
+from quadloom.errors import SettingsError
+from quadloom.model.url import Url, canonical, site_of
+from quadloom.settings import Crawl
+
+Reach = Literal["page", "host", "site", "any"]
+_HOSTS_REMEMBERED = 65_536
+_REFUSALS = {
+    "page": "is not a seed, and the scope is `page`",
+    "host": "is not on a seed's host, and the scope is `host`",
+    "site": "is not on a seed's site, and the scope is `site`",
+}
+
+
+class ScopeRecord(msgspec.Struct, frozen=True):
+    """The rules as they rest in the catalog. `hosts`: globs of further hosts that count like a seed's."""
+
+    reach: Reach = "site"
+    seeds: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_depth: int = 32
+    hosts: tuple[str, ...] = ()
+
+
+class _Pattern(Protocol):
+    def search(self, text: str) -> object: ...
+
+
+class Scope:
+    """Implements `quadloom.stores.protocols.ScopeRules`."""
+
+    def __init__(self, record: ScopeRecord) -> None:
+        self.record = record
+        self._include = [_compile(text) for text in record.include]
+        self._exclude = [(text, _compile(text)) for text in record.exclude]
+        self._hosts = [_compile_host(text) for text in record.hosts]
+        seeds = [Url.parse(text) for text in record.seeds]
+        self._keys = {url.key for url in seeds}
+        self._names = {url.host for url in seeds} if record.reach in ("page", "host") else {url.site for url in seeds}
+        self._reached: dict[str, bool] = {}
+
+    @classmethod
+    def from_settings(cls, crawl: Crawl, seeds: Iterable[str], hosts: Iterable[str] = ()) -> Scope:
+        return cls(
+            ScopeRecord(
+                crawl.scope, tuple(dict.fromkeys(seeds)), tuple(crawl.include), tuple(crawl.exclude), crawl.max_depth,
+                tuple(hosts),
+            )
+        )  # fmt: skip
+
+    @classmethod
+    def decode(cls, data: bytes) -> Scope:
+        """Read what `encode` wrote. Raises `SettingsError` where that is not a scope."""
+        try:
+            return cls(msgspec.json.decode(data, type=ScopeRecord))
+        except msgspec.MsgspecError as error:
+            raise SettingsError(f"the stored scope cannot be read: {error}", hint="set it anew with --scope") from error
+
+    def encode(self) -> bytes:
+        return msgspec.json.encode(self.record)
+
+    def with_seeds(self, seeds: Sequence[str]) -> Scope:
+        """The same rules around further seeds."""
+        return Scope(msgspec.structs.replace(self.record, seeds=tuple(dict.fromkeys((*self.record.seeds, *seeds)))))
+
+    def verdict(self, href: str, host: str, depth: int) -> str | None:
+        record = self.record
+        if depth > record.max_depth:
+            return f"depth {depth} is over max_depth {record.max_depth}"
+        if not self._reaches(href, host):
+            return _REFUSALS[record.reach]
+        for text, pattern in self._exclude:
+            if pattern.search(href):
+                return f"is excluded by {text}"
+        if self._include and not any(pattern.search(href) for pattern in self._include):
+            return "matches none of the included patterns"
+        return None
+
+    def _reaches(self, href: str, host: str) -> bool:
+        if self.record.reach == "any":
+            return True
+        known = self._reached.get(host)
+        if known is None:
+            if len(self._reached) >= _HOSTS_REMEMBERED:
+                self._reached.clear()
+            known = self._reached[host] = self._reaches_host(host)
+        if not known or self.record.reach != "page":
+            return known
+        return canonical(href) in self._keys or any(pattern.search(host) for pattern in self._hosts)
+
+    def _reaches_host(self, host: str) -> bool:
+        name = site_of(host) if self.record.reach == "site" else host
+        return name in self._names or any(pattern.search(host) for pattern in self._hosts)
+
+
+def _compile(text: str) -> _Pattern:
+    if text.startswith("re:"):
+        return _re2(text.removeprefix("re:"), text)
+    glob = ".*".join(re2.escape(part) for part in text.split("*"))
+    if text.startswith("/"):
+        return _re2(rf"^https?://[^/?#]*{glob}$", text)
+    if "://" in text or text.startswith("*"):
+        return _re2(rf"^{glob}$", text)
+    return _re2(rf"^https?://{glob}$", text)
+
+
+def _compile_host(text: str) -> _Pattern:
+    glob = ".*".join(re2.escape(part) for part in text.lower().split("*"))
+    return _re2(rf"^{glob}$", text)
+
+
+def _re2(expression: str, text: str) -> _Pattern:
+    options = re2.Options()
+    options.log_errors = False
+    options.dot_nl = True
+    try:
+        compiled: _Pattern = re2.compile(expression, options)
+    except re2.error as error:
+        raise SettingsError(
+            f"not a pattern: {text!r}: {_words(error)}",
+            hint="write a glob such as https://example.org/docs/* or an RE2 expression after `re:`",
+        ) from error
+    return compiled
+
+
+def _words(error: Exception) -> str:
+    detail = error.args[0] if error.args else ""
+    return detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)

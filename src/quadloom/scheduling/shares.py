@@ -1,0 +1,110 @@
+"""How a constant bandwidth is divided: first reads of suspects (σ_X), of other pages (σ_H), and refresh (the rest).
+
+Explicit requests come first and count against the slot like everything else, so a slot's reads stay constant. A class
+with nothing waiting gives its share to the others within the same slot (in the first cycle there is nothing to refresh,
+so all is discovery); it does not save it up, or a class that slept for a week would starve the others afterwards.
+Rounding is remembered instead: over many slots each class gets its share to within one read.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from xxhash import xxh3_64_intdigest
+
+from quadloom.errors import SettingsError
+
+Order = Literal["breadth-first", "importance", "random"]
+
+
+class Reads(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of reads, or of URLs that wait for one, by class."""
+
+    requests: int = 0
+    suspects: int = 0
+    pages: int = 0
+    refresh: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.requests + self.suspects + self.pages + self.refresh
+
+
+class Shares:
+    """Divides slot after slot. Bandwidth and shares may be changed between any two slots."""
+
+    def __init__(self, bandwidth: float, suspects: float = 0.2, pages: float = 0.4) -> None:
+        self.bandwidth = bandwidth
+        self._credit = {"suspects": 0.0, "pages": 0.0, "refresh": 0.0}
+        self._fraction = 0.0
+        self.set(suspects, pages)
+
+    def set(self, suspects: float, pages: float) -> None:
+        """New σ_X and σ_H, from the next slot on."""
+        if suspects < 0.0 or pages < 0.0 or suspects + pages > 1.0:
+            raise SettingsError(
+                f"shares of {suspects:g} for suspects and {pages:g} for other pages leave {1 - suspects - pages:g}",
+                hint="freshness.suspect_share and freshness.discovery_share must add up to 1 at most",
+            )
+        self.suspects, self.pages = suspects, pages
+
+    @property
+    def refresh(self) -> float:
+        return 1.0 - self.suspects - self.pages
+
+    def refresh_bandwidth(self, waiting: Reads) -> float:
+        """Reads per second that refresh can count on: its share, and the shares of classes with nothing waiting.
+
+        Where a class waits but needs less than its share, refresh gets what `slot` leaves it; this is the floor that
+        the price of a read is computed from.
+        """
+        idle = (0.0 if waiting.suspects else self.suspects) + (0.0 if waiting.pages else self.pages)
+        taking = self.refresh + (self.suspects if waiting.suspects else 0.0) + (self.pages if waiting.pages else 0.0)
+        return self.bandwidth * (self.refresh + (idle * self.refresh / taking if taking > 0.0 else idle))
+
+    def slot(self, seconds: float, waiting: Reads) -> Reads:
+        """Reads of the next slot: exactly bandwidth × seconds (to the rounding carried over) if so many wait."""
+        due = self.bandwidth * seconds + self._fraction
+        count = int(due)
+        self._fraction = due - count
+        requests = min(count, waiting.requests)
+        return self._divide(count - requests, requests, waiting)
+
+    def _divide(self, count: int, requests: int, waiting: Reads) -> Reads:
+        shares = {"suspects": self.suspects, "pages": self.pages, "refresh": self.refresh}
+        left = {"suspects": waiting.suspects, "pages": waiting.pages, "refresh": waiting.refresh}
+        given = dict.fromkeys(shares, 0)
+        for name, share in shares.items():
+            self._credit[name] += share * count
+        while count > 0 and any(left.values()):
+            open_classes = [name for name in shares if left[name]]
+            total = sum(shares[name] for name in open_classes)
+            round_count = count
+            for name in open_classes:
+                part = shares[name] / total if total > 0.0 else 1.0 / len(open_classes)
+                take = min(int(part * round_count), left[name], count)
+                given[name] += take
+                left[name] -= take
+                count -= take
+            if count == round_count or count < len(open_classes):  # too few to divide: to whom most is owed
+                neediest = max((n for n in shares if left[n]), key=lambda n: self._credit[n] - given[n], default="")
+                if neediest and count:
+                    given[neediest] += 1
+                    left[neediest] -= 1
+                    count -= 1
+        for name in shares:
+            self._credit[name] = min(max(self._credit[name] - given[name], -1.0), 1.0)
+        return Reads(requests=requests, **given)
+
+
+def discovery_score(order: Order, *, depth: int, importance: float, fingerprint: int, seed: int = 0) -> float:
+    """Which known but unread page is read first: the larger score.
+
+    Breadth-first by depth; guided by the running importance; or at random, but the same for the same seed.
+    """
+    if order == "breadth-first":
+        return -float(depth)
+    if order == "importance":
+        return importance
+    return float(xxh3_64_intdigest(fingerprint.to_bytes(8, "little", signed=True), seed)) / 2.0**64

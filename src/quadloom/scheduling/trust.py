@@ -1,0 +1,76 @@
+"""Whether a host's own dates deserve belief: Last-Modified headers and sitemap lastmods against what visits saw.
+
+Many servers stamp every response with the current time, and many sitemaps are stamped by their build. A date source
+is believed once it has proved itself: of the changes that visits saw it announced most (recall), and most of what it
+announced had changed (precision). Both are Beta posteriors whose lower tenth must clear the floor, so about six
+consistent changes earn trust and a few contradictions lose it. Old evidence fades, so a host can mend its ways.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from scipy.special import betaincinv
+
+_STATE = struct.Struct("<fff")
+_STAMP_SECONDS = 5.0  # younger than this at the time of the response: generated with it
+
+
+class Trust:
+    """Evidence about one date source of one host."""
+
+    __slots__ = ("confirmed", "false", "missed")
+    floor = 0.7
+    keep = 0.995
+
+    def __init__(self, confirmed: float = 0.0, missed: float = 0.0, false: float = 0.0) -> None:
+        self.confirmed = confirmed  # announced and changed
+        self.missed = missed  # changed, not announced
+        self.false = false  # announced, not changed
+
+    def observe(self, *, changed: bool, announced: bool) -> None:
+        """One visit after another: did the content change, and did the source say so?"""
+        if not changed and not announced:
+            return  # silence about nothing proves nothing
+        self.confirmed *= self.keep
+        self.missed *= self.keep
+        self.false *= self.keep
+        if changed and announced:
+            self.confirmed += 1.0
+        elif changed:
+            self.missed += 1.0
+        else:
+            self.false += 1.0
+
+    @property
+    def recall(self) -> float:
+        """A change is announced with at least this probability (lower tenth of the posterior)."""
+        return float(betaincinv(1.0 + self.confirmed, 1.0 + self.missed, 0.1))
+
+    @property
+    def precision(self) -> float:
+        """An announcement is a change with at least this probability."""
+        return float(betaincinv(1.0 + self.confirmed, 1.0 + self.false, 0.1))
+
+    @property
+    def trusted(self) -> bool:
+        # Fewer than five confirmations cannot clear the floor: spare the special functions (Beta(6, 1): 0.68).
+        return self.confirmed >= 5.0 and self.recall >= self.floor and self.precision >= self.floor
+
+    def encode(self) -> bytes:
+        return _STATE.pack(self.confirmed, self.missed, self.false)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Trust:
+        return cls(*_STATE.unpack(data)) if data else cls()
+
+
+def announced_age(modified_at: float, fetched_at: float, previous_at: float) -> float | None:
+    """Age of a change that a date announces for the time between two visits; None = it announces none.
+
+    A date in the future or within seconds of the response is a stamp, not a date.
+    """
+    age = fetched_at - modified_at
+    if modified_at <= 0.0 or age < _STAMP_SECONDS or modified_at <= previous_at:
+        return None
+    return age

@@ -1,0 +1,106 @@
+"""What people type into a search box, read without ever failing; and the snippet that shows why a page was found.
+
+`words "a phrase" prefix* field:word -not`. Whatever does not fit is taken as words, since nobody is helped by a syntax
+error; quotes that do not end, end at the end. At most `MAX_CLAUSES` parts count, so no text becomes a costly query.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import msgspec
+
+MAX_CLAUSES = 32
+MAX_TEXT = 1000
+MIN_PREFIX = 2  # characters; a shorter prefix would name half of the dictionary
+OPEN, CLOSE = "\x02", "\x03"
+FIELDS = {
+    "title": "title", "body": "body", "text": "body", "data": "literals", "literals": "literals", "site": "site",
+    "host": "host", "lang": "language", "language": "language", "kind": "kind", "type": "types", "types": "types",
+    "vocabulary": "vocabularies",
+}  # fmt: skip
+WORD_FIELDS = ("title", "literals", "body")  # the others are compared as a whole
+
+_PART = re.compile(r'(-?)(?:(\w+):)?(?:"([^"]*)"?|([^\s"]+))')
+_WORD = re.compile(r"\w+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+
+
+class Clause(msgspec.Struct, frozen=True):
+    """`field` empty = any of `WORD_FIELDS`. `words` are folded; for other fields `value` is compared as it is."""
+
+    words: tuple[str, ...]
+    value: str = ""
+    field: str = ""
+    prefix: bool = False
+    negated: bool = False
+
+
+def parse(text: str) -> tuple[Clause, ...]:
+    """Every clause must hold; words next to each other in quotes, or joined by a hyphen or the like, are a phrase."""
+    clauses: list[Clause] = []
+    for minus, name, phrase, bare in _PART.findall(text[:MAX_TEXT]):
+        field = FIELDS.get(name.lower(), "")
+        value = phrase or bare
+        if name and not field:
+            value = f"{name} {value}"  # an unknown field is a word like any other
+        words = words_of(value)
+        prefix = bare.endswith("*") and bool(words) and len(words[-1]) >= MIN_PREFIX
+        if words or (field and field not in WORD_FIELDS and value):
+            clauses.append(Clause(words, value.rstrip("*") if bare else value, field, prefix, bool(minus)))
+    return tuple(clauses[:MAX_CLAUSES])
+
+
+def fold(text: str) -> str:
+    """Lower case, without accents: `Café` and `cafe` are one word."""
+    if text.isascii():
+        return text.lower()
+    return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(fold(text).replace("_", " ")))
+
+
+def snippet(text: str, clauses: tuple[Clause, ...], *, length: int = 240) -> str:
+    """The part of `text` with most of the words, marked by `OPEN` and `CLOSE`; without any, its beginning."""
+    text = _CONTROL.sub(" ", text)
+    places = _places(text, clauses)
+    start = _best_start(places, length)
+    if start > 0:
+        blank = text.find(" ", start)
+        start = blank + 1 if 0 <= blank < start + 30 else start
+    end = min(len(text), start + length)
+    parts: list[str] = ["… "] if start else []
+    position = start
+    for begin, stop in places:
+        if begin >= position and stop <= end:
+            parts += (text[position:begin], OPEN, text[begin:stop], CLOSE)
+            position = stop
+    parts.append(text[position:end])
+    if end < len(text):
+        parts.append(" …")
+    return "".join(parts).strip()
+
+
+def _places(text: str, clauses: tuple[Clause, ...]) -> list[tuple[int, int]]:
+    wanted = {word for c in clauses if not c.negated and c.field in ("", *WORD_FIELDS) for word in c.words}
+    prefixes = tuple(c.words[-1] for c in clauses if c.prefix and not c.negated)
+    found: list[tuple[int, int]] = []
+    for match in _WORD.finditer(text):
+        word = fold(match.group())
+        if word in wanted or (prefixes and word.startswith(prefixes)):
+            found.append(match.span())
+    return found
+
+
+def _best_start(places: list[tuple[int, int]], length: int) -> int:
+    """Start of the window that holds most matches, some words before the first of them."""
+    best, best_count, right = 0, 0, 0
+    for left, (begin, _) in enumerate(places):
+        while right < len(places) and places[right][1] <= begin + length - 40:
+            right += 1
+        if right - left > best_count:
+            best, best_count = begin, right - left
+    return max(0, best - 40)

@@ -1,0 +1,154 @@
+"""The contract of `TextIndex`."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from contract_backends import MemoryShelf, TantivyShelf
+
+from quadloom.stores.protocols import SearchRequest, TextDocument, TextIndex
+
+Shelf = MemoryShelf | TantivyShelf
+YEAR = 31_556_952.0
+EVENT, PERSON = "http://schema.org/Event", "http://xmlns.com/foaf/0.1/Person"
+
+DOCUMENTS = [
+    TextDocument(
+        id="http://a.example/jazz", title="Jazz night", body="A quick brown fox listens to jazz in the café. " * 3,
+        literals="Blue Note Berlin", types=(EVENT,), vocabularies=("http://schema.org/",), site="a.example",
+        host="www.a.example", language="en", kind="html", fetched_at=50.5 * YEAR,
+    ),
+    TextDocument(
+        id="http://a.example/fox", title="The brown quick fox", body="Foxes, foxglove and nothing about music.",
+        types=(EVENT, PERSON), vocabularies=("http://schema.org/", "http://xmlns.com/foaf/0.1/"), site="a.example",
+        host="a.example", language="en", kind="html", fetched_at=51.5 * YEAR,
+    ),
+    TextDocument(
+        id="http://b.example/", title="Straßenmusik", body="Über Jazz in Köln und anderswo. jazz-fest",
+        site="b.example", host="b.example", language="de", kind="rss", fetched_at=52.5 * YEAR,
+    ),
+]  # fmt: skip
+
+
+@pytest.fixture
+def index(shelf: Shelf) -> TextIndex:
+    shelf.text.put(DOCUMENTS)
+    shelf.text.commit()
+    return shelf.text
+
+
+def ids(index: TextIndex, text: str = "", **values: object) -> list[str]:
+    return [hit.id.removeprefix("http://") for hit in index.search(SearchRequest(text=text, **values)).hits]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("jazz", {"a.example/jazz", "b.example/"}),
+        ("JAZZ berlin", {"a.example/jazz"}),
+        ('"quick brown"', {"a.example/jazz"}),
+        ('"quick brown', {"a.example/jazz"}),
+        ("jazz-fest", {"b.example/"}),
+        ("foxg*", {"a.example/fox"}),
+        ("fox*", {"a.example/jazz", "a.example/fox"}),
+        ("title:jazz", {"a.example/jazz"}),
+        ("jazz -fox", {"b.example/"}),
+        ("-jazz", {"a.example/fox"}),
+        ("-title:fox", {"a.example/jazz", "b.example/"}),
+        ("cafe", {"a.example/jazz"}),
+        ("Café", {"a.example/jazz"}),
+        ("koln", {"b.example/"}),
+        ("strassenmusik", {"b.example/"}),
+        ("Straßenmusik", {"b.example/"}),
+        ("site:b.example", {"b.example/"}),
+        ("type:Event jazz", {"a.example/jazz"}),
+        ("type:Person", {"a.example/fox"}),
+        (f'type:"{PERSON}"', {"a.example/fox"}),
+        ("kind:rss", {"b.example/"}),
+        ("lang:de", {"b.example/"}),
+        ("nothere", set()),
+        ("nofield:jazz", set()),
+    ],
+)
+def test_what_people_type(index: TextIndex, text: str, expected: set[str]) -> None:
+    assert set(ids(index, text)) == expected
+
+
+def test_the_title_counts_most(index: TextIndex) -> None:
+    assert ids(index, "fox")[0] == "a.example/fox"
+
+
+def test_filters_and_dates(index: TextIndex) -> None:
+    assert ids(index) == ["b.example/", "a.example/fox", "a.example/jazz"]  # newest first
+    assert ids(index, types=(PERSON,)) == ["a.example/fox"]
+    assert ids(index, types=(PERSON, EVENT)) == ["a.example/fox", "a.example/jazz"]
+    assert ids(index, vocabularies=("http://xmlns.com/foaf/0.1/",)) == ["a.example/fox"]
+    assert ids(index, "jazz", sites=("b.example",)) == ["b.example/"]
+    assert ids(index, languages=("de",), kinds=("html",)) == []
+    assert ids(index, since=51 * YEAR, until=52 * YEAR) == ["a.example/fox"]
+    assert ids(index, limit=1, offset=1) == ["a.example/fox"]
+    assert index.search(SearchRequest(limit=1)).total == 3
+
+
+def test_facets_count_what_matches(index: TextIndex) -> None:
+    facets = index.search(SearchRequest(text="jazz", facets=True)).facets
+    assert facets["types"] == [(EVENT, 1)]
+    assert sorted(facets["sites"]) == [("a.example", 1), ("b.example", 1)]
+    assert sorted(facets["languages"]) == [("de", 1), ("en", 1)]
+    assert sorted(facets["kinds"]) == [("html", 1), ("rss", 1)]
+    assert sorted(facets["years"]) == [("2020", 1), ("2022", 1)]
+    assert facets["vocabularies"] == [("http://schema.org/", 1)]
+
+
+def test_hits_carry_what_a_result_page_shows(index: TextIndex) -> None:
+    (hit,) = index.search(SearchRequest(text="cafe quick")).hits
+    assert (hit.title, hit.site, hit.language, hit.kind, hit.types) == (
+        "Jazz night",
+        "a.example",
+        "en",
+        "html",
+        (EVENT,),
+    )
+    assert hit.fetched_at == 50.5 * YEAR
+    assert "\x02café\x03" in hit.snippet
+    assert "\x02quick\x03 brown" in hit.snippet
+
+
+def test_changes_become_visible_at_commit(shelf: Shelf) -> None:
+    index = shelf.text
+    index.put(DOCUMENTS[:2])
+    assert len(index) == 0
+    index.commit()
+    index.put([TextDocument(id="http://a.example/jazz", title="Something else"), DOCUMENTS[2]])
+    index.put([TextDocument(id="http://a.example/jazz", title="Third version")])
+    index.remove(["http://a.example/fox", "http://never.example/"])
+    assert set(ids(index, "fox")) == {"a.example/fox", "a.example/jazz"}
+    index.commit()
+    assert ids(index, "fox") == []
+    assert ids(index, "third") == ["a.example/jazz"]
+    assert ids(index, "something") == []
+    assert len(index) == 2
+    assert sorted(index.ids()) == ["http://a.example/jazz", "http://b.example/"]
+
+
+def test_reopening_keeps_commits_and_nothing_else(shelf: Shelf) -> None:
+    shelf.text.put(DOCUMENTS[:1])
+    shelf.text.commit()
+    shelf.text.put(DOCUMENTS[1:])
+    index = shelf.reopen()
+    assert list(index.ids()) == ["http://a.example/jazz"]
+    index.put(DOCUMENTS[1:])
+    index.commit()
+    assert len(index) == 3
+
+
+def test_no_text_raises(index: TextIndex) -> None:
+    chance = random.Random(3)
+    signs = ["fox", "jazz", *'"*:-()[]{}^~\\/+><=!&|\x00é日😀_', "AND", "OR", "NOT", "TO", "title:", "types:", "id:"]
+    for _ in range(300):
+        text = "".join(chance.choice(signs) + chance.choice(("", " ")) for _ in range(chance.randrange(1, 12)))
+        index.search(SearchRequest(text=text, facets=True))
+    index.search(SearchRequest(text="x " * 100_000))
+    index.search(SearchRequest(text="fox", limit=0, offset=-5))
+    index.search(SearchRequest(text="fox", limit=10**9, offset=10**9))

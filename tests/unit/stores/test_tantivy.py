@@ -1,0 +1,64 @@
+"""What only the tantivy backend has: other processes and the end of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from quadloom.errors import StoreError, WarehouseLocked
+from quadloom.stores.protocols import SearchRequest, TextDocument
+from quadloom.stores.tantivy_text import TantivyText
+
+
+def test_a_reader_beside_the_writer_follows_its_commits(tmp_path: Path) -> None:
+    writer = TantivyText(tmp_path)
+    reader = TantivyText.read_only(tmp_path)
+    assert len(reader) == 0
+    writer.put([TextDocument(id="http://a.example/", title="Words")])
+    writer.commit()
+    assert reader.search(SearchRequest(text="words")).total == 1
+    with pytest.raises(StoreError, match="reading only"):
+        reader.put([TextDocument(id="x")])
+    writer.close()
+
+
+def test_a_second_writer_is_refused(tmp_path: Path) -> None:
+    writer = TantivyText(tmp_path)
+    with pytest.raises(WarehouseLocked):
+        TantivyText(tmp_path)
+    writer.close()
+    TantivyText(tmp_path).close()
+
+
+def test_a_killed_writer_leaves_its_last_commit_and_no_lock(tmp_path: Path) -> None:
+    script = """
+        import os, signal, sys
+        from pathlib import Path
+        from quadloom.stores.protocols import TextDocument
+        from quadloom.stores.tantivy_text import TantivyText
+        index = TantivyText(Path(sys.argv[1]))
+        index.put([TextDocument(id=f"http://a.example/{n}", title="kept") for n in range(50)])
+        index.commit()
+        index.put([TextDocument(id=f"http://b.example/{n}", title="lost") for n in range(50)])
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(tmp_path)], timeout=60, check=False)
+    assert ended.returncode == -9
+    index = TantivyText(tmp_path)
+    assert len(index) == 50
+    index.put([TextDocument(id="http://c.example/", title="after")])
+    index.commit()
+    assert len(index) == 51
+    index.close()
+
+
+def test_no_index_and_a_foreign_one_are_told(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no text index"):
+        TantivyText.read_only(tmp_path / "none")
+    (tmp_path / "meta.json").write_text("not an index")
+    with pytest.raises(StoreError, match="cannot use"):
+        TantivyText(tmp_path)

@@ -303,3 +303,18 @@ def test_sitemaps_may_be_longer_than_pages() -> None:
         fetched = crawl([sitemap, visit(server.url("/page"))], quick)
         sizes = {one.visit.kind: len(one.result.body) for one in fetched if isinstance(one.result, Page)}
         assert sizes == {"sitemap": 5000, "plain": 1000}
+
+
+def test_a_wall_clock_set_back_stalls_nothing() -> None:
+    with Server(site(b"")) as server:
+        wall = [time.time()]
+        fetcher = Fetcher(settings(), clock=lambda: wall[0])
+        fetcher.submit([visit(server.url("/"))])
+        while not server.log:
+            fetcher.step(0.05)
+        wall[0] -= 86400.0
+        start = time.monotonic()
+        (fetched,) = drain(fetcher)
+        fetcher.close()
+        assert isinstance(fetched.result, Page)
+        assert time.monotonic() - start < 2.0

@@ -1,7 +1,7 @@
 """Which content types are worth reading beyond their headers, for a crawl that looks for data and text.
 
 The list names what can hold neither. Everything else passes, because labels are often wrong: RDF dumps come as
-`application/octet-stream`, Turtle as `text/plain`, sitemaps as `application/gzip`; the detect phase looks at the content.
+`application/octet-stream`, Turtle as `text/plain`, sitemaps as `application/gzip`; the detect phase looks inside.
 """
 
 from __future__ import annotations

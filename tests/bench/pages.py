@@ -9,53 +9,13 @@ from __future__ import annotations
 import json
 import random
 
-_WORDS = [
-    "weave",
-    "loom",
-    "thread",
-    "graph",
-    "quad",
-    "page",
-    "site",
-    "link",
-    "query",
-    "index",
-    "store",
-    "crawl",
-    "polite",
-    "robot",
-    "delay",
-    "fetch",
-    "parse",
-    "tree",
-    "node",
-    "statement",
-    "subject",
-    "predicate",
-    "object",
-    "literal",
-    "language",
-    "river",
-    "mountain",
-    "harbour",
-    "bridge",
-    "market",
-    "street",
-    "garden",
-    "library",
-    "museum",
-    "concert",
-    "theatre",
-    "festival",
-    "summer",
-    "winter",
-    "morning",
-    "evening",
-    "traveller",
-    "merchant",
-    "captain",
-    "painter",
-]
+_WORDS_NAMES = (
+    "weave loom thread graph quad page site link query index store crawl polite robot delay fetch parse tree "
+    "node statement subject predicate object literal language river mountain harbour bridge market street "
+    "garden library museum concert theatre festival summer winter morning evening traveller merchant captain "
+    "painter"
+)
+_WORDS = _WORDS_NAMES.split()
 
 
 def page(seed: int = 1, *, kilobytes: int = 38, links: int = 108) -> bytes:
@@ -68,7 +28,8 @@ def page(seed: int = 1, *, kilobytes: int = 38, links: int = 108) -> bytes:
     body = _article(rng, wanted, links * 4 // 10)
     return (
         f"<!DOCTYPE html>\n<html lang='en-GB'>\n{head}\n<body class='page page--article'>\n"
-        f"<header class='site-header'><div class='wrap'><a class='logo' href='/'><img src='/static/logo.svg' alt='Home'>"
+        f"<header class='site-header'><div class='wrap'><a class='logo' href='/'>"
+        "<img src='/static/logo.svg' alt='Home'>"
         f"</a><nav aria-label='Main'><ul class='menu'>{menu}</ul></nav></div></header>\n"
         f"<main id='content'>{body}</main>\n"
         f"<aside class='related'><h2>Related</h2><ul>{_item(rng, '/related/a')}{_item(rng, '/related/b')}</ul></aside>"

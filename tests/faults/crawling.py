@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from fakeweb.request_log import RequestLog
 from quadloom.demo.serving import Serving
 
 IN_FLIGHT = 64
@@ -80,11 +81,12 @@ def finish(warehouse: Path, config: Path, *arguments: str, timeout: float = 120)
 
 def requests(serving: Serving) -> Counter[str]:
     """URL → number of requests so far."""
-    seen: Counter[str] = Counter()
-    for line in serving.log_path.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        seen[f"http://{record['host']}{record['path']}"] += 1
-    return seen
+    return RequestLog(serving.log_path).count_by_url()
+
+
+def must_be_read(serving: Serving) -> set[str]:
+    """What a complete crawl has asked for. Which document of a person the registry redirects to depends on Accept."""
+    return {url for url in serving.web.reachable() if "://id.registry." not in url}
 
 
 def wait_for_requests(serving: Serving, count: int, process: subprocess.Popen[bytes], seconds: float = 60) -> bool:

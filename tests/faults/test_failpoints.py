@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.crawling import command, finish, requests, write_config
+from faults.crawling import command, finish, must_be_read, requests, write_config
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
@@ -30,6 +30,6 @@ def test_crash_between_two_writes(tmp_path: Path, point: str) -> None:
         finish(warehouse, config, "crawl", "--json")
         verified = finish(warehouse, config, "verify", "--json")
         seen = requests(serving)
-        missing = {url for url in serving.web.reachable() if not seen[url]}
+        missing = {url for url in must_be_read(serving) if not seen[url]}
     assert verified["ok"], verified["drift"]
     assert not missing, sorted(missing)[:10]

@@ -58,8 +58,13 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     settings = msgspec.structs.replace(Settings(), limits=limits)
     done: dict[int, Done] = {}
     notices: list[tuple[str, str]] = []
+    errors: list[BaseException] = []
     pool = WorkerPool(
-        2, settings, lambda item: done.__setitem__(item.visit.fingerprint, item), lambda *n: notices.append(n), errors.append
+        2,
+        settings,
+        lambda item: done.__setitem__(item.visit.fingerprint, item),
+        lambda *n: notices.append(n),
+        [].append,
     )
     bodies = [b"<title>fine</title><p>hello"] * 40
     bodies[5], bodies[17], bodies[30] = b"POISON-SEGFAULT", b"POISON-HANG", b"POISON-MEMORY"
@@ -75,6 +80,7 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
             time.sleep(0.05)
     finally:
         pool.close()
+    assert not errors
     assert len(done) == len(bodies)
     quarantined = {number: item.reason for number, item in done.items() if item.answer is None}
     assert set(quarantined) == {5, 17, 30}

@@ -25,7 +25,8 @@ _EXTENSIONS: dict[str, Kind] = {
 _MEDIA_TYPES: dict[str, Kind] = {
     "text/html": "html", "application/xhtml+xml": "xhtml", "text/xml": "xml", "application/xml": "xml",
     "image/svg+xml": "svg", "application/wsdl+xml": "wsdl", "application/rss+xml": "rss", "text/rss+xml": "rss",
-    "application/atom+xml": "atom", "application/feed+json": "jsonfeed", "text/x-opml": "opml", "text/x-opml+xml": "opml",
+    "application/atom+xml": "atom", "application/feed+json": "jsonfeed", "text/x-opml": "opml",
+    "text/x-opml+xml": "opml",
     "application/opensearchdescription+xml": "opensearch", "application/xslt+xml": "xslt", "text/xsl": "xslt",
     "application/rdf+xml": "rdfxml", "text/rdf+xml": "rdfxml", "application/owl+xml": "xml", "text/turtle": "turtle",
     "application/x-turtle": "turtle", "application/turtle": "turtle", "text/n3": "turtle", "text/rdf+n3": "turtle",
@@ -52,7 +53,8 @@ _TYPES_OF_KIND: dict[Kind, str] = {
 }  # fmt: skip
 
 XML_KINDS: frozenset[Kind] = frozenset(
-    ("xhtml", "xml", "svg", "wsdl", "xsd", "rss", "atom", "opml", "sitemap", "sitemapindex", "opensearch", "xslt", "rdfxml")
+    ("xhtml", "xml", "svg", "wsdl", "xsd", "rss", "atom", "opml", "sitemap", "sitemapindex", "opensearch", "xslt",
+     "rdfxml")
 )  # fmt: skip
 _RDF_TEXT: frozenset[Kind] = frozenset(("turtle", "trig", "ntriples", "nquads"))
 _JSON: frozenset[Kind] = frozenset(("json", "jsonld", "jsonfeed"))
@@ -173,8 +175,8 @@ class _Look:
         self.reasons.append(f"root element {root.name}")
         if kind == "xhtml":
             return self._xhtml(text, root)
-        if kind == "xml" and self.label in ("html", None) and sniffing.looks_html(text):
-            return "html"
+        if kind == "xml" and not declared and (self.label == "html" or sniffing.looks_html(text)):
+            return "html"  # any tag may begin a page; only a root that is known for something else speaks against it
         self.root = root.name
         if kind == "xml" and self.label in XML_KINDS:
             return self.label  # RDF/XML may begin with any typed node; vendors extend feeds

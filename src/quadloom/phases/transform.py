@@ -152,5 +152,3 @@ def _types(statements: list[str]) -> tuple[str, ...]:
         if at > 0:
             found[statement[at + len(marker) : -1]] = None
     return tuple(found)
-
-

@@ -1,8 +1,8 @@
 """Which bytes are which characters: the encoding of a document by the WHATWG rules, with one exception.
 
-Order of the HTML standard: byte order mark, HTTP header, `<meta>` within the first 1,024 bytes, a default. The exception:
-where a page declares a legacy encoding but its bytes are valid UTF-8 beyond ASCII, UTF-8 wins. Text in a legacy
-encoding almost never happens to be valid UTF-8, while templates with a forgotten `iso-8859-1` are common.
+Order of the HTML standard: byte order mark, HTTP header, `<meta>` within the first 1,024 bytes, a default. The
+exception: where a page declares a legacy encoding but its bytes are valid UTF-8 beyond ASCII, UTF-8 wins. Text in a
+legacy encoding almost never happens to be valid UTF-8, while templates with a forgotten `iso-8859-1` are common.
 
 UTF-7 is not an encoding of the web: it was abused to smuggle markup past filters, so no label leads to it.
 """
@@ -129,7 +129,7 @@ def decode(body: bytes, name: str) -> str:
 
 def utf8(body: bytes, name: str) -> bytes:
     """The same document in UTF-8 without byte order mark; the bytes themselves where they are that already."""
-    if name == "utf-8":
+    if name == "utf-8" and _is_utf8(body):
         return body[3:] if body.startswith(codecs.BOM_UTF8) else body
     return decode(body, name).encode("utf-8", "replace")
 
@@ -144,9 +144,9 @@ def _byte_order_mark(body: bytes) -> str:
 
 def _declared_in_content(body: bytes, xml: bool) -> tuple[str, Source]:
     # XML appendix F: a document without byte order mark shows its code unit size by the zeros around "<".
-    if body.startswith(b"<\0?\0") or body.startswith(b"<\0!\0"):
+    if body.startswith((b"<\0?\0", b"<\0!\0")):
         return "utf-16le", "guess"
-    if body.startswith(b"\0<\0?") or body.startswith(b"\0<\0!"):
+    if body.startswith((b"\0<\0?", b"\0<\0!")):
         return "utf-16be", "guess"
     if body.startswith(b"<?xml"):
         match = _XML.match(body, 0, PRESCAN_BYTES)

@@ -19,7 +19,7 @@ _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".ico")
 
 
 def data_links(statements: Iterable[str], source: str, limit: int = 20_000) -> list[Link]:
-    """Links from `subject predicate object` strings: `seealso`, then `other` IRIs, and `vocabulary` for terms in use."""
+    """Links from `subject predicate object` strings: `seealso`, `other` IRIs, and `vocabulary` for terms in use."""
     found: dict[str, LinkKind] = {}
     terms: dict[str, None] = {}
     for statement in statements:

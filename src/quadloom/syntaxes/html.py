@@ -1,6 +1,7 @@
 """HTML itself: base, head, links, images, mail addresses and text. Runs first; the other syntaxes build on its facts.
 
-The statements follow MultiCrawler's choice of vocabularies (RDFS, Dublin Core, FOAF); docs/reference/vocabulary.md lists them.
+The statements follow MultiCrawler's choice of vocabularies (RDFS, Dublin Core, FOAF), listed in
+docs/reference/vocabulary.md.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def read(context: Context) -> None:
     resolver = Resolver(context.base)
     read_head(context, resolver)
     read_links(context, resolver)
-    context.facts.text = main_text(context.tree, context.settings.limits.text_chars)
+    context.facts.text = main_text(context)
     _state(context)
 
 

@@ -33,11 +33,12 @@ _MACHINERY = frozenset(
     )
 )  # fmt: skip
 # Says something about how a link is opened, nothing about what it leads to.
-_MANNERS = frozenset(("noopener", "noreferrer", "external", "nofollow", "ugc", "sponsored", "bookmark", "opener", "noindex"))
+_MANNERS = frozenset(
+    ("noopener", "noreferrer", "external", "nofollow", "ugc", "sponsored", "bookmark", "opener", "noindex")
+)
 _SKIPPED = ("#", "javascript:", "data:", "tel:", "sms:", "about:", "blob:")
 _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?\Z")
 _REFRESH = re.compile(r"\s*[\d.]+\s*[;,]?\s*(?:url\s*=\s*)?(['\"]?)(.+)", re.I | re.S)
-
 
 
 def read_links(context: Context, resolver: Resolver) -> None:
@@ -50,22 +51,28 @@ def read_links(context: Context, resolver: Resolver) -> None:
     links = context.links
     source = context.url
     nofollow = context.facts.nofollow
+    known = resolver.known
     for node in nodes:
         href = node.attrs.get("href")
-        if not href or href.startswith(_SKIPPED):
+        if not href or href[0] == "#":
             continue
-        target = resolver(href)
+        target = known[href] if href in known else resolver(href)
         if target is None:
             _add_mail(context, href)
-        elif len(links) >= limit:
+            continue
+        if len(links) >= limit:
             context.find("too-many-links", f"more than {limit} links: the rest is left out", advice="use sitemaps")
             break
-        elif with_rel and node.mem_id in with_rel:
+        text = node.text()
+        anchor = " ".join(text.split()) if len(text) < MAX_ANCHOR else _shortened(text)
+        if not anchor:
+            anchor = _image_text(node)
+        if with_rel and node.mem_id in with_rel:
             words = (node.attrs["rel"] or "").lower().split()
             refused = nofollow or not _NOFOLLOW.isdisjoint(words)
-            links.append(Link(target, source, _kind_of_anchor(words), _anchor(node), " ".join(words), refused))
+            links.append(Link(target, source, _kind_of_anchor(words), anchor, " ".join(words), refused))
         else:
-            links.append(Link(target, source, "plain", _anchor(node), "", nofollow))
+            links.append(Link(target, source, "plain", anchor, "", nofollow))
     _read_sources(context, resolver, limit)
 
 
@@ -106,7 +113,7 @@ def _add_link_element(context: Context, node: LexborNode, resolver: Resolver) ->
         context.facts.canonical = target
     anchor = attributes.get("title") or attributes.get("hreflang") or ""
     nofollow = context.facts.nofollow or "nofollow" in words
-    context.links.append(Link(target, context.url, kind, " ".join(anchor.split())[:MAX_ANCHOR], " ".join(words), nofollow))
+    context.links.append(Link(target, context.url, kind, _shortened(anchor), " ".join(words), nofollow))
 
 
 def _read_sources(context: Context, resolver: Resolver, limit: int) -> None:
@@ -131,16 +138,14 @@ def _kind_of_anchor(words: list[str]) -> LinkKind:
     return "plain" if _MANNERS.issuperset(words) else "typed"
 
 
-def _anchor(node: LexborNode) -> str:
-    text = node.text()
-    if len(text) > 4 * MAX_ANCHOR:
-        text = text[: 4 * MAX_ANCHOR]
-    anchor = " ".join(text.split())
-    if not anchor and node.first_child is not None:
-        image = node.css_first("img[alt]")
-        if image is not None:
-            anchor = " ".join((image.attrs["alt"] or "").split())
-    return anchor[:MAX_ANCHOR]
+def _shortened(text: str) -> str:
+    return " ".join(text[: 4 * MAX_ANCHOR].split())[:MAX_ANCHOR]
+
+
+def _image_text(node: LexborNode) -> str:
+    """Words of a link that shows only a picture."""
+    image = node.css_first("img[alt]") if node.first_child is not None else None
+    return _shortened(image.attrs["alt"] or "") if image is not None else ""
 
 
 def _add_mail(context: Context, href: str) -> None:

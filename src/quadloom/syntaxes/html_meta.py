@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from selectolax.lexbor import LexborNode
+
 from quadloom.syntaxes.html_links import read_refresh
 from quadloom.syntaxes.references import Resolver
 from quadloom.syntaxes.registry import Context
@@ -37,27 +39,31 @@ _NAMES = {
 _LISTS = frozenset(("keywords", "news_keywords"))
 _PREFIXES = ("twitter:", "citation_", "geo.", "prism.", "eprints.", "bepress_citation_")
 # DC-HTML refinements written with dots: DC.date.created is dcterms:created.
-_TERMS = frozenset(
-    "abstract accessRights alternative audience available bibliographicCitation conformsTo created creator date "
-    "dateAccepted dateCopyrighted dateSubmitted description extent format hasFormat hasPart hasVersion identifier "
-    "instructionalMethod isFormatOf isPartOf isReferencedBy isReplacedBy isRequiredBy issued isVersionOf language "
-    "license mediator medium modified provenance publisher references relation replaces requires rights rightsHolder "
-    "source spatial subject tableOfContents temporal title type valid".split()
+_TERM_NAMES = (
+    "abstract accessRights alternative audience available bibliographicCitation conformsTo created creator "
+    "date dateAccepted dateCopyrighted dateSubmitted description extent format hasFormat hasPart hasVersion "
+    "identifier instructionalMethod isFormatOf isPartOf isReferencedBy isReplacedBy isRequiredBy issued "
+    "isVersionOf language license mediator medium modified provenance publisher references relation replaces "
+    "requires rights rightsHolder source spatial subject tableOfContents temporal title type valid"
 )
-_TERM_BY_LOWER = {term.lower(): term for term in _TERMS}
-_ELEMENTS = frozenset(
-    "contributor coverage creator date description format identifier language publisher relation rights source subject "
-    "title type".split()
+_TERM_BY_LOWER = {term.lower(): term for term in _TERM_NAMES.split()}
+_ELEMENT_NAMES = (
+    "contributor coverage creator date description format identifier language publisher relation rights "
+    "source subject title type"
 )
+_ELEMENTS = frozenset(_ELEMENT_NAMES.split())
+_TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*\Z")
 _DUBLIN = re.compile(r"(dc|dcterms)[.:]([a-z.]+)\Z")
 
 
 def read_head(context: Context, resolver: Resolver) -> None:
-    """Facts of the head: title, description, language, what robots may do, and a redirect that the page makes itself."""
+    """Facts of the head: title, description, language, what robots may do, a redirect that the page makes itself."""
     facts = context.facts
     _read_language(context)
-    for title in context.elements("title")[:1]:
-        facts.title = " ".join(title.text().split())[:MAX_VALUE]
+    for title in context.elements("title")[:8]:
+        if not _in_drawing(title):
+            facts.title = " ".join(title.text().split())[:MAX_VALUE]
+            break
     metas = facts.metas
     refresh = ""
     for node in context.elements("meta")[:MAX_METAS]:
@@ -73,7 +79,7 @@ def read_head(context: Context, resolver: Resolver) -> None:
             if equivalent == "refresh":
                 refresh = content
             elif equivalent == "content-language" and not facts.language:
-                facts.language = content.partition(",")[0].strip()
+                facts.language = _language(content.partition(",")[0])
     by_name = dict(reversed(metas))  # the first of a name wins
     facts.title = facts.title or " ".join(by_name.get("og:title", "").split())[:MAX_VALUE]
     described = by_name.get("description") or by_name.get("og:description") or by_name.get("twitter:description") or ""
@@ -110,14 +116,32 @@ def read(context: Context) -> None:
                 if word.strip():
                     context.sink.add(page, predicate, literal(word.strip(), language))
         elif value:
-            context.sink.add(page, predicate, literal(value, language if "title" in name or "description" in name else ""))
+            context.sink.add(
+                page, predicate, literal(value, language if "title" in name or "description" in name else "")
+            )
 
 
 def _read_language(context: Context) -> None:
     node = context.tree.root
     if node is not None:
         attributes = node.attributes
-        context.facts.language = (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
+        context.facts.language = _language(attributes.get("lang") or attributes.get("xml:lang") or "")
+
+
+def _language(text: str) -> str:
+    """A well-formed language tag (BCP 47) or nothing; `en_GB`, as many write it, is `en-GB`."""
+    tag = text.strip().replace("_", "-")
+    return tag if _TAG.match(tag) else ""
+
+
+def _in_drawing(node: LexborNode) -> bool:
+    """Whether a `<title>` names a part of an inline SVG instead of the page."""
+    at = node.parent
+    while at is not None:
+        if at.tag == "svg":
+            return True
+        at = at.parent
+    return False
 
 
 def _dublin_core(name: str) -> str | None:

@@ -1,9 +1,10 @@
 """The main text of a page, without menus, banners and footers.
 
-Its purposes are search and change detection, so it must be cheap, and it must not change when a banner does. Four rules,
-all by structure: the page's own `<main>` (or its only `<article>`) is believed; what HTML or ARIA calls navigation,
-header, footer, aside, form or dialogue is left out, and so is what its class calls a menu, a cookie notice or the like;
-a block that is mostly links is a list of links, not text; where too little remains, the rules go one by one.
+Its purposes are search and change detection, so it must be cheap, and it must not change when a banner does. Four
+rules, all by structure: the page's own `<main>` (or its only `<article>`) is believed; what HTML or ARIA calls
+navigation, header, footer, aside, form or dialogue is left out, and so is what its class calls a menu, a cookie notice
+or the like; a block that is mostly links is a list of links, not text; where too little remains, the rules go one by
+one.
 
 The walk is lexbor's own (30 ns a node); Python sees each node once and asks two cheap questions.
 """
@@ -12,17 +13,17 @@ from __future__ import annotations
 
 import re
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from quadloom.syntaxes.html_tags import TEXT, tag_ids
+from quadloom.syntaxes.registry import Context
 
 ENOUGH = 140  # characters; less than a short paragraph is no main text
 
 _NEVER_NAMES = "script style noscript template svg iframe object select"
 _ASIDE_NAMES = "nav header footer aside form dialog menu button"
-_ROLES = frozenset(
-    "navigation banner contentinfo complementary search dialog alert alertdialog menu menubar toolbar".split()
-)
+_ROLES_NAMES = "navigation banner contentinfo complementary search dialog alert alertdialog menu menubar toolbar"
+_ROLES = frozenset(_ROLES_NAMES.split())
 _NOISE = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|breadcrumbs?|cookies?|consent|banner|advert\w*|ads?|promo|sponsor\w*|sidebar"
     r"|footer|masthead|share|sharing|social|newsletter|popup|modal|pagination|pager|skip-?link|related|toolbar)(?:$|[\s_-])",
@@ -30,9 +31,10 @@ _NOISE = re.compile(
 )
 # Elements that stay within a line: words on both sides belong together ("w<b>or</b>d").
 _INLINE_NAMES = (
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small span "
-    "strike strong sub sup time tt u var wbr"
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small "
+    "span strike strong sub sup time tt u var wbr"
 )
+_MARK = "\x1e"  # the record separator of ASCII, which no page shows
 _ASCII_SPACES = "\n\t\r\f"
 _SPACES = "\n\t\r\f\xa0\u2003\u2009\u200b\u2028\u3000"
 
@@ -43,21 +45,21 @@ _NEVER = frozenset(tag_ids(_NEVER_NAMES))
 _ASIDE = frozenset(tag_ids(_ASIDE_NAMES)) | _NEVER
 
 
-def main_text(tree: LexborHTMLParser, limit: int) -> str:
-    """Main text with whitespace folded, a newline between blocks, at most `limit` characters."""
-    body = tree.body
+def main_text(context: Context) -> str:
+    """Main text with whitespace folded and a newline between blocks, up to the limit on characters."""
+    body = context.tree.body
     if body is None:
         return ""
-    root = _main(tree)
-    hidden = _hidden(tree)
+    limit = context.settings.limits.text_chars
+    root = _main(context)
     if root is not None:
-        text = _blocks(root, _ASIDE, hidden, limit, keep_links=False)
+        text = _blocks(root, _ASIDE, _hidden(root), limit, keep_links=False)
         if len(text) >= ENOUGH:
             return text
         text = _blocks(root, _NEVER, set(), limit, keep_links=True)
         if len(text) >= ENOUGH:
             return text
-    text = _blocks(body, _ASIDE, hidden | _noisy(body), limit, keep_links=False)
+    text = _blocks(body, _ASIDE, _hidden(body) | _noisy(body), limit, keep_links=False)
     if len(text) >= ENOUGH:
         return text
     return _blocks(body, _NEVER, set(), limit, keep_links=True)
@@ -73,18 +75,19 @@ def fold(text: str) -> str:
     return text.strip(" ")
 
 
-def _main(tree: LexborHTMLParser) -> LexborNode | None:
-    mains = tree.css("main,[role=main]")
+def _main(context: Context) -> LexborNode | None:
+    """The element that the page itself calls its main part."""
+    mains = context.elements("main") or context.tree.css("[role=main]")
     if mains:
         return mains[0]
-    articles = tree.tags("article")
+    articles = context.elements("article")
     return articles[0] if len(articles) == 1 else None
 
 
-def _hidden(tree: LexborHTMLParser) -> set[int]:
+def _hidden(root: LexborNode) -> set[int]:
     """Elements that are hidden, or that ARIA calls something else than content."""
     found = set()
-    for node in tree.css("[role],[hidden],[aria-hidden=true]"):
+    for node in root.css("[role],[hidden],[aria-hidden=true]"):
         attributes = node.attributes
         role = attributes.get("role")
         if role is None or role.lower() in _ROLES or "hidden" in attributes:
@@ -133,19 +136,22 @@ def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: i
             skip_to = _after(node, root)
     if block:
         _close(block, linked, kept, keep_links)
-    return "\n".join(kept)[:limit]
+    return _joined(kept)[:limit]
 
 
 def _close(block: list[str], linked: int, kept: list[str], keep_links: bool) -> int:
-    raw = "".join(block)
-    if raw.isspace():
+    """Keep a block if it is text; gives the characters kept."""
+    text = "".join(block)
+    if text.isspace() or (linked * 2 > len(text) and not keep_links):
         return 0
-    if not keep_links and linked * 2 > len(raw):
-        return 0
-    text = fold(raw)
-    if text:
-        kept.append(text)
+    kept.append(text)
     return len(text)
+
+
+def _joined(blocks: list[str]) -> str:
+    """Blocks on lines of their own. Folding all at once costs half of folding each; the mark survives the folding."""
+    text = fold(_MARK.join(blocks))
+    return text.replace(f" {_MARK}", _MARK).replace(f"{_MARK} ", _MARK).replace(_MARK, "\n")
 
 
 def _after(node: LexborNode, root: LexborNode) -> int:

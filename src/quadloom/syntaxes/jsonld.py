@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from quadloom.errors import SyntaxInvalid
+from quadloom.model.finding import Finding
 from quadloom.syntaxes import jsonld_iri, jsonld_json
 from quadloom.syntaxes.jsonld_context import ContextProcessor
 from quadloom.syntaxes.jsonld_expand import expand_document
-from quadloom.syntaxes.jsonld_html import read_script, scripts_of
+from quadloom.syntaxes.jsonld_fast import ContextCache, FastWalk, NotSimple
+from quadloom.syntaxes.jsonld_html import mended, read_script, scripts_of
 from quadloom.syntaxes.jsonld_json import Json
 from quadloom.syntaxes.jsonld_loader import (
     CONTEXT_LINK,
@@ -19,8 +23,19 @@ from quadloom.syntaxes.jsonld_loader import (
 )
 from quadloom.syntaxes.jsonld_rdf import Direction, RdfWriter
 from quadloom.syntaxes.jsonld_terms import Context, invalid
+from quadloom.syntaxes.sink import Sink
 
 _LOADS = 64  # of one document given to `extract`, whose caller chose the loader; the crawl allows fewer
+
+_BUNDLED = ContextLoader()
+_CONTEXTS = ContextCache()
+_REPAIRS = {
+    "bom": ("a byte order mark stands before the JSON", "save the template as UTF-8 without BOM"),
+    "comment": ("HTML comment marks around the JSON", "remove <!-- and -->: a script needs no hiding"),
+    "cdata": ("CDATA marks around the JSON", "remove them: they mean nothing in HTML"),
+    "entities": ("the JSON is escaped as HTML", "write plain quotes: a script's text is not decoded"),
+    "control-characters": ("raw line breaks or tabs in a JSON string", "write them as \\n and \\t"),
+}
 
 
 def extract(
@@ -93,6 +108,69 @@ def extract_remote(
         rdf_direction=rdf_direction,
         processing_mode=processing_mode,
         extract_all_scripts=extract_all_scripts,
+    )
+
+
+def annotate_scripts(
+    scripts: Iterable[tuple[str, int]], base: str, sink: Sink, *, loader: ContextLoader | None = None
+) -> list[Finding]:
+    """Write what the JSON-LD scripts of a page say to `sink`; what is wrong with them comes back.
+
+    `scripts` are the text of each `script[type="application/ld+json"]` and the line of the page where it begins
+    (0 where unknown). Each is a document of its own: a broken one writes nothing and takes nothing from the others.
+    All statements go to the page's graph, those of named graphs too.
+    """
+    loader = loader if loader is not None else _BUNDLED
+    loader.start()
+    findings: list[Finding] = []
+    for text, line in scripts:
+        try:
+            value, repairs = mended(text)
+            findings.extend(_repair_finding(repair, line) for repair in repairs)
+            statements, dropped = _statements(value, base, sink, loader)
+        except SyntaxInvalid as error:
+            findings.append(_finding(error, line))
+            continue
+        for subject, predicate, obj in statements:
+            sink.add(subject, predicate, obj)
+        if dropped:
+            message = f"{dropped} statements left out: an IRI or language tag in them is not well-formed"
+            findings.append(Finding(code="jsonld-term", message=message, line=line, syntax="jsonld"))
+        elif not statements:
+            message = "a JSON-LD script says nothing"
+            advice = "give it an @context, such as https://schema.org, and properties from that vocabulary"
+            findings.append(Finding(code="jsonld-empty", message=message, line=line, advice=advice, syntax="jsonld"))
+    return findings
+
+
+def _statements(value: Json, base: str, sink: Sink, loader: ContextLoader) -> tuple[list[tuple[str, str, str]], int]:
+    """Statements of one document, by the fast way or, where that gives up, by the complete one; and how many fell."""
+    processor = ContextProcessor(loader.load)
+    walk = FastWalk(processor, _CONTEXTS, sink.blank, base)
+    try:
+        walk.document(value)
+        return walk.statements, walk.dropped
+    except NotSimple:
+        statements: list[tuple[str, str, str]] = []
+        writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), sink.blank)
+        writer.write(expand_document(processor, Context(base), value, base))
+        return statements, writer.dropped
+
+
+def _repair_finding(repair: str, line: int) -> Finding:
+    message, advice = _REPAIRS[repair]
+    return Finding(code=f"jsonld-{repair}", message=message, line=line, advice=advice, syntax="jsonld")
+
+
+def _finding(error: SyntaxInvalid, line: int) -> Finding:
+    """The place of an error in the page. The first line of a script starts somewhere within a line of the page."""
+    return Finding(
+        code="jsonld-invalid",
+        message=error.message,
+        severity="error",
+        line=line + error.line - 1 if line and error.line else line,
+        column=error.column if error.line > 1 else 0,
+        syntax="jsonld",
     )
 
 

@@ -19,10 +19,13 @@ _NOT_TERMS = frozenset(
 
 
 class Remote(msgspec.Struct, frozen=True):
-    """A dereferenced context. `url` is where it came from after redirects; `shared` is set for bundled ones."""
+    """A dereferenced context. `url` is where it came from after redirects.
+
+    Bundled ones come as a finished `shared` context; their `local` form is only made where a document needs it.
+    """
 
     url: str
-    context: Json
+    local: Callable[[], Json]
     shared: Context | None = None
 
 
@@ -83,7 +86,7 @@ class ContextProcessor:
             shared.previous = result.previous
             return shared
         return self.process(
-            result, remote.context, remote.url, remotes=(*remotes, url), validate_scoped=validate_scoped
+            result, remote.local(), remote.url, remotes=(*remotes, url), validate_scoped=validate_scoped
         )
 
     def _define(
@@ -129,7 +132,7 @@ class ContextProcessor:
             raise invalid("invalid context entry", "@import")
         if not isinstance(reference, str):
             raise invalid("invalid @import value", reference)
-        imported = self.load(jsonld_iri.resolve(base_url or "", reference)).context
+        imported = self.load(jsonld_iri.resolve(base_url or "", reference)).local()
         if not isinstance(imported, dict):
             raise invalid("invalid remote context", reference)
         if "@import" in imported:

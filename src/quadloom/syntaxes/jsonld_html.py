@@ -70,16 +70,16 @@ def read_script(text: str) -> jsonld_json.Json:
 
 def mended(text: str) -> Mended:
     """JSON of a script of the web, with the repairs it took. Raises `SyntaxInvalid` of the first, strict attempt."""
+    repairs: list[str] = []
+    if text[:1] == "\ufeff" or text.lstrip()[:1] == "\ufeff":
+        text = text.replace("\ufeff", " ", 1)
+        repairs.append("bom")
     try:
-        return Mended(read_script(text), ())
+        return Mended(read_script(text), tuple(repairs))
     except SyntaxInvalid as error:
         if error.code == "nesting":
             raise
         first = error
-    repairs: list[str] = []
-    if text.lstrip().startswith("\ufeff"):
-        text = text.replace("\ufeff", " ", 1)
-        repairs.append("bom")
     for name, wrapper in _WRAPPERS:
         match = wrapper.match(text)
         if match is not None:
@@ -94,7 +94,7 @@ def mended(text: str) -> Mended:
     if escaped != text:
         text = escaped
         repairs.append("control-characters")
-    if not repairs:
+    if set(repairs) <= {"bom"}:
         raise first
     return Mended(read_script(text), tuple(repairs))
 

@@ -57,7 +57,7 @@ class ContextLoader:
         """The context at `url`. Raises `SyntaxInvalid` with the specification's code."""
         known = contexts.find(url)
         if known is not None:
-            return Remote(url=known.url, context=known.local, shared=known.active)
+            return Remote(url=known.url, local=known.local, shared=known.active)
         answer = self._cache.get(url)
         if answer is None:
             answer = self._attempt(url)
@@ -78,7 +78,8 @@ class ContextLoader:
         self._spent += 1
         try:
             loaded = fetch_document(self._fetch, url)
-            return Remote(url=loaded.url, context=self._context_of(loaded))
+            context = self._context_of(loaded)
+            return Remote(url=loaded.url, local=lambda: context)
         except SyntaxInvalid as error:
             return error
 

@@ -1,7 +1,7 @@
 """Links as statements, for the index: the vocabulary of relations.
 
-A relation that XHTML's vocabulary names keeps that name (an RDFa 1.0 processor says the same); other words that IANA has
-registered get IANA's name; a relation that is itself an IRI is the predicate. What has no name of its own
+A relation that XHTML's vocabulary names keeps that name (an RDFa 1.0 processor says the same); other words that IANA
+has registered get IANA's name; a relation that is itself an IRI is the predicate. What has no name of its own
 is `dcterms:references`, which means no more than a plain link does.
 """
 
@@ -19,16 +19,19 @@ REFERENCES = "<http://purl.org/dc/terms/references>"
 SEE_ALSO = f"<{RDFS}seeAlso>"
 LABEL = f"<{RDFS}label>"
 
-_XHV = frozenset(
-    "alternate appendix bookmark cite chapter contents copyright first glossary help icon index last license meta next "
-    "prev section start subsection top up".split()
+_XHV_NAMES = (
+    "alternate appendix bookmark cite chapter contents copyright first glossary help icon index last license "
+    "meta next prev section start subsection top up"
 )
-_IANA = frozenset(
-    "about archives author canonical collection current describedby describes edit enclosure hub item latest-version me "
-    "memento original payment permalink predecessor-version privacy-policy related replies search self service "
-    "successor-version tag terms-of-service timegate timemap type version-history via webmention working-copy".split()
+_XHV = frozenset(_XHV_NAMES.split())
+_IANA_NAMES = (
+    "about archives author canonical collection current describedby describes edit enclosure hub item "
+    "latest-version me memento original payment permalink predecessor-version privacy-policy related replies "
+    "search self service successor-version tag terms-of-service timegate timemap type version-history via "
+    "webmention working-copy"
 )
-_SYNONYMS = {"previous": "prev", "describedby": "describedby", "licence": "license", "copyright": "copyright"}
+_IANA = frozenset(_IANA_NAMES.split())
+_SYNONYMS = {"previous": "prev", "licence": "license"}
 
 
 def link_quads(links: Iterable[Link], which: Literal["typed", "all"]) -> list[str]:

@@ -6,8 +6,8 @@ points at. The properties of an item are then its holder's list plus the lists o
 ever walked twice and a page without `itemscope` costs one selector.
 
 Hostile pages: everything works on explicit stacks; `itemref` can multiply properties (n items referring to n
-properties give n² statements), so the visits through it are capped; nested property elements repeat their text, so the
-nesting that counts is capped. What a cap drops is reported as a Finding.
+properties give n² statements), so the visits through it are capped; property elements inside each other repeat their
+text, so that nesting is capped (items in items repeat nothing and are not). What a cap drops is reported as a Finding.
 """
 
 from __future__ import annotations
@@ -19,24 +19,26 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
+from quadloom.syntaxes.html_alone import base_of, source_of
 from quadloom.syntaxes.microdata_registry import REGISTRY, Expansions, vocabulary_of
 from quadloom.syntaxes.microdata_values import Languages, resolve, value_of
 from quadloom.syntaxes.sink import Sink
-from quadloom.syntaxes.terms import TYPE, iri, join
+from quadloom.syntaxes.terms import TYPE, iri
 
 VISIT_LIMIT = 200_000
-NESTING_LIMIT = 128
+NESTING_LIMIT = 32
 
 _PRESENT = re2.compile(rb"(?i)itemscope")
 _MARKED = "[itemscope],[itemprop],[itemprop-reverse]"
-_NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\x7f]")
+_NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\[\]\x7f]|%(?![0-9A-Fa-f]{2})")
 
 
 def extract(body: bytes, *, url: str) -> bytes:
     """N-Triples of one page. Raises `SyntaxInvalid` where an item is, through `itemref`, a part of itself."""
     sink = Sink()
-    if might_contain(body):
-        tree = LexborHTMLParser(body)
+    source = source_of(body)
+    if might_contain(source):
+        tree = LexborHTMLParser(source)
         for finding in write(tree, sink, base=base_of(tree, url)):
             if finding.code == "microdata-itemref-loop":
                 raise SyntaxInvalid(finding.message, code=finding.code)
@@ -44,14 +46,8 @@ def extract(body: bytes, *, url: str) -> bytes:
 
 
 def might_contain(body: bytes) -> bool:
-    """Whether a page can hold microdata at all; asked before anything is parsed for it."""
+    """Whether a page, in UTF-8, can hold microdata at all; asked before anything is parsed for it."""
     return _PRESENT.search(body) is not None
-
-
-def base_of(tree: LexborHTMLParser, url: str) -> str:
-    """The document's base URL: its first `<base href>`, else its own address."""
-    base = tree.css_first("base[href]", default=None)
-    return join(url, (base.attributes["href"] or "").strip()) if base is not None else url
 
 
 def write(tree: LexborHTMLParser, sink: Sink, *, base: str) -> list[Finding]:
@@ -130,7 +126,7 @@ class _Document:
             above[address] = parent
         if parent is None:
             return
-        mark.depth = parent.depth + 1
+        mark.depth = parent.depth + (0 if parent.is_item else 1)
         is_target = bool(self.targets) and self.targets.get(parent.attributes.get("id") or "") is parent
         mark.holder = parent if parent.is_item or is_target else parent.holder
         if mark.depth > NESTING_LIMIT:
@@ -242,8 +238,10 @@ class _Conversion:
             return name
         fragment = _NOT_IN_FRAGMENT.sub(lambda match: f"%{ord(match.group()):02X}", name)
         if not vocabulary:
-            return f"{self._base.partition('#')[0]}#{fragment}"
-        return vocabulary + ("" if vocabulary[-1] in "#/" else "#") + fragment
+            vocabulary = self._base.partition("#")[0] + "#"
+        elif vocabulary[-1] not in "#/":
+            vocabulary += "#"
+        return vocabulary + (fragment.replace("#", "%23") if "#" in vocabulary else fragment)
 
     def _value(self, element: _Mark) -> str | None:
         if element.is_item:
@@ -263,33 +261,20 @@ class _Conversion:
         return subject
 
     def _findings(self) -> list[Finding]:
-        found: list[Finding] = []
-        if self._loops:
-            found.append(
-                Finding(
-                    "microdata-itemref-loop",
-                    "an item is part of itself through itemref",
-                    advice="point itemref at elements outside the item",
-                    syntax="microdata",
-                )
-            )
-        if self._visits >= VISIT_LIMIT:
-            found.append(
-                Finding(
-                    "microdata-itemref-limit",
-                    f"itemref leads to more than {VISIT_LIMIT} properties; the rest was left out",
-                    syntax="microdata",
-                )
-            )
-        if self._document.too_deep:
-            found.append(
-                Finding(
-                    "microdata-too-deep",
-                    f"{self._document.too_deep} elements nested deeper than {NESTING_LIMIT} were left out",
-                    syntax="microdata",
-                )
-            )
-        return found
+        defects = (
+            (self._loops, "microdata-itemref-loop", "an item is part of itself through itemref"),
+            (
+                self._visits >= VISIT_LIMIT,
+                "microdata-itemref-limit",
+                f"itemref leads to more than {VISIT_LIMIT} properties; the rest was left out",
+            ),
+            (
+                self._document.too_deep,
+                "microdata-too-deep",
+                f"more than {NESTING_LIMIT} property elements stand inside each other; the innermost were left out",
+            ),
+        )
+        return [Finding(code, message, syntax="microdata") for found, code, message in defects if found]
 
 
 def _cycles(parts: dict[int, list[int]]) -> int:

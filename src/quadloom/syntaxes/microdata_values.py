@@ -102,18 +102,20 @@ def value_of(node: LexborNode, attributes: dict[str, str | None], base: str, lan
     """The N-Triples term of a property element that is not an item; None where it has no value."""
     tag = node.tag or ""
     url_attribute = _URL_ATTRIBUTES.get(tag)
-    if url_attribute is not None:
-        if url_attribute not in attributes:
-            return None
+    if url_attribute in attributes:
         return resolve(base, (attributes[url_attribute] or "").strip())
-    if tag == "meta":
-        return literal(attributes.get("content") or "", languages.of(node))
-    if tag in ("data", "meter"):
-        return _number(attributes.get("value") or "")
-    if tag == "time":
-        moment = (attributes["datetime"] or "") if "datetime" in attributes else node.text()
-        return _moment(moment.strip()) or literal(moment, languages.of(node))
-    return literal(node.text(), languages.of(node))
+    if tag in ("data", "meter") and "value" in attributes:
+        return _number(attributes["value"] or "")
+    # The note knows `content` on `meta` only. Authors write it everywhere (`<span itemprop=price content=9.5>`), and
+    # HTML Microdata (W3C, 2018) gave in.
+    text = attributes.get("datetime") if tag == "time" else None
+    if text is None:
+        text = attributes.get("content")
+    if text is None:
+        if url_attribute is not None:
+            return None
+        text = "" if tag in ("meta", "data", "meter") else node.text()
+    return (_moment(text.strip()) if tag == "time" else None) or literal(text, languages.of(node))
 
 
 def _number(value: str) -> str:

@@ -7,6 +7,7 @@ these names; an mf2 root speaks only prefixed ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["p", "u", "dt", "e"]
@@ -102,6 +103,10 @@ _RELATIONS: Mapping[str, Mapping[str, Property]] = {
 }
 
 
+# Every class name that means something to some classic root; an element with none of them needs no closer look.
+NAMES = frozenset(ROOTS).union({"include"}, *_CLASSES.values())
+
+
 class Vocabulary:
     """What the classes and link relations inside one classic root mean; several root classes on one element unite."""
 
@@ -128,3 +133,9 @@ class Vocabulary:
     def relations(self, tokens: Iterable[str]) -> list[tuple[str, Property]]:
         """Link relation and property, for the relations that stand for one."""
         return [(token, self._relations[token]) for token in tokens if token in self._relations]
+
+
+@lru_cache(maxsize=64)
+def vocabulary_of(types: tuple[str, ...]) -> Vocabulary:
+    """The vocabulary of a root with these types; nearly every page has the same few."""
+    return Vocabulary(types)

@@ -5,7 +5,7 @@ Python. There every element with a class is filed under its nearest root by walk
 trees cost no more than flat ones. Then items are built from what was filed, innermost depth bounded.
 
 Classic roots may include elements from elsewhere (`class=include`, `itemref`, table `headers`): those are filed under
-the root as well. The number of elements filed that way is capped, since n roots may include the same n elements.
+the root as well. The number of elements looked at that way is capped, since n roots may include the same n elements.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from collections.abc import Set
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.syntaxes.microformats_classic import ITEM, ROOTS, Kind, Property, Vocabulary
+from quadloom.syntaxes.microformats_classic import ITEM, NAMES, ROOTS, Kind, Property, Vocabulary, vocabulary_of
 from quadloom.syntaxes.microformats_dates import date_of, is_clock
 from quadloom.syntaxes.microformats_implied import implied_name, implied_photo, implied_url
 from quadloom.syntaxes.microformats_items import Item, Nested, Picture, Value, plain
 from quadloom.syntaxes.microformats_values import Reader, raw_text_of, tag_of
 
-DEPTH_LIMIT = 64
+DEPTH_LIMIT = 32
 INCLUDE_LIMIT = 50_000
+_INCLUDE_COST = 50  # in elements: the native search of an included subtree, even where it finds nothing
 
 _TOKENS = re.compile(r"[^ \t\n\f\r]+")
 _NAME = r"(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*"
@@ -35,17 +36,15 @@ ANY_ROOT = '[class*="h-"],' + ",".join(f".{name}" for name in ROOTS)
 class Classes:
     """What the text of a class attribute means. One is made per distinct text, since pages repeat theirs."""
 
-    __slots__ = ("classic", "properties", "tokens", "types")
+    __slots__ = ("classic", "inert", "properties", "tokens", "types")
 
     def __init__(self, text: str, ignored: Set[str]) -> None:
         self.tokens = _TOKENS.findall(text)
         self.types = sorted({token for token in self.tokens if token not in ignored and _TYPE.match(token)})
         self.classic = sorted({ROOTS[token] for token in self.tokens if token in ROOTS}) if not self.types else []
-        self.properties: list[Property] = []
-        for token in self.tokens:
-            match = _PROPERTY.match(token)
-            if match and (_KINDS[match[1]], match[2]) not in self.properties:
-                self.properties.append((_KINDS[match[1]], match[2]))
+        named = (match for token in self.tokens if (match := _PROPERTY.match(token)))
+        self.properties: list[Property] = list(dict.fromkeys((_KINDS[match[1]], match[2]) for match in named))
+        self.inert = not self.types and not self.properties and NAMES.isdisjoint(self.tokens)
 
 
 class _Root:
@@ -57,7 +56,7 @@ class _Root:
         self.node = node
         self.attributes = attributes
         self.types = types
-        self.vocabulary = Vocabulary(types) if classic else None
+        self.vocabulary: Vocabulary | None = vocabulary_of(tuple(types)) if classic else None
         self.entries: list[_Entry] = []
         self.included: list[LexborNode] = []
 
@@ -148,7 +147,16 @@ class Page:
         above: dict[int, tuple[_Root, int]] = {start.mem_id: (owner, depth)}
         seen: set[int] = set()
         roots = [owner] if start.mem_id == owner.node.mem_id else []
-        for node in start.css("[class],[rel]"):
+        nodes = start.css("[class],[rel]")
+        if active:
+            self._included += _INCLUDE_COST + len(nodes)
+        known = self._classes
+        for node in nodes:
+            attributes = node.attributes
+            # Most elements end here, so the cache is asked without a call.
+            meaning = known.get(attributes.get("class") or "") or self._meaning(attributes)
+            if meaning.inert and "rel" not in attributes:
+                continue
             address = node.mem_id
             if address in seen or (address == start.mem_id and roots):
                 continue
@@ -157,11 +165,8 @@ class Page:
                 holder, level = owner, depth
             else:
                 holder, level = _nearest(node, above)
-            attributes = node.attributes
             root = self._root(node, attributes, holder)
             properties, tags = self._properties(attributes, holder)
-            if active:
-                self._included += 1
             if node.tag != "template" and (root is not None or properties or tags):
                 if level >= DEPTH_LIMIT or self._included > INCLUDE_LIMIT:
                     self.dropped += 1
@@ -171,7 +176,7 @@ class Page:
                 above[address] = (root or holder, level + 1)
                 if root is not None:
                     roots.append(root)
-            if holder.vocabulary is not None and "include" in self._meaning(attributes).tokens:
+            if holder.vocabulary is not None and "include" in meaning.tokens:
                 self._include(holder, attributes.get("href") or attributes.get("data") or "", level, active)
         for root in roots:
             self._references(root, active)
@@ -190,7 +195,6 @@ class Page:
         if target is None or target.mem_id in active or _contains(target, holder.node):
             return
         holder.included.append(target)
-        self._included += 1
         self._file(holder, target, depth, (*active, target.mem_id))
 
     def _by_id(self, name: str) -> LexborNode | None:

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 
 _SCRIPT = re.compile(rb"<script(?=[\s/>])((?:[^>\"']|\"[^\"]*\"|'[^']*')*+)>", re.I)
+_SCRIPT_END = re.compile(rb"</script", re.I)
 
 
 class Positions:
@@ -37,8 +38,8 @@ class Positions:
             at = match.end()
             if wanted in match.group(1).lower():
                 offsets.append(at)
-            closed = self._source.find(b"</script", at)
-            at = closed if closed >= 0 else at
+            closed = _SCRIPT_END.search(self._source, at)
+            at = closed.end() if closed else len(self._source)
         return offsets
 
     def inside(self, offset: int, line: int, column: int) -> tuple[int, int]:

@@ -44,12 +44,21 @@ def _spell_out(element: etree._Element) -> None:
     for child in list(element):
         tail = child.tail
         child.tail = None
-        parts.append(etree.tostring(child, method="c14n", exclusive=True, with_comments=True).decode())
+        parts.append(_canonical(child))
         parts.append(_escape(tail))
         element.remove(child)
     del element.attrib[_PARSE_TYPE]
     element.set(f"{{{RDF}}}datatype", f"{RDF}XMLLiteral")
     element.text = "".join(parts)
+
+
+def _canonical(node: etree._Element) -> str:
+    # lxml 6 crashes the process when asked for the canonical form of a comment or instruction alone.
+    if isinstance(node, etree._Comment):
+        return f"<!--{node.text or ''}-->"
+    if isinstance(node, etree._ProcessingInstruction):
+        return f"<?{node.target} {node.text}?>" if node.text else f"<?{node.target}?>"
+    return etree.tostring(node, method="c14n", exclusive=True, with_comments=True).decode()
 
 
 def _escape(text: str | None) -> str:

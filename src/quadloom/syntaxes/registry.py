@@ -28,7 +28,7 @@ Loader = Callable[[str], bytes]
 
 # Lexbor flag: no mutation events while the tree is built. They serve <selectedcontent> alone and cost a third.
 _WITHOUT_EVENTS = 1
-_WANTED = tag_ids("a area base embed frame iframe img link meta title")
+_WANTED = tag_ids("a area article base embed frame iframe img link main meta title")
 
 
 class Facts:
@@ -58,8 +58,8 @@ class Context:
     """One document under transformation. Trees are made on first use and shared; extractors must not change them."""
 
     __slots__ = (
-        "_elements", "_positions", "_root", "_tree", "_utf8", "base", "body", "document", "facts", "findings", "headers", "links",
-        "loader", "settings", "sink", "url",
+        "_elements", "_positions", "_root", "_tree", "_utf8", "base", "body", "document", "facts", "findings",
+        "headers", "links", "loader", "settings", "sink", "url",
     )  # fmt: skip
 
     def __init__(
@@ -115,7 +115,7 @@ class Context:
         return self._tree
 
     def elements(self, tag: str) -> list[LexborNode]:
-        """Elements of one name in document order. One native walk serves all names; a selector each would cost double."""
+        """Elements of one name in document order. One native walk serves all names: a selector each costs double."""
         if self._elements is None:
             found: dict[int, list[LexborNode]] = {}
             wanted = _WANTED

@@ -1,10 +1,11 @@
-"""What bytes are, by looking at them: magic numbers, the root element of XML, the first keys of JSON, RDF in plain text.
+"""What bytes are, by looking at them: magic numbers, the root element of XML, the first keys of JSON, RDF in text.
 
 Every look is bounded (64 KiB at most), so the cost does not depend on the size of the body.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from xml.parsers import expat
 
@@ -138,10 +139,8 @@ def xml_root(utf8: bytes) -> Root | None:
     parser = expat.ParserCreate("utf-8", " ")
     parser.StartElementHandler = start
     parser.StartNamespaceDeclHandler = lambda _prefix, iri: declared.add(iri or "")
-    try:
+    with contextlib.suppress(Found, expat.ExpatError):
         parser.Parse(utf8[:LOOK_BYTES].lstrip(), False)
-    except (Found, expat.ExpatError):
-        pass
     if not found:
         return None
     namespace, _, local = found[0].rpartition(" ")

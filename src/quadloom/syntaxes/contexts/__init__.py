@@ -50,7 +50,6 @@ class Known(msgspec.Struct, frozen=True):
     active: Context
     table: Table
 
-    @property
     def local(self) -> Json:
         """The table as a local context, for the rare document that has defined something before it."""
         return local_context(self.table)

@@ -17,9 +17,11 @@ Incomplete = list[tuple[str, str | list[str]]]
 
 FIRST, REST, NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"
 
-# Nested literals repeat their text once per level. 64 levels and this much text keep the cost linear in the page.
-MAX_LITERAL_DEPTH = 64
-MAX_CHARACTERS = 64 * 1024 * 1024
+# Nested literals repeat their content once per level; with these limits the cost stays linear in the page. Text is
+# gathered by the parser itself, markup is written here (4 µs an element), hence two depths.
+MAX_TEXT_DEPTH = 64
+MAX_MARKUP_DEPTH = 4
+MAX_CHARACTERS = 32 * 1024 * 1024
 MAX_TRIPLES = 200_000
 
 
@@ -30,11 +32,12 @@ class Frame:
         "language",
         "list_frame",
         "lists",
-        "literal_depth",
+        "markup_depth",
         "muted",
         "object",
         "own_lists",
         "subject",
+        "text_depth",
         "undo",
         "vocabulary",
     )
@@ -50,7 +53,8 @@ class Frame:
         self.own_lists: Lists | None = None
         self.list_frame: Frame | None = None  # the frame that keeps the lists; None = this one, without a cycle
         self.undo: Undo | None = None
-        self.literal_depth = 0
+        self.text_depth = 0
+        self.markup_depth = 0
         self.muted = False
 
     def child(self) -> Frame:
@@ -66,7 +70,8 @@ class Frame:
         frame.own_lists = None
         frame.list_frame = self.list_frame or self
         frame.undo = None
-        frame.literal_depth = self.literal_depth
+        frame.text_depth = self.text_depth
+        frame.markup_depth = self.markup_depth
         frame.muted = False
         return frame
 

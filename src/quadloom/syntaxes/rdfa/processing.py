@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from quadloom.syntaxes.rdfa.frames import MAX_LITERAL_DEPTH, Frame, Lists, Triples
+from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH, Frame, Lists, Triples
 from quadloom.syntaxes.rdfa.hosts import XHV, Host
-from quadloom.syntaxes.rdfa.names import Names, prefix_pairs
+from quadloom.syntaxes.rdfa.names import MAX_NAMESPACE, Names, prefix_pairs
 from quadloom.syntaxes.rdfa.references import Base
 from quadloom.syntaxes.rdfa.reporting import RDFA
 from quadloom.syntaxes.rdfa.times import time_datatype
@@ -155,7 +155,7 @@ class Processor(Generic[N]):
         if vocabulary is not None:
             frame.vocabulary = ""
             iri = self._names.iri(vocabulary, frame.base) if vocabulary.strip() else None
-            if iri:
+            if iri and len(iri) <= MAX_NAMESPACE:
                 frame.vocabulary = iri[1:-1]
                 self.triples.add(f"<{self.base.iri}>", USES_VOCABULARY, iri)
         prefixes = attributes.get("prefix")
@@ -352,11 +352,10 @@ class Processor(Generic[N]):
     def _typed_value(self, element: Element[N], frame: Frame, written: str | None) -> str | None:
         datatype = self._datatype(element.attributes, frame)
         if written is None:
-            if datatype == XML_LITERAL and self._deepen(frame):
-                return literal(self._markup.xml(element.node, self._names.declared), "", datatype[1:-1])
-            if datatype == HTML_LITERAL and self._deepen(frame):
-                return literal(self._markup.html(element.node), "", datatype[1:-1])
-            written = self._text(element.node, frame)
+            if datatype in (XML_LITERAL, HTML_LITERAL):
+                written = self._written_markup(element.node, frame, as_html=datatype == HTML_LITERAL)
+            else:
+                written = self._text(element.node, frame)
         if written is None:
             return None
         return literal(written, "", datatype[1:-1]) if datatype else literal(written, frame.language)
@@ -368,11 +367,14 @@ class Processor(Generic[N]):
         return None if datatype is None or datatype[0] == "_" or datatype in _TAGGED else datatype
 
     def _text(self, node: N, frame: Frame) -> str | None:
-        return self._markup.text(node) if self._deepen(frame) else None
+        frame.text_depth += 1
+        return self._markup.text(node) if frame.text_depth <= MAX_TEXT_DEPTH else None
 
-    def _deepen(self, frame: Frame) -> bool:
-        frame.literal_depth += 1
-        return frame.literal_depth <= MAX_LITERAL_DEPTH
+    def _written_markup(self, node: N, frame: Frame, *, as_html: bool) -> str | None:
+        frame.markup_depth += 1
+        if frame.markup_depth > MAX_MARKUP_DEPTH:
+            return None
+        return self._markup.html(node) if as_html else self._markup.xml(node, self._names.declared)
 
 
 def _curies_only(value: str | None) -> str | None:

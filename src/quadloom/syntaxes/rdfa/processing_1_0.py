@@ -78,10 +78,10 @@ class Processor10(Processor[N]):
             implied = datatype is None and attributes.get("datatype", "-").strip() != ""
             if datatype == XML_LITERAL or (implied and self._markup.has_elements(element.node)):
                 frame.muted = True
-                if not self._deepen(frame):
-                    return None
-                return literal(self._markup.xml(element.node, self._names.declared), "", XML_LITERAL[1:-1])
-            written = self._text(element.node, frame)
+                datatype = XML_LITERAL
+                written = self._written_markup(element.node, frame, as_html=False)
+            else:
+                written = self._text(element.node, frame)
         if written is None:
             return None
         return literal(written, "", datatype[1:-1]) if datatype else literal(written, frame.language)

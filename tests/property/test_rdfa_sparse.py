@@ -1,0 +1,81 @@
+"""Visiting only the elements that matter gives the graph that visiting all elements gives."""
+
+from __future__ import annotations
+
+import pyoxigraph
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from quadloom.syntaxes.rdfa.frames import Frame
+from quadloom.syntaxes.rdfa.hosts import HOSTS
+from quadloom.syntaxes.rdfa.markup import LexborMarkup
+from quadloom.syntaxes.rdfa.names import Names
+from quadloom.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
+from quadloom.syntaxes.rdfa.references import Base
+from quadloom.syntaxes.rdfa.walking import everything, sparse, weave
+from quadloom.syntaxes.sink import Sink
+
+VALUES = {
+    "property": ["ex:p", "ex:p ex:q", "name", "", "license"],
+    "typeof": ["ex:T", "T", ""],
+    "vocab": ["http://v/", ""],
+    "rel": ["ex:r", "next", "License", "nofollow ex:s", "", "describedby"],
+    "rev": ["ex:v", "up"],
+    "about": ["#a", "[]", "ex:a", "_:x", ""],
+    "resource": ["#b", "[]", "[ex:b]", "_:y"],
+    "href": ["/h", ""],
+    "src": ["/s"],
+    "content": ["c"],
+    "datatype": ["ex:d", "", "rdf:XMLLiteral"],
+    "inlist": [""],
+    "prefix": ["ex: http://other/"],
+    "xmlns:ex": ["http://third/"],
+    "lang": ["en", ""],
+    "role": ["main"],
+    "datetime": ["2012"],
+    "class": ["c"],
+}
+TAGS = ["div", "span", "section", "time", "i"]
+
+
+@st.composite
+def elements(draw: st.DrawFn, depth: int = 4) -> str:
+    tag = draw(st.sampled_from(TAGS))
+    names = draw(st.lists(st.sampled_from(sorted(VALUES)), max_size=4, unique=True))
+    attributes = "".join(f' {name}="{draw(st.sampled_from(VALUES[name]))}"' for name in names)
+    inner = draw(st.lists(elements(depth=depth - 1), max_size=3)) if depth else []
+    return f"<{tag}{attributes}>t{''.join(inner)}</{tag}>"
+
+
+class General(Processor[LexborNode]):
+    """Without the short path for plain properties."""
+
+    def _is_plain(self, tag: str, attributes: Attributes, namespaces: Namespaces, parent: Frame) -> bool:
+        return False
+
+
+def graph(page: str, kind: type[Processor[LexborNode]], *, full: bool, roles: bool) -> set[str]:
+    tree = LexborHTMLParser(page)
+    base = Base("http://example.com/")
+    sink = Sink()
+    host = HOSTS["html5"]
+    names = Names(base, host.terms, sink.blank, None)
+    processor = kind(host, LexborMarkup(), names, base, sink.blank, roles=roles)
+    weave(everything(tree) if full else sparse(tree, roles=roles), processor)
+    processor.finish()
+    assert names.declared == {}
+    for statement in processor.triples.found:
+        sink.add(*statement)
+    dataset = pyoxigraph.Dataset(pyoxigraph.parse(sink.nquads(), pyoxigraph.RdfFormat.N_QUADS))
+    dataset.canonicalize(pyoxigraph.CanonicalizationAlgorithm.UNSTABLE)
+    return {str(quad) for quad in dataset}
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(elements(), max_size=3), st.booleans())
+def test_sparse_equals_full(parts: list[str], roles: bool) -> None:
+    page = f'<!doctype html><html prefix="ex: http://ex/"><body>{"".join(parts)}</body></html>'
+    expected = graph(page, General, full=True, roles=roles)
+    assert graph(page, Processor, full=True, roles=roles) == expected
+    assert graph(page, Processor, full=False, roles=roles) == expected

@@ -1,0 +1,44 @@
+"""The quick way to join URLs agrees with the standard's parser, whatever the reference."""
+
+from __future__ import annotations
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from quadloom.model.url import resolve
+from quadloom.syntaxes.references import Resolver
+
+BASES = st.sampled_from(
+    [
+        "https://site.example/folder/page",
+        "https://site.example/",
+        "http://site.example:8080/a/b/?q=/x/",
+        "https://site.example/a?b#c/d",
+        "http://user:pw@site.example/x/y",
+        "http://[::1]/a/b",
+        "http://127.0.0.1:9000/a/b",
+    ]
+)
+PIECES = st.sampled_from(
+    [
+        "/", "//", ".", "..", "a", "B9", "-", "_", "~", "%2e", "%2E", "%41", "?", "#", "&", "=", ":", "@",
+        ";", ",", "!", "http:", "https:", "http://", "https://", "HTTP://", "host.example", "Host.Example",
+        "xn--a", "1.2.3.4", "0x7f.1", "a.1", ":80", ":443", "mailto:", "javascript:", " ", "\t", "\n", "\\",
+        "é", "|", "^", "'", '"', "<", "{", "[", "*", "+", "$", "(", "xn--fsq.example", "a..b", "-a.example",
+        "a.example.", "localhost", "\x00", "http", "https",
+    ]
+)  # fmt: skip
+REFERENCES = st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_size=30))
+
+
+@settings(max_examples=1500, deadline=None)
+@given(BASES, REFERENCES)
+@example("https://site.example/folder/page", "https://xn--a.example/x")
+@example("https://site.example/folder/page", "http://1.2/x")
+@example("https://site.example/folder/page", "http://a.example")
+@example("https://site.example/folder/page", "http:foo")
+@example("https://site.example/folder/page", "https:/foo")
+@example("https://site.example/folder/page", "a/..")
+@example("https://site.example/folder/page", "..")
+def test_quick_join_is_the_standard_join(base: str, reference: str) -> None:
+    assert Resolver(base)(reference) == resolve(reference, base)

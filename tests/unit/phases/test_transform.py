@@ -1,0 +1,203 @@
+"""The composition of all syntaxes: one boundary each, limits, and what the call promises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pyoxigraph
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+import quadloom
+from quadloom.errors import SyntaxInvalid
+from quadloom.model.document import Transformed
+from quadloom.model.page import Page
+from quadloom.phases.transform import transform, transform_page
+from quadloom.settings import Crawl, Limits, Settings
+from quadloom.syntaxes.html_tags import TEXT
+from quadloom.syntaxes.installed import SYNTAXES
+from quadloom.syntaxes.registry import Context, Extractor
+
+URL = "https://site.example/folder/page"
+
+
+def html(text: str, **options: object) -> Transformed:
+    return transform(text.encode(), url=URL, content_type="text/html", **options)  # type: ignore[arg-type]
+
+
+def test_the_record_has_everything_and_its_quads_parse() -> None:
+    result = html(
+        "<html lang=en><title>A page</title><meta name=description content=About>"
+        "<link rel=canonical href=/page><a href=/b>B</a><a href=mailto:a@b.example>m</a><img src=i.png><p>Some words."
+    )
+    assert (result.kind, result.title, result.description, result.language) == ("html", "A page", "About", "en")
+    assert result.canonical == "https://site.example/page"
+    assert [link.kind for link in result.links] == ["canonical", "plain"]
+    assert (result.mails, result.images) == (("a@b.example",), ("https://site.example/folder/i.png",))
+    assert "Some words." in result.text
+    assert dict(result.syntaxes) == {"html": 5}
+    quads = list(pyoxigraph.parse(result.nquads, format=pyoxigraph.RdfFormat.N_QUADS))
+    assert len(quads) == 5
+    assert {quad.graph_name.value for quad in quads} == {URL}
+
+
+def test_one_broken_extractor_costs_only_itself() -> None:
+    def invalid(context: Context) -> None:
+        raise SyntaxInvalid("a comma is missing", code="json", line=3, column=7)
+
+    def defective(context: Context) -> None:
+        raise KeyError("oops")
+
+    def fine(context: Context) -> None:
+        context.sink.add(f"<{context.url}>", "<http://p.example/p>", '"still here"')
+
+    registry = SYNTAXES
+    for name, run in (("invalid", invalid), ("defective", defective), ("fine", fine)):
+        registry = registry.adding(Extractor(name, run), ["html"])
+    result = html("<title>x</title>", syntaxes=registry)
+    first, second = result.findings
+    assert (first.code, first.syntax, first.line, first.column) == ("json", "invalid", 3, 7)
+    assert (second.code, second.syntax) == ("extractor-failed", "defective")
+    assert "KeyError" in second.message
+    assert dict(result.syntaxes)["fine"] == 1
+
+
+def test_signs_keep_extractors_asleep() -> None:
+    ran: list[str] = []
+    extractor = Extractor("data", lambda context: ran.append(context.url), signs=(b"itemscope",))
+    registry = SYNTAXES.adding(extractor, ["html"])
+    html("<p>plain", syntaxes=registry)
+    assert ran == []
+    html("<p itemscope>", syntaxes=registry)
+    assert ran == [URL]
+
+
+def test_data_gives_types_and_links() -> None:
+    statements = [
+        ("<https://site.example/folder/page#me>", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "<http://v.example/T#Person>"),
+        ("<https://site.example/folder/page#me>", "<http://www.w3.org/2002/07/owl#sameAs>", "<http://other.example/me>"),
+        ("_:b0", "<http://v.example/p>", "<http://else.example/x>"),
+        ("_:b0", "<http://v.example/p>", '"<http://in.a.literal/>"'),
+    ]  # fmt: skip
+
+    def data(context: Context) -> None:
+        for statement in statements:
+            context.sink.add(*statement)
+
+    result = html("<a href=http://else.example/x>e</a>", syntaxes=SYNTAXES.adding(Extractor("data", data), ["html"]))
+    assert result.types == ("http://v.example/T#Person",)
+    links = {(link.kind, link.target) for link in result.links}
+    assert ("seealso", "http://other.example/me") in links
+    assert ("vocabulary", "http://v.example/T") in links
+    assert ("vocabulary", "http://v.example/p") in links
+    assert ("other", "http://else.example/x") not in links  # the page links to it already
+    assert not any("literal" in target for _, target in links)
+
+
+@pytest.mark.parametrize(
+    ("meta", "headers", "expected"),
+    [
+        ("", (), (False, False, False)),
+        ("<meta name=robots content='NOINDEX, nofollow'>", (), (True, True, False)),
+        ("<meta name=robots content=none>", (), (True, True, False)),
+        ("<meta name=robots content=noindex><meta name=quadloom content=noarchive>", (), (False, False, True)),
+        ("<meta name=googlebot content=noindex>", (), (False, False, False)),
+        ("<meta name=robots content=nofollow>", (("x-robots-tag", "noindex"),), (True, True, False)),
+        ("", (("x-robots-tag", "otherbot: noindex"), ("x-robots-tag", "noarchive")), (False, False, True)),
+        ("", (("x-robots-tag", "otherbot: noindex, nofollow"),), (False, False, False)),
+        ("", (("x-robots-tag", "unavailable_after: 25 Jun 2010 15:00:00 PST, noindex"),), (True, False, False)),
+    ],
+)
+def test_robots_directives_merge(
+    meta: str, headers: tuple[tuple[str, str], ...], expected: tuple[bool, bool, bool]
+) -> None:
+    result = html(meta + "<a href=/x>x</a>", headers=headers)
+    assert (result.noindex, result.nofollow, result.noarchive) == expected
+    assert result.links[0].nofollow == expected[1]
+
+
+def test_robots_header_holds_for_other_kinds_too() -> None:
+    result = transform(b"words", url=URL, content_type="text/plain", headers=[("x-robots-tag", "noindex")])
+    assert (result.kind, result.text, result.noindex) == ("text", "words", True)
+
+
+def test_named_robot_is_the_one_of_the_settings() -> None:
+    settings = Settings(crawl=Crawl(user_agent="Spinner"))
+    assert html("<meta name=spinner content=noindex>", settings=settings).noindex
+
+
+def test_unknown_kinds_end_politely() -> None:
+    result = transform(b"\x89PNG\r\n\x1a\n....", url="https://site.example/i.png", content_type="image/png")
+    assert (result.kind, result.nquads, result.links) == ("image", b"", ())
+    assert result.reasons[-1] == "no syntax reads image: nothing to state"
+
+
+def test_limits_become_findings() -> None:
+    settings = Settings(limits=Limits(links_per_page=10, quads_per_page=3, text_chars=50))
+    links = "".join(f"<a href=/{n}>l</a>" for n in range(40))
+    images = "".join(f"<img src=/{n}.png>" for n in range(9))
+    result = html(f"<title>t</title>{links}{images}<p>" + "word " * 100, settings=settings)
+    assert len(result.links) == 10
+    assert result.nquads.count(b"\n") == 3
+    assert len(result.text) == 50
+    assert {finding.code for finding in result.findings} == {"too-many-links", "too-many-quads"}
+
+
+def test_a_banner_does_not_change_the_text() -> None:
+    story = "<main><h1>Story</h1><p>" + "The loom weaves. " * 20 + "</p></main>"
+    first = html(f"<div class=banner>Monday: buy this</div>{story}<footer>1,203 visitors</footer>")
+    second = html(f"<div class=banner>Tuesday: buy that <a href=/x>now</a></div>{story}<footer>1,204 visitors</footer>")
+    assert first.text == second.text != ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<div>" * 100_000 + b"x",
+        b"<p " + b" ".join(b"a%d=1" % n for n in range(80_000)) + b">x",
+        b"<a href='/%d'>x</a>" * 100_000,
+        b"<title>\xed\xa0\x80\x00&#xD800;</title><p>\x00x",
+        b"<meta charset=utf-16><title>lie</title>",
+        "<title>é</title>".encode("utf-16") + b"\x00",
+        b"<a><table><td>" * 5_000 + b"text " * 10_000,
+        b"<title>" + b"t" * 1_000_000,
+        b"<meta name=dc.title content=x>" * 50_000,
+        b"<![CDATA[<?xml <!DOCTYPE <",
+        bytes(range(256)) * 50,
+    ],
+    ids=["deep", "attributes", "links", "surrogates", "meta lies", "utf-16", "nested links", "title", "metas",
+         "noise", "bytes"],
+)  # fmt: skip
+def test_hostile_input_is_survived_in_time(body: bytes) -> None:
+    started = time.process_time()
+    result = transform(body, url=URL, content_type="text/html; charset=utf-8")
+    assert time.process_time() - started < 5
+    assert not [finding for finding in result.findings if finding.code == "extractor-failed"]
+    for _ in pyoxigraph.parse(result.nquads, format=pyoxigraph.RdfFormat.N_QUADS):
+        pass
+
+
+def test_same_page_same_result() -> None:
+    body = "<title>x</title><meta name=keywords content='b,a'>" + "".join(f"<img src={n}.png>" for n in range(20))
+    assert html(body) == html(body)
+
+
+def test_a_fetched_page_is_read_at_its_final_url() -> None:
+    page = Page("http://a.example/", URL, 200, (("content-type", "text/html"),), b"<a href=x>x</a>", 0.0, 0.0)
+    assert transform_page(page, Settings()).links[0].target == "https://site.example/folder/x"
+
+
+def test_the_front_door_is_lazy() -> None:
+    code = (
+        "import sys, quadloom; assert 'selectolax' not in sys.modules; quadloom.transform(b'', url='http://a.example/')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert quadloom.transform is transform
+
+
+def test_text_nodes_have_the_number_we_believe() -> None:
+    node = LexborHTMLParser("<p>x").css("p")[0].first_child
+    assert node is not None
+    assert node.tag_id == TEXT

@@ -1,0 +1,64 @@
+"""The encoding of a document by the WHATWG rules."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+
+from quadloom.syntaxes.charset import _CODECS, charset_of, decode, encoding, header_charset, utf8
+
+
+def named(body: bytes, content_type: str | None = None, *, xml: bool = False) -> tuple[str, str]:
+    charset = charset_of(body, content_type, xml=xml)
+    return charset.name, charset.source
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "expected"),
+    [
+        (codecs.BOM_UTF8 + b"x", "text/html; charset=iso-8859-1", ("utf-8", "bom")),
+        ("<p>é".encode("utf-16"), None, ("utf-16le", "bom")),
+        (b"<p>\xe9", "text/html; charset=ISO-8859-1", ("windows-1252", "header")),
+        (b"<p>\xe9", 'text/html; charset="latin1"', ("windows-1252", "header")),
+        (b"<meta charset=koi8-r><p>\xc1", None, ("koi8-r", "meta")),
+        (b"<META content='a; charset = gbk' http-equiv=Content-Type>\xc4\xe3", None, ("gbk", "meta")),
+        (b"<!-- <meta charset=koi8-r> --><p>\xe9", None, ("windows-1252", "guess")),
+        (b"<meta charset=utf-16><p>x", None, ("utf-8", "meta")),
+        (b" " * 1024 + b"<meta charset=koi8-r>\xc1", None, ("windows-1252", "guess")),
+        (b"<meta charset=utf-7>+ADw-script+AD4-", None, ("utf-8", "default")),
+        (b"<?xml version='1.0' encoding='iso-8859-2'?><a>\xb1</a>", None, ("iso-8859-2", "xml")),
+        ("<p>é".encode(), None, ("utf-8", "guess")),
+        ("<p>é".encode()[:-1], None, ("windows-1252", "guess")),
+        ("<p>éé".encode()[:-1], None, ("utf-8", "guess")),
+        (b"<\0?\0x\0", None, ("utf-16le", "guess")),
+    ],
+)
+def test_order_of_witnesses(body: bytes, content_type: str | None, expected: tuple[str, str]) -> None:
+    assert named(body, content_type) == expected
+
+
+def test_a_forgotten_legacy_label_does_not_spoil_utf8() -> None:
+    charset = charset_of("<p>é".encode(), "text/html; charset=iso-8859-1")
+    assert (charset.name, charset.declared) == ("utf-8", "windows-1252")
+
+
+def test_damaged_utf8_is_told() -> None:
+    assert charset_of(b"<p>\xff\xe9", "text/html; charset=utf-8").damaged
+
+
+def test_labels_and_codecs_exist() -> None:
+    assert encoding(" Latin1\n") == "windows-1252"
+    assert encoding("utf-7") == encoding("base64") == ""
+    assert header_charset("text/html; charset=utf-7") == ""
+    for codec in _CODECS.values():
+        codecs.lookup(codec)
+
+
+def test_decoding_never_raises() -> None:
+    everything = bytes(range(256)) * 3
+    for name in _CODECS:
+        text = decode(everything, name)
+        utf8(everything, name).decode("utf-8")
+        assert text
+    assert decode(b"\xed\xa0\x80x", "utf-8").endswith("x")  # a lone surrogate in disguise

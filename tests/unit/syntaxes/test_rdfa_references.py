@@ -1,0 +1,62 @@
+"""Reference resolution: the examples of RFC 3986, section 5.4, and what RDFa needs beyond them."""
+
+from __future__ import annotations
+
+import pytest
+
+from quadloom.syntaxes.rdfa.references import Base
+
+EXAMPLES = {
+    "g:h": "g:h",
+    "g": "http://a/b/c/g",
+    "./g": "http://a/b/c/g",
+    "g/": "http://a/b/c/g/",
+    "/g": "http://a/g",
+    "//g": "http://g",
+    "?y": "http://a/b/c/d;p?y",
+    "g?y": "http://a/b/c/g?y",
+    "#s": "http://a/b/c/d;p?q#s",
+    "g#s": "http://a/b/c/g#s",
+    "g?y#s": "http://a/b/c/g?y#s",
+    ";x": "http://a/b/c/;x",
+    "g;x?y#s": "http://a/b/c/g;x?y#s",
+    "": "http://a/b/c/d;p?q",
+    ".": "http://a/b/c/",
+    "./": "http://a/b/c/",
+    "..": "http://a/b/",
+    "../": "http://a/b/",
+    "../g": "http://a/b/g",
+    "../..": "http://a/",
+    "../../g": "http://a/g",
+    "../../../g": "http://a/g",
+    "/./g": "http://a/g",
+    "/../g": "http://a/g",
+    "g.": "http://a/b/c/g.",
+    ".g": "http://a/b/c/.g",
+    "..g": "http://a/b/c/..g",
+    "./../g": "http://a/b/g",
+    "./g/.": "http://a/b/c/g/",
+    "g/./h": "http://a/b/c/g/h",
+    "g/../h": "http://a/b/c/h",
+    "g?y/../x": "http://a/b/c/g?y/../x",
+    "g#s/../x": "http://a/b/c/g#s/../x",
+    "http:g": "http:g",
+}
+
+
+@pytest.mark.parametrize(("reference", "expected"), EXAMPLES.items())
+def test_rfc_3986_examples(reference: str, expected: str) -> None:
+    assert Base("http://a/b/c/d;p?q").resolve(reference) == expected
+
+
+def test_absolute_references_are_not_rewritten() -> None:
+    base = Base("http://a/")
+    for iri in ("http://example.org", "HTTP://Example.org/%7e", "urn:isbn:1", "mailto:a@b", "http://é/ü"):
+        assert base.resolve(iri) == iri
+    assert base.resolve("http://x/a/../b?c/../d") == "http://x/b?c/../d"
+
+
+def test_the_fragment_of_the_base_is_dropped_and_an_empty_path_is_the_root() -> None:
+    assert Base("http://a/b#c").resolve("#d") == "http://a/b#d"
+    assert Base("http://a").resolve("g") == "http://a/g"
+    assert Base("http://a?q").resolve("") == "http://a?q"

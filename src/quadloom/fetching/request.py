@@ -33,7 +33,7 @@ Result = Page | Failure
 Done = Callable[[Result], None]
 
 
-class Request(msgspec.Struct, kw_only=True):
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One request. `not_before` and `expires` are unix times; `expires` = a lease that ends, 0 = never."""
 
     href: str

@@ -1,3 +1,44 @@
-"""Quadloom weaves the web into a graph you can query."""
+"""Quadloom weaves the web into a graph you can query.
+
+::
+
+    import quadloom
+
+    quadloom.transform(body, url="https://example.org/")   # pure: bytes in, quads, links, text and findings out
+    quadloom.inspect("https://example.org/event/1")        # one page, fetched politely, nothing stored
+    with quadloom.open("data/") as warehouse:
+        for outcome in warehouse.crawl(["https://example.org/"], max_pages=500): ...
+        warehouse.search("opera"), warehouse.sparql("SELECT …")
+
+Names are loaded when first used, so that `import quadloom` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quadloom.asking.inspect import inspect as inspect
+    from quadloom.phases.transform import transform as transform
+    from quadloom.warehouse import Warehouse as Warehouse
+    from quadloom.warehouse import open_warehouse as open
 
 __version__ = "0.1.0"
+__all__ = ["Warehouse", "__version__", "inspect", "open", "transform"]
+
+_PLACES = {
+    "inspect": ("quadloom.asking.inspect", "inspect"),
+    "open": ("quadloom.warehouse", "open_warehouse"),
+    "transform": ("quadloom.phases.transform", "transform"),
+    "Warehouse": ("quadloom.warehouse", "Warehouse"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'quadloom' has no attribute {name!r}")
+    module, attribute = _PLACES[name]
+    value: object = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value

@@ -35,6 +35,7 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_pages: Annotated[int, _doc("stop after so many pages, 0 = no limit")] = 0
     max_pages_per_host: Annotated[int, _doc("budget of a host; errors and near-duplicates spend it faster")] = 100_000
     max_seconds: Annotated[float, _doc("stop after so many seconds, 0 = no limit")] = 0.0
+    max_wait: Annotated[Seconds, _doc("end when nothing may be visited within so many seconds")] = 60.0
     order: Annotated[
         Literal["breadth-first", "importance", "random"], _doc("which known but unread page is read first")
     ] = "breadth-first"
@@ -43,7 +44,7 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         _doc(
             "link strategies: all, same-site, external, feeds, seealso, vocabulary, sitemaps, or a path to a .rq file"
         ),
-    ] = ["all"]
+    ] = msgspec.field(default_factory=lambda: ["all"])
     sitemaps: Annotated[bool, _doc("read sitemaps named in robots.txt")] = True
     user_agent: Annotated[str, _doc("product token sent and looked up in robots.txt")] = "Quadloom"
     workers: Annotated[int, _doc("transform processes, 0 = one per core less one, at least one")] = 0

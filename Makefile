@@ -1,0 +1,41 @@
+# Two commands matter: `make demo` shows the main job working, `make test` proves it.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: setup demo test test-all lint bench docs clean web
+
+setup: $(STAMP)
+
+# Rebuilt only when the dependencies change, so it costs nothing the second time.
+$(STAMP): pyproject.toml requirements.txt requirements-dev.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+demo: setup
+	@$(BIN)/quadloom demo --offline
+
+test: setup lint
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-all: setup lint
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow" --timeout 1800
+
+lint: setup
+	@$(BIN)/ruff check src tests tools
+	@$(BIN)/ruff format --check --quiet src tests tools
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo >$(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
+	@$(BIN)/python tools/check_lengths.py
+
+bench: setup
+	@$(BIN)/quadloom bench pipeline
+
+docs: setup
+	@$(BIN)/python tools/build_reference.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache quadloom-demo

@@ -1,0 +1,97 @@
+"""`quadloom check`: looks for what could be wrong, and tells the cure."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+
+from quadloom.cli.session import Session, session
+from quadloom.errors import QuadloomError
+from quadloom.run.control import ask
+from quadloom.warehouse import Warehouse
+
+_ENGINES = ("pycurl", "selectolax", "lxml", "pyoxigraph", "tantivy", "ada-url", "msgspec", "isal")
+_LOW_DISK = 1 << 30
+
+
+def check() -> int:
+    """Check versions, configuration, disk, lock, name resolution and stores. Exit code 1 where something is wrong."""
+    s = session()
+    results = list(_checks(s))
+    if s.json:
+        s.emit([{"what": what, "ok": ok, "detail": detail, "cure": cure} for what, ok, detail, cure in results])
+    else:
+        for what, ok, detail, cure in results:
+            s.write(
+                f"{'✓ ok  ' if ok else '✗ bad '} {what}: {detail}"
+                + (f"\n        hint: {cure}" if cure and not ok else "")
+            )
+    return 0 if all(ok for _, ok, _, _ in results) else 1
+
+
+def _checks(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+    version = sys.version_info
+    yield "python", version >= (3, 11), ".".join(map(str, version[:3])), "install Python 3.11 or newer"
+    for name in _ENGINES:
+        try:
+            yield name, True, importlib.metadata.version(name), ""
+        except importlib.metadata.PackageNotFoundError:
+            yield name, False, "not installed", "install quadloom again"
+    try:
+        yield "configuration", True, f"{len(s.loaded.origins)} values set", ""
+    except QuadloomError as error:
+        yield "configuration", False, error.message, error.hint
+        return
+    yield (
+        "contact",
+        bool(s.settings.crawl.contact),
+        s.settings.crawl.contact or "none",
+        "set crawl.contact: sites want to know who visits",
+    )
+    yield from _disk(s)
+    yield from _names()
+    yield from _warehouse(s)
+
+
+def _disk(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+    folder = s.warehouse if s.warehouse.exists() else s.warehouse.absolute().parent
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    yield (
+        "disk",
+        free > _LOW_DISK,
+        f"{free >> 20} MiB free at {folder}",
+        "make room, or name another disk in stores.directories",
+    )
+    yield (
+        "writable",
+        os.access(folder, os.W_OK),
+        str(folder),
+        "change its permissions, or choose another directory with -w",
+    )
+
+
+def _names() -> Iterator[tuple[str, bool, str, str]]:
+    try:
+        socket.getaddrinfo("localhost", 80)
+        yield "name resolution", True, "localhost is known", ""
+    except OSError as error:
+        yield "name resolution", False, str(error), "check /etc/resolv.conf and /etc/hosts"
+
+
+def _warehouse(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+    if not (s.warehouse / "quadloom.db").exists():
+        yield "warehouse", True, f"none at {s.warehouse} yet", ""
+        return
+    running = ask(s.warehouse, "status") is not None
+    yield "crawl", True, "running" if running else "not running", ""
+    try:
+        with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+            yield "stores", True, f"{len(warehouse.quads)} quads, {len(warehouse.text)} documents", ""
+    except QuadloomError as error:
+        yield "stores", False, error.message, error.hint

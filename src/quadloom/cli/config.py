@@ -1,0 +1,100 @@
+"""`quadloom init` and `quadloom config`: the configuration file, and where each value comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from quadloom.cli.session import session
+from quadloom.errors import UsageError
+from quadloom.settings_loading import fields
+
+config = App(name="config", help="Show the settings in force and where each came from.")
+
+_FILE = """\
+# quadloom.toml — every line is optional; `quadloom config show` prints all settings.
+# The three lines most people change are the first three.
+
+[crawl]
+contact   = "{contact}"   # shown to the sites you visit: a URL or mail address
+seeds     = ["https://example.org/"]
+max_pages = 1_000
+scope     = "site"          # page | host | site | any
+max_depth = 10
+
+[politeness]
+delay    = 1.0              # seconds between requests to one host, at least
+per_site = 1                # requests under way to one host at a time
+
+[guard]
+allow = []                  # CIDR blocks that may be visited although not public, e.g. ["10.0.0.0/8"]
+
+[freshness]
+min_interval = "1h"
+max_interval = "90d"
+
+[topic]
+words = []
+
+[stores]                    # by URL; the defaults are files in the warehouse
+quads = "oxigraph:"
+
+[web]
+port = 7272
+
+# [[site]]                  # exceptions for hosts
+# match = "*.wikipedia.org"
+# delay = 5.0
+"""
+
+
+def init(
+    path: Path = Path("quadloom.toml"), *, contact: str = "", force: Annotated[bool, Parameter(negative="")] = False
+) -> None:
+    """Write a commented quadloom.toml.
+
+    Parameters
+    ----------
+    path
+        where to write it
+    contact
+        URL or mail address shown to the sites you visit
+    force
+        overwrite a file that exists
+    """
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists", hint="give another path, or --force to overwrite it")
+    path.write_text(_FILE.format(contact=contact.replace('"', "")), encoding="utf-8")
+    session().say(f"wrote {path}; change contact, seeds and max_pages, then run `quadloom crawl`")
+
+
+@config.command
+def show(*, origin: Annotated[bool, Parameter(negative="")] = False) -> None:
+    """Print every setting with its value.
+
+    Parameters
+    ----------
+    origin
+        also print where the value came from: default, a file, the environment, a flag
+    """
+    s = session()
+    loaded = s.loaded
+    values = []
+    for name, default, meaning in fields():
+        section, _, key = name.partition(".")
+        value = getattr(getattr(loaded.settings, section), key)
+        values.append((name, value, loaded.origins.get(name, "default"), default, meaning))
+    if s.json:
+        s.emit(
+            {
+                name: {"value": value, "origin": source, "default": default, "meaning": meaning}
+                for name, value, source, default, meaning in values
+            }
+        )
+        return
+    columns = ["setting", "value", "origin"] if origin else ["setting", "value"]
+    s.table(columns, [row[: len(columns)] for row in values])
+    for index, site in enumerate(loaded.settings.site):
+        s.write(f"site[{index}]\t{site}")

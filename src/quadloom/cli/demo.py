@@ -1,0 +1,86 @@
+"""`quadloom demo`: the first minute. Crawls a small web that comes with the program, then asks it three questions."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from quadloom.cli.crawl import follow
+from quadloom.cli.session import Session, session
+from quadloom.demo.questions import QUESTIONS, Question
+from quadloom.demo.serving import serve_in_process
+from quadloom.demo.web import FakeWeb, demo_web
+from quadloom.errors import UsageError
+from quadloom.settings import Guard, Politeness, Settings
+from quadloom.stores.protocols import SearchRequest
+from quadloom.warehouse import Warehouse
+
+_FOLDER = Path("quadloom-demo")
+
+
+def demo(
+    *, offline: Annotated[bool, Parameter(negative="")] = True, keep: Annotated[bool, Parameter(negative="")] = False
+) -> None:
+    """Crawl a small web that comes with Quadloom, and show what can be asked.
+
+    Parameters
+    ----------
+    offline
+        use the web inside the package, served on loopback; the demo never leaves this machine
+    keep
+        go on with an earlier demo's warehouse instead of starting anew
+    """
+    s = session()
+    if not offline:
+        raise UsageError("the demo runs offline only", hint="`quadloom crawl https://your.site` reads the real web")
+    if _FOLDER.exists() and not keep:
+        if not (_FOLDER / "quadloom.db").exists():
+            raise UsageError(f"{_FOLDER} exists and is no warehouse", hint="run the demo in another directory")
+        shutil.rmtree(_FOLDER)
+    started = time.monotonic()
+    with serve_in_process(demo_web(), logging=False) as serving:
+        settings = demo_settings(s.settings, serving.web)
+        s.say(f"Crawling {len(serving.web.hosts)} small sites on this machine, politely. Data in ./{_FOLDER}")
+        with Warehouse.open(_FOLDER, settings=settings) as warehouse:
+            report, _ = follow(s, warehouse.start(serving.web.homes))
+            quads, graphs = len(warehouse.quads), sum(1 for _ in warehouse.quads.graphs())
+    phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
+    if s.json:
+        s.emit(report)
+        return
+    s.write(f"✓ done: {phases}   {time.monotonic() - started:.0f} s")
+    s.write(
+        f"  {report.pages} pages · {quads} quads in {graphs} graphs · {report.links} links · {report.findings} findings"
+    )
+    with Warehouse.read(_FOLDER, settings=settings) as warehouse:
+        for question in QUESTIONS:
+            _ask(s, warehouse, question)
+    s.write("\nNext   quadloom -w quadloom-demo search museum        quadloom -w quadloom-demo status")
+    s.write("       quadloom crawl https://your.site               quadloom inspect URL            quadloom --help")
+
+
+def demo_settings(settings: Settings, web: FakeWeb) -> Settings:
+    return msgspec.structs.replace(
+        settings,
+        crawl=msgspec.structs.replace(settings.crawl, scope="site", contact="demo@quadloom.invalid", max_wait=5.0),
+        politeness=Politeness(delay=0.05, ip_delay=0.0, per_site=2, adaptive=0.0, max_crawl_delay=0.2),
+        guard=Guard(allow=["127.0.0.0/8"], hosts=web.hosts_override()),
+    )
+
+
+def _ask(s: Session, warehouse: Warehouse, question: Question) -> None:
+    shown = question.query if question.command == "search" else "'" + " ".join(question.query.split()) + "'"
+    s.write(f"\n{question.title}\n  $ quadloom -w {_FOLDER} {question.command} {shown}")
+    if question.command == "search":
+        answer = warehouse.text.search(SearchRequest(text=question.query, limit=4))
+        for hit in answer.hits:
+            s.write(f"    {hit.title or hit.id}  ({hit.site})")
+        return
+    table = msgspec.json.decode(warehouse.quads.query(question.query))
+    for row in table["results"]["bindings"][:5]:
+        s.write("    " + "  ·  ".join(str(cell["value"]) for cell in row.values()))

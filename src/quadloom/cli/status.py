@@ -1,0 +1,86 @@
+"""`quadloom status` and `quadloom sites`: what a warehouse holds, and what a running crawl does."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from quadloom.cli.session import Session, session
+from quadloom.run.control import ask
+from quadloom.warehouse import Warehouse
+
+
+def status(*, watch: Annotated[bool, Parameter(negative="")] = False, interval: float = 2.0) -> None:
+    """One screen: running or not, rates, frontier by state, pages by outcome, sizes.
+
+    Parameters
+    ----------
+    watch
+        print again until interrupted
+    interval
+        seconds between two looks with --watch
+    """
+    s = session()
+    _print(s)
+    while watch:
+        time.sleep(interval)
+        _print(s)
+
+
+def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit: int = 50) -> None:
+    """Hosts with pages, queue, pace and blocks.
+
+    Parameters
+    ----------
+    sort
+        which column decides the order
+    limit
+        how many to print
+    """
+    s = session()
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        rows = warehouse.frontier.hosts(limit=100_000)
+    keys = {
+        "pages": lambda row: -row.pages,
+        "queued": lambda row: -row.queued,
+        "failed": lambda row: -row.failures,
+        "next": lambda row: row.next_at,
+    }
+    rows = sorted(rows, key=keys[sort])[:limit]
+    if s.json:
+        for row in rows:
+            s.emit(
+                {
+                    "host": row.host, "site": row.site, "pages": row.pages, "queued": row.queued, "delay": row.delay,
+                    "next_at": row.next_at, "blocked_until": row.blocked_until, "reason": row.block_reason,
+                    "failures": row.failures, "spent": row.spent, "budget": row.budget, "address": row.address,
+                }
+            )  # fmt: skip
+        return
+    now = time.time()
+    s.table(
+        ["host", "pages", "queued", "delay s", "failures", "next in s", "blocked"],
+        [
+            (r.host, r.pages, r.queued, r.delay, r.failures, max(0.0, r.next_at - now),
+             f"{r.blocked_until - now:.0f} s: {r.block_reason}" if r.blocked_until > now else "")
+            for r in rows
+        ],
+    )  # fmt: skip
+
+
+def _print(s: Session) -> None:
+    live = ask(s.warehouse, "status")
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        summary = warehouse.summary()
+    if isinstance(live, dict):
+        summary = {**summary, **live, "running": True}
+    if s.json:
+        s.emit(summary)
+        return
+    for name, value in summary.items():
+        if isinstance(value, dict):
+            s.write(f"{name}\t" + "  ".join(f"{key} {inner}" for key, inner in value.items() if inner))
+        elif not isinstance(value, list):
+            s.write(f"{name}\t{value}")

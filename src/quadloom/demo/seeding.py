@@ -1,0 +1,34 @@
+"""Numbers that depend on names only: the one source of chance in the fake web.
+
+Everything about a page follows from (seed, host, path), so nothing has to be stored and two runs give the same
+bytes. Python's own `hash` is salted per process, therefore BLAKE2.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def number(*key: object) -> int:
+    """64 bits that stand for the key."""
+    text = "\x1f".join(map(str, key))
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def share(*key: object) -> float:
+    """A number in [0, 1) that stands for the key."""
+    return (number(*key) >> 11) / (1 << 53)
+
+
+def pick(choices: Sequence[T], *key: object) -> T:
+    return choices[number(*key) % len(choices)]
+
+
+def stream(*key: object) -> random.Random:
+    """A generator of its own for the key, where many numbers are needed."""
+    return random.Random(number(*key))

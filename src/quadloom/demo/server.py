@@ -1,0 +1,129 @@
+"""A loopback HTTP/1.1 server for the fake web, fast enough not to be what a benchmark measures.
+
+A hand-written asyncio protocol: one parse, one cache lookup, one write per request. Whole responses (head and gzip
+body) are cached by (host, target) up to a bound of bytes. With `--processes N` the processes share the listening
+sockets. It runs until its standard input closes, so it cannot outlive the process that started it, or until a signal.
+
+    python -m quadloom.demo.server --port 0 --pages 2000 --hosts 40 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from quadloom.demo.dials import WORKERS, Dials
+from quadloom.demo.listening import listen
+from quadloom.demo.responding import Connection, Responder
+from quadloom.demo.spec import WebSpec
+from quadloom.demo.web import FakeWeb, demo_web
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    spec = _spec(arguments)
+    sockets, port = listen(spec)
+    web = FakeWeb(msgspec.structs.replace(spec, port=port))
+    with tempfile.TemporaryDirectory(prefix="fakeweb-") as folder:
+        dials = Dials(Path(arguments.dials or f"{folder}/dials"))
+        responder = Responder(web, dials, arguments.log, arguments.cache)
+        ready = responder.prerender() if arguments.prerender else 0
+        responder.flush()  # so that the counters before the first request do not hide what starting cost
+        sys.stdout.write(json.dumps({"port": port, "seeds": web.seeds, "hosts": len(web.hosts), "ready": ready}) + "\n")
+        sys.stdout.flush()
+        children = _fork(responder, min(arguments.processes, WORKERS) - 1)
+        asyncio.run(_serve(responder, sockets))
+        if responder.worker:
+            os._exit(0)  # the folder and the other children belong to the first process
+        for child in children:
+            os.kill(child, signal.SIGTERM)
+            os.waitpid(child, 0)
+    return 0
+
+
+def _fork(responder: Responder, count: int) -> list[int]:
+    """Start further processes on the same sockets; in each of them `responder.worker` is its number."""
+    children: list[int] = []
+    for number in range(1, count + 1):
+        child = os.fork()
+        if child == 0:
+            responder.worker = number
+            return []
+        children.append(child)
+    return children
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m quadloom.demo.server", description="Serve a fake web on loopback.")
+    parser.add_argument("--port", type=int, default=0, help="0 = any free one; it is printed first, as JSON")
+    parser.add_argument("--pages", type=int, default=2000)
+    parser.add_argument("--hosts", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--scale", type=float, default=1.0, help="size of pages, 1 = 40 KB on average")
+    parser.add_argument("--addressing", choices=("names", "addresses", "ports"), default="names")
+    parser.add_argument("--demo", action="store_true", help="the small web of `quadloom demo`")
+    parser.add_argument("--spec", default="", help="a whole WebSpec as JSON, instead of the options above")
+    parser.add_argument("--log", default="", help="file for the request log, JSON lines")
+    parser.add_argument("--dials", default="", help="file shared with the test, see quadloom.demo.dials")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--prerender", action="store_true", help="fill the cache before listening, for benchmarks")
+    parser.add_argument("--cache", type=int, default=192, help="MiB of responses kept ready, per process")
+    return parser
+
+
+def _spec(arguments: argparse.Namespace) -> WebSpec:
+    if arguments.spec:
+        return msgspec.json.decode(arguments.spec, type=WebSpec)
+    if arguments.demo:
+        return msgspec.structs.replace(demo_web().spec, port=arguments.port)
+    return WebSpec(
+        seed=arguments.seed,
+        pages=arguments.pages,
+        hosts=arguments.hosts,
+        scale=arguments.scale,
+        addressing=arguments.addressing,
+        port=arguments.port,
+    )
+
+
+async def _serve(responder: Responder, sockets: list[socket.socket]) -> None:
+    loop = asyncio.get_running_loop()
+    over = asyncio.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, over.set)
+    _end_with_stdin(loop, over)
+    servers = [
+        await loop.create_server(lambda: Connection(responder, loop), sock=sock, backlog=1024) for sock in sockets
+    ]
+    await over.wait()
+    for server in servers:
+        server.close()
+    responder.flush()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.remove_signal_handler(name)
+        signal.signal(name, signal.SIG_IGN)  # the first process may still tell us to end while the loop closes
+
+
+def _end_with_stdin(loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:
+    def ready() -> None:
+        if not os.read(0, 4096):
+            loop.remove_reader(0)
+            over.set()
+
+    try:
+        loop.add_reader(0, ready)
+    except (PermissionError, ValueError, OSError):
+        return  # a plain file or /dev/null: epoll refuses those, and a signal will end us
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,323 @@
+"""The fetch phase of a crawl: visits in, what they brought out. Composes client, robots rules and pace.
+
+How many requests a visit means, which is what politeness stands on:
+
+- **One visit, one request.** Redirects are never followed here, not even within a host: the page comes back with its
+  3xx status and the frontier meets the target as any other URL. So scope, robots, guard, host clock and address clock
+  apply by construction, and a target that many pages redirect to is read once. Chains are remembered: a circle,
+  or more than `limits.redirects` in a row, ends in a failure.
+- **robots.txt first.** On first contact, and when it has expired, the visit's turn is spent on /robots.txt, and the
+  visit itself waits the host's delay after it. Visits of other hosts never wait. A robots.txt may redirect up to five
+  times, also to other hosts (RFC 9309 2.3.1.2); every hop passes the guard and the clock of its address.
+- A disallowed visit sends nothing. A robots.txt that is unavailable blocks the host until it is to be asked again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+import msgspec
+
+from quadloom.fetching import failures, politeness
+from quadloom.fetching.client import Client
+from quadloom.fetching.dns import Lookup, system_lookup
+from quadloom.fetching.request import ACCEPT_ROBOTS, Request, Result
+from quadloom.fetching.robots import Robots, RobotsRow, parse, path_of, verdict
+from quadloom.model.outcome import HostPace
+from quadloom.model.page import Failure, Page
+from quadloom.model.visit import Visit
+from quadloom.settings import Politeness, Settings
+
+ROBOTS_REDIRECTS = 5  # RFC 9309 2.3.1.2: at least five hops
+SITEMAP_BYTES = 50 * 1024 * 1024  # what sitemaps.org allows one file
+_HOSTS_KEPT = 20_000
+_CHAINS_KEPT = 10_000
+
+
+class Learned(msgspec.Struct, frozen=True, array_like=True):
+    """A robots.txt that was just read: for the catalog. `robots` is an encoded `RobotsRow`."""
+
+    host: str
+    robots: bytes
+    expires: float
+    crawl_delay: float
+    sitemaps: tuple[str, ...] = ()
+
+
+class Fetched(msgspec.Struct, frozen=True, array_like=True):
+    """The end of one visit at the network. `learned`: set on the first visit that ends after a robots.txt was read."""
+
+    visit: Visit
+    result: Page | Failure
+    pace: HostPace
+    learned: Learned | None = None
+
+
+class _Host:
+    """What the fetcher remembers of a host; all of it can be lost without harm."""
+
+    __slots__ = ("free_at", "learned", "rows", "rules", "strikes", "waiting")
+
+    def __init__(self, rules: Politeness) -> None:
+        self.rules = rules
+        self.rows: dict[str, RobotsRow] = {}  # by origin: http and https may differ
+        self.waiting: dict[str, list[Visit]] = {}  # by origin, while its robots.txt is on the way
+        self.free_at = 0.0  # after a robots.txt, when the next request may go out
+        self.strikes = 0
+        self.learned: Learned | None = None
+
+
+class Fetcher:
+    """`submit` visits, `step` until `in_flight` is 0. Each visit comes back exactly once. One thread; `wake` from any.
+
+    `wanted(content type, URL)` and the settings decide what is read; `clock` is unix time; `random` gives the jitter.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Callable[[], float] = time.time,
+        random: Callable[[], float] | None = None,
+        lookup: Lookup = system_lookup,
+        wanted: Callable[[str, str], bool] | None = None,
+        ca_file: str = "",
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._random = random or Random().random
+        self._wanted = wanted
+        self._client = Client(settings, lookup=lookup, now=clock, ca_file=ca_file)
+        self._product = settings.crawl.user_agent
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+        self._chains: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._fetched: list[Fetched] = []
+        self.in_flight = 0
+
+    def submit(
+        self,
+        visits: Sequence[Visit],
+        robots: Mapping[str, bytes] | None = None,
+        strikes: Mapping[str, int] | None = None,
+    ) -> None:
+        """Take visits. `robots`: rows that the catalog has of their hosts; `strikes`: their failures in a row."""
+        for host, data in (robots or {}).items():
+            row = RobotsRow.decode(data)
+            if row is not None:
+                known = self._host(host).rows
+                if row.origin not in known or known[row.origin].fetched_at < row.fetched_at:
+                    known[row.origin] = row
+        for host, number in (strikes or {}).items():
+            self._host(host).strikes = max(self._host(host).strikes, number)
+        self.in_flight += len(visits)
+        for visit in visits:
+            self._begin(visit)
+
+    def step(self, timeout: float = 0.0) -> list[Fetched]:
+        """Move everything on for at most `timeout` seconds; return the visits that ended."""
+        self._client.step(0.0 if self._fetched else timeout)
+        fetched, self._fetched = self._fetched, []
+        self.in_flight -= len(fetched)
+        return fetched
+
+    def wake(self) -> None:
+        """End a running `step` early; may be called from another thread."""
+        self._client.wake()
+
+    def close(self) -> None:
+        """Drop what is under way: its visits do not come back (their leases run out)."""
+        self._client.close()
+        self.in_flight = 0
+
+    def _host(self, name: str) -> _Host:
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._hosts[name] = _Host(politeness.rules_for(name, self._settings))
+            if len(self._hosts) > _HOSTS_KEPT:
+                self._forget_oldest()
+        return host
+
+    def _forget_oldest(self) -> None:
+        for name, host in self._hosts.items():
+            if not host.waiting and host.learned is None:
+                del self._hosts[name]
+                return
+
+    def _begin(self, visit: Visit) -> None:
+        host = self._host(visit.host)
+        if host.rules.robots == "ignore":
+            return self._send(visit, host, Robots())
+        origin = _origin(visit.href)
+        if origin in host.waiting:
+            host.waiting[origin].append(visit)
+            return None
+        row = host.rows.get(origin)
+        if row is None or row.expires <= self._clock():
+            return self._ask_robots(visit, host, origin)
+        return self._decide(visit, host, row)
+
+    def _ask_robots(self, visit: Visit, host: _Host, origin: str) -> None:
+        host.waiting[origin] = [visit]
+        request = Request(
+            href=f"{origin}/robots.txt",
+            accept=ACCEPT_ROBOTS,
+            priority=min(visit.priority, 1),
+            not_before=max(visit.not_before, host.free_at),
+            max_bytes=self._settings.limits.robots_bytes + 1,  # one more, so that the parser knows of a cut
+            redirects=ROBOTS_REDIRECTS,
+        )
+        self._client.submit(request, lambda result: self._robots_came(visit.host, origin, result))
+
+    def _robots_came(self, name: str, origin: str, result: Result) -> None:
+        host = self._host(name)
+        now = self._clock()
+        row = robots_row(origin, result, self._product, self._settings, now)
+        host.rows[origin] = row
+        host.learned = Learned(name, row.encode(), row.expires, row.robots.crawl_delay, row.robots.sitemaps)
+        waiting = host.waiting.pop(origin)
+        failure = result if isinstance(result, Failure) and row.status == "unavailable" else None
+        if failure is not None and politeness.is_strike(failure):
+            host.strikes += 1
+        host.free_at = now + politeness.delay_of(result.seconds, row.robots.crawl_delay, host.rules)
+        for visit in waiting:
+            if failure is not None:
+                self._unavailable(visit, host, row, failure)
+            else:
+                self._decide(visit, host, row)
+
+    def _decide(self, visit: Visit, host: _Host, row: RobotsRow) -> None:
+        if row.status == "unavailable":
+            return self._unavailable(visit, host, row, None)
+        rule = verdict(row.robots.rules, path_of(visit.href))
+        if rule is not None:
+            message = f"robots.txt of {visit.host} disallows {rule.pattern[:200]}"
+            failure = failures.make(visit.href, "robots", message, fetched_at=self._clock())
+            return self._end(visit, host, failure, row.robots.crawl_delay)
+        return self._send(visit, host, row.robots)
+
+    def _unavailable(self, visit: Visit, host: _Host, row: RobotsRow, failure: Failure | None) -> None:
+        """Complete disallow for a while. The failure is that of the host, not kind `robots`, which means for good."""
+        now = self._clock()
+        message = f"robots.txt unavailable, so nothing may be fetched: {row.reason}"
+        result = failures.make(
+            visit.href,
+            failure.kind if failure is not None else "connect",
+            message,
+            transient=failure.transient if failure is not None else True,
+            fetched_at=now,
+            seconds=failure.seconds if failure is not None else 0.0,
+            address=failure.address if failure is not None else "",
+            status=failure.status if failure is not None else 0,
+            retry_after=max(0.0, row.expires - now),
+        )
+        pace = politeness.pace(visit.host, result, now=now, rules=host.rules, random=self._random)
+        pace = msgspec.structs.replace(pace, blocked_until=row.expires, reason=message)
+        self._emit(visit, host, result, pace)
+
+    def _send(self, visit: Visit, host: _Host, robots: Robots) -> None:
+        limits = self._settings.limits
+        now = self._clock()
+        not_before = visit.not_before
+        if host.free_at > now:
+            not_before = max(not_before, host.free_at)
+            host.free_at = not_before + politeness.delay_of(0.0, robots.crawl_delay, host.rules)
+        if visit.deadline and not_before + limits.total_seconds > visit.deadline:
+            return self._too_late(visit, host, not_before)
+        request = Request(
+            href=visit.href,
+            etag=visit.etag,
+            last_modified=visit.last_modified,
+            priority=visit.priority,
+            not_before=not_before,
+            expires=visit.deadline,
+            max_bytes=max(limits.body_bytes, SITEMAP_BYTES) if visit.kind == "sitemap" else 0,
+            wanted=self._wanted,
+        )
+        delay = robots.crawl_delay
+        return self._client.submit(request, lambda result: self._came(visit, delay, result))
+
+    def _too_late(self, visit: Visit, host: _Host, not_before: float) -> None:
+        """A Crawl-delay after robots.txt that outlasts the lease: give the visit back, with the clock set."""
+        now = self._clock()
+        message = f"{visit.host} wants a pause of {not_before - now:.0f} s after robots.txt, longer than the lease"
+        result = failures.make(
+            visit.href, "timeout", message, transient=True, fetched_at=now, retry_after=not_before - now
+        )
+        pace = HostPace(visit.host, "", not_before - now, not_before, 0.0, message, politeness.COST_UNSENT)
+        self._emit(visit, host, result, pace)
+
+    def _came(self, visit: Visit, crawl_delay: float, result: Result) -> None:
+        host = self._host(visit.host)
+        if isinstance(result, Page) and result.hops:
+            result = self._chained(visit, result)
+        self._end(visit, host, result, crawl_delay)
+
+    def _chained(self, visit: Visit, page: Page) -> Result:
+        """A redirect: handed back, unless it closes a circle or is one too many in a row."""
+        target = page.hops[-1].location
+        chain = (*self._chains.pop(visit.href, ()), visit.href)
+        limit = self._settings.limits.redirects
+        if target in chain:
+            message = f"redirects in a circle: {visit.href} to {target}"
+        elif len(chain) > limit:
+            message = f"more than {limit} redirects in a row (limits.redirects)"
+        else:
+            self._chains[target] = chain
+            if len(self._chains) > _CHAINS_KEPT:
+                self._chains.popitem(last=False)
+            return page
+        return failures.make(
+            visit.href,
+            "redirects",
+            message,
+            fetched_at=page.fetched_at,
+            seconds=page.seconds,
+            status=page.status,
+            address=page.address,
+            hops=page.hops,
+            headers=page.headers,
+        )
+
+    def _end(self, visit: Visit, host: _Host, result: Result, crawl_delay: float = 0.0) -> None:
+        host.strikes = politeness.strikes_after(result, max(host.strikes, visit.attempt - 1))
+        now = self._clock()
+        pace = politeness.pace(
+            visit.host,
+            result,
+            now=now,
+            rules=host.rules,
+            crawl_delay=crawl_delay,
+            strikes=host.strikes,
+            random=self._random,
+        )
+        if host.free_at > pace.next_at:  # nothing was sent for this visit, but its robots.txt was
+            pace = msgspec.structs.replace(pace, next_at=host.free_at)
+        self._emit(visit, host, result, pace)
+
+    def _emit(self, visit: Visit, host: _Host, result: Result, pace: HostPace) -> None:
+        learned, host.learned = host.learned, None
+        self._fetched.append(Fetched(visit, result, pace, learned))
+
+
+def robots_row(origin: str, result: Result, product: str, settings: Settings, now: float) -> RobotsRow:
+    """What the answer to /robots.txt means (RFC 9309 2.3.1): rules, no rules, or complete disallow for a while.
+
+    429 is the one 4xx that does not mean "no rules": a server that is over its limit has not said yes to more.
+    """
+    rules = settings.politeness
+    if isinstance(result, Page):
+        if 200 <= result.status < 300:
+            robots = parse(result.body, product, max_bytes=settings.limits.robots_bytes)
+            return RobotsRow(origin, "found", now, now + rules.robots_ttl, robots)
+        return RobotsRow(origin, "missing", now, now + rules.robots_missing_ttl, reason=f"HTTP {result.status}")
+    if result.kind == "redirects" or (400 <= result.status < 500 and result.status != 429):
+        return RobotsRow(origin, "missing", now, now + rules.robots_missing_ttl, reason=result.message)
+    pause = max(rules.robots_error_ttl, result.retry_after or 0.0)
+    return RobotsRow(origin, "unavailable", now, now + pause, reason=result.message)
+
+
+def _origin(href: str) -> str:
+    return href[: href.find("/", href.find("//") + 2)]

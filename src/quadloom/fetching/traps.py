@@ -1,0 +1,149 @@
+"""Spider traps: URL spaces without end, told by the look of a URL and by how a host's URLs grow.
+
+Two defences, both pure. `trap` judges one URL by itself: the shapes that endless spaces produce (relative links that
+stack, session ids, calendars into the far future). `HostShapes` and `SubdomainBudget` count: one URL with a facet is
+fine, ten thousand combinations of the same facets are not. Every refusal is a sentence, which becomes a finding; nothing is
+dropped silently, and the host's budget (`politeness.cost_of`) is the last line for traps of a kind not thought of here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from quadloom.model.url import MAX_LENGTH, site_of
+
+MAX_PATH_DEPTH = 16
+MAX_REPEATS = 3  # times that one path segment may occur
+MAX_QUERY_KEYS = 16
+CALENDAR_FIRST, CALENDAR_LAST = 1970, 2039  # years in which something may plausibly have happened or be announced
+FACET_URLS = 2000  # distinct combinations of values for one set of query keys, per path
+CALENDAR_URLS = 1000  # dated URLs below one path
+SHAPES_KEPT = 4096  # per host
+SUBDOMAINS = 200  # hosts of one registered domain within one crawl
+
+_SESSION_PATH = re.compile(r"(?i);(?:jsessionid|phpsessid|sid)=|/\(s\([0-9a-z]{16,}\)\)/")
+_SESSION_VALUE = re.compile(
+    r"(?i)[?&](?:phpsessid|jsessionid|sessionid|session_id|sid|aspsessionid\w*)=[0-9a-z._-]{12,}"
+)
+_YEAR = re.compile(
+    r"(?:^|[/=_-])((?:1[0-9]|2[0-9]|[3-9][0-9])\d{2})(?:[/_-]|-?)(0[1-9]|1[0-2])(?=$|[/_&-]|\d{2}(?:$|[/_&T-]))"
+)
+_PLAIN_YEAR = re.compile(r"(?i)[?&](?:year|y|jahr|annee)=(\d{1,6})(?=$|&)")
+_DIGITS = re.compile(r"\d+")
+
+
+def trap(href: str) -> str | None:
+    """Why a URL looks like part of an endless space, or None. Linear in its length."""
+    if len(href) > MAX_LENGTH:
+        return f"longer than {MAX_LENGTH} characters"
+    path, _, query = _path_and_query(href)
+    segments = [segment for segment in path.split("/") if segment]
+    if len(segments) > MAX_PATH_DEPTH:
+        return f"{len(segments)} path segments, more than {MAX_PATH_DEPTH}"
+    reason = _repetition(segments)
+    if reason is not None:
+        return reason
+    if _SESSION_PATH.search(path) or _SESSION_VALUE.search(f"?{query}"):
+        return "carries a session id, so every visit would be a new URL"
+    if query:
+        reason = _query_reason(query)
+        if reason is not None:
+            return reason
+    return _calendar(path, query)
+
+
+def _repetition(segments: list[str]) -> str | None:
+    """The same segment many times, or a run of segments twice over, as stacked relative links give."""
+    if len(segments) <= MAX_REPEATS:
+        return None
+    segment, times = Counter(segments).most_common(1)[0]
+    if times > MAX_REPEATS:
+        return f"path segment {segment[:40]!r} occurs {times} times"
+    for size in range(2, len(segments) // 3 + 1):  # a/b/a/b/a/b: a run three times in a row at the end
+        tail = segments[-size:]
+        if segments[-2 * size : -size] == tail and segments[-3 * size : -2 * size] == tail:
+            return f"path segments {'/'.join(tail)[:60]!r} repeat"
+    return None
+
+
+def _query_reason(query: str) -> str | None:
+    pairs = [pair for pair in re.split("[&;]", query) if pair]
+    if len(pairs) > MAX_QUERY_KEYS:
+        return f"{len(pairs)} query parameters, more than {MAX_QUERY_KEYS}"
+    names = Counter(pair.partition("=")[0] for pair in pairs)
+    if "amp" in query and any(name.startswith("amp;amp;") for name in names):
+        return "query grows by &amp; at every step"
+    for name, times in names.items():
+        if times > MAX_REPEATS and not name.endswith(("[]", "%5B%5D")):
+            return f"query parameter {name[:40]!r} occurs {times} times"
+    return None
+
+
+def _calendar(path: str, query: str) -> str | None:
+    """A date outside every plausible range: somebody is clicking `next month` for us."""
+    text = f"{path}?{query}" if query else path
+    match = _YEAR.search(text) or _PLAIN_YEAR.search(text)
+    if match is None:
+        return None
+    year = int(match.group(1))
+    if CALENDAR_FIRST <= year <= CALENDAR_LAST or not _looks_dated(match):
+        return None
+    return f"a calendar page of the year {year}"
+
+
+def _looks_dated(match: re.Match[str]) -> bool:
+    """Numbers like /3500-12/ are often articles; only far dates written with a separator count."""
+    return match.re is _PLAIN_YEAR or match.group()[5:6] in ("/", "-", "_")
+
+
+class HostShapes:
+    """Counts the URLs of one host by shape: same path pattern, same query keys. Bounded memory."""
+
+    def __init__(self, *, facet_urls: int = FACET_URLS, calendar_urls: int = CALENDAR_URLS) -> None:
+        self._facet_urls = facet_urls
+        self._calendar_urls = calendar_urls
+        self._counts: Counter[str] = Counter()
+
+    def admit(self, href: str) -> str | None:
+        """Count a new URL; a sentence where its shape has had its share. Call once per URL that is new."""
+        path, _, query = _path_and_query(href)
+        if query:
+            keys = sorted({pair.partition("=")[0] for pair in re.split("[&;]", query) if pair})
+            if len(keys) >= 2:
+                return self._count(f"{path}?{'&'.join(keys)}", self._facet_urls, "combinations of the facets")
+        if _YEAR.search(f"{path}?{query}"):
+            return self._count(_DIGITS.sub("0", f"{path}?{query}"), self._calendar_urls, "dated pages like")
+        return None
+
+    def _count(self, shape: str, limit: int, words: str) -> str | None:
+        counts = self._counts
+        if shape not in counts and len(counts) >= SHAPES_KEPT:
+            for rare, _ in counts.most_common()[: -(SHAPES_KEPT // 2) - 1 : -1]:
+                del counts[rare]
+        counts[shape] += 1
+        return f"more than {limit} {words} {shape[:120]}" if counts[shape] > limit else None
+
+
+class SubdomainBudget:
+    """Wildcard DNS makes hosts without end: each registered domain gets a number of them."""
+
+    def __init__(self, *, subdomains: int = SUBDOMAINS) -> None:
+        self._limit = subdomains
+        self._hosts: dict[str, set[str]] = {}
+
+    def admit(self, host: str) -> str | None:
+        """A sentence where `host` is one host too many of its domain. Hosts admitted once stay admitted."""
+        site = site_of(host)
+        hosts = self._hosts.setdefault(site, set())
+        if host in hosts:
+            return None
+        if len(hosts) >= self._limit:
+            return f"more than {self._limit} hosts below {site}"
+        hosts.add(host)
+        return None
+
+
+def _path_and_query(href: str) -> tuple[str, str, str]:
+    start = href.find("/", href.find("//") + 2)
+    return href[start:].partition("?") if start >= 0 else ("/", "", "")

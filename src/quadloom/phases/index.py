@@ -1,0 +1,86 @@
+"""Index phase, the part without I/O: from what a page says to what the stores keep of it."""
+
+from __future__ import annotations
+
+import re
+
+from quadloom.model.document import Transformed
+from quadloom.model.page import Page
+from quadloom.model.quads import Quads
+from quadloom.model.url import host_of, site_of
+from quadloom.stores.protocols import TextDocument
+from quadloom.syntaxes.blank_nodes import skolemise
+from quadloom.syntaxes.link_quads import link_quads
+
+# One scan per page finds every literal; terms are N-Quads, so a quote inside is always escaped.
+_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?')
+_PREDICATE = re.compile(r"^\S+ <([^>]*)>", re.MULTILINE)
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
+_SIMPLE = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "b": "\b", "f": "\f", "'": "'"}
+_LITERAL_CHARS = 20_000  # words of the data that go into the text index; more is noise for ranking
+_WORDY = {"", "http://www.w3.org/2001/XMLSchema#string", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"}
+
+
+def page_quads(transformed: Transformed, graph: str, links: str) -> Quads:
+    """The page's graph: its statements and, by setting, its links; blank nodes skolemised, lines sorted."""
+    nquads = transformed.nquads
+    if links != "none" and transformed.links:
+        statements = link_quads(transformed.links, "all" if links == "all" else "typed")
+        if statements:
+            end = f" <{graph}> .\n"
+            nquads += (end.join(statements) + end).encode("utf-8", "replace")
+    return Quads.of(graph, skolemise(nquads, graph)) if nquads else Quads.of(graph, b"")
+
+
+def text_document(transformed: Transformed, page: Page, quads: Quads) -> TextDocument:
+    """Words and facets of a page."""
+    text = quads.nquads.decode("utf-8")
+    host = host_of(page.final_url)
+    return TextDocument(
+        id=quads.graph,
+        title=transformed.title,
+        body=transformed.text,
+        literals=words_of(text),
+        types=transformed.types,
+        vocabularies=vocabularies_of(text),
+        site=site_of(host),
+        host=host,
+        language=transformed.language.lower().partition("-")[0],
+        kind=transformed.kind,
+        fetched_at=page.fetched_at,
+    )
+
+
+def words_of(nquads: str) -> str:
+    """Texts of all word-like literals, in order, each once."""
+    seen: dict[str, None] = {}
+    size = 0
+    for match in _LITERAL.finditer(nquads):
+        text = match.group(1)
+        if (match.group(3) or "") not in _WORDY or text in seen or not text:
+            continue
+        seen[text] = None
+        size += len(text)
+        if size > _LITERAL_CHARS:
+            break
+    joined = "\n".join(seen)
+    return _ESCAPE.sub(_unescape, joined) if "\\" in joined else joined
+
+
+def vocabularies_of(nquads: str) -> tuple[str, ...]:
+    """Namespaces of the predicates in use: up to the last # or /."""
+    spaces = {namespace(predicate) for predicate in set(_PREDICATE.findall(nquads))}
+    return tuple(sorted(spaces))
+
+
+def namespace(iri: str) -> str:
+    """`http://schema.org/name` → `http://schema.org/`."""
+    cut = max(iri.rfind("#"), iri.rfind("/"))
+    return iri[: cut + 1] if cut > 7 else iri
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match.group(1)
+    if code[0] in "uU":
+        return chr(min(int(code[1:], 16), 0x10FFFF))
+    return _SIMPLE.get(code, code)

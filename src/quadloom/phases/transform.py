@@ -1,0 +1,156 @@
+"""TRANSFORM: everything a document says, as statements, links, words and findings.
+
+A pure function of the body and its labels. Detect names the kind, the table of syntaxes names the extractors, and each
+runs behind a boundary of its own: a broken block costs itself, never the rest of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quadloom.errors import SyntaxInvalid
+from quadloom.model.document import Document, Transformed
+from quadloom.model.link import Link
+from quadloom.model.page import Page
+from quadloom.phases.detect import detect
+from quadloom.settings import Settings
+from quadloom.syntaxes.data_links import data_links
+from quadloom.syntaxes.html_meta import read_robots
+from quadloom.syntaxes.installed import SYNTAXES
+from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
+from quadloom.syntaxes.terms import TYPE
+
+_DEFAULTS = Settings()
+# What these state is said by us about the page, not by its author in data; their terms are no links to vocabularies.
+OWN_WORDS = frozenset(("html", "meta", "opengraph", "text"))
+
+
+def transform(
+    body: bytes,
+    *,
+    url: str,
+    content_type: str | None = None,
+    headers: Iterable[tuple[str, str]] = (),
+    settings: Settings = _DEFAULTS,
+    loader: Loader | None = None,
+    syntaxes: Registry = SYNTAXES,
+) -> Transformed:
+    """What `body`, found at `url`, says. Never raises on bad input: defects are in `findings`.
+
+    `headers` are those of the response, names in lower case; `X-Robots-Tag` counts and, without `content_type`,
+    `Content-Type`. `loader` stands in for the network where a syntax needs another document, such as a JSON-LD context.
+    """
+    headers = tuple(headers)
+    if content_type is None:
+        content_type = next((value for name, value in headers if name == "content-type"), None)
+    document = detect(body, url=url, content_type=content_type)
+    context = Context(body, document, url=url, settings=settings, headers=headers, loader=loader)
+    context.findings += document.findings
+    extractors = syntaxes.extractors(document.kind, settings.transform.syntaxes)
+    reasons = document.reasons
+    if not extractors and document.kind != "empty":
+        reasons = (*reasons, f"no syntax reads {document.kind}: nothing to state")
+    counts, own = _run(context, extractors)
+    if not context.facts.metas:
+        read_robots(context)
+    return _gather(context, document, reasons, counts, own)
+
+
+def transform_page(page: Page, settings: Settings, loader: Loader | None = None) -> Transformed:
+    """What a fetched page says, its headers included; its base is where redirects ended."""
+    return transform(page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader)
+
+
+def _run(context: Context, extractors: tuple[Extractor, ...]) -> tuple[list[tuple[str, int]], int]:
+    """Run all; gives (syntax, quads) for each that stated any, and how many statements are our own words."""
+    counts: list[tuple[str, int]] = []
+    own = 0
+    sink = context.sink
+    for extractor in extractors:
+        if extractor.signs and not any(sign in context.utf8 for sign in extractor.signs):
+            continue
+        before = len(sink)
+        _guarded(context, extractor)
+        stated = len(sink) - before
+        if stated:
+            counts.append((extractor.syntax, stated))
+        if extractor.syntax in OWN_WORDS:
+            own += stated
+    return counts, own
+
+
+def _guarded(context: Context, extractor: Extractor) -> None:
+    """The error boundary of the phase: whatever an extractor raises becomes a finding."""
+    try:
+        extractor.run(context)
+    except SyntaxInvalid as error:
+        context.find(
+            error.code, error.message, syntax=extractor.syntax, severity="error", line=error.line, column=error.column
+        )
+    except Exception as error:  # noqa: BLE001 - one extractor's defect must not cost the page its other syntaxes
+        context.find(
+            "extractor-failed",
+            f"the {extractor.syntax} extractor failed: {type(error).__name__}: {str(error)[:200]}",
+            syntax=extractor.syntax,
+            severity="error",
+            advice="please report the page; its other syntaxes were read",
+        )
+
+
+def _gather(
+    context: Context, document: Document, reasons: tuple[str, ...], counts: list[tuple[str, int]], own: int
+) -> Transformed:
+    sink, facts, limits = context.sink, context.facts, context.settings.limits
+    if sink.overflow:
+        message = f"more than {limits.quads_per_page} statements: {sink.overflow} left out"
+        context.find("too-many-quads", message, advice="publish the data in several documents")
+    statements = sink.statements()
+    from_data = statements[own:] if counts and counts[0][0] in OWN_WORDS else statements
+    if from_data:
+        _add_data_links(context, from_data)
+    return Transformed(
+        url=context.url,
+        kind=document.kind,
+        nquads=sink.nquads(context.url),
+        links=tuple(context.links[: limits.links_per_page]),
+        text=facts.text[: limits.text_chars],
+        title=facts.title,
+        description=facts.description,
+        language=facts.language,
+        charset=document.charset,
+        media_type=document.media_type,
+        canonical=facts.canonical,
+        types=_types(statements),
+        syntaxes=tuple(counts),
+        mails=tuple(facts.mails),
+        images=tuple(facts.images),
+        noindex=facts.noindex,
+        nofollow=facts.nofollow,
+        noarchive=facts.noarchive,
+        findings=tuple(context.findings),
+        reasons=reasons,
+        lastmods=tuple(facts.lastmods),
+    )
+
+
+def _add_data_links(context: Context, statements: list[str]) -> None:
+    room = context.settings.limits.links_per_page - len(context.links)
+    if room <= 0:
+        return
+    known = {link.target for link in context.links}
+    nofollow = context.facts.nofollow
+    for link in data_links(statements, context.url, room):
+        if link.kind != "other" or link.target not in known:
+            context.links.append(link if not nofollow else Link(link.target, link.source, link.kind, nofollow=True))
+
+
+def _types(statements: list[str]) -> tuple[str, ...]:
+    marker = f" {TYPE} <"
+    found: dict[str, None] = {}
+    for statement in statements:
+        at = statement.find(marker)
+        if at > 0:
+            found[statement[at + len(marker) : -1]] = None
+    return tuple(found)
+
+

@@ -1,0 +1,120 @@
+"""READ THIS FIRST: the five phases, composed.
+
+::
+
+    visit ──FETCH──► Page ──DETECT──► Document ──TRANSFORM──► Transformed ──INDEX──► Quads, TextDocument
+                                                                  │
+                                                                  └──EXTRACT──► Discoveries ──► frontier
+
+* fetch    `quadloom.fetching` brings a `Page`; it runs in its own process and never looks into a body.
+* weave    (below) detect, transform, and the parts of index and extract that need no store. It is a plain
+           function of a page, so it runs in disposable worker processes, in `inspect`, in `import` and in `rebuild`.
+* settle   `quadloom.run.writing` puts archive, catalog, quads and text to disk, in that order.
+
+`weave` is the one error boundary: whatever a page does to our code becomes a `Finding`, never an exception.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from xxhash import xxh3_64_intdigest, xxh3_128_digest
+
+from quadloom.model.document import Transformed
+from quadloom.model.finding import Finding
+from quadloom.model.link import Discovery
+from quadloom.model.page import Page
+from quadloom.model.quads import Quads
+from quadloom.model.visit import Visit
+from quadloom.phases.extract import Strategy, discoveries, edges
+from quadloom.phases.index import page_quads, text_document
+from quadloom.phases.transform import transform
+from quadloom.settings import Settings
+from quadloom.stores.protocols import TextDocument
+
+# What these state, every page has; a page with nothing else carries no structured data.
+_PAGE_WORDS = frozenset(("html", "meta", "text"))
+
+
+class Woven(msgspec.Struct, frozen=True, array_like=True):
+    """All that must be written for one page, computed without touching a store."""
+
+    kind: str
+    quads: Quads
+    text: TextDocument | None
+    text_digest: bytes
+    body_digest: bytes
+    discoveries: tuple[Discovery, ...] = ()
+    edges: bytes = b""  # packed int64 fingerprints of all links, for the link matrix
+    links: int = 0
+    title: str = ""
+    language: str = ""
+    charset: str = ""
+    media_type: str = ""
+    canonical: str = ""
+    syntaxes: tuple[tuple[str, int], ...] = ()
+    noindex: bool = False
+    noarchive: bool = False
+    has_data: bool = False
+    findings: tuple[Finding, ...] = ()
+    simhash: int = 0
+
+
+def weave(page: Page, visit: Visit, settings: Settings, strategies: tuple[Strategy, ...]) -> Woven:
+    """Everything between fetch and the stores, for one page. Never raises."""
+    try:
+        transformed = transform(page.body, url=page.final_url, headers=page.headers, settings=settings)
+        return _woven(page, visit, transformed, settings, strategies)
+    except Exception as error:  # noqa: BLE001  the error boundary: a page must not end the crawl
+        return _broken(page, error)
+
+
+def _woven(
+    page: Page, visit: Visit, transformed: Transformed, settings: Settings, strategies: tuple[Strategy, ...]
+) -> Woven:
+    obey = settings.politeness.robots == "obey"
+    noindex = transformed.noindex and obey
+    quads = (
+        page_quads(transformed, page.final_url, settings.index.links) if not noindex else Quads.of(page.final_url, b"")
+    )
+    text = text_document(transformed, page, quads) if settings.index.text and not noindex else None
+    return Woven(
+        kind=transformed.kind,
+        quads=quads,
+        text=text,
+        text_digest=xxh3_128_digest(f"{text.title}\0{text.body}\0{text.literals}".encode("utf-8", "replace"))
+        if text
+        else b"",
+        body_digest=xxh3_128_digest(page.body),
+        discoveries=() if transformed.nofollow and obey else discoveries(transformed, visit, strategies),
+        edges=edges(transformed.links),
+        links=len(transformed.links),
+        title=transformed.title,
+        language=transformed.language,
+        charset=transformed.charset,
+        media_type=transformed.media_type,
+        canonical=transformed.canonical,
+        syntaxes=transformed.syntaxes,
+        noindex=noindex,
+        noarchive=transformed.noarchive and obey,
+        has_data=any(name not in _PAGE_WORDS for name, _ in transformed.syntaxes),
+        findings=page.findings + transformed.findings,
+        simhash=xxh3_64_intdigest(transformed.text.encode("utf-8", "replace")) >> 1,
+    )
+
+
+def _broken(page: Page, error: Exception) -> Woven:
+    finding = Finding(
+        "internal-error",
+        f"{type(error).__name__}: {error}"[:500],
+        "error",
+        "transform",
+        advice="a defect of Quadloom, not of the page; please report it with the URL",
+    )
+    return Woven(
+        kind="binary",
+        quads=Quads.of(page.final_url, b""),
+        text=None,
+        text_digest=b"",
+        body_digest=xxh3_128_digest(page.body),
+        findings=(*page.findings, finding),
+    )

@@ -1,0 +1,118 @@
+"""How other processes talk to a running crawl: one request, one answer, over a Unix socket in the warehouse.
+
+The owner of the warehouse is the only writer, so `pause`, `seeds add`, `scope`, `refresh` and the like are asked of
+it while it runs; the CLI does them itself when nobody owns the warehouse. Only the user who started the crawl can
+connect (the socket's mode is 0600).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from quadloom.errors import QuadloomError, StoreError
+
+_LONGEST = 100  # sun_path holds 108 bytes
+_LINE = 64 * 1024 * 1024
+
+Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
+
+
+class Request(msgspec.Struct, frozen=True):
+    verb: str
+    arguments: dict[str, Value] = {}
+
+
+class Reply(msgspec.Struct, frozen=True):
+    ok: bool
+    data: Value = None
+    error: str = ""
+    hint: str = ""
+
+
+def socket_path(warehouse: Path) -> Path:
+    """In the warehouse where the path is short enough for a socket, else in a private temporary directory."""
+    inside = warehouse.resolve() / "control.sock"
+    if len(str(inside).encode()) <= _LONGEST:
+        return inside
+    digest = hashlib.sha256(str(inside).encode()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"quadloom-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / f"{digest}.sock"
+
+
+def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
+    """Ask the running owner. None = nobody runs. Raises what the owner answered as an error."""
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.settimeout(60)
+    try:
+        client.connect(str(socket_path(warehouse)))
+    except (FileNotFoundError, ConnectionRefusedError):
+        return None
+    with client, client.makefile("rwb") as stream:
+        stream.write(msgspec.json.encode(Request(verb, arguments)) + b"\n")
+        stream.flush()
+        line = stream.readline(_LINE)
+    if not line:
+        raise StoreError(
+            "the running crawl ended before it answered", hint="try again: the command then works by itself"
+        )
+    reply = msgspec.json.decode(line, type=Reply)
+    if not reply.ok:
+        raise QuadloomError(reply.error, hint=reply.hint)
+    return reply.data if reply.data is not None else True
+
+
+class ControlServer:
+    """Answers `ask`s in threads of its own; `handle` must therefore be quick and thread-safe."""
+
+    def __init__(self, warehouse: Path, handle: Callable[[Request], Value]) -> None:
+        self._path = socket_path(warehouse)
+        self._handle = handle
+        with contextlib.suppress(FileNotFoundError):
+            self._path.unlink()  # left by a crash; the warehouse's lock says that nobody is there
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        previous = os.umask(0o177)
+        try:
+            self._socket.bind(str(self._path))
+        finally:
+            os.umask(previous)
+        self._socket.listen(16)
+        threading.Thread(target=self._accept, name="control", daemon=True).start()
+
+    def close(self) -> None:
+        self._socket.close()
+        with contextlib.suppress(FileNotFoundError):
+            self._path.unlink()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        connection.settimeout(60)
+        with connection, connection.makefile("rwb") as stream, contextlib.suppress(OSError):
+            line = stream.readline(_LINE)
+            if line:
+                stream.write(msgspec.json.encode(self._answer(line)) + b"\n")
+                stream.flush()
+
+    def _answer(self, line: bytes) -> Reply:
+        try:
+            return Reply(True, self._handle(msgspec.json.decode(line, type=Request)))
+        except QuadloomError as error:
+            return Reply(False, None, error.message, error.hint)
+        except msgspec.MsgspecError as error:
+            return Reply(False, None, f"not a request: {error}", "send one JSON object on one line")

@@ -1,0 +1,321 @@
+"""A crawl on one machine: the owner's loop.
+
+::
+
+      frontier ──lease──► fetch process ──Fetched──► inbox ──► transform workers ──Done──► inbox
+         ▲                                                                                   │
+         └────────── settle (archive, catalog, frontier) ◄── batch ◄─────────────────────────┘
+                                     └──► indexer thread (quads, text) ──Marks──► inbox
+
+The owner is the only writer and the only thread that decides. Other threads put what they have into the inbox.
+Pages between lease and settlement are bounded in number and in bytes; whoever is slower makes the others wait.
+"""
+
+from __future__ import annotations
+
+import queue
+import resource
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+
+import msgspec
+
+from quadloom.errors import DiskFull, QuadloomError
+from quadloom.fetching.fetcher import Fetched
+from quadloom.model.event import EventKind
+from quadloom.model.outcome import HostPace, Outcome, Settlement
+from quadloom.model.page import Failure
+from quadloom.model.visit import Visit
+from quadloom.run.control import Value
+from quadloom.run.failpoints import Failpoints
+from quadloom.run.fetch_process import FetchProcess
+from quadloom.run.indexing import Indexer, Marks
+from quadloom.run.meter import Meter, Report
+from quadloom.run.opened import Opened
+from quadloom.run.workers import Done, WorkerPool
+from quadloom.run.writing import Ready, Writer
+from quadloom.settings import Settings
+
+_BYTES_IN_FLIGHT = 256 * 1024 * 1024
+_WAIT = 0.05  # seconds the owner waits for news when there is nothing else to do
+
+
+class Notice(msgspec.Struct, frozen=True):
+    kind: EventKind
+    text: str
+
+
+class Lost(msgspec.Struct, frozen=True):
+    visits: tuple[Visit, ...]
+
+
+class Call:
+    """Something that another thread wants done by the owner, and the place where it waits for the answer."""
+
+    def __init__(self, action: Callable[[], Value]) -> None:
+        self.action = action
+        self.answer: Future[Value] = Future()
+
+
+class Crawl:
+    """Iterate to run: each step yields a `Settlement`. Leaving the loop early drains and saves."""
+
+    def __init__(
+        self,
+        stores: Opened,
+        settings: Settings,
+        *,
+        clock: Callable[[], float] = time.time,
+        forever: bool = False,
+        notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
+    ) -> None:
+        self._stores = stores
+        self._settings = settings
+        self._clock = clock
+        self._forever = forever
+        self._tell = notice
+        self._inbox: queue.SimpleQueue[Sequence[Fetched] | Done | Marks | Notice | Lost | Call] = queue.SimpleQueue()
+        self._ready: list[Ready] = []
+        self._to_transform: deque[Fetched] = deque()
+        self._paces: dict[int, HostPace | None] = {}
+        self._outstanding: dict[int, int] = {}  # fingerprint → bytes held
+        self._held_bytes = 0
+        self._leased = 0
+        self._last_write = 0.0
+        self.meter = Meter()
+        self.paused = False
+        self.stopping = False
+        failpoints = Failpoints(settings.crawl.failpoint)
+        self._indexer = Indexer(stores.quads, stores.text, settings.index, self._inbox.put, stores.changed, failpoints)
+        self._writer = Writer(stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints)
+        self._fetch = FetchProcess(settings, self._inbox.put, lambda visits: self._inbox.put(Lost(tuple(visits))))
+        self._pool = WorkerPool(
+            stores.worker_count(settings),
+            settings,
+            self._inbox.put,
+            lambda kind, text: self._inbox.put(Notice(kind, text)),
+        )
+
+    def __iter__(self) -> Iterator[Settlement]:
+        """Run until nothing is due, a limit is reached or `stop()` was called."""
+        try:
+            while not self._finished():
+                yield from self.step()
+            yield from self._drain()
+        except GeneratorExit:
+            for _ in self._drain():
+                pass
+            raise
+        finally:
+            self.close()
+
+    def step(self) -> list[Settlement]:
+        """One turn: lease, take in news, give out work, settle."""
+        self._lease()
+        self._take_in()
+        self._give_out()
+        self.meter.tick()
+        return self._settle()
+
+    def stop(self) -> None:
+        """Lease nothing more; what is under way is finished and saved."""
+        self.stopping = True
+
+    def call(self, action: Callable[[], Value]) -> Value:
+        """Have `action` done by the owner's thread between two steps; for control requests from other threads."""
+        call = Call(action)
+        self._inbox.put(call)
+        return call.answer.result(timeout=60)
+
+    def scope_changed(self) -> None:
+        self._pool.forget_links()
+
+    def report(self) -> Report:
+        meter, now = self.meter, self._clock()
+        stats = self._stores.frontier.stats(now)
+        cpu = self._cpu()
+        return Report(
+            pages=meter.pages,
+            quads=meter.quads,
+            failed=meter.outcomes[Outcome.FAILED],
+            denied=meter.outcomes[Outcome.DENIED],
+            gone=meter.outcomes[Outcome.GONE],
+            unchanged=meter.outcomes[Outcome.UNCHANGED],
+            seconds=round(meter.seconds, 3),
+            cpu_seconds=round(sum(cpu.values()), 3),
+            pages_per_second=round(meter.pages / max(meter.seconds, 1e-3), 2),
+            bytes=meter.bytes,
+            links=meter.links,
+            findings=meter.findings,
+            quarantined=meter.quarantined,
+            frontier={**msgspec.structs.asdict(stats), "total": stats.total},
+            phases={phase: meter.phases[phase] for phase in Meter.PHASES},
+            cpu=cpu,
+            rates={phase: round(rate, 1) for phase, rate in meter.rates().items()},
+            statuses=dict(meter.statuses),
+            state="stopping" if self.stopping else "paused" if self.paused else "running",
+            workers=[self._fetch.heartbeat(), *self._pool.heartbeats()],
+        )
+
+    def close(self) -> None:
+        self._fetch.close()
+        self._pool.close()
+        self._indexer.close()
+        while not self._inbox.empty():
+            item = self._inbox.get()
+            if isinstance(item, Marks):
+                self._writer.acknowledge(item)
+        self._writer.write([], self._clock())
+
+    def _cpu(self) -> dict[str, float]:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        index = self._indexer.cpu_seconds
+        return {
+            "fetch": round(self._fetch.cpu_seconds(), 3),
+            "transform": round(self._pool.cpu_seconds(), 3),
+            "index": round(index, 3),
+            "settle": round(usage.ru_utime + usage.ru_stime - index - self._stores.cpu_before, 3),
+        }
+
+    def _finished(self) -> bool:
+        if self.stopping:
+            return True
+        crawl = self._settings.crawl
+        if crawl.max_seconds and self.meter.seconds > crawl.max_seconds:
+            return True
+        if crawl.max_pages and self.meter.pages >= crawl.max_pages and not self._outstanding:
+            return True
+        if self._outstanding or self.paused or self._forever:
+            return False
+        due = self._stores.frontier.next_due(self._clock())
+        return due is None or due > self._clock() + crawl.max_wait
+
+    def _lease(self) -> None:
+        if self.paused or self.stopping:
+            return
+        crawl = self._settings.crawl
+        room = min(crawl.in_flight - len(self._outstanding), self._settings.limits.connections - self._fetch.in_hand)
+        if crawl.max_pages:
+            room = min(room, crawl.max_pages - self.meter.pages - len(self._outstanding))
+        if room <= 0 or self._held_bytes > _BYTES_IN_FLIGHT:
+            return
+        visits = self._stores.frontier.lease(room, self._clock())
+        if not visits:
+            return
+        self._outstanding.update((visit.fingerprint, 0) for visit in visits)
+        self._fetch.send(visits, self._stores.robots(visits))
+
+    def _take_in(self) -> None:
+        """Everything that has arrived; waits a moment when nothing has."""
+        try:
+            item = self._inbox.get(timeout=_WAIT)
+            while True:
+                self._take(item)
+                item = self._inbox.get_nowait()
+        except queue.Empty:
+            return
+
+    def _take(self, item: Sequence[Fetched] | Done | Marks | Notice | Lost | Call) -> None:
+        if isinstance(item, Done):
+            self._transformed(item)
+        elif isinstance(item, Marks):
+            self.meter.phases["index"] += len(item.marks)
+            self._writer.acknowledge(item)
+        elif isinstance(item, Notice):
+            if item.kind == "quarantined":
+                self.meter.quarantined += 1
+            self._pool.tend()
+            self._tell(item.kind, item.text)
+        elif isinstance(item, Call):
+            try:
+                item.answer.set_result(item.action())
+            except QuadloomError as error:
+                item.answer.set_exception(error)
+        elif isinstance(item, Lost):
+            self._stores.frontier.release(item.visits, self._clock())
+            self._stores.fetcher_restarted()
+            for visit in item.visits:
+                self._forget(visit)
+            self._tell("worker-killed", "the fetch process died and was started again")
+        else:
+            for fetched in item:
+                self._fetched(fetched)
+
+    def _fetched(self, fetched: Fetched) -> None:
+        self.meter.phases["fetch"] += 1
+        if fetched.learned is not None:
+            self._writer.learn(fetched.learned)
+        result = fetched.result
+        if isinstance(result, Failure) or not 200 <= result.status < 300:
+            self._ready.append(Ready(fetched.visit, result, fetched.pace))
+            return
+        self._outstanding[fetched.visit.fingerprint] = len(result.body)
+        self._held_bytes += len(result.body)
+        self.meter.bytes += result.wire_bytes or len(result.body)
+        self._to_transform.append(fetched)
+
+    def _give_out(self) -> None:
+        room = self._pool.room() if self._to_transform else 0
+        while self._to_transform and room > 0:
+            fetched = self._to_transform.popleft()
+            if isinstance(fetched.result, Failure):
+                continue
+            self._paces[fetched.visit.fingerprint] = fetched.pace
+            self._pool.submit(fetched.visit, fetched.result)
+            room -= 1
+
+    def _transformed(self, done: Done) -> None:
+        pace = self._paces.pop(done.visit.fingerprint, None)
+        self.meter.phases["detect"] += 1
+        self.meter.phases["transform"] += 1
+        if done.answer is None:
+            self._ready.append(Ready(done.visit, done.page, pace, reason=done.reason))
+            return
+        woven = done.answer.woven
+        self.meter.quads += woven.quads.count
+        self.meter.links += woven.links
+        self.meter.findings += len(woven.findings)
+        self._ready.append(Ready(done.visit, done.page, pace, woven, done.answer.record))
+        self._stores.linked(done.visit.fingerprint, woven.edges)
+
+    def _settle(self) -> list[Settlement]:
+        crawl = self._settings.crawl
+        waited = time.monotonic() - self._last_write
+        if not self._ready or (len(self._ready) < crawl.batch and waited < crawl.batch_seconds):
+            return []
+        return self._write()
+
+    def _write(self) -> list[Settlement]:
+        batch, self._ready = self._ready, []
+        try:
+            settlements = self._writer.write(batch, self._clock())
+        except DiskFull:
+            self._ready = batch  # nothing was acknowledged; the leases return
+            raise
+        self._last_write = time.monotonic()
+        for settlement in settlements:
+            self._forget(settlement.visit)
+            self.meter.outcomes[settlement.outcome] += 1
+            if settlement.page is not None:
+                self.meter.statuses[str(settlement.page.status)] += 1
+            if settlement.outcome in (Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED):
+                self.meter.pages += 1
+            self.meter.phases["extract"] += 1
+        return settlements
+
+    def _forget(self, visit: Visit) -> None:
+        self._held_bytes -= self._outstanding.pop(visit.fingerprint, 0)
+
+    def _drain(self) -> list[Settlement]:
+        """Finish what is under way within the longest time a page may take, then settle it."""
+        limits = self._settings.limits
+        deadline = time.monotonic() + limits.total_seconds + 2 * limits.transform_seconds
+        settled = []
+        self.stopping = True
+        while self._outstanding and time.monotonic() < deadline:
+            settled += self.step()
+        if self._ready:
+            settled += self._write()
+        return settled

@@ -1,0 +1,142 @@
+"""The indexer: quads and text follow the settled truth, in a thread of their own.
+
+Everything here is derived. A page enters after its settlement is durable, and is marked as indexed after both
+stores have said so; between the two, a crash only means that the page is replayed from the archive at the next start.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from quadloom.errors import StoreError
+from quadloom.model.quads import Quads
+from quadloom.run.failpoints import Failpoints
+from quadloom.settings import Index
+from quadloom.stores.protocols import Difference, QuadStore, TextDocument, TextIndex
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """`fresh`: the graph cannot hold anything yet. `text` None: the page has no words to keep."""
+
+    fingerprint: int
+    quads: Quads
+    text: TextDocument | None
+    text_digest: bytes
+    fresh: bool
+    write_quads: bool = True
+    write_text: bool = True
+
+
+class Marks(msgspec.Struct, frozen=True):
+    """What both indexes have acknowledged, to be written with the next settlement."""
+
+    marks: tuple[tuple[int, bytes, bytes], ...]
+
+
+class Indexer:
+    """`put` batches; `report` receives `Marks`; `changed` hears what each replacement added and removed."""
+
+    def __init__(
+        self,
+        quads: QuadStore,
+        text: TextIndex,
+        settings: Index,
+        report: Callable[[Marks], None],
+        changed: Callable[[str, Difference], None],
+        failpoints: Failpoints,
+    ) -> None:
+        self._quads = quads
+        self._text = text
+        self._settings = settings
+        self._report = report
+        self._changed = changed
+        self._failpoints = failpoints
+        self._queue: queue.Queue[Sequence[Entry] | None] = queue.Queue(maxsize=16)
+        self._unmarked: list[Entry] = []
+        self._committed_at = time.monotonic()
+        self.error: StoreError | None = None
+        self.indexed = 0
+        self.added = 0
+        self.removed = 0
+        self.cpu_seconds = 0.0
+        self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
+        self._thread.start()
+
+    def put(self, entries: Sequence[Entry]) -> None:
+        """Waits while the queue is full: back-pressure. Raises the error that stopped the indexer, if one did."""
+        while True:
+            if self.error is not None:
+                raise self.error
+            try:
+                self._queue.put(entries, timeout=0.5)
+                return
+            except queue.Full:
+                continue
+
+    def close(self) -> None:
+        """Finish what is queued, commit, report the last marks."""
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+        if self.error is not None:
+            raise self.error
+
+    def _run(self) -> None:
+        try:
+            while True:
+                try:
+                    entries = self._queue.get(timeout=0.2)
+                except queue.Empty:
+                    self._commit_if_due()
+                    continue
+                if entries is None:
+                    self._commit()
+                    return
+                started = time.thread_time()
+                self._index(entries)
+                self._commit_if_due()
+                self.cpu_seconds += time.thread_time() - started
+        except StoreError as error:
+            self.error = error
+
+    def _index(self, entries: Sequence[Entry]) -> None:
+        self._quads.insert_new([entry.quads for entry in entries if entry.fresh and entry.write_quads])
+        for entry in entries:
+            if entry.fresh:
+                self.added += entry.quads.count
+            elif entry.write_quads:
+                difference = self._quads.replace(entry.quads)
+                self.added += len(difference.added)
+                self.removed += len(difference.removed)
+                if difference:
+                    self._changed(entry.quads.graph, difference)
+        self._failpoints.reach("after-quads")
+        self._text.put([entry.text for entry in entries if entry.text is not None and entry.write_text])
+        without = [entry.quads.graph for entry in entries if entry.text is None and not entry.fresh]
+        if without:
+            self._text.remove(without)
+        self.indexed += len(entries)
+        self._unmarked.extend(entries)
+
+    def _commit_if_due(self) -> None:
+        if not self._unmarked:
+            return
+        waited = time.monotonic() - self._committed_at
+        if len(self._unmarked) >= self._settings.text_commit_pages or waited >= self._settings.text_commit_seconds:
+            self._commit()
+
+    def _commit(self) -> None:
+        if not self._unmarked:
+            return
+        self._quads.flush()
+        self._text.commit()
+        self._failpoints.reach("after-text")
+        marks = tuple((entry.fingerprint, entry.quads.digest, entry.text_digest) for entry in self._unmarked)
+        self._unmarked = []
+        self._committed_at = time.monotonic()
+        self._report(Marks(marks))

@@ -1,0 +1,71 @@
+"""Counters of a crawl: the five phases, rates now and on the whole, CPU by phase."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+
+import msgspec
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A moment of a crawl, for progress lines, `status`, the monitor and the last line of `--json`."""
+
+    pages: int = 0
+    quads: int = 0
+    failed: int = 0
+    denied: int = 0
+    gone: int = 0
+    unchanged: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    pages_per_second: float = 0.0
+    bytes: int = 0
+    links: int = 0
+    findings: int = 0
+    quarantined: int = 0
+    frontier: dict[str, int] = {}
+    phases: dict[str, int] = {}  # pages through each phase
+    cpu: dict[str, float] = {}  # seconds by phase
+    rates: dict[str, float] = {}  # pages per second through each phase, over the last ten seconds
+    statuses: dict[str, int] = {}
+    state: str = "running"
+    workers: list[tuple[str, int, int, float, int]] = []  # (name, pid, resident bytes, CPU seconds, in hand)
+
+
+class Meter:
+    """Counts by phase; `rate` looks at the last ten seconds."""
+
+    PHASES = ("fetch", "detect", "transform", "index", "extract")
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.phases: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter()
+        self.statuses: Counter[str] = Counter()
+        self.pages = 0
+        self.quads = 0
+        self.bytes = 0
+        self.links = 0
+        self.findings = 0
+        self.quarantined = 0
+        self._marks: deque[tuple[float, dict[str, int]]] = deque()
+
+    def tick(self) -> None:
+        """Remember the counters once a second, for rates."""
+        now = time.monotonic()
+        if not self._marks or now - self._marks[-1][0] >= 1.0:
+            self._marks.append((now, dict(self.phases)))
+            while now - self._marks[0][0] > 10.0:
+                self._marks.popleft()
+
+    def rates(self) -> dict[str, float]:
+        if not self._marks:
+            return {}
+        at, before = self._marks[0]
+        elapsed = max(time.monotonic() - at, 1e-3)
+        return {phase: (self.phases[phase] - before.get(phase, 0)) / elapsed for phase in self.PHASES}
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started

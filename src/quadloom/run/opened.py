@@ -1,0 +1,77 @@
+"""All stores of a warehouse as the crawl sees them, and the small duties between them."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from quadloom.model.visit import Visit
+from quadloom.settings import Settings
+from quadloom.stores.protocols import Archive, Bus, Catalog, Difference, Frontier, QuadStore, TextIndex
+
+
+class Links(Protocol):
+    """Where the link matrix grows; see `quadloom.stores.link_matrix`."""
+
+    def append(self, source: int, targets: bytes) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+class Opened:
+    """The stores, opened for writing by this process. `quadloom.warehouse` makes it."""
+
+    def __init__(
+        self,
+        *,
+        frontier: Frontier,
+        catalog: Catalog,
+        archive: Archive,
+        quads: QuadStore,
+        text: TextIndex,
+        bus: Bus,
+        links: Links | None = None,
+        changed: Callable[[str, Difference], None] = lambda _graph, _difference: None,
+    ) -> None:
+        self.frontier = frontier
+        self.catalog = catalog
+        self.archive = archive
+        self.quads = quads
+        self.text = text
+        self.bus = bus
+        self.changed = changed
+        self._links = links
+        self._told: set[str] = set()
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        self.cpu_before = usage.ru_utime + usage.ru_stime
+
+    def worker_count(self, settings: Settings) -> int:
+        return settings.crawl.workers or max(1, (os.cpu_count() or 2) - 1)
+
+    def robots(self, visits: Sequence[Visit]) -> dict[str, bytes]:
+        """robots.txt rows of hosts that the fetcher has not been told of yet."""
+        rows = {}
+        for host in {visit.host for visit in visits} - self._told:
+            row = self.frontier.host(host)
+            if row is not None and row.robots:
+                rows[host] = row.robots
+            self._told.add(host)
+        if len(self._told) > 100_000:
+            self._told.clear()
+        return rows
+
+    def fetcher_restarted(self) -> None:
+        self._told.clear()
+
+    def linked(self, source: int, targets: bytes) -> None:
+        if self._links is not None and targets:
+            self._links.append(source, targets)
+
+    def close(self) -> None:
+        """Close all, the derived ones first."""
+        if self._links is not None:
+            self._links.flush()
+        for store in (self.text, self.quads, self.archive, self.frontier, self.catalog):
+            store.close()

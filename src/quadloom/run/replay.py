@@ -1,0 +1,97 @@
+"""Quads and text again from the archive: after a crash for what was not indexed yet, on `rebuild` for everything.
+
+The archive has what servers said, the transform is a pure function, so the indexes can always be made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from quadloom.errors import ArchiveDamaged
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import PageRow
+from quadloom.model.page import Page
+from quadloom.model.quads import Quads
+from quadloom.model.visit import Visit
+from quadloom.phases.extract import chosen
+from quadloom.pipeline import Woven, weave
+from quadloom.run.indexing import Entry
+from quadloom.run.opened import Opened
+from quadloom.settings import Settings
+
+_BATCH = 200
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """How a replay went. `refetch`: pages not (readably) in the archive, which were asked for again."""
+
+    pages: int = 0
+    refetch: int = 0
+
+
+def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed:
+    """Bring the indexes up to the settled truth. Called at every start, before the first lease."""
+    pages = refetch = 0
+    while rows := stores.catalog.unindexed(_BATCH):
+        entries, missing = _entries(stores, settings, rows)
+        for entry in entries:
+            stores.quads.replace(entry.quads)
+        stores.text.put([entry.text for entry in entries if entry.text is not None])
+        stores.text.remove([entry.quads.graph for entry in entries if entry.text is None])
+        stores.quads.flush()
+        stores.text.commit()
+        again = [_request(row) for row in missing]
+        with stores.catalog.transaction():
+            marks = [(e.fingerprint, e.quads.digest, e.text_digest) for e in entries]
+            # What cannot be read back is marked as it stands, so that it is asked for once and not at every start.
+            marks += [(row.fingerprint, row.quads_digest, row.text_digest) for row in missing]
+            stores.catalog.mark_indexed(marks)
+            if again:
+                stores.frontier.request(again, now)
+        pages += len(entries)
+        refetch += len(missing)
+    return Replayed(pages, refetch)
+
+
+def rewoven(
+    stores: Opened, settings: Settings, rows: Iterable[PageRow]
+) -> Iterator[tuple[PageRow, Woven | None, Page | None]]:
+    """Each page's newest archived version, transformed again; None where the archive has no (readable) copy."""
+    strategies = chosen(settings.crawl.strategies)
+    for row in rows:
+        page = _archived(stores, row)
+        if page is None:
+            yield row, None, None
+            continue
+        visit = Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True)
+        yield row, weave(page, visit, settings, strategies), page
+
+
+def _entries(stores: Opened, settings: Settings, rows: list[PageRow]) -> tuple[list[Entry], list[PageRow]]:
+    entries, missing = [], []
+    for row, woven, _ in rewoven(stores, settings, rows):
+        if not row.quads_digest and not row.text_digest:
+            entries.append(Entry(row.fingerprint, Quads.of(row.final_url or row.href, b""), None, b"", fresh=False))
+        elif woven is None:
+            missing.append(row)
+        else:
+            # Marked with the settled digests: they are what the catalog compares with, also across versions of us.
+            quads = msgspec.structs.replace(woven.quads, digest=row.quads_digest)
+            entries.append(Entry(row.fingerprint, quads, woven.text, row.text_digest, fresh=False))
+    return entries, missing
+
+
+def _archived(stores: Opened, row: PageRow) -> Page | None:
+    if row.archive is None:
+        return None
+    try:
+        page = stores.archive.get(row.archive)
+    except ArchiveDamaged:
+        return None
+    return page if isinstance(page, Page) else None
+
+
+def _request(row: PageRow) -> Discovery:
+    return Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0)

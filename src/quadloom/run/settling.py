@@ -1,0 +1,192 @@
+"""From what a visit brought to what must be written for it: outcomes, retries, host costs. No I/O.
+
+::
+
+    2xx with new graph or text    NEW, CHANGED        done, or again when the schedule says
+    2xx the same, 304             UNCHANGED           done, or again
+    3xx to another host           UNCHANGED           the target is a new discovery of the same depth
+    404, 410                      GONE                dead after `freshness.dead_after` visits in a row
+    401, 403, robots, guard       DENIED
+    429, 5xx, network             FAILED              again after a growing pause, `politeness.retries` times
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from quadloom.model.finding import Finding
+from quadloom.model.link import Link
+from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
+from quadloom.model.page import Failure, Page
+from quadloom.model.url import canonical, resolve
+from quadloom.model.visit import Visit
+from quadloom.phases.extract import discovery
+from quadloom.pipeline import Woven
+from quadloom.settings import Settings
+
+_DENIED_KINDS = {"robots", "guard", "scope", "unwanted"}
+_DENIED_STATUS = {401, 403, 451}
+_GONE_STATUS = {404, 410}
+_FINDINGS_KEPT = 20  # per page in the catalog; the archive and a new transformation give the rest
+
+
+def settle_failure(
+    visit: Visit, failure: Failure, pace: HostPace | None, old: PageRow | None, settings: Settings
+) -> Settlement:
+    """A visit without a page: denied for good, or tried again later."""
+    if failure.kind in _DENIED_KINDS or failure.status in _DENIED_STATUS:
+        return _ended(visit, Outcome.DENIED, failure, pace, old, None)
+    if failure.status in _GONE_STATUS:
+        return _gone(visit, failure, pace, old, settings)
+    failures = (old.failures if old else 0) + 1
+    again = failure.transient and failures <= settings.politeness.retries
+    at = _retry_at(failure, failures, pace, settings) if again else None
+    return _ended(visit, Outcome.FAILED, failure, pace, old, at)
+
+
+def settle_status(
+    visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None, settings: Settings
+) -> Settlement | None:
+    """A response that has no content of its own to transform; None = transform it."""
+    if page.status == 304:
+        return _unchanged(visit, page, pace, old)
+    if 300 <= page.status < 400:
+        return _redirected(visit, page, pace, old)
+    if page.status >= 400:
+        transient = page.status in (408, 425, 429) or page.status >= 500
+        failure = Failure(
+            page.url, "status", f"HTTP {page.status}", transient, page.fetched_at, page.seconds, page.status,
+            None, page.address, page.findings, page.hops, page.headers,
+        )  # fmt: skip
+        return settle_failure(visit, failure, pace, old, settings)
+    return None
+
+
+def settle_page(
+    visit: Visit, page: Page, woven: Woven, pace: HostPace | None, old: PageRow | None, archive: ArchiveRef | None
+) -> Settlement:
+    """A page with content."""
+    if old is None or not old.changed_at:
+        outcome = Outcome.NEW
+    elif (old.quads_digest, old.text_digest) != (woven.quads.digest, woven.text_digest):
+        outcome = Outcome.CHANGED
+    else:
+        outcome = Outcome.UNCHANGED
+    changed = outcome is not Outcome.UNCHANGED
+    row = PageRow(
+        fingerprint=visit.fingerprint,
+        key=visit.key,
+        href=visit.href,
+        host=visit.host,
+        final_url=page.final_url,
+        status=page.status,
+        outcome=outcome,
+        kind=woven.kind,
+        media_type=woven.media_type,
+        charset=woven.charset,
+        language=woven.language,
+        title=woven.title[:500],
+        etag=page.header("etag"),
+        last_modified=page.header("last-modified"),
+        fetched_at=page.fetched_at,
+        first_seen=old.first_seen if old and old.first_seen else page.fetched_at,
+        changed_at=page.fetched_at if changed or old is None else old.changed_at,
+        visits=(old.visits if old else 0) + 1,
+        changes=(old.changes if old else 0) + (outcome is Outcome.CHANGED),
+        failures=0,
+        depth=visit.depth,
+        via=visit.via,
+        link_kind=visit.kind,
+        body_bytes=len(page.body),
+        body_digest=woven.body_digest,
+        quads_digest=woven.quads.digest,
+        text_digest=woven.text_digest,
+        indexed_quads=old.indexed_quads if old else b"",
+        indexed_text=old.indexed_text if old else b"",
+        quads=woven.quads.count,
+        links=woven.links,
+        archive=archive or (old.archive if old else None),
+        findings=woven.findings[:_FINDINGS_KEPT],
+        simhash=woven.simhash,
+    )
+    return Settlement(visit, outcome, row, pace, woven.discoveries)
+
+
+def settle_quarantine(
+    visit: Visit, page: Page, reason: str, old: PageRow | None, archive: ArchiveRef | None
+) -> Settlement:
+    """A page that killed two workers: kept in the archive, never given to a worker again by itself."""
+    finding = Finding(
+        "quarantined", reason, "error", "transform", advice="`quadloom inspect` runs it under the same limits"
+    )
+    row = _row(visit, old, Outcome.FAILED, page.status, page.fetched_at, reason)
+    row = msgspec.structs.replace(
+        row, archive=archive, findings=(finding,), final_url=page.final_url, kind="quarantined"
+    )
+    return Settlement(visit, Outcome.FAILED, row)
+
+
+def _unchanged(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:
+    row = _row(visit, old, Outcome.UNCHANGED, old.status if old else 304, page.fetched_at, "")
+    return Settlement(visit, Outcome.UNCHANGED, msgspec.structs.replace(row, failures=0), pace)
+
+
+def _redirected(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:
+    target = resolve(page.header("location"), page.final_url)
+    row = _row(visit, old, Outcome.UNCHANGED, page.status, page.fetched_at, f"redirects to {target or 'nowhere'}")
+    row = msgspec.structs.replace(row, kind="redirect", final_url=target or "")
+    if target is None:
+        return Settlement(visit, Outcome.FAILED, row, pace)
+    link = Link(target, visit.href, "redirect", visit.anchor)
+    return Settlement(visit, Outcome.UNCHANGED, row, pace, (discovery(link, canonical(target), visit),))
+
+
+def _gone(visit: Visit, failure: Failure, pace: HostPace | None, old: PageRow | None, settings: Settings) -> Settlement:
+    misses = (old.failures if old else 0) + 1
+    was_alive = old is not None and old.changed_at > 0
+    again = failure.fetched_at + 86400.0 * misses if was_alive and misses < settings.freshness.dead_after else None
+    settlement = _ended(visit, Outcome.GONE, failure, pace, old, again)
+    if again is not None or settlement.page is None:
+        return settlement
+    dead = msgspec.structs.replace(settlement.page, quads_digest=b"", text_digest=b"", quads=0)
+    return msgspec.structs.replace(settlement, page=dead)
+
+
+def _ended(
+    visit: Visit, outcome: Outcome, failure: Failure, pace: HostPace | None, old: PageRow | None, again_at: float | None
+) -> Settlement:
+    row = _row(visit, old, outcome, failure.status, failure.fetched_at, f"{failure.kind}: {failure.message}")
+    failures = (old.failures if old else 0) + 1
+    row = msgspec.structs.replace(row, failures=failures, findings=failure.findings[:_FINDINGS_KEPT])
+    return Settlement(visit, outcome, row, pace, (), again_at)
+
+
+def _row(visit: Visit, old: PageRow | None, outcome: Outcome, status: int, fetched_at: float, reason: str) -> PageRow:
+    if old is not None:
+        return msgspec.structs.replace(
+            old, outcome=outcome, status=status, fetched_at=fetched_at, visits=old.visits + 1, reason=reason
+        )
+    return PageRow(
+        fingerprint=visit.fingerprint,
+        key=visit.key,
+        href=visit.href,
+        host=visit.host,
+        status=status,
+        outcome=outcome,
+        fetched_at=fetched_at,
+        first_seen=fetched_at,
+        visits=1,
+        depth=visit.depth,
+        via=visit.via,
+        link_kind=visit.kind,
+        reason=reason,
+    )
+
+
+def _retry_at(failure: Failure, failures: int, pace: HostPace | None, settings: Settings) -> float:
+    if failure.retry_after is not None:
+        return failure.fetched_at + failure.retry_after
+    if pace is not None and pace.blocked_until > failure.fetched_at:
+        return pace.blocked_until
+    pause = min(settings.politeness.backoff * 2.0 ** (failures - 1), settings.politeness.max_backoff)
+    return failure.fetched_at + failure.seconds + pause

@@ -1,0 +1,142 @@
+"""Verify and rebuild: do the indexes say what the archive says, and make them say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+from xxhash import xxh3_128_digest
+
+from quadloom.errors import ArchiveDamaged
+from quadloom.model.outcome import PageRow
+from quadloom.model.page import Page
+from quadloom.model.quads import Quads
+from quadloom.run.opened import Opened
+from quadloom.run.replay import rewoven
+from quadloom.settings import Settings
+from quadloom.stores.protocols import QuadStore, TextIndex
+
+_BATCH = 500
+
+
+class Drift(msgspec.Struct, frozen=True):
+    """One thing that is not as the catalog says."""
+
+    what: str  # archive | quads | text | stray-graph | stray-document | unindexed
+    subject: str
+    detail: str
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    pages: int = 0
+    drifts: tuple[Drift, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.drifts
+
+
+def verify(stores: Opened, *, limit: int = 1000, progress: Callable[[int], None] = lambda _n: None) -> Verified:
+    """Compare every page's archive record, graph and document with the catalog. Reads everything, writes nothing."""
+    drifts: list[Drift] = []
+    documents = set(stores.text.ids())
+    graphs: set[str] = set()
+    ids: set[str] = set()
+    pages = 0
+    for row in all_pages(stores):
+        pages += 1
+        graph = row.final_url or row.href
+        if row.quads_digest:
+            graphs.add(graph)
+        if row.text_digest:
+            ids.add(graph)
+        if len(drifts) < limit:
+            drifts.extend(_page_drifts(stores, row, graph, documents))
+        progress(pages)
+    drifts.extend(
+        Drift("stray-graph", graph, "in the quad store, but no page has it")
+        for graph in stores.quads.graphs()
+        if _is_page(graph) and graph not in graphs
+    )
+    drifts.extend(
+        Drift("stray-document", id_, "in the text index, but no page has it") for id_ in sorted(documents - ids)
+    )
+    return Verified(pages=pages, drifts=tuple(drifts[:limit]))
+
+
+def rebuild(
+    stores: Opened,
+    settings: Settings,
+    quads: QuadStore,
+    text: TextIndex,
+    *,
+    progress: Callable[[int], None] = lambda _n: None,
+) -> int:
+    """Fill empty stores from the archive; the caller puts them in place of the old ones. Returns the number of pages."""
+    done = 0
+    batch: list[PageRow] = []
+    for row in all_pages(stores):
+        if row.quads_digest or row.text_digest:
+            batch.append(row)
+        if len(batch) >= _BATCH:
+            done += _fill(stores, settings, quads, text, batch)
+            progress(done)
+            batch = []
+    done += _fill(stores, settings, quads, text, batch)
+    quads.flush()
+    text.commit()
+    return done
+
+
+def all_pages(stores: Opened) -> Iterator[PageRow]:
+    after = -(1 << 63)
+    while rows := stores.catalog.scan(after=after, limit=_BATCH):
+        yield from rows
+        after = rows[-1].fingerprint
+
+
+def _fill(stores: Opened, settings: Settings, quads: QuadStore, text: TextIndex, rows: list[PageRow]) -> int:
+    new: list[Quads] = []
+    documents = []
+    marks = []
+    for row, woven, _ in rewoven(stores, settings, rows):
+        if woven is None:
+            continue
+        new.append(woven.quads)
+        if woven.text is not None:
+            documents.append(woven.text)
+        marks.append((row.fingerprint, row.quads_digest, row.text_digest))
+    quads.insert_new([item for item in new if item.nquads])
+    text.put(documents)
+    stores.catalog.mark_indexed(marks)
+    return len(new)
+
+
+def _page_drifts(stores: Opened, row: PageRow, graph: str, documents: set[str]) -> Iterator[Drift]:
+    if row.archive is not None and row.body_digest:
+        problem = _archive_problem(stores, row)
+        if problem:
+            yield Drift("archive", row.href, problem)
+    if (row.quads_digest, row.text_digest) != (row.indexed_quads, row.indexed_text):
+        yield Drift("unindexed", row.href, "settled but not indexed yet; the next crawl replays it")
+        return
+    if row.quads_digest and Quads.of(graph, stores.quads.graph(graph)).digest != row.quads_digest:
+        yield Drift("quads", graph, "the graph differs from what was indexed")
+    if row.text_digest and graph not in documents:
+        yield Drift("text", graph, "the document is missing from the text index")
+
+
+def _archive_problem(stores: Opened, row: PageRow) -> str:
+    if row.archive is None:
+        return ""
+    try:
+        page = stores.archive.get(row.archive)
+    except ArchiveDamaged as error:
+        return error.message
+    if isinstance(page, Page) and xxh3_128_digest(page.body) != row.body_digest:
+        return f"{row.archive.file} at {row.archive.offset} holds another body than was fetched"
+    return ""
+
+
+def _is_page(graph: str) -> bool:
+    return graph.startswith(("http://", "https://"))

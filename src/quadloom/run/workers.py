@@ -1,0 +1,201 @@
+"""The pool of transform workers and its watchdog.
+
+Each worker has a short queue of pages in its channel, answered in order; so the page at the head is the one being
+worked on. When a worker dies, or its head takes longer than the deadline, or its memory passes the cap, the watchdog
+kills it, blames the head, and hands the rest to another worker. A page that was blamed twice is quarantined.
+
+Threads: only the owner's thread sends; one watchdog thread receives all answers (so no worker ever blocks in send while
+the owner blocks in send: that deadlocked the prototype) and guards deadlines. What a dead worker left behind waits
+until the owner calls `tend`, which a notice tells it to do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import selectors
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+
+from quadloom.model import wire
+from quadloom.model.event import EventKind
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
+from quadloom.run.channel import Child, Closed, start
+from quadloom.run.worker_main import Answer, Task
+from quadloom.settings import Settings
+
+_DEPTH = 4  # pages queued in one worker: enough that it never waits for the owner
+_TICK = 0.2  # seconds between looks at deadlines and memory
+_BLAMES = 2
+
+
+class Done(msgspec.Struct, frozen=True):
+    """A page and its answer; `answer` is None when the page was quarantined, and `reason` says why."""
+
+    visit: Visit
+    page: Page
+    answer: Answer | None
+    reason: str = ""
+
+
+class _Worker:
+    __slots__ = ("child", "head_since", "name", "tasks")
+
+    def __init__(self, child: Child, name: str) -> None:
+        self.child = child
+        self.name = name
+        self.tasks: deque[Task] = deque()
+        self.head_since = time.monotonic()
+
+
+class WorkerPool:
+    """`submit` pages while `room()` says so; `done` receives `Done`s in any order."""
+
+    def __init__(
+        self, size: int, settings: Settings, done: Callable[[Done], None], notice: Callable[[EventKind, str], None]
+    ) -> None:
+        self._settings = settings
+        self._done = done
+        self._notice = notice
+        self._numbers = itertools.count()
+        self._lock = threading.RLock()
+        self._selector = selectors.DefaultSelector()
+        self._blames: dict[int, int] = {}
+        self._waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()  # to be given out again after a death
+        self._generation = 0
+        self._told: dict[str, int] = {}
+        self._closing = False
+        self.spent_cpu = 0.0  # of workers that have gone
+        self.restarts = 0
+        self._workers = [self._started(f"transform-{index}") for index in range(size)]
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        self._thread.start()
+
+    def room(self) -> int:
+        """How many pages could be submitted now without waiting."""
+        with self._lock:
+            return sum(max(0, _DEPTH - len(worker.tasks)) for worker in self._workers)
+
+    def submit(self, visit: Visit, page: Page, *, archive: bool = True) -> None:
+        self._give(Task(next(self._numbers), visit, page, archive))
+
+    def tend(self) -> None:
+        """Give out again what dead workers left behind."""
+        while not self._waiting.empty():
+            self._give(self._waiting.get())
+
+    def forget_links(self) -> None:
+        """The scope has changed: workers shall offer all links again."""
+        with self._lock:
+            self._generation += 1
+
+    def cpu_seconds(self) -> float:
+        with self._lock:
+            return self.spent_cpu + sum(worker.child.cpu_seconds() for worker in self._workers)
+
+    def heartbeats(self) -> list[tuple[str, int, int, float, int]]:
+        """(name, pid, resident bytes, CPU seconds, pages in hand) of every worker."""
+        with self._lock:
+            return [
+                (w.name, w.child.process.pid, w.child.resident_bytes(), w.child.cpu_seconds(), len(w.tasks))
+                for w in self._workers
+            ]
+
+    def close(self) -> None:
+        self._closing = True
+        with self._lock:
+            self.spent_cpu = self.cpu_seconds()
+            for worker in self._workers:
+                worker.child.channel.close()
+                worker.child.kill()
+            self._workers = []
+        self._thread.join(timeout=5)
+
+    def _give(self, task: Task) -> None:
+        with self._lock:
+            worker = min(self._workers, key=lambda candidate: len(candidate.tasks))
+            if self._told.get(worker.name, 0) != self._generation:
+                self._told[worker.name] = self._generation
+                task = msgspec.structs.replace(task, forget=True)
+            if not worker.tasks:
+                worker.head_since = time.monotonic()
+            worker.tasks.append(task)
+        try:
+            worker.child.channel.send(task)  # outside the lock: the watchdog must be able to kill a stuck worker
+        except Closed:
+            return  # the watchdog sees the death too and keeps the task for `tend`
+
+    def _started(self, name: str) -> _Worker:
+        worker = _Worker(start("quadloom.run.worker_main", self._settings), name)
+        self._selector.register(worker.child.channel, selectors.EVENT_READ, worker)
+        return worker
+
+    def _watch(self) -> None:
+        while not self._closing:
+            for key, _ in self._selector.select(_TICK):
+                self._receive(key.data)
+            if not self._closing:
+                self._check()
+
+    def _receive(self, worker: _Worker) -> None:
+        try:
+            messages = worker.child.channel.poll()
+        except Closed:
+            if not self._closing:
+                self._bury(worker, self._cause(worker))
+            return
+        for message in messages:
+            self._answered(worker, wire.decode(message, Answer))
+
+    def _answered(self, worker: _Worker, answer: Answer) -> None:
+        with self._lock:
+            task = worker.tasks.popleft()
+            worker.head_since = time.monotonic()
+        self._blames.pop(task.number, None)
+        self._done(Done(task.visit, task.page, answer))
+
+    def _check(self) -> None:
+        limits = self._settings.limits
+        now = time.monotonic()
+        for worker in list(self._workers):
+            if not worker.tasks:
+                continue
+            if now - worker.head_since > limits.transform_seconds:
+                self._bury(worker, f"took longer than {limits.transform_seconds:g} s")
+            elif worker.child.resident_bytes() > limits.transform_bytes:
+                self._bury(worker, f"used more than {limits.transform_bytes >> 20} MiB of memory")
+
+    def _cause(self, worker: _Worker) -> str:
+        code = worker.child.process.wait()
+        return f"crashed with signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+    def _bury(self, worker: _Worker, cause: str) -> None:
+        """Replace a dead or condemned worker; blame the page at its head, give the others out again."""
+        self._selector.unregister(worker.child.channel)
+        with self._lock:
+            self.spent_cpu += worker.child.cpu_seconds()
+            worker.child.kill()
+            worker.child.channel.close()
+            tasks = list(worker.tasks)
+            self._workers[self._workers.index(worker)] = self._started(worker.name)
+            self._told.pop(worker.name, None)
+            self.restarts += 1
+        if tasks:
+            self._blame(tasks[0], cause)
+        for task in tasks[1:]:
+            self._waiting.put(task)
+        self._notice("worker-killed", f"{worker.name} {cause}")
+
+    def _blame(self, task: Task, cause: str) -> None:
+        self._blames[task.number] = self._blames.get(task.number, 0) + 1
+        if self._blames[task.number] < _BLAMES:
+            self._waiting.put(task)
+            return
+        del self._blames[task.number]
+        self._notice("quarantined", f"{task.visit.href}: {cause}")
+        self._done(Done(task.visit, task.page, None, f"quarantined: its transformation {cause}, twice"))

@@ -1,0 +1,168 @@
+"""The write order, the heart of crash safety.
+
+1. archive records of a batch are appended and fsynced,
+2. ONE transaction settles frontier and catalog: pages, hosts, links, queue, archive offsets,
+3. quads and text follow in the indexer; their digests are marked in a later transaction of kind 2.
+
+A crash after 1 leaves an archive record nobody points to; after 2, a page that is replayed from the archive;
+in 3, the same. Nothing that was acknowledged (2) depends on anything that is not on disk yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from quadloom.fetching.fetcher import Learned
+from quadloom.model.outcome import ArchiveRef, HostPace, PageRow, Settlement
+from quadloom.model.page import Failure, Page
+from quadloom.model.quads import Quads
+from quadloom.model.url import site_of
+from quadloom.model.visit import Visit
+from quadloom.pipeline import Woven
+from quadloom.run.failpoints import Failpoints
+from quadloom.run.indexing import Entry, Indexer, Marks
+from quadloom.run.seeding import sitemap_discoveries
+from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
+from quadloom.settings import Settings
+from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
+from quadloom.stores.warc_record import encode as encode_record
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """A visit that has come back. `woven` is None where there was nothing to transform, or in quarantine (`reason`)."""
+
+    visit: Visit
+    result: Page | Failure
+    pace: HostPace | None
+    woven: Woven | None = None
+    record: ArchiveRecord | None = None
+    reason: str = ""
+
+
+class Writer:
+    """Writes batches of `Ready` visits in the order above."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        catalog: Catalog,
+        archive: Archive,
+        indexer: Indexer,
+        settings: Settings,
+        failpoints: Failpoints,
+    ) -> None:
+        self._frontier = frontier
+        self._catalog = catalog
+        self._archive = archive
+        self._indexer = indexer
+        self._settings = settings
+        self._failpoints = failpoints
+        self._marks: list[tuple[int, bytes, bytes]] = []
+        self._learned: list[Learned] = []
+
+    def learn(self, learned: Learned) -> None:
+        """A host's robots.txt and sitemaps, written with the next batch."""
+        self._learned.append(learned)
+
+    def acknowledge(self, marks: Marks) -> None:
+        self._marks.extend(marks.marks)
+
+    def write(self, batch: Sequence[Ready], now: float) -> list[Settlement]:
+        """Make a batch durable; returns what was settled, in order."""
+        if not batch and not self._marks and not self._learned:
+            return []
+        known = self._catalog.pages(
+            [ready.visit.fingerprint for ready in batch if ready.visit.known or ready.visit.attempt > 1]
+        )
+        refs = self._archived(batch)
+        self._failpoints.reach("after-archive")
+        settlements = [
+            self._settled(ready, known.get(ready.visit.fingerprint), ref)
+            for ready, ref in zip(batch, refs, strict=True)
+        ]
+        marks, self._marks = self._marks, []
+        with self._catalog.transaction():
+            self._frontier.settle(settlements, now)
+            self._catalog.record(settlements, now)
+            self._catalog.mark_indexed(marks)
+            self._write_learned(now)
+        self._failpoints.reach("after-marks" if marks else "after-catalog")
+        self._failpoints.reach("after-catalog")
+        entries = [
+            entry
+            for ready, settlement in zip(batch, settlements, strict=True)
+            if (entry := self._entry(ready, settlement, known.get(ready.visit.fingerprint))) is not None
+        ]
+        if entries:
+            self._indexer.put(entries)
+        return settlements
+
+    def _write_learned(self, now: float) -> None:
+        learned, self._learned = self._learned, []
+        for item in learned:
+            row = self._frontier.host(item.host) or HostRow(host=item.host, site=site_of(item.host))
+            self._frontier.put_host(
+                msgspec.structs.replace(
+                    row, robots=item.robots, robots_expires=item.expires, crawl_delay=item.crawl_delay
+                )
+            )
+        sitemaps = [url for item in learned for url in item.sitemaps] if self._settings.crawl.sitemaps else []
+        if sitemaps:
+            self._frontier.add(sitemap_discoveries(sitemaps), now)
+
+    def _archived(self, batch: Sequence[Ready]) -> list[ArchiveRef | None]:
+        records = [self._record(ready) for ready in batch]
+        written = [record for record in records if record is not None]
+        refs = iter(self._archive.put(written) if written else [])
+        if written:
+            self._archive.sync()
+        return [next(refs) if record is not None else None for record in records]
+
+    def _record(self, ready: Ready) -> ArchiveRecord | None:
+        """Workers have already packed what they transformed; other responses are small and packed here."""
+        if ready.record is not None or ready.woven is not None:
+            return ready.record
+        if self._settings.index.only_data or isinstance(ready.result, Failure) or ready.result.status == 304:
+            return None
+        return encode_record(ready.result)
+
+    def _settled(self, ready: Ready, old: PageRow | None, ref: ArchiveRef | None) -> Settlement:
+        if isinstance(ready.result, Failure):
+            return settle_failure(ready.visit, ready.result, ready.pace, old, self._settings)
+        if ready.woven is not None:
+            return settle_page(ready.visit, ready.result, ready.woven, ready.pace, old, ref)
+        if ready.reason:
+            return settle_quarantine(ready.visit, ready.result, ready.reason, old, ref)
+        settlement = settle_status(ready.visit, ready.result, ready.pace, old, self._settings)
+        if settlement is None:
+            raise AssertionError("a page with content came back without being transformed")
+        return settlement
+
+    def _entry(self, ready: Ready, settlement: Settlement, old: PageRow | None) -> Entry | None:
+        """What the indexer has to do: nothing for an unchanged page whose last version is indexed."""
+        row = settlement.page
+        if row is None or ready.woven is None:
+            return self._removal(settlement, old)
+        if self._settings.index.only_data and not ready.woven.has_data:
+            return None
+        quads = row.quads_digest != row.indexed_quads
+        text = row.text_digest != row.indexed_text
+        if not quads and not text:
+            return None
+        fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
+        return Entry(row.fingerprint, ready.woven.quads, ready.woven.text, row.text_digest, fresh, quads, text)
+
+    def _removal(self, settlement: Settlement, old: PageRow | None) -> Entry | None:
+        """A page that has died leaves the indexes; its history stays in the archive."""
+        row = settlement.page
+        if (
+            row is None
+            or old is None
+            or row.quads_digest
+            or row.text_digest
+            or not (old.indexed_quads or old.indexed_text)
+        ):
+            return None
+        return Entry(row.fingerprint, Quads.of(old.final_url or old.href, b""), None, b"", fresh=False)

@@ -1,0 +1,183 @@
+"""The rules that every frontier backend shares: pace of a host, order of a queue, next state of a URL.
+
+Backends differ in where they keep URLs, never in what a settlement means; so the meaning is here, once.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from fnmatch import fnmatchcase
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import Outcome, Settlement
+from quadloom.model.visit import Visit
+from quadloom.settings import Settings
+from quadloom.stores.protocols import Explanation, HostRow
+
+Order = Literal["breadth-first", "importance", "random"]
+SUCCESSES = frozenset({Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED})
+
+
+class UrlState(IntEnum):
+    """Where a URL rests. `leased` is not among them: a lease lives in memory only, its URL stays QUEUED."""
+
+    QUEUED = 0
+    WAITING = 1  # due at a known time
+    DONE = 2  # read, not scheduled again
+    DEAD = 3  # gone, denied or given up, not scheduled again
+    OUT_OF_SCOPE = 4  # parked: the scope changed
+    OVER_BUDGET = 5  # parked: its host has spent its budget
+
+
+class HostException(msgspec.Struct, frozen=True):
+    """What differs for hosts matching a glob; None = as for all."""
+
+    match: str
+    delay: float | None = None
+    per_site: int | None = None
+    budget: float | None = None
+
+
+class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """How hosts are spared and in which order a host's URLs are read. `budget` 0 = no limit."""
+
+    delay: float = 1.0
+    ip_delay: float = 0.2
+    per_site: int = 1
+    budget: float = 0.0
+    order: Order = "breadth-first"
+    exceptions: tuple[HostException, ...] = ()
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> FrontierPolicy:
+        return cls(
+            delay=settings.politeness.delay,
+            ip_delay=settings.politeness.ip_delay,
+            per_site=settings.politeness.per_site,
+            budget=float(settings.crawl.max_pages_per_host),
+            order=settings.crawl.order,
+            exceptions=tuple(
+                HostException(site.match, site.delay, site.per_site, site.max_pages) for site in settings.site
+            ),
+        )
+
+    def for_host(self, host: str) -> HostException:
+        """The values that hold for one host, none of them None. The first exception that speaks wins."""
+        delay, per_site, budget = None, None, None
+        for exception in self.exceptions:
+            if fnmatchcase(host, exception.match):
+                delay = exception.delay if delay is None else delay
+                per_site = exception.per_site if per_site is None else per_site
+                budget = exception.budget if budget is None else budget
+        return HostException(
+            host,
+            self.delay if delay is None else delay,
+            self.per_site if per_site is None else per_site,
+            self.budget if budget is None else budget,
+        )
+
+
+def rank(order: Order, priority: int, depth: int, score: float) -> tuple[int, float, float]:
+    """Sort key within a host, before the fingerprint. The fingerprint is a hash, so that no listing is read in its
+    own order; for `random` it decides alone."""
+    if order == "breadth-first":
+        return priority, float(depth), -score
+    if order == "importance":
+        return priority, -score, float(depth)
+    return priority, 0.0, 0.0
+
+
+def state_after(settlement: Settlement) -> UrlState:
+    if settlement.again_at is not None:
+        return UrlState.WAITING
+    return UrlState.DONE if settlement.outcome in SUCCESSES else UrlState.DEAD
+
+
+def attempt_after(settlement: Settlement) -> int:
+    """A failure that will be tried again counts; everything else starts over."""
+    return settlement.visit.attempt + 1 if settlement.outcome is Outcome.FAILED else 1
+
+
+def priority_after(priority: int, settlement: Settlement) -> int:
+    """An explicit request (0) is honoured once: after a success the page is an ordinary one again."""
+    return 3 if priority == 0 and settlement.outcome in SUCCESSES else priority
+
+
+def token_of(settlement: Settlement) -> float:
+    """Tells settlements of one URL apart: two leases of a URL never share a deadline, imported pages have none."""
+    return settlement.visit.deadline or (settlement.page.fetched_at if settlement.page else 0.0)
+
+
+def contact_time(settlement: Settlement) -> float:
+    """When the request left, at the latest."""
+    fetched = settlement.page.fetched_at if settlement.page else 0.0
+    return max(fetched, settlement.visit.not_before)
+
+
+def better(one: Discovery, other: Discovery) -> Discovery:
+    """Two ways to one URL: the more urgent wish and the shorter way."""
+    return replace(one, priority=min(one.priority, other.priority), depth=min(one.depth, other.depth))
+
+
+def discovery_of(visit: Visit) -> Discovery:
+    return Discovery(
+        visit.href, visit.key, visit.host, visit.fingerprint, visit.depth, visit.kind, visit.priority, visit.via,
+        visit.anchor,
+    )  # fmt: skip
+
+
+class UrlFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What an explanation needs to know of a URL."""
+
+    key: str
+    state: UrlState
+    leased_until: float
+    priority: int
+    depth: int
+    score: float
+    due: float
+    attempt: int
+    visits: int
+    outcome: str
+    ahead: int  # URLs of the same host that go first
+
+
+_RULES = {
+    UrlState.QUEUED: "waits for its host's turn",
+    UrlState.WAITING: "is due later: a refresh or a retry",
+    UrlState.DONE: "was read and is not scheduled again",
+    UrlState.DEAD: "is gone, denied or given up",
+    UrlState.OUT_OF_SCOPE: "is outside the present scope; widening the scope queues it again",
+    UrlState.OVER_BUDGET: "its host has spent its budget; raising the budget queues it again",
+}
+_NAMES = {UrlState.OUT_OF_SCOPE: "parked", UrlState.OVER_BUDGET: "parked"}
+
+
+def explain(url: UrlFacts, host: HostRow, delay: float, budget: float, now: float) -> Explanation:
+    leased = url.leased_until > 0
+    state = "leased" if leased else _NAMES.get(url.state, url.state.name.lower())
+    lines = [("state", state, "handed to a fetcher" if leased else _RULES[url.state])]
+    if leased:
+        lines.append(("lease ends in", f"{url.leased_until - now:.1f} s", "then the URL returns to the queue"))
+    if url.state is UrlState.QUEUED:
+        lines.append(("ahead of it", str(url.ahead), "URLs of its host with better priority, depth or score"))
+    if url.state is UrlState.WAITING:
+        lines.append(("due in", f"{url.due - now:.1f} s", "set by the refresh schedule or by a retry"))
+    lines += [
+        ("priority", str(url.priority), "0 requested, 1 seed or published, 2 suspected data, 3 ordinary, 4 unlikely"),
+        ("depth", str(url.depth), "links away from a seed, shortest known"),
+        ("score", f"{url.score:g}", "larger goes first within priority and depth"),
+        ("attempt", str(url.attempt), "tries since the last success"),
+        ("visits", str(url.visits), f"last outcome: {url.outcome or 'none'}"),
+        ("host delay", f"{delay:g} s", "largest of the setting, Crawl-delay and the measured pace"),
+        ("host free in", f"{max(0.0, host.next_at - now):.1f} s", "one request per delay"),
+    ]
+    if host.blocked_until > now:
+        lines.append(("host blocked for", f"{host.blocked_until - now:.1f} s", host.block_reason or "blocked"))
+    if budget > 0:
+        lines.append(("host budget", f"{host.spent:g} of {budget:g}", "errors and near-duplicates spend it faster"))
+    return Explanation(key=url.key, state=state, lines=tuple(lines))

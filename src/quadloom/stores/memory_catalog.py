@@ -1,0 +1,107 @@
+"""The catalog as dictionaries: the reference of the contract suite and a test double."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from msgspec.structs import replace
+
+from quadloom.model.outcome import PageRow, Settlement
+from quadloom.stores.memory_frontier import MemoryFrontier
+from quadloom.stores.protocols import VisitRow
+
+
+class MemoryCatalog:
+    """Shares its transactions with `frontier`, as the durable backends do."""
+
+    def __init__(self, frontier: MemoryFrontier) -> None:
+        self._frontier = frontier
+        self._pages: dict[int, PageRow] = {}
+        self._visits: dict[int, dict[float, VisitRow]] = {}
+        self._values: dict[str, bytes] = {}
+        self._inside = False
+
+    def transaction(self) -> AbstractContextManager[None]:
+        return self._transaction()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        if self._inside:
+            yield
+            return
+        before = copy.deepcopy((self._pages, self._visits, self._values))
+        frontier = self._frontier.snapshot()
+        self._inside = True
+        try:
+            yield
+        except BaseException:
+            self._pages, self._visits, self._values = before
+            self._frontier.restore(frontier)
+            raise
+        finally:
+            self._inside = False
+
+    def record(self, settlements: Sequence[Settlement], now: float) -> None:
+        for page in (settlement.page for settlement in settlements):
+            if page is None:
+                continue
+            self._visits.setdefault(page.fingerprint, {})[page.fetched_at] = VisitRow(
+                fingerprint=page.fingerprint, fetched_at=page.fetched_at, status=page.status, outcome=str(page.outcome),
+                body_digest=page.body_digest, quads_digest=page.quads_digest, text_digest=page.text_digest,
+                body_bytes=page.body_bytes, quads=page.quads, archive=page.archive,
+            )  # fmt: skip
+            old = self._pages.get(page.fingerprint)
+            if old is None or old.fetched_at <= page.fetched_at:
+                marks = (old.indexed_quads, old.indexed_text) if old else (b"", b"")
+                self._pages[page.fingerprint] = replace(page, indexed_quads=marks[0], indexed_text=marks[1])
+
+    def page(self, fingerprint: int) -> PageRow | None:
+        return self._pages.get(fingerprint)
+
+    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]:
+        return {key: self._pages[key] for key in fingerprints if key in self._pages}
+
+    def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:
+        keys = [key for key in sorted(self._pages) if key > after and host in ("", self._pages[key].host)]
+        return [self._pages[key] for key in keys[:limit]]
+
+    def history(self, fingerprint: int) -> list[VisitRow]:
+        visits = self._visits.get(fingerprint, {})
+        return [visits[time] for time in sorted(visits, reverse=True)]
+
+    def unindexed(self, limit: int) -> list[PageRow]:
+        behind = [
+            page
+            for page in self._pages.values()
+            if (page.indexed_quads, page.indexed_text) != (page.quads_digest, page.text_digest)
+        ]
+        return sorted(behind, key=lambda page: page.fetched_at)[:limit]
+
+    def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
+        for key, quads, text in marks:
+            if key in self._pages:
+                self._pages[key] = replace(self._pages[key], indexed_quads=quads, indexed_text=text)
+
+    def get(self, name: str) -> bytes | None:
+        return self._values.get(name)
+
+    def put(self, name: str, value: bytes | None) -> None:
+        if value is None:
+            self._values.pop(name, None)
+        else:
+            self._values[name] = value
+
+    def names(self, prefix: str) -> list[str]:
+        return sorted(name for name in self._values if name.startswith(prefix))
+
+    def counts(self) -> dict[str, int]:
+        counter: Counter[str] = Counter()
+        for page in self._pages.values():
+            counter.update((f"outcome:{page.outcome}", f"kind:{page.kind or 'unknown'}", f"status:{page.status}"))
+        return dict(sorted(counter.items()))
+
+    def close(self) -> None:
+        """Nothing to write."""

@@ -1,0 +1,164 @@
+"""The catalog on SQLite: pages, their histories, counts and named values, in the frontier's database.
+
+A page row is one msgpack record beside the few columns that SQL must see. `indexed_quads` and `indexed_text` are
+columns and not part of the record: only `mark_indexed` writes them, after the indexes have acknowledged, so that a
+settlement can never claim more than happened. A partial index holds exactly the pages that wait for the indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+from msgspec.structs import replace
+
+from quadloom.model.outcome import PageRow, Settlement
+from quadloom.model.wire import decode, encode
+from quadloom.stores.protocols import VisitRow
+from quadloom.stores.sqlite_database import SqliteDatabase
+from quadloom.stores.sqlite_schema import BEHIND
+
+_PAGE = "record, indexed_quads, indexed_text"
+_CHUNK = 500
+
+
+class SqliteCatalog:
+    """See `quadloom.stores.protocols.Catalog`."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    def transaction(self) -> AbstractContextManager[None]:
+        return self._database.transaction()
+
+    def record(self, settlements: Sequence[Settlement], now: float) -> None:
+        pages = [settlement.page for settlement in settlements if settlement.page is not None]
+        with self._database.transaction():
+            newest = {page.fingerprint: page for page in sorted(pages, key=lambda page: page.fetched_at)}
+            self._write_pages(list(newest.values()))
+            self._database.executemany(
+                "INSERT OR REPLACE INTO visit VALUES(?,?,?)",
+                [(page.fingerprint, page.fetched_at, encode(visit_row(page))) for page in pages],
+            )
+
+    def _write_pages(self, pages: Sequence[PageRow]) -> None:
+        """A late settlement of an older visit joins the history but does not turn the page back."""
+        before = self._facts([page.fingerprint for page in pages])
+        rows: list[tuple[int, str, str, str, int, float, bytes, bytes, bytes]] = []
+        changes: dict[str, int] = {}
+        for page in pages:
+            old = before.get(page.fingerprint)
+            if old is not None and old[0] > page.fetched_at:
+                continue
+            if old is not None:
+                for name in _names(*old[1:]):
+                    changes[name] = changes.get(name, 0) - 1
+            for name in _names(str(page.outcome), page.kind, page.status):
+                changes[name] = changes.get(name, 0) + 1
+            bare = replace(page, indexed_quads=b"", indexed_text=b"")
+            rows.append(
+                (page.fingerprint, page.host, str(page.outcome), page.kind, page.status, page.fetched_at,
+                 page.quads_digest, page.text_digest, encode(bare))
+            )  # fmt: skip
+        self._database.executemany(
+            "INSERT INTO page(fingerprint, host, outcome, kind, status, fetched_at, quads_digest, text_digest, record) "
+            "VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(fingerprint) DO UPDATE SET host=excluded.host, "
+            "outcome=excluded.outcome, kind=excluded.kind, status=excluded.status, fetched_at=excluded.fetched_at, "
+            "quads_digest=excluded.quads_digest, text_digest=excluded.text_digest, record=excluded.record",
+            rows,
+        )
+        self._database.executemany(
+            "INSERT INTO count VALUES(?,?) ON CONFLICT(name) DO UPDATE SET number = number + excluded.number",
+            [(name, change) for name, change in changes.items() if change],
+        )
+
+    def _facts(self, fingerprints: Sequence[int]) -> dict[int, tuple[float, str, str, int]]:
+        found: dict[int, tuple[float, str, str, int]] = {}
+        for start in range(0, len(fingerprints), _CHUNK):
+            part = fingerprints[start : start + _CHUNK]
+            cursor = self._database.execute(
+                "SELECT fingerprint, fetched_at, outcome, kind, status FROM page "
+                f"WHERE fingerprint IN ({_marks(part)})",
+                part,
+            )
+            found.update((row[0], row[1:]) for row in cursor)
+        return found
+
+    def page(self, fingerprint: int) -> PageRow | None:
+        return self.pages([fingerprint]).get(fingerprint)
+
+    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]:
+        found: dict[int, PageRow] = {}
+        for start in range(0, len(fingerprints), _CHUNK):
+            part = fingerprints[start : start + _CHUNK]
+            for page in self._read(f"WHERE fingerprint IN ({_marks(part)})", part):
+                found[page.fingerprint] = page
+        return found
+
+    def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:
+        if host:
+            return self._read("WHERE host=? AND fingerprint > ? ORDER BY fingerprint LIMIT ?", (host, after, limit))
+        return self._read("WHERE fingerprint > ? ORDER BY fingerprint LIMIT ?", (after, limit))
+
+    def history(self, fingerprint: int) -> list[VisitRow]:
+        cursor = self._database.execute(
+            "SELECT record FROM visit WHERE fingerprint=? ORDER BY fetched_at DESC", (fingerprint,)
+        )
+        return [decode(row[0], VisitRow) for row in cursor]
+
+    def unindexed(self, limit: int) -> list[PageRow]:
+        return self._read(f"WHERE {BEHIND} ORDER BY fetched_at LIMIT ?", (limit,))
+
+    def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
+        with self._database.transaction():
+            self._database.executemany(
+                "UPDATE page SET indexed_quads=?, indexed_text=? WHERE fingerprint=?",
+                [(quads, text, fingerprint) for fingerprint, quads, text in marks],
+            )
+
+    def get(self, name: str) -> bytes | None:
+        row = self._database.execute("SELECT data FROM value WHERE name=?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def put(self, name: str, value: bytes | None) -> None:
+        with self._database.transaction():
+            if value is None:
+                self._database.execute("DELETE FROM value WHERE name=?", (name,))
+            else:
+                self._database.execute("INSERT OR REPLACE INTO value VALUES(?,?)", (name, value))
+
+    def names(self, prefix: str) -> list[str]:
+        cursor = self._database.execute(
+            "SELECT name FROM value WHERE name >= ? AND substr(name, 1, ?) = ? ORDER BY name",
+            (prefix, len(prefix), prefix),
+        )
+        return [row[0] for row in cursor]
+
+    def counts(self) -> dict[str, int]:
+        return dict(self._database.execute("SELECT name, number FROM count WHERE number <> 0 ORDER BY name"))
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _read(self, where: str, values: Sequence[str | int]) -> list[PageRow]:
+        cursor = self._database.execute(f"SELECT {_PAGE} FROM page {where}", values)
+        return [
+            replace(decode(record, PageRow), indexed_quads=quads, indexed_text=text) for record, quads, text in cursor
+        ]
+
+
+def visit_row(page: PageRow) -> VisitRow:
+    """What history keeps of a page's visit."""
+    return VisitRow(
+        fingerprint=page.fingerprint, fetched_at=page.fetched_at, status=page.status, outcome=str(page.outcome),
+        body_digest=page.body_digest, quads_digest=page.quads_digest, text_digest=page.text_digest,
+        body_bytes=page.body_bytes, quads=page.quads, archive=page.archive,
+    )  # fmt: skip
+
+
+def _names(outcome: str, kind: str, status: int) -> tuple[str, str, str]:
+    return f"outcome:{outcome}", f"kind:{kind or 'unknown'}", f"status:{status}"
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))

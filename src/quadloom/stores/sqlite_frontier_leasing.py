@@ -1,0 +1,251 @@
+"""Who has which URL: leases over the workbench, fed from the frontier's tables.
+
+The part of `sqlite_frontier` that hands out and takes back. It reads tables and never writes them, except for the
+attempts of a lease that ran out.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections.abc import Iterable, Sequence
+
+from quadloom.model.link import Discovery
+from quadloom.model.visit import Visit
+from quadloom.stores.frontier_policy import FrontierPolicy, UrlState
+from quadloom.stores.frontier_workbench import Entry, HostState, Workbench
+from quadloom.stores.sqlite_frontier_tables import Batch, FrontierTables, UrlRow, entry_of
+
+INFINITY = float("inf")
+_FRONT = 64  # URLs of one host in memory at most
+_FRONTS = 65_536  # URLs in memory at most, about 30 MB
+_LOAD = 256  # hosts brought to the bench at a time
+
+
+class Lease:
+    __slots__ = ("address_clock", "entry", "host", "live", "next_at", "visit")
+
+    def __init__(self, visit: Visit, host: HostState, entry: Entry, next_at: float, address_clock: float) -> None:
+        self.visit, self.host, self.entry = visit, host, entry
+        self.next_at, self.address_clock = next_at, address_clock  # before the lease
+        self.live = True  # False: somebody whose lease had run out settled the URL nevertheless
+
+
+class Leasing:
+    def __init__(self, tables: FrontierTables, policy: FrontierPolicy, *, now: float, capacity: int) -> None:
+        self.bench = Workbench(ip_delay=policy.ip_delay, opened_at=now, capacity=capacity)
+        self.leases: dict[int, Lease] = {}
+        self.last_old_id = 0  # hosts up to this id may have been asked by a process that crashed
+        self._tables = tables
+        self._policy = policy
+        self._opened_at = now
+        self._deadlines: list[tuple[float, int]] = []
+        self._outside_at = 0.0  # earliest time at which a host that is not on the bench may have work
+
+    def lease(self, limit: int, now: float, duration: float) -> list[Visit]:
+        self._load(now)
+        visits: list[Visit] = []
+        while len(visits) < limit:
+            host = self.bench.next(now)
+            if host is None:
+                if self._make_room(now) and self._load(now):
+                    continue
+                break
+            if not host.buffer:
+                self.refill(host)
+            if host.exhausted and host.buffer and host.buffer[0][0] > 0:
+                self.apply_budget(host)
+                self.refill(host)
+            if host.buffer:
+                visits.append(self._hand_out(host, now, duration))
+            self.bench.place(host)
+        return visits
+
+    def _hand_out(self, host: HostState, now: float, duration: float) -> Visit:
+        entry = host.buffer.pop(0)
+        priority, _, _, key, href, canonical, depth, score, kind, attempt, etag, modified, known, via, anchor = entry
+        visit = Visit(
+            href, canonical, host.name, key, depth, priority, kind, attempt, now, now + duration, etag, modified,
+            bool(known), via, anchor, score,
+        )  # fmt: skip
+        next_at = host.next_at
+        clock = self.bench.asked(host, now)
+        self.leases[key] = Lease(visit, host, entry, next_at, clock)
+        heapq.heappush(self._deadlines, (visit.deadline, key))
+        return visit
+
+    def refill(self, host: HostState) -> None:
+        room = max(4, min(_FRONT, _FRONTS // (len(self.bench.hosts) + 1)))
+        entries = self._tables.front(host.id, room + host.active)
+        host.complete = len(entries) < room + host.active
+        host.buffer = [entry for entry in entries if entry[3] not in self.leases]
+        self.bench.place(host)
+
+    def _load(self, now: float) -> bool:
+        """Bring hosts to the bench whose durable clock allows a visit. False = there are none."""
+        if self._outside_at > now or self.bench.full:
+            return False
+        loaded = 0
+        for host in self._tables.hosts_with_work(now):
+            if host.id not in self.bench.hosts:
+                self._seat(host)
+                loaded += 1
+                if loaded == _LOAD or self.bench.full:
+                    return True
+        self._outside_at = self._wakes_outside(now)
+        return loaded > 0
+
+    def _wakes_outside(self, now: float) -> float:
+        waking = self._tables.waking_hosts(now)
+        return next((at for id, at in waking if id not in self.bench.hosts), INFINITY)
+
+    def _seat(self, host: HostState) -> HostState:
+        own = self._policy.for_host(host.name)
+        host.base_delay, host.per_site = own.delay or 0.0, own.per_site or 1
+        host.default_budget = own.budget or 0.0
+        if host.id <= self.last_old_id:
+            host.next_at = max(host.next_at, self._opened_at + host.pause)
+        self.bench.place(host)
+        return host
+
+    def _make_room(self, now: float) -> bool:
+        """With others waiting outside, the hosts that sleep longest leave; their clocks are in the table."""
+        if self._outside_at > now:
+            return False
+        if self.bench.full:
+            idle = sorted(self.bench.idle(now), key=lambda host: host.free_at, reverse=True)
+            for host in idle[: max(1, self.bench.capacity // 2)]:
+                self.bench.drop(host)
+        return not self.bench.full
+
+    def on_bench(self, id: int) -> HostState:
+        host = self.bench.hosts.get(id)
+        if host is None:
+            host = self._tables.host_state(id)
+            assert host is not None, "host ids come from the table"
+            self._seat(host)
+        return host
+
+    def exhausted(self, host_id: int) -> bool:
+        """Whether new URLs of the host are parked at once. A host off the bench finds out when it is loaded."""
+        host = self.bench.hosts.get(host_id)
+        return host is not None and host.exhausted
+
+    def end_overdue(self, now: float) -> None:
+        """Leases whose deadline passed end here; their URLs are in the queue as ever, one attempt older."""
+        lost: list[Lease] = []
+        while self._deadlines and self._deadlines[0][0] <= now:
+            deadline, key = heapq.heappop(self._deadlines)
+            lease = self.leases.get(key)
+            if lease is not None and lease.visit.deadline == deadline:
+                lost.append(self.leases.pop(key))
+        if not lost:
+            return
+        for lease in lost:
+            self._return(lease)
+        with self._tables.database.transaction():
+            self._tables.count_attempts((lease.host.id, lease.visit.fingerprint) for lease in lost)
+            self._tables.write_hosts({lease.host.id: lease.host for lease in lost}.values())
+
+    def end(self, visit: Visit, *, asked: bool) -> None:
+        """The visit is over. If its lease had run out and somebody else has the URL by now, that lease goes on."""
+        lease = self.leases.get(visit.fingerprint)
+        if lease is None:
+            return
+        if lease.visit.deadline != visit.deadline:
+            lease.live = False
+            return
+        del self.leases[visit.fingerprint]
+        lease.host.active = max(0, lease.host.active - 1)
+        if not asked:
+            self.bench.not_asked(lease.host, visit.not_before, lease.next_at, lease.address_clock)
+
+    def release(self, visits: Sequence[Visit]) -> None:
+        for visit in visits:
+            lease = self.leases.get(visit.fingerprint)
+            if lease is not None and lease.visit.deadline == visit.deadline:
+                del self.leases[visit.fingerprint]
+                self.bench.not_asked(lease.host, visit.not_before, lease.next_at, lease.address_clock)
+                self._return(lease)
+
+    def _return(self, lease: Lease) -> None:
+        host = lease.host
+        host.active = max(0, host.active - 1)
+        host.buffer, host.complete = [], False
+        if host.id in self.bench.hosts:
+            self.bench.place(host)
+
+    def leased_pairs(self) -> bytes:
+        """(host, fingerprint) of all that is under way, for the attempt count after a crash."""
+        numbers = array("q")
+        for key, lease in self.leases.items():
+            numbers.extend((lease.host.id, key))
+        return numbers.tobytes()
+
+    def tell(self, batch: Batch, inserted: Sequence[tuple[UrlRow, Discovery]] = ()) -> None:
+        """The tables changed: hosts on the bench learn of it, others are looked for at the next lease."""
+        hosts = self.bench.hosts
+        changed = {id for id, delta in batch.queued.items() if delta}
+        idle = {id for id in changed if id in hosts and not hosts[id].has_work}
+        for row, found in inserted:
+            host = hosts.get(row.host_id)
+            if host is not None and row.state == UrlState.QUEUED:
+                host.offer(entry_of(found, row, self._policy.order), _FRONT)
+                if row.priority == 0:
+                    idle.add(host.id)
+        for id in changed:
+            if id in hosts:
+                hosts[id].queued += batch.queued[id]
+            else:
+                self._outside_at = 0.0
+        for id in idle:  # the others stand where they belong already
+            self.bench.place(hosts[id])
+
+    def empty_buffer(self, host_id: int) -> None:
+        host = self.bench.hosts.get(host_id)
+        if host is not None:
+            host.buffer, host.complete = [], False
+            self.bench.place(host)
+
+    def apply_budget(self, host: HostState) -> None:
+        """Park what a spent budget no longer allows, or bring it back after the budget was raised."""
+        held = [key for key, lease in self.leases.items() if lease.host is host]
+        with self._tables.database.transaction():
+            host.queued += self._tables.park(host.id, held) if host.exhausted else self._tables.unpark(host.id)
+        self.empty_buffer(host.id)
+
+    def settled(self, hosts: Iterable[HostState], now: float) -> None:
+        """Their clocks are durable now. Where others wait outside a full bench, those served leave it."""
+        crowded = self.bench.full and self._outside_at <= now
+        for host in hosts:
+            if (crowded or not host.queued) and host.active == 0:
+                self.bench.drop(host)
+                self._outside_at = min(self._outside_at, host.free_at)
+            else:
+                self.bench.place(host)
+
+    def earliest(self, now: float) -> float | None:
+        inside = self.bench.earliest(now)
+        outside = self._wakes_outside(now)
+        if self._outside_at <= now and any(
+            host.id not in self.bench.hosts for host in self._tables.hosts_with_work(now)
+        ):
+            return now
+        earliest = min(INFINITY if inside is None else inside, outside)
+        return None if earliest == INFINITY else earliest
+
+    def forget(self) -> None:
+        """A transaction was undone: read the hosts again, keep leases and clocks."""
+        self._outside_at = 0.0
+        for host in list(self.bench.hosts.values()):
+            self.bench.drop(host)
+            stored = self._tables.host_state(host.id)
+            if stored is None:
+                continue
+            stored.next_at = max(stored.next_at, host.next_at)
+            stored.asked_at = host.asked_at
+            for lease in self.leases.values():
+                if lease.host is host:
+                    lease.host = stored
+                    stored.active += 1
+            self._seat(stored)

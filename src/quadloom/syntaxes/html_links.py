@@ -1,0 +1,153 @@
+"""Links of an HTML page: where to, of what kind, with which words.
+
+Reading an attribute that is absent costs three times one that is there (it raises inside), so `rel`, which few links
+have, is asked for only where a native selector saw it.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+from selectolax.lexbor import LexborNode
+
+from quadloom.model.link import Link, LinkKind
+from quadloom.syntaxes.references import Resolver
+from quadloom.syntaxes.registry import Context
+
+MAX_ANCHOR = 200  # characters of anchor text kept: more is a block that was made clickable
+
+_NOFOLLOW = frozenset(("nofollow", "ugc", "sponsored"))
+_KINDS: dict[str, LinkKind] = {
+    "next": "next", "prev": "next", "previous": "next", "first": "next", "last": "next", "alternate": "alternate",
+    "amphtml": "alternate", "feed": "feed", "canonical": "canonical", "describedby": "describedby",
+    "meta": "describedby", "search": "search", "transformation": "stylesheet", "sitemap": "sitemap",
+}  # fmt: skip
+_FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"))
+# Machinery of a page; neither read nor followed.
+_MACHINERY = frozenset(
+    (
+        "stylesheet", "icon", "shortcut", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "preload",
+        "prefetch", "preconnect", "dns-prefetch", "modulepreload", "prerender", "manifest", "pingback", "fluid-icon",
+        "apple-touch-startup-image", "image_src", "compression-dictionary", "expect",
+    )
+)  # fmt: skip
+# Says something about how a link is opened, nothing about what it leads to.
+_MANNERS = frozenset(("noopener", "noreferrer", "external", "nofollow", "ugc", "sponsored", "bookmark", "opener", "noindex"))
+_SKIPPED = ("#", "javascript:", "data:", "tel:", "sms:", "about:", "blob:")
+_MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?\Z")
+_REFRESH = re.compile(r"\s*[\d.]+\s*[;,]?\s*(?:url\s*=\s*)?(['\"]?)(.+)", re.I | re.S)
+
+
+
+def read_links(context: Context, resolver: Resolver) -> None:
+    """Add the links of the page, its images and mail addresses to the context, up to the limit."""
+    limit = context.settings.limits.links_per_page
+    for node in context.elements("link")[:limit]:
+        _add_link_element(context, node, resolver)
+    nodes = context.elements("a") + context.elements("area")
+    with_rel = {node.mem_id for node in context.tree.css("a[rel]")}
+    links = context.links
+    source = context.url
+    nofollow = context.facts.nofollow
+    for node in nodes:
+        href = node.attrs.get("href")
+        if not href or href.startswith(_SKIPPED):
+            continue
+        target = resolver(href)
+        if target is None:
+            _add_mail(context, href)
+        elif len(links) >= limit:
+            context.find("too-many-links", f"more than {limit} links: the rest is left out", advice="use sitemaps")
+            break
+        elif with_rel and node.mem_id in with_rel:
+            words = (node.attrs["rel"] or "").lower().split()
+            refused = nofollow or not _NOFOLLOW.isdisjoint(words)
+            links.append(Link(target, source, _kind_of_anchor(words), _anchor(node), " ".join(words), refused))
+        else:
+            links.append(Link(target, source, "plain", _anchor(node), "", nofollow))
+    _read_sources(context, resolver, limit)
+
+
+def read_refresh(context: Context, content: str, resolver: Resolver) -> None:
+    """`<meta http-equiv=refresh content="0; url=…">`: a redirect that the page makes itself."""
+    match = _REFRESH.match(content)
+    if not match:
+        return
+    quote, rest = match.groups()
+    target = resolver((rest.partition(quote)[0] if quote else rest).strip())
+    if target and target != context.url:
+        context.links.append(Link(target, context.url, "redirect", "", "", context.facts.nofollow))
+
+
+def kind_of(words: list[str], media_type: str) -> LinkKind | None:
+    """Kind of a `<link>` element or Link header; None for the machinery of a page."""
+    for word in words:
+        kind = _KINDS.get(word)
+        if kind == "alternate" and "stylesheet" in words:
+            return None
+        if kind == "alternate" and media_type.partition(";")[0].strip().lower() in _FEED_TYPES:
+            return "describedby" if "rdf" in media_type.lower() else "feed"
+        if kind:
+            return kind
+    return "typed" if not _MACHINERY.issuperset(words) else None
+
+
+def _add_link_element(context: Context, node: LexborNode, resolver: Resolver) -> None:
+    attributes = node.attributes
+    words = (attributes.get("rel") or "").lower().split()
+    kind = kind_of(words, attributes.get("type") or "")
+    if kind is None:
+        return
+    target = resolver((attributes.get("href") or "").strip())
+    if target is None:
+        return
+    if kind == "canonical" and not context.facts.canonical:
+        context.facts.canonical = target
+    anchor = attributes.get("title") or attributes.get("hreflang") or ""
+    nofollow = context.facts.nofollow or "nofollow" in words
+    context.links.append(Link(target, context.url, kind, " ".join(anchor.split())[:MAX_ANCHOR], " ".join(words), nofollow))
+
+
+def _read_sources(context: Context, resolver: Resolver, limit: int) -> None:
+    images = context.facts.images
+    for node in context.elements("img")[:limit]:
+        value = node.attrs.get("src")
+        target = resolver(value) if value and not value.startswith(_SKIPPED) else None
+        if target is not None:
+            images[target] = None
+    for node in context.elements("iframe") + context.elements("frame") + context.elements("embed"):
+        value = node.attrs.get("src")
+        target = resolver(value) if value and not value.startswith(_SKIPPED) else None
+        if target is not None and target != context.url and len(context.links) < limit:
+            context.links.append(Link(target, context.url, "embed", "", "", context.facts.nofollow))
+
+
+def _kind_of_anchor(words: list[str]) -> LinkKind:
+    for word in words:
+        kind = _KINDS.get(word)
+        if kind and kind != "canonical" and kind != "stylesheet":
+            return kind
+    return "plain" if _MANNERS.issuperset(words) else "typed"
+
+
+def _anchor(node: LexborNode) -> str:
+    text = node.text()
+    if len(text) > 4 * MAX_ANCHOR:
+        text = text[: 4 * MAX_ANCHOR]
+    anchor = " ".join(text.split())
+    if not anchor and node.first_child is not None:
+        image = node.css_first("img[alt]")
+        if image is not None:
+            anchor = " ".join((image.attrs["alt"] or "").split())
+    return anchor[:MAX_ANCHOR]
+
+
+def _add_mail(context: Context, href: str) -> None:
+    scheme, _, value = href.strip().partition(":")
+    if scheme.lower() != "mailto":
+        return
+    for part in unquote(value.partition("?")[0]).split(",")[:8]:
+        address = part.strip()
+        if _MAIL.match(address) and len(context.facts.mails) < 1000:
+            context.facts.mails[address] = None

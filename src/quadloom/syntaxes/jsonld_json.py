@@ -1,0 +1,131 @@
+"""JSON as JSON-LD needs it: guarded reading with places, canonical numbers, RFC 8785 text for JSON literals."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import NoReturn, TypeAlias
+
+import msgspec
+
+from quadloom.errors import SyntaxInvalid
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+MAX_DEPTH = 128  # deeper JSON is an attack: expansion recurses, and so do most JSON parsers
+_MANY_DIGITS = 30  # an integer that long is over 10^21, where JSON-LD makes it a double anyway
+
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_decode = msgspec.json.Decoder().decode
+
+
+def read(body: bytes) -> Json:
+    """The JSON value of `body` (UTF-8). Raises `SyntaxInvalid` with line and column, also where nesting is too deep."""
+    check_depth(body)
+    try:
+        return _decode(body)  # type: ignore[no-any-return]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # Slower, but it tells the line and takes what RFC 8259 allows and msgspec does not: 1e400, lone surrogates.
+        return _read_slowly(body)
+
+
+def check_depth(body: bytes) -> None:
+    """Raise where brackets nest deeper than `MAX_DEPTH`; linear, and free for the many documents with few brackets."""
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for byte in _STRINGS.sub(b"", body).translate(None, _NOT_BRACKETS):
+        if byte in b"[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise SyntaxInvalid(f"brackets nest deeper than {MAX_DEPTH}", code="nesting")
+        else:
+            depth -= 1
+
+
+def _read_slowly(body: bytes) -> Json:
+    try:
+        value: Json = json.loads(body.decode("utf-8-sig"), parse_constant=_refuse, parse_int=_integer)
+    except json.JSONDecodeError as error:
+        raise SyntaxInvalid(
+            f"not JSON: {error.msg}", code="loading document failed", line=error.lineno, column=error.colno
+        ) from None
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        raise SyntaxInvalid("not UTF-8", code="loading document failed", line=line) from None
+    except ValueError as error:
+        raise SyntaxInvalid(f"not JSON: {error}", code="loading document failed") from None
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) < _MANY_DIGITS else float(digits)
+
+
+def integer_or_double(value: int | float, wants_double: bool) -> tuple[str, bool]:
+    """Canonical lexical form of a JSON number and whether it is an xsd:double (toRdf, Data Round Tripping)."""
+    if isinstance(value, int):
+        if not wants_double and -(10**21) < value < 10**21:
+            return str(value), False
+        try:
+            value = float(value)
+        except OverflowError:
+            value = math.inf if value > 0 else -math.inf
+    elif not wants_double and abs(value) < 1e21 and value == math.floor(value):
+        return str(int(value)), False
+    return _double(value), True
+
+
+def _double(value: float) -> str:
+    if math.isinf(value):
+        return "INF" if value > 0 else "-INF"
+    mantissa, _, exponent = f"{value:.15E}".partition("E")
+    mantissa = mantissa.rstrip("0")
+    return f"{mantissa}0E{int(exponent)}" if mantissa.endswith(".") else f"{mantissa}E{int(exponent)}"
+
+
+def canonical(value: Json) -> str:
+    """RFC 8785 (JCS): members in order of their UTF-16 code units, ECMAScript numbers, the fewest escapes."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, (int, float)):
+        return _ecmascript(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(canonical, value))}]"
+    members = sorted(value.items(), key=lambda item: item[0].encode("utf-16-be", "surrogatepass"))
+    return f"{{{','.join(f'{canonical(key)}:{canonical(member)}' for key, member in members)}}}"
+
+
+def _ecmascript(value: int | float) -> str:
+    """Number::toString of ECMA-262 for a double. Python's `repr` gives the same shortest digits."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise SyntaxInvalid("a number of a JSON literal exceeds a double", code="invalid value object value")
+    if number == 0:
+        return "0"
+    sign = "-" if number < 0 else ""
+    mantissa, _, exponent = repr(abs(number)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0")
+    count = len(digits)
+    if count <= point <= 21:
+        return sign + digits + "0" * (point - count)
+    if 0 < point <= 21:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    tail = f".{digits[1:]}" if count > 1 else ""
+    return f"{sign}{digits[0]}{tail}e{'+' if point > 0 else '-'}{abs(point - 1)}"

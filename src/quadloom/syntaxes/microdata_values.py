@@ -1,0 +1,140 @@
+"""What a microdata property element is worth in RDF: IRIs, typed literals and language-tagged text.
+
+The rules are those of "property value" in the W3C note *Microdata to RDF* (second edition). A lexical form must be
+valid in HTML *and* in XML Schema to be typed, so `10:30` stays a plain literal: `xsd:time` wants seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from quadloom.syntaxes.terms import XSD, iri, join, literal
+
+_URL_ATTRIBUTES = {
+    "a": "href",
+    "area": "href",
+    "link": "href",
+    "audio": "src",
+    "embed": "src",
+    "iframe": "src",
+    "img": "src",
+    "source": "src",
+    "track": "src",
+    "video": "src",
+    "object": "data",
+}
+_INTEGER = re.compile(r"-?[0-9]+\Z")
+_DOUBLE = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
+_ZONE = r"(?:Z|[-+](?:0[0-9]|1[0-4]):[0-5][0-9])?"
+_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?"
+_DAY = r"[0-9]{4,}-[0-9]{2}-[0-9]{2}"
+_TIMES = (
+    (re.compile(rf"{_DAY}{_ZONE}\Z"), "date"),
+    (re.compile(rf"{_DAY}T{_CLOCK}{_ZONE}\Z"), "dateTime"),
+    (re.compile(rf"{_CLOCK}{_ZONE}\Z"), "time"),
+    (re.compile(r"[0-9]{4,}-(?:0[1-9]|1[0-2])\Z"), "gYearMonth"),
+    (re.compile(r"[0-9]{4,}\Z"), "gYear"),
+    (
+        re.compile(
+            r"P(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?"
+            r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?\Z"
+        ),
+        "duration",
+    ),
+)
+
+
+class Languages:
+    """The language of any element, by the nearest `lang` attribute. Each ancestor is looked at once for all."""
+
+    __slots__ = ("_default", "_known", "_varies")
+
+    def __init__(self, tree: LexborHTMLParser) -> None:
+        tagged = tree.css("[lang]")
+        self._known: dict[int, str] = {}
+        self._default = _pragma_language(tree)
+        self._varies = len(tagged) > 1
+        if len(tagged) == 1:
+            if tagged[0].tag == "html":
+                self._default = tagged[0].attributes["lang"] or ""
+            else:
+                self._varies = True
+
+    def of(self, node: LexborNode) -> str:
+        if not self._varies:
+            return self._default
+        passed: list[int] = []
+        language = self._default
+        current: LexborNode | None = node
+        while current is not None:
+            mark = current.mem_id
+            if mark in self._known:
+                language = self._known[mark]
+                break
+            passed.append(mark)
+            attributes = current.attributes
+            if "lang" in attributes:
+                language = attributes["lang"] or ""
+                break
+            current = current.parent
+        for mark in passed:
+            self._known[mark] = language
+        return language
+
+
+def _pragma_language(tree: LexborHTMLParser) -> str:
+    """HTML 4.2.5.3: `<meta http-equiv=content-language>` sets the default, unless it lists several languages."""
+    meta = tree.css_first('meta[http-equiv="content-language" i]', default=None)
+    content = (meta.attributes.get("content") or "").strip() if meta is not None else ""
+    return "" if "," in content else content
+
+
+def resolve(base: str, reference: str) -> str | None:
+    """The IRI of a reference. One that is absolute stays as written: RDF compares IRIs by character (RDF 1.1, 3.2), so
+    `http://a.example` must not become `http://a.example/`."""
+    return iri(reference) or iri(join(base, reference))
+
+
+def value_of(node: LexborNode, attributes: dict[str, str | None], base: str, languages: Languages) -> str | None:
+    """The N-Triples term of a property element that is not an item; None where it has no value."""
+    tag = node.tag or ""
+    url_attribute = _URL_ATTRIBUTES.get(tag)
+    if url_attribute is not None:
+        if url_attribute not in attributes:
+            return None
+        return resolve(base, (attributes[url_attribute] or "").strip())
+    if tag == "meta":
+        return literal(attributes.get("content") or "", languages.of(node))
+    if tag in ("data", "meter"):
+        return _number(attributes.get("value") or "")
+    if tag == "time":
+        moment = (attributes["datetime"] or "") if "datetime" in attributes else node.text()
+        return _moment(moment.strip()) or literal(moment, languages.of(node))
+    return literal(node.text(), languages.of(node))
+
+
+def _number(value: str) -> str:
+    if _INTEGER.match(value):
+        return literal(value, datatype=f"{XSD}integer")
+    if _DOUBLE.match(value):
+        return literal(value, datatype=f"{XSD}double")
+    return literal(value)
+
+
+def _moment(value: str) -> str | None:
+    for pattern, name in _TIMES:
+        if pattern.match(value) and (not name.startswith("date") or _is_day(value[: value.index("-") + 6])):
+            return literal(value, datatype=XSD + name)
+    return None
+
+
+def _is_day(day: str) -> bool:
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        # Years beyond 9999 are legal in both specifications; `date` cannot hold them: month and day are checked alone.
+        return len(day) > 10 and 1 <= int(day[-5:-3]) <= 12 and 1 <= int(day[-2:]) <= 31
+    return True

@@ -1,0 +1,241 @@
+"""From bytes or a parsed tree to statements: the public face of RDFa."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pyoxigraph
+from lxml import etree
+from selectolax.lexbor import LexborHTMLParser
+
+from quadloom.syntaxes.rdfa.folding import fold_patterns
+from quadloom.syntaxes.rdfa.frames import Triple
+from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, Host, HostName, Version
+from quadloom.syntaxes.rdfa.markup import XML_NAMESPACE, LexborMarkup, LxmlMarkup
+from quadloom.syntaxes.rdfa.names import Names, Names10
+from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
+from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
+from quadloom.syntaxes.rdfa.references import Base
+from quadloom.syntaxes.rdfa.reporting import DOCUMENT_ERROR, ProcessorGraph, Report
+from quadloom.syntaxes.rdfa.vocabulary import Loader, expand_vocabularies
+from quadloom.syntaxes.rdfa.walking import everything, sparse, walk, weave
+from quadloom.syntaxes.rdfa.xml_reading import parse_xml
+from quadloom.syntaxes.sink import Sink
+
+_CHARSET = re.compile(rb"<meta[^>]{0,256}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]+)", re.IGNORECASE)
+_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+
+
+def extract(
+    body: bytes,
+    *,
+    url: str,
+    host: HostName = "html5",
+    version: Version = "1.1",
+    vocab_expansion: bool = False,
+    processor_graph: bool = False,
+    loader: Loader | None = None,
+) -> bytes:
+    """N-Quads of a document; with `processor_graph`, of what the processor has to say about it instead.
+
+    `loader` gives the bytes of a vocabulary for `vocab_expansion`; without one nothing is loaded.
+    """
+    graph = ProcessorGraph(url)
+    report = graph.report if processor_graph else None
+    sink = Sink()
+    rules = HOSTS[host]
+    if rules.html_parser:
+        triples = _html_triples(_decoded(body), url, sink, rules, version, report)
+    else:
+        triples = _xml_triples(body, url, sink, rules, version, report)
+    if vocab_expansion and loader and version == "1.1":
+        used = [value[1:-1] for _, predicate, value in triples if predicate == USES_VOCABULARY]
+        triples = expand_vocabularies(triples, used, loader, _read_vocabulary, graph.report)
+    if processor_graph:
+        sink = Sink()
+        graph.write(sink)
+    else:
+        _pour(triples, sink)
+    return sink.nquads()
+
+
+def annotate(
+    tree: LexborHTMLParser,
+    url: str,
+    sink: Sink,
+    *,
+    base: str = "",
+    language: str = "",
+    roles: bool = False,
+    report: Report | None = None,
+) -> bool:
+    """Adds the RDFa 1.1 of an HTML page that is already parsed; False = a limit cut it short.
+
+    `base` is the page's base where the caller knows it; `language` that of the transport (Content-Language). Roles are
+    off because on the web they are hints for assistive technology, one for every tenth element. Cost: a few native
+    selectors on a page without RDFa, then in proportion to the annotated elements and their ancestors.
+    """
+    nodes = sparse(tree, roles=roles)
+    if not nodes:
+        return True
+    host = HOSTS["html5"]
+    names_base = Base(base or _html_base(tree, url))
+    processor = _processor(host, LexborMarkup(), Base(url), names_base, sink, "1.1", report, language, roles)
+    weave(nodes, processor)
+    processor.finish()
+    _pour(fold_patterns(processor.triples.found), sink)
+    return not processor.triples.full
+
+
+def annotate_xml(
+    root: etree._Element,
+    url: str,
+    sink: Sink,
+    *,
+    host: HostName = "xml",
+    version: Version = "1.1",
+    language: str = "",
+    roles: bool = False,
+    report: Report | None = None,
+) -> bool:
+    """As `annotate`, for an XML tree; SVG and XML may hold RDF/XML blocks, which are added too."""
+    rules = HOSTS[host]
+    triples, complete = _walked(root, url, sink, rules, version, report, language, roles)
+    _pour(triples, sink)
+    return complete
+
+
+def _html_triples(text: str, url: str, sink: Sink, host: Host, version: Version, report: Report | None) -> list[Triple]:
+    tree = LexborHTMLParser(text)
+    base = Base(_html_base(tree, url))
+    processor = _processor(host, LexborMarkup(), Base(url), base, sink, version, report, "", True)
+    # Warnings are about every element, and RDFa 1.0 has other makers of statements: both see the whole tree.
+    weave(everything(tree) if report or version == "1.0" else sparse(tree, roles=True), processor)
+    processor.finish()
+    found = processor.triples.found
+    return fold_patterns(found) if host.copies_patterns and version == "1.1" else found
+
+
+def _xml_triples(
+    body: bytes, url: str, sink: Sink, host: Host, version: Version, report: Report | None
+) -> list[Triple]:
+    root, problem = parse_xml(body)
+    if problem and report:
+        report(DOCUMENT_ERROR, problem)
+    if root is None:
+        return []
+    return _walked(root, url, sink, host, version, report, "", True)[0]
+
+
+def _walked(
+    root: etree._Element,
+    url: str,
+    sink: Sink,
+    host: Host,
+    version: Version,
+    report: Report | None,
+    language: str,
+    roles: bool,
+) -> tuple[list[Triple], bool]:
+    base = Base(_xml_base(root, url, host, version))
+    markup = LxmlMarkup(XHTML if version == "1.0" or host.base_element else "")
+    processor = _processor(host, markup, Base(url), base, sink, version, report, language, roles)
+    embedded: list[Triple] = []
+
+    def read(block: etree._Element) -> None:
+        embedded.extend(_embedded_rdf(block, base.iri, sink, report))
+
+    walk(root, processor, read if host.embedded_rdf else None)
+    processor.finish()
+    found = processor.triples.found + embedded
+    if host.copies_patterns and version == "1.1":
+        found = fold_patterns(found)
+    return found, not processor.triples.full
+
+
+def _processor(
+    host: Host,
+    markup: Markup[N],
+    document: Base,
+    base: Base,
+    sink: Sink,
+    version: Version,
+    report: Report | None,
+    language: str,
+    roles: bool,
+) -> Processor[N]:
+    if version == "1.0":
+        names: Names = Names10(document, host.terms, sink.blank, report, fold_case=host.html_parser)
+        return Processor10(host, markup, names, base, sink.blank, language=language, roles=roles)
+    names = Names(document, host.terms, sink.blank, report)
+    return Processor(host, markup, names, base, sink.blank, language=language, roles=roles)
+
+
+def _pour(triples: list[Triple], sink: Sink) -> None:
+    for subject, predicate, value in triples:
+        sink.add(subject, predicate, value)
+
+
+def _html_base(tree: LexborHTMLParser, url: str) -> str:
+    element = tree.css_first("base[href]")
+    href = element.attributes.get("href") if element is not None else None
+    return Base(url).resolve(href) if href else url
+
+
+def _xml_base(root: etree._Element, url: str, host: Host, version: Version) -> str:
+    """The base of the whole document. RDFa 1.0 knows XHTML alone, so that its base element counts in every host."""
+    if host.base_element or version == "1.0":
+        for element in root.iter(f"{{{XHTML}}}base", "base"):
+            href = element.get("href")
+            if href:
+                return Base(url).resolve(href)
+    own = root.get(f"{{{XML_NAMESPACE}}}base") if host.xml_base else None
+    return Base(url).resolve(own) if own else url
+
+
+def _decoded(body: bytes) -> str:
+    """By byte order mark, then the first meta element, then UTF-8 (the order of the HTML standard)."""
+    for mark, encoding in _BOMS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(encoding, "replace")
+    declared = _CHARSET.search(body[:1024])
+    if declared:
+        try:
+            return body.decode(declared[1].decode("ascii"), "replace")
+        except LookupError:
+            pass
+    return body.decode("utf-8", "replace")
+
+
+def _read_vocabulary(body: bytes, document: str) -> bytes:
+    return extract(body, url=document)
+
+
+def _embedded_rdf(block: etree._Element, base: str, sink: Sink, report: Report | None) -> list[Triple]:
+    """The statements of an RDF/XML block; a broken block is reported and gives none."""
+    blanks: dict[str, str] = {}
+    text = etree.tostring(block, encoding="utf-8", with_tail=False)
+    own_base = block.base or base
+    try:
+        quads = list(pyoxigraph.parse(text, pyoxigraph.RdfFormat.RDF_XML, base_iri=own_base))
+    except (SyntaxError, ValueError) as problem:
+        if report:
+            report(DOCUMENT_ERROR, f"The RDF/XML block cannot be read: {problem}")
+        return []
+    return [
+        (
+            _relabelled(quad.subject, blanks, sink.blank),
+            str(quad.predicate),
+            _relabelled(quad.object, blanks, sink.blank),
+        )
+        for quad in quads
+    ]
+
+
+def _relabelled(term: object, blanks: dict[str, str], new_blank: Callable[[], str]) -> str:
+    if not isinstance(term, pyoxigraph.BlankNode):
+        return str(term)
+    if term.value not in blanks:
+        blanks[term.value] = new_blank()
+    return blanks[term.value]

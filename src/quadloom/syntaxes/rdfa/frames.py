@@ -1,0 +1,95 @@
+"""The state of the walk: evaluation contexts as frames, statements within limits, lists (RDFa Core 1.1, section 7.3).
+
+A frame is what an element leaves to its children. Lists belong to a subject, and a frame is where a subject begins:
+`lists` collects for the frame's parent object, `own_lists` for the element's subject where that is another one.
+"""
+
+from __future__ import annotations
+
+from quadloom.syntaxes.rdfa.names import Undo
+from quadloom.syntaxes.rdfa.references import Base
+from quadloom.syntaxes.terms import RDF
+
+Triple = tuple[str, str, str]
+Lists = dict[str, list[str]]
+Incomplete = list[tuple[str, str | list[str]]]
+"""Predicate with "rel" or "rev", or with the list that the subjects found below go into."""
+
+FIRST, REST, NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"
+
+# Nested literals repeat their text once per level. 64 levels and this much text keep the cost linear in the page.
+MAX_LITERAL_DEPTH = 64
+MAX_CHARACTERS = 64 * 1024 * 1024
+MAX_TRIPLES = 200_000
+
+
+class Frame:
+    __slots__ = (
+        "base",
+        "incomplete",
+        "language",
+        "list_frame",
+        "lists",
+        "literal_depth",
+        "muted",
+        "object",
+        "own_lists",
+        "subject",
+        "undo",
+        "vocabulary",
+    )
+
+    def __init__(self, subject: str, base: Base, language: str) -> None:
+        self.subject = subject
+        self.object = subject
+        self.base = base
+        self.language = language
+        self.vocabulary = ""
+        self.incomplete: Incomplete = []
+        self.lists: Lists | None = None
+        self.own_lists: Lists | None = None
+        self.list_frame: Frame | None = None  # the frame that keeps the lists; None = this one, without a cycle
+        self.undo: Undo | None = None
+        self.literal_depth = 0
+        self.muted = False
+
+    def child(self) -> Frame:
+        """A copy in which nothing is the child's own yet."""
+        frame = Frame.__new__(Frame)
+        frame.subject = self.subject
+        frame.object = self.object
+        frame.base = self.base
+        frame.language = self.language
+        frame.vocabulary = self.vocabulary
+        frame.incomplete = self.incomplete
+        frame.lists = None
+        frame.own_lists = None
+        frame.list_frame = self.list_frame or self
+        frame.undo = None
+        frame.literal_depth = self.literal_depth
+        frame.muted = False
+        return frame
+
+
+class Triples:
+    """Statements of one document. `full` tells the processor to stop: a limit is reached, what follows is dropped."""
+
+    def __init__(self) -> None:
+        self.found: list[Triple] = []
+        self.full = False
+        self._room = MAX_CHARACTERS
+
+    def add(self, subject: str, predicate: str, value: str) -> None:
+        self._room -= len(subject) + len(predicate) + len(value)
+        if self._room < 0 or len(self.found) >= MAX_TRIPLES:
+            self.full = True
+            return
+        self.found.append((subject, predicate, value))
+
+    def add_list(self, subject: str, predicate: str, values: list[str], blanks: list[str]) -> None:
+        """`values` as an RDF collection; `blanks` are as many new blank nodes."""
+        nodes = [*blanks, NIL]
+        self.add(subject, predicate, nodes[0])
+        for position, value in enumerate(values):
+            self.add(nodes[position], FIRST, value)
+            self.add(nodes[position], REST, nodes[position + 1])

@@ -1,0 +1,212 @@
+"""Which extractors read which kind of document, and what they share while they do.
+
+An extractor is a function over one `Context`. It reads the tree that was parsed once for all, and writes to the sink,
+the links, the facts and the findings. A new syntax is one line in the table of `quadloom.syntaxes.installed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+from lxml import etree
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from quadloom.errors import SyntaxInvalid
+from quadloom.model.document import Document, Kind
+from quadloom.model.finding import Finding, Severity
+from quadloom.model.link import Link
+from quadloom.settings import Settings
+from quadloom.syntaxes.charset import decode, utf8
+from quadloom.syntaxes.html_hazards import tame
+from quadloom.syntaxes.html_tags import tag_ids
+from quadloom.syntaxes.positions import Positions
+from quadloom.syntaxes.sink import Sink
+
+Loader = Callable[[str], bytes]
+"""Gives the bytes of a URL (a JSON-LD context, a transformation) or raises `SyntaxInvalid`; bounded by its maker."""
+
+# Lexbor flag: no mutation events while the tree is built. They serve <selectedcontent> alone and cost a third.
+_WITHOUT_EVENTS = 1
+_WANTED = tag_ids("a area base embed frame iframe img link meta title")
+
+
+class Facts:
+    """What a page says about itself, gathered by the extractors. Plain attributes: the first writer of a text wins."""
+
+    __slots__ = (
+        "canonical", "description", "images", "language", "lastmods", "mails", "metas", "noarchive", "nofollow",
+        "noindex", "text", "title",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.title = ""
+        self.description = ""
+        self.language = ""
+        self.canonical = ""
+        self.text = ""
+        self.mails: dict[str, None] = {}
+        self.images: dict[str, None] = {}
+        self.metas: list[tuple[str, str]] = []  # (name or property in lower case, content), in document order
+        self.noindex = False
+        self.nofollow = False
+        self.noarchive = False
+        self.lastmods: list[tuple[str, float]] = []
+
+
+class Context:
+    """One document under transformation. Trees are made on first use and shared; extractors must not change them."""
+
+    __slots__ = (
+        "_elements", "_positions", "_root", "_tree", "_utf8", "base", "body", "document", "facts", "findings", "headers", "links",
+        "loader", "settings", "sink", "url",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        body: bytes,
+        document: Document,
+        *,
+        url: str,
+        settings: Settings,
+        headers: Iterable[tuple[str, str]] = (),
+        loader: Loader | None = None,
+    ) -> None:
+        self.body = body
+        self.document = document
+        self.url = url
+        self.base = url  # the `html` extractor, which runs first, replaces it by <base href>
+        self.settings = settings
+        self.headers = tuple(headers)
+        self.loader = loader
+        self.sink = Sink(settings.limits.quads_per_page)
+        self.links: list[Link] = []
+        self.findings: list[Finding] = []
+        self.facts = Facts()
+        self._utf8: bytes | None = None
+        self._tree: LexborHTMLParser | None = None
+        self._elements: dict[str, list[LexborNode]] | None = None
+        self._root: etree._Element | None = None
+        self._positions: Positions | None = None
+
+    @property
+    def utf8(self) -> bytes:
+        """The body in UTF-8 without byte order mark."""
+        if self._utf8 is None:
+            self._utf8 = utf8(self.body, self.document.charset)
+        return self._utf8
+
+    @property
+    def text(self) -> str:
+        """The body as characters."""
+        return decode(self.body, self.document.charset)
+
+    @property
+    def tree(self) -> LexborHTMLParser:
+        """The HTML tree. Of XHTML it is made from the XML tree, so that `<script/>` closes itself as it should."""
+        if self._tree is None:
+            if self.document.kind == "xhtml":
+                source: bytes = etree.tostring(self.root, method="html", encoding="utf-8")
+            else:
+                source = self.utf8
+            source, findings = tame(source)
+            self.findings += findings
+            self._tree = LexborHTMLParser(source, options=_WITHOUT_EVENTS)
+        return self._tree
+
+    def elements(self, tag: str) -> list[LexborNode]:
+        """Elements of one name in document order. One native walk serves all names; a selector each would cost double."""
+        if self._elements is None:
+            found: dict[int, list[LexborNode]] = {}
+            wanted = _WANTED
+            root = self.tree.root
+            if root is not None:
+                for node in root.traverse():
+                    number = node.tag_id
+                    if number in wanted:
+                        if number in found:
+                            found[number].append(node)
+                        else:
+                            found[number] = [node]
+            self._elements = {wanted[number]: nodes for number, nodes in found.items()}
+        return self._elements.get(tag, [])
+
+    @property
+    def root(self) -> etree._Element:
+        """The root of the XML tree. Raises `SyntaxInvalid` with line and column where the body is not well-formed."""
+        if self._root is None:
+            self._root = _parse_xml(self.utf8)
+        return self._root
+
+    @property
+    def positions(self) -> Positions:
+        """Finds line and column of things in the source, for findings."""
+        if self._positions is None:
+            self._positions = Positions(self.utf8)
+        return self._positions
+
+    def find(
+        self,
+        code: str,
+        message: str,
+        *,
+        syntax: str = "",
+        severity: Severity = "warning",
+        line: int = 0,
+        column: int = 0,
+        advice: str = "",
+    ) -> None:
+        """Record a defect of the document."""
+        self.findings.append(Finding(code, message, severity, "transform", line, column, advice, syntax))
+
+
+class Extractor(msgspec.Struct, frozen=True):
+    """`run` reads one `syntax`. Where `signs` are given, it is called only if one of them is in the body (as UTF-8)."""
+
+    syntax: str
+    run: Callable[[Context], None]
+    signs: tuple[bytes, ...] = ()
+
+
+class Registry:
+    """Extractors by kind, in the order in which they run. Immutable: `adding` gives a new one."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: dict[Kind, tuple[Extractor, ...]]) -> None:
+        self._table = table
+
+    def extractors(self, kind: Kind, chosen: Iterable[str] = ()) -> tuple[Extractor, ...]:
+        """Those for `kind`; with `chosen`, only the named syntaxes (`html` always stays: it finds links and text)."""
+        all_of_kind = self._table.get(kind, ())
+        names = frozenset(chosen)
+        if not names:
+            return all_of_kind
+        return tuple(extractor for extractor in all_of_kind if extractor.syntax in names or extractor.syntax == "html")
+
+    def adding(self, extractor: Extractor, kinds: Iterable[Kind]) -> Registry:
+        """This registry with one more extractor, which runs last for the given kinds. Plug-ins come in here."""
+        table = dict(self._table)
+        for kind in kinds:
+            table[kind] = (*table.get(kind, ()), extractor)
+        return Registry(table)
+
+    @property
+    def syntaxes(self) -> tuple[str, ...]:
+        """Names of all syntaxes, in the order of the table."""
+        return tuple(dict.fromkeys(extractor.syntax for row in self._table.values() for extractor in row))
+
+
+def _parse_xml(source: bytes) -> etree._Element:
+    # No entities, no DTD, no network, no huge trees: XML from the web can otherwise expand to gigabytes (XXE, bombs).
+    parser = etree.XMLParser(
+        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, encoding="utf-8", collect_ids=False
+    )
+    try:
+        root = etree.fromstring(source.lstrip(), parser)
+    except etree.XMLSyntaxError as error:
+        line, column = error.position
+        raise SyntaxInvalid(f"not well-formed: {error.msg}", code="xml", line=line or 0, column=column or 0) from error
+    if root is None:
+        raise SyntaxInvalid("no root element", code="xml")
+    return root

@@ -1,0 +1,70 @@
+"""Where extractors put statements: an ordered, duplicate-free list of N-Triples bodies."""
+
+from __future__ import annotations
+
+import re
+
+# A line of N-Quads as our parsers write it: subject and predicate without spaces, then the object, then maybe a graph.
+_LINE = re.compile(
+    r"""(\S+\ \S+\ (?:<[^<>\s]*>|_:\S+|"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^>]*>)?|<<\(.*\)>>))(\ (?:<[^<>\s]*>|_:\S+))?\ \.""",
+    re.VERBOSE,
+)
+
+
+class Sink:
+    """Collects `subject predicate object` strings, each term in N-Triples syntax (see `quadloom.syntaxes.terms`).
+
+    One sink serves all syntaxes of a page, so blank node labels never clash. The order is that of the document.
+    Statements of a document's own named graphs (TriG, N-Quads, JSON-LD) keep their graph; see `pour`.
+    """
+
+    __slots__ = ("_blanks", "_limit", "_lines", "_named", "overflow")
+
+    def __init__(self, limit: int = 200_000) -> None:
+        self._lines: dict[str, None] = {}
+        self._named: dict[str, None] = {}
+        self._blanks = 0
+        self._limit = limit
+        self.overflow = 0  # statements dropped because of the limit; the caller makes a Finding of it
+
+    def add(self, subject: str, predicate: str, obj: str) -> None:
+        if len(self._lines) < self._limit:
+            self._lines[f"{subject} {predicate} {obj}"] = None
+        else:
+            self.overflow += 1
+
+    def pour(self, nquads: bytes) -> None:
+        """Take the statements of a parsed RDF document. Its blank node labels must not be those of `blank`."""
+        for line in nquads.decode("utf-8").split("\n"):
+            match = _LINE.match(line)
+            if match is None:
+                continue
+            if len(self) >= self._limit:
+                self.overflow += 1
+            elif match.group(2):
+                self._named[match.group(1) + match.group(2)] = None
+            else:
+                self._lines[match.group(1)] = None
+
+    def blank(self) -> str:
+        """A new blank node label, unique in this sink."""
+        self._blanks += 1
+        return f"_:b{self._blanks - 1}"
+
+    def __len__(self) -> int:
+        return len(self._lines) + len(self._named)
+
+    def __contains__(self, statement: str) -> bool:
+        return statement in self._lines
+
+    def statements(self) -> list[str]:
+        """All statements without a graph of their own, then those with one (graph name last)."""
+        return [*self._lines, *self._named]
+
+    def nquads(self, graph: str = "") -> bytes:
+        """N-Quads in `graph` (an IRI without brackets), or N-Triples where no graph is given."""
+        end = f" <{graph}> .\n" if graph else " .\n"
+        text = end.join(self._lines) + end if self._lines else ""
+        if self._named:
+            text += " .\n".join(self._named) + " .\n"
+        return text.encode("utf-8", "replace")

@@ -1,0 +1,109 @@
+"""The JSON-LD 1.1 test suite: toRdf, HTML and remote documents. Every case must pass, with its error code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
+
+from quadloom.errors import SyntaxInvalid
+from quadloom.syntaxes import jsonld
+from quadloom.syntaxes.jsonld_loader import Loaded
+
+SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
+SUITE = SHARED / "suites" / "json-ld"
+BASE = "https://w3c.github.io/json-ld-api/tests/"
+TYPES = {".jsonld": "application/ld+json", ".json": "application/json", ".html": "text/html"}
+
+pytestmark = pytest.mark.skipif(not SUITE.is_dir(), reason="the JSON-LD suite is not at ../shared/suites/json-ld")
+
+
+def cases(manifest: str) -> list[object]:
+    path = SUITE / f"{manifest}-manifest.jsonld"
+    if not path.is_file():
+        return []
+    found = []
+    for case in json.loads(path.read_text())["sequence"]:
+        option = case.get("option", {})
+        if option.get("specVersion") == "json-ld-1.0" or option.get("produceGeneralizedRdf"):
+            continue
+        if case["input"].startswith("expand/"):
+            continue  # one case borrows its input from a part of the suite that is not in the folder
+        found.append(pytest.param(case, id=case["@id"].lstrip("#")))
+    return found
+
+
+def load(url: str) -> bytes:
+    if not url.startswith(BASE):
+        raise OSError(f"nothing at {url}")
+    return (SUITE / url.removeprefix(BASE).partition("#")[0]).read_bytes()
+
+
+def canonical(nquads: bytes) -> str:
+    dataset = Dataset(parse(nquads, RdfFormat.N_QUADS))
+    dataset.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
+    return "\n".join(sorted(str(quad) for quad in dataset))
+
+
+def run(case: dict, content_type: str) -> bytes:
+    option = case.get("option", {})
+    context = option.get("expandContext")
+    return jsonld.extract(
+        load(BASE + case["input"]),
+        url=BASE + case["input"],
+        content_type=option.get("contentType", content_type),
+        loader=load,
+        base=option.get("base"),
+        expand_context=BASE + context if context else None,
+        rdf_direction=option.get("rdfDirection"),
+        processing_mode=option.get("processingMode"),
+        extract_all_scripts=option.get("extractAllScripts", False),
+    )
+
+
+def check(case: dict, produce: Callable[[], bytes]) -> None:
+    if "expectErrorCode" in case:
+        with pytest.raises(SyntaxInvalid) as caught:
+            produce()
+        assert caught.value.code == case["expectErrorCode"]
+    elif case.get("expect", "").endswith(".nq"):
+        assert canonical(produce()) == canonical((SUITE / case["expect"]).read_bytes())
+    elif "expect" in case:
+        # Expansion, compaction and flattening keep the dataset, so it is compared in its RDF form.
+        expected = jsonld.extract((SUITE / case["expect"]).read_bytes(), url="https://example.org/", loader=load)
+        assert canonical(produce()) == canonical(expected)
+    else:
+        canonical(produce())
+
+
+@pytest.mark.parametrize("case", cases("toRdf"))
+def test_to_rdf(case: dict) -> None:
+    check(case, lambda: run(case, "application/ld+json"))
+
+
+@pytest.mark.parametrize("case", cases("html"))
+def test_html(case: dict) -> None:
+    check(case, lambda: run(case, "text/html"))
+
+
+@pytest.mark.parametrize("case", cases("remote-doc"))
+def test_remote_document(case: dict) -> None:
+    option = case.get("option", {})
+    links = option.get("httpLink", ())
+    start = BASE + case["input"]
+
+    def serve(url: str) -> Loaded:
+        target = BASE + option["redirectTo"] if url == start and "redirectTo" in option else url
+        return Loaded(
+            body=load(target),
+            url=target,
+            content_type=(url == start and option.get("contentType"))
+            or TYPES.get(Path(target).suffix, "application/octet-stream"),
+            links=((links,) if isinstance(links, str) else tuple(links)) if url == start else (),
+        )
+
+    check(case, lambda: jsonld.extract_remote(start, loader=serve))

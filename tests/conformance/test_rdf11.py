@@ -1,0 +1,70 @@
+"""The RDF 1.1 test suites: N-Triples, N-Quads, Turtle, TriG and RDF/XML. Every case must pass."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pyoxigraph import CanonicalizationAlgorithm, Dataset, NamedNode, RdfFormat, Store
+from pyoxigraph import parse as reference_parse
+
+from quadloom.errors import SyntaxInvalid
+from quadloom.syntaxes.rdf_files import RdfKind, parse
+
+SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
+SUITE = SHARED / "suites" / "rdf11"
+MANIFEST = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
+FOLDERS: dict[str, RdfKind] = {
+    "rdf-n-triples": "ntriples",
+    "rdf-n-quads": "nquads",
+    "rdf-turtle": "turtle",
+    "rdf-trig": "trig",
+    "rdf-xml": "rdfxml",
+}
+
+pytestmark = pytest.mark.skipif(not SUITE.is_dir(), reason="the RDF suites are not at ../shared/suites/rdf11")
+
+
+def cases() -> list[object]:
+    found: list[object] = []
+    for folder, kind in FOLDERS.items():
+        manifest = SUITE / folder / "manifest.ttl"
+        if not manifest.is_file():
+            continue
+        store = Store()
+        store.load(manifest.read_bytes(), RdfFormat.TURTLE, base_iri=manifest.as_uri())
+        bases = [q.object.value for q in store.quads_for_pattern(None, NamedNode(MANIFEST + "assumedTestBase"), None)]
+        for quad in store.quads_for_pattern(None, NamedNode(MANIFEST + "action"), None):
+            action = Path(quad.object.value.removeprefix("file://"))
+            if not action.is_file():
+                continue
+            results = [
+                q.object.value for q in store.quads_for_pattern(quad.subject, NamedNode(MANIFEST + "result"), None)
+            ]
+            result = Path(results[0].removeprefix("file://")) if results else None
+            types = [
+                q.object.value for q in store.quads_for_pattern(quad.subject, None, None) if "type" in q.predicate.value
+            ]
+            url = (bases[0] if bases else "http://example.org/") + action.relative_to(manifest.parent).as_posix()
+            negative = any("Negative" in name for name in types)
+            name = f"{kind}-{quad.subject.value.rpartition('#')[2]}"
+            found.append(pytest.param(kind, action, url, result, negative, id=name))
+    return sorted(found, key=lambda param: str(param.id))
+
+
+def canonical(nquads: bytes) -> str:
+    dataset = Dataset(reference_parse(nquads, RdfFormat.N_QUADS))
+    dataset.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
+    return "\n".join(sorted(str(quad) for quad in dataset))
+
+
+@pytest.mark.parametrize(("kind", "action", "url", "result", "negative"), cases())
+def test_case(kind: RdfKind, action: Path, url: str, result: Path | None, negative: bool) -> None:
+    if negative:
+        with pytest.raises(SyntaxInvalid):
+            parse(action.read_bytes(), kind=kind, url=url)
+        return
+    nquads = parse(action.read_bytes(), kind=kind, url=url)
+    if result is not None:
+        assert canonical(nquads) == canonical(result.read_bytes())

@@ -1,0 +1,49 @@
+"""One fixture per seam, parametrised over the backends listed in `contract_backends`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from contract_backends import (
+    ARCHIVES,
+    BUSES,
+    QUAD_STORES,
+    STATES,
+    MemoryFiles,
+    MemoryPlace,
+    OxigraphPlace,
+    State,
+    WarcFiles,
+)
+
+from quadloom.stores.memory_bus import MemoryBus
+
+
+@pytest.fixture(params=STATES)
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[State]:
+    made = STATES[request.param](tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=ARCHIVES)
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryFiles | WarcFiles]:
+    made = ARCHIVES[request.param](tmp_path)
+    yield made
+    made.archive.close()
+
+
+@pytest.fixture(params=BUSES)
+def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus]:
+    made = BUSES[request.param]()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=QUAD_STORES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryPlace | OxigraphPlace]:
+    made = QUAD_STORES[request.param](tmp_path)
+    yield made
+    made.quads.close()

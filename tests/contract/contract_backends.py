@@ -1,0 +1,143 @@
+"""Backends under contract. A new backend is one class with the few methods below and one line in its table.
+
+Every suite takes its backend from the fixture of the same name; nothing in a suite knows which one it has.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.memory_archive import MemoryArchive
+from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.memory_catalog import MemoryCatalog
+from quadloom.stores.memory_frontier import MemoryFrontier
+from quadloom.stores.memory_quads import MemoryQuads
+from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules
+from quadloom.stores.sqlite_catalog import SqliteCatalog
+from quadloom.stores.sqlite_database import SqliteDatabase
+from quadloom.stores.sqlite_frontier import SqliteFrontier
+from quadloom.stores.sqlite_schema import SCHEMA
+from quadloom.stores.warc_archive import WarcArchive
+
+
+class State(Protocol):
+    """A frontier and its catalog, and the end and new start of their process."""
+
+    frontier: Frontier
+    catalog: Catalog
+
+    def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> Frontier: ...
+
+    def crash(self, now: float) -> Frontier:
+        """As after kill -9 and a new start: only what was durable is left."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class MemoryState:
+    frontier: MemoryFrontier
+
+    def __init__(self, directory: Path) -> None:
+        self.open(FrontierPolicy(delay=0.0, ip_delay=0.0), 0.0)
+
+    def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> MemoryFrontier:
+        self.frontier = MemoryFrontier(policy, now=now, scope=scope)
+        self.catalog = MemoryCatalog(self.frontier)
+        return self.frontier
+
+    def crash(self, now: float) -> MemoryFrontier:
+        self.frontier.reopen(now)
+        return self.frontier
+
+    def close(self) -> None:
+        self.frontier.close()
+
+
+class SqliteState:
+    frontier: SqliteFrontier
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "quadloom.db"
+        self._database: SqliteDatabase | None = None
+        self.open(FrontierPolicy(delay=0.0, ip_delay=0.0), 0.0)
+
+    def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> SqliteFrontier:
+        if self._database is not None:
+            self._database.close()
+        self._policy, self._scope = policy, scope
+        self._database = SqliteDatabase.open(self._path, SCHEMA)
+        self.frontier = SqliteFrontier(self._database, policy, now=now, scope=scope)
+        self.catalog = SqliteCatalog(self._database)
+        return self.frontier
+
+    def crash(self, now: float) -> SqliteFrontier:
+        return self.open(self._policy, now, self._scope)  # the frontier is not closed: no clean mark is written
+
+    def close(self) -> None:
+        assert self._database is not None
+        self._database.close()
+
+
+STATES = {
+    "memory": MemoryState,
+    "sqlite": SqliteState,
+}
+
+
+class WarcFiles:
+    """WARC files in two directories that take turns, small enough to roll over within a test."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directories = [directory / "disk1", directory / "disk2"]
+        self.archive: Archive = self.open()
+
+    def open(self) -> Archive:
+        self.archive = WarcArchive(self.directories, file_bytes=20_000)
+        return self.archive
+
+
+class MemoryFiles:
+    def __init__(self, directory: Path) -> None:
+        self.archive: Archive = MemoryArchive()
+
+    def open(self) -> Archive:
+        return self.archive
+
+
+ARCHIVES = {
+    "memory": MemoryFiles,
+    "warc": WarcFiles,
+}
+
+BUSES = {
+    "memory": MemoryBus,
+}
+
+
+class OxigraphPlace:
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "quads"
+        self.quads: QuadStore = OxigraphQuads(self._path)
+
+    def reopen(self) -> QuadStore:
+        self.quads.close()
+        self.quads = OxigraphQuads(self._path)
+        return self.quads
+
+
+class MemoryPlace:
+    def __init__(self, directory: Path) -> None:
+        self.quads: QuadStore = MemoryQuads()
+
+    def reopen(self) -> QuadStore:
+        return self.quads
+
+
+QUAD_STORES = {
+    "memory": MemoryPlace,
+    "oxigraph": OxigraphPlace,
+}

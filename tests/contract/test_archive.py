@@ -1,0 +1,97 @@
+"""The contract of `Archive`."""
+
+from __future__ import annotations
+
+import pytest
+from contract_backends import MemoryFiles, WarcFiles
+from msgspec.structs import replace
+
+from quadloom.errors import ArchiveDamaged
+from quadloom.model.finding import Finding
+from quadloom.model.outcome import ArchiveRef
+from quadloom.model.page import Failure, Hop, Page
+from quadloom.stores.warc_record import encode
+
+Files = MemoryFiles | WarcFiles
+
+
+def page(number: int, body: bytes = b"<html>hello</html>") -> Page:
+    return Page(
+        f"http://a.example/{number}", f"http://a.example/{number}/", 200,
+        (("content-type", "text/html"), ("content-encoding", "gzip"), ("set-cookie", "a=1"), ("set-cookie", "b=2")),
+        body, 1_700_000_000.25 + number, 0.125, "192.0.2.7", "2", (Hop("http://a.example/x", 301, "/y"),), False,
+        (Finding("charset", "ünknown"),), 77,
+    )  # fmt: skip
+
+
+FAILURE = Failure("http://a.example/f", "status", "503 Service Unavailable", True, 1.5, 0.5, 503, 30.0, "192.0.2.7")
+
+
+def test_what_is_put_comes_back_equal(files: Files) -> None:
+    records: list[Page | Failure] = [page(1), FAILURE, page(2, b""), page(3, bytes(range(256)) * 300)]
+    refs = files.archive.put([encode(record) for record in records])
+    files.archive.sync()
+    assert [files.archive.get(ref) for ref in refs] == records
+    assert files.archive.size() >= sum(ref.length for ref in refs)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"truncated": True},
+        {"headers": (("x", " space "), ("y", "line\r\nInjected: 1"), ("z", "Zürich ☃"), ("", ""))},
+        {"body": b"\r\n\r\nWARC/1.1\r\n\r\n"},
+        {"status": 299},
+        {"address": "2001:db8::1", "hops": ()},
+        {"final_url": "http://a.example/ümlaut\r\nX: y"},
+        {"headers": ()},
+        {
+            "headers": (
+                ("content-length", "9"),
+                ("transfer-encoding", "chunked"),
+                ("x-archive-orig-content-length", "1"),
+            )
+        },
+    ],
+)
+def test_odd_pages_come_back_equal(files: Files, changes: dict[str, object]) -> None:
+    odd = replace(page(1), **changes)
+    (ref,) = files.archive.put([encode(odd)])
+    files.archive.sync()
+    assert files.archive.get(ref) == odd
+
+
+def test_scan_gives_all_in_order_of_writing_over_many_files(files: Files) -> None:
+    records = [
+        page(number, f"{number}".encode() + bytes((number * k * k) % 251 for k in range(3000))) for number in range(60)
+    ]
+    refs: list[ArchiveRef] = []
+    for start in range(0, 60, 7):
+        refs += files.archive.put([encode(record) for record in records[start : start + 7]])
+    files.archive.sync()
+    assert list(files.archive.scan()) == list(zip(refs, records, strict=True))
+
+
+def test_reopening_keeps_references(files: Files) -> None:
+    refs = files.archive.put([encode(page(1))])
+    files.archive.sync()
+    files.archive.close()
+    archive = files.open()
+    refs += archive.put([encode(page(2))])
+    archive.sync()
+    assert [archive.get(ref) for ref in refs] == [page(1), page(2)]
+    assert [ref for ref, _ in archive.scan()] == refs
+
+
+def test_wrong_references_raise(files: Files) -> None:
+    (ref,) = files.archive.put([encode(page(1))])
+    files.archive.sync()
+    for wrong in (
+        ArchiveRef("none.warc.gz", 0, 10),
+        replace(ref, offset=ref.offset + 1),
+        replace(ref, length=ref.length - 9),
+        replace(ref, offset=10_000_000),
+        replace(ref, file="../secret"),
+    ):
+        with pytest.raises(ArchiveDamaged):
+            files.archive.get(wrong)

@@ -1,0 +1,39 @@
+"""The contract of `Bus`."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from quadloom.model.event import Event
+from quadloom.stores.memory_bus import MemoryBus
+
+
+def event(number: int) -> Event:
+    return Event(number, "page", float(number), f"http://a.example/{number}")
+
+
+def test_followers_get_what_is_kept_and_then_what_comes(bus: MemoryBus) -> None:
+    for number in range(1, 6):
+        bus.publish(event(number))
+    got: list[int] = []
+    reader = threading.Thread(target=lambda: got.extend(e.id for e in bus.follow(after=2)))
+    reader.start()
+    deadline = time.monotonic() + 5
+    while got != [3, 4, 5] and time.monotonic() < deadline:
+        time.sleep(0.005)
+    bus.publish(event(6))
+    bus.close()
+    reader.join(timeout=5)
+    assert got == [3, 4, 5, 6]
+
+
+def test_publish_never_waits_for_a_slow_follower(bus: MemoryBus) -> None:
+    follower = bus.follow()
+    bus.publish(event(1))
+    assert next(follower).id == 1
+    for number in range(2, 30_000):
+        bus.publish(event(number))
+    assert next(follower).id > 2  # the oldest are lost, the newest kept
+    bus.close()
+    assert [e.id for e in follower][-1] == 29_999

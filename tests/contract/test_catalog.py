@@ -1,0 +1,128 @@
+"""The contract of `Catalog`."""
+
+from __future__ import annotations
+
+import pytest
+from contract_backends import State
+from contract_records import found, page_row
+
+from quadloom.model.finding import Finding
+from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
+from quadloom.model.visit import Visit
+
+
+def visit(number: int, host: str = "a.example", at: float = 1.0) -> Visit:
+    d = found(f"http://{host}/{number}")
+    return Visit(d.href, d.key, d.host, d.fingerprint, not_before=at, deadline=at + 600)
+
+
+def settled(v: Visit, outcome: Outcome = Outcome.NEW, **values: object) -> Settlement:
+    return Settlement(v, outcome, page_row(v, outcome, **values))
+
+
+def test_a_page_comes_back_equal(state: State) -> None:
+    v = visit(1)
+    row = page_row(
+        v, title="Ümläute", archive=ArchiveRef("f", 3, 9), findings=(Finding("code", "text"),), simhash=-(1 << 63),
+        status=404, etag='"e"', visits=3, via=-5,
+    )  # fmt: skip
+    state.catalog.record([Settlement(v, Outcome.NEW, row)], 1.0)
+    assert state.catalog.page(v.fingerprint) == row
+    assert state.catalog.page(12345) is None
+    assert state.catalog.pages([v.fingerprint, 12345]) == {v.fingerprint: row}
+
+
+def test_settlements_without_a_page_are_left_out(state: State) -> None:
+    state.catalog.record([Settlement(visit(1), Outcome.DENIED, None)], 1.0)
+    assert state.catalog.scan() == []
+    assert state.catalog.counts() == {}
+
+
+def test_history_is_newest_first_and_idempotent(state: State) -> None:
+    for at, outcome in ((1.0, Outcome.NEW), (2.0, Outcome.CHANGED), (3.0, Outcome.UNCHANGED)):
+        again = settled(visit(1, at=at), outcome, quads=int(at))
+        state.catalog.record([again], at)
+        state.catalog.record([again], at)
+    history = state.catalog.history(visit(1).fingerprint)
+    assert [(row.fetched_at, row.outcome, row.quads) for row in history] == [
+        (3.0, "unchanged", 3),
+        (2.0, "changed", 2),
+        (1.0, "new", 1),
+    ]
+    assert state.catalog.counts()["outcome:unchanged"] == 1
+
+
+def test_a_late_settlement_does_not_turn_a_page_back(state: State) -> None:
+    state.catalog.record([settled(visit(1, at=5.0), title="newer")], 5.0)
+    state.catalog.record([settled(visit(1, at=4.0), title="older")], 6.0)
+    row = state.catalog.page(visit(1).fingerprint)
+    assert row is not None
+    assert row.title == "newer"
+    assert len(state.catalog.history(row.fingerprint)) == 2
+
+
+def test_scan_goes_by_fingerprint_and_host(state: State) -> None:
+    visits = [visit(n, host=f"h{n % 3}.example") for n in range(30)]
+    state.catalog.record([settled(v) for v in visits], 1.0)
+    seen: list[PageRow] = []
+    while rows := state.catalog.scan(after=seen[-1].fingerprint if seen else -(1 << 63), limit=7):
+        seen += rows
+    assert [row.fingerprint for row in seen] == sorted(v.fingerprint for v in visits)
+    assert len(state.catalog.scan(host="h1.example")) == 10
+    assert state.catalog.pages([row.fingerprint for row in seen]) == {row.fingerprint: row for row in seen}
+
+
+def test_unindexed_is_the_replay_list(state: State) -> None:
+    first, second = visit(1, at=1.0), visit(2, at=2.0)
+    state.catalog.record([settled(first), settled(second)], 2.0)
+    assert [row.fingerprint for row in state.catalog.unindexed(10)] == [first.fingerprint, second.fingerprint]
+    assert len(state.catalog.unindexed(1)) == 1
+    state.catalog.mark_indexed([(first.fingerprint, b"q", b"t"), (second.fingerprint, b"q", b"old")])
+    assert [row.fingerprint for row in state.catalog.unindexed(10)] == [second.fingerprint]
+    state.catalog.mark_indexed([(second.fingerprint, b"q", b"t")])
+    assert state.catalog.unindexed(10) == []
+    gone = settled(visit(1, at=9.0), Outcome.GONE, quads_digest=b"", text_digest=b"")
+    state.catalog.record([gone], 9.0)
+    (row,) = state.catalog.unindexed(10)
+    assert (row.quads_digest, row.indexed_quads) == (b"", b"q")
+
+
+def test_a_settlement_cannot_claim_to_be_indexed(state: State) -> None:
+    state.catalog.record([settled(visit(1), indexed_quads=b"q", indexed_text=b"t")], 1.0)
+    assert len(state.catalog.unindexed(10)) == 1
+
+
+def test_counts_follow_changes(state: State) -> None:
+    state.catalog.record([settled(visit(n)) for n in range(3)], 1.0)
+    state.catalog.record([settled(visit(0, at=2.0), Outcome.GONE, status=404, kind="")], 2.0)
+    assert state.catalog.counts() == {
+        "kind:html": 2, "kind:unknown": 1, "outcome:gone": 1, "outcome:new": 2, "status:200": 2, "status:404": 1,
+    }  # fmt: skip
+
+
+def test_named_values(state: State) -> None:
+    catalog = state.catalog
+    assert catalog.get("a") is None
+    for name in ("robots/b", "robots/a", "robot", "Robots/c", "robots/%"):
+        catalog.put(name, name.encode())
+    catalog.put("robots/a", b"new")
+    assert catalog.get("robots/a") == b"new"
+    assert catalog.names("robots/") == ["robots/%", "robots/a", "robots/b"]
+    catalog.put("robots/a", None)
+    catalog.put("robots/a", None)
+    assert catalog.names("robots/") == ["robots/%", "robots/b"]
+
+
+def test_a_transaction_is_all_or_nothing(state: State) -> None:
+    with state.catalog.transaction():
+        state.catalog.put("kept", b"1")
+        with state.catalog.transaction():
+            state.catalog.record([settled(visit(1))], 1.0)
+    with pytest.raises(ValueError, match="stop"), state.catalog.transaction():
+        state.catalog.put("lost", b"1")
+        state.catalog.record([settled(visit(2))], 1.0)
+        with state.catalog.transaction():
+            raise ValueError("stop")
+    assert state.catalog.names("") == ["kept"]
+    assert len(state.catalog.scan()) == 1
+    assert state.catalog.counts()["outcome:new"] == 1

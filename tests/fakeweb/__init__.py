@@ -1,0 +1,9 @@
+"""The fake web as tests use it: fixtures that serve one, a reader of its request log, and a hostile server.
+
+The generator and the server are `quadloom.demo`, because `quadloom demo --offline` needs them from a wheel.
+"""
+
+from fakeweb.hostile import HostileServer
+from fakeweb.request_log import RequestLog, Served
+
+__all__ = ["HostileServer", "RequestLog", "Served"]

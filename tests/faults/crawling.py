@@ -1,0 +1,99 @@
+"""Runs `quadloom crawl` as its own process group on the fake web, to be killed and judged."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from quadloom.demo.serving import Serving
+
+IN_FLIGHT = 64
+
+
+def write_config(folder: Path, serving: Serving, **crawl: str | int | float) -> Path:
+    """A config for crawling the fake web without pauses."""
+    hosts = ", ".join(f'"{name}" = "{address}"' for name, address in serving.web.hosts_override().items())
+    extra = "\n".join(f"{key} = {json.dumps(value)}" for key, value in crawl.items())
+    path = folder / "quadloom.toml"
+    path.write_text(
+        f"""
+[crawl]
+contact = "test@quadloom.invalid"
+scope = "any"
+workers = 1
+in_flight = {IN_FLIGHT}
+batch = 32
+max_wait = 1.0
+{extra}
+[politeness]
+delay = 0.0
+ip_delay = 0.0
+per_site = 8
+adaptive = 0.0
+retries = 1
+backoff = 0.2
+max_backoff = 0.5
+max_crawl_delay = 0.0
+[index]
+text_commit_seconds = 0.5
+[guard]
+allow = ["127.0.0.0/8"]
+hosts = {{ {hosts} }}
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+def command(warehouse: Path, config: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse), "--config", str(config), *arguments]
+
+
+def start(warehouse: Path, config: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command(warehouse, config, *arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def finish(warehouse: Path, config: Path, *arguments: str, timeout: float = 120) -> dict[str, object]:
+    """Run to the end; the last line of stdout as JSON."""
+    done = subprocess.run(command(warehouse, config, *arguments), capture_output=True, timeout=timeout, check=False)
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    last = done.stdout.splitlines()[-1]
+    answer: dict[str, object] = json.loads(last)
+    return answer
+
+
+def requests(serving: Serving) -> Counter[str]:
+    """URL → number of requests so far."""
+    seen: Counter[str] = Counter()
+    for line in serving.log_path.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        seen[f"http://{record['host']}{record['path']}"] += 1
+    return seen
+
+
+def wait_for_requests(serving: Serving, count: int, process: subprocess.Popen[bytes], seconds: float = 60) -> bool:
+    """Wait until the server has answered `count` requests; False when the crawl ended before."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if serving.load().requests >= count:
+            return True
+        if process.poll() is not None:
+            return False
+        time.sleep(0.005)
+    raise AssertionError(f"only {serving.load().requests} of {count} requests within {seconds} s")

@@ -1,0 +1,35 @@
+"""A crash between every two writes (archive, catalog, quads, text, marks): the next run brings all into agreement."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from faults.crawling import command, finish, requests, write_config
+from quadloom.demo.serving import serve_in_process
+from quadloom.demo.spec import WebSpec
+from quadloom.demo.web import FakeWeb
+from quadloom.run.failpoints import EXIT_CODE, POINTS
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_crash_between_two_writes(tmp_path: Path, point: str) -> None:
+    web = FakeWeb(
+        WebSpec(seed=5, pages=150, hosts=6, scale=0.1, links=30, traps=False, slow_seconds=0.0, crawl_delay=0.0)
+    )
+    with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
+        warehouse = tmp_path / "warehouse"
+        config = write_config(tmp_path, serving, failpoint=f"{point}:2")
+        first = subprocess.run(
+            command(warehouse, config, "crawl", *serving.web.seeds), capture_output=True, timeout=60, check=False
+        )
+        assert first.returncode == EXIT_CODE, first.stderr.decode()[-2000:]
+        config = write_config(tmp_path, serving)
+        finish(warehouse, config, "crawl", "--json")
+        verified = finish(warehouse, config, "verify", "--json")
+        seen = requests(serving)
+        missing = {url for url in serving.web.reachable() if not seen[url]}
+    assert verified["ok"], verified["drift"]
+    assert not missing, sorted(missing)[:10]

@@ -1,0 +1,47 @@
+"""kill -9 of the whole process group at random moments: nothing that was acknowledged is missing, nothing is left out."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from faults.crawling import IN_FLIGHT, finish, kill_group, requests, start, wait_for_requests, write_config
+from quadloom.demo.serving import serve_in_process
+from quadloom.demo.spec import WebSpec
+from quadloom.demo.web import FakeWeb
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("kills", "pages"),
+    [pytest.param(20, 2000), pytest.param(200, 8000, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])],
+)
+def test_nothing_is_lost(tmp_path: Path, kills: int, pages: int) -> None:
+    seed = 20261
+    chance = random.Random(seed)
+    web = FakeWeb(
+        WebSpec(seed=3, pages=pages, hosts=20, scale=0.15, links=40, traps=False, slow_seconds=0.0, crawl_delay=0.0)
+    )
+    with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
+        config = write_config(tmp_path, serving)
+        warehouse = tmp_path / "warehouse"
+        done_kills = 0
+        for _ in range(kills):
+            process = start(warehouse, config, "crawl", *serving.web.seeds)
+            target = serving.load().requests + chance.randrange(1, 2 * pages // kills)
+            alive = wait_for_requests(serving, target, process)
+            kill_group(process)
+            done_kills += alive
+        assert done_kills >= 20, f"seed {seed}: the crawl was over after {done_kills} kills"
+        finish(warehouse, config, "crawl", "--json", timeout=240)
+        verified = finish(warehouse, config, "verify", "--json")
+        seen = requests(serving)
+        expected = serving.web.reachable()
+    assert verified["ok"], (seed, verified["drift"])
+    missing = {url for url in expected if not seen[url]}
+    assert not missing, (seed, sorted(missing)[:10], len(missing))
+    refetches = sum(count - 1 for url, count in seen.items() if count > 1 and not url.endswith("/robots.txt"))
+    errors = sum(1 for url in expected if serving.web.expected(url).status >= 500)
+    assert refetches <= kills * IN_FLIGHT + 2 * errors, (seed, refetches)

@@ -1,0 +1,87 @@
+"""Pages that crash, hang or bloat a worker: quarantined with a reason, all others done."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
+from quadloom.run.workers import Done, WorkerPool
+from quadloom.settings import Limits, Settings
+
+PLUGIN = """
+import ctypes, time
+
+def poison(body):
+    if b"POISON-SEGFAULT" in body:
+        ctypes.string_at(0)
+    if b"POISON-HANG" in body:
+        while True:
+            time.sleep(1)
+    if b"POISON-MEMORY" in body:
+        hold = []
+        while True:
+            hold.append(bytearray(16 << 20))
+            time.sleep(0.02)
+
+import quadloom.pipeline as pipeline
+original = pipeline.weave
+
+def weave(page, visit, settings, strategies):
+    poison(page.body)
+    return original(page, visit, settings, strategies)
+
+pipeline.weave = weave
+"""
+
+
+@pytest.fixture
+def poisoned_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every child interpreter is given a real segfault, hang and memory leak to meet on marked pages."""
+    (tmp_path / "sitecustomize.py").write_text(PLUGIN, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def _page(number: int, body: bytes) -> tuple[Visit, Page]:
+    url = f"http://poison.example/{number}"
+    visit = Visit(url, url, "poison.example", number)
+    return visit, Page(url, url, 200, (("content-type", "text/html"),), body, 0.0, 0.1)
+
+
+@pytest.mark.usefixtures("poisoned_workers")
+def test_poison_is_quarantined_and_the_rest_is_done() -> None:
+    limits = Limits(transform_seconds=1.5, transform_bytes=300 << 20)
+    settings = msgspec.structs.replace(Settings(), limits=limits)
+    done: dict[int, Done] = {}
+    notices: list[tuple[str, str]] = []
+    pool = WorkerPool(
+        2, settings, lambda item: done.__setitem__(item.visit.fingerprint, item), lambda *n: notices.append(n)
+    )
+    bodies = [b"<title>fine</title><p>hello"] * 40
+    bodies[5], bodies[17], bodies[30] = b"POISON-SEGFAULT", b"POISON-HANG", b"POISON-MEMORY"
+    try:
+        for number, body in enumerate(bodies):
+            while not pool.room():
+                pool.tend()
+                time.sleep(0.01)
+            pool.submit(*_page(number, body))
+        until = time.monotonic() + 60
+        while len(done) < len(bodies) and time.monotonic() < until:
+            pool.tend()
+            time.sleep(0.05)
+    finally:
+        pool.close()
+    assert len(done) == len(bodies)
+    quarantined = {number: item.reason for number, item in done.items() if item.answer is None}
+    assert set(quarantined) == {5, 17, 30}
+    assert "signal 11" in quarantined[5]
+    assert "longer than" in quarantined[17]
+    assert "memory" in quarantined[30]
+    assert all(
+        item.answer.woven.title == "fine" for number, item in done.items() if item.answer and number not in quarantined
+    )
+    assert [kind for kind, _ in notices].count("quarantined") == 3

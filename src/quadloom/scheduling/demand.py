@@ -1,11 +1,11 @@
 """What all pages together want to be read, kept up to date page by page: the paper's running S for every policy.
 
-For the xyleme policy a single sum S is enough, f_i = (G/S)(w_i λ_i^α)^(1/(α+1)), and equation (6) replaces a page's term
-when its λ or its w changes. The other policies and all bounds need the price μ at which Σ f = G, and that depends on how
-pages are distributed over (λ, w). So pages are counted in cells of half an e-fold in both, with their mean position
-in the cell: a few hundred cells stand for any number of pages, replacing a page is O(1), and a new price takes about
-a millisecond. Sums drift by rounding, so a cell that runs empty is dropped with its residue, and S is summed anew from
-the cells every 65,536 changes.
+For the xyleme policy a single sum S is enough, f_i = (G/S)(w_i λ_i^α)^(1/(α+1)), and equation (6) replaces a page's
+term when its λ or its w changes. The other policies and all bounds need the price μ at which Σ f = G, and that depends
+on how pages are distributed over (λ, w). So pages are counted in cells of half an e-fold in both, with their mean
+position in the cell: a few hundred cells stand for any number of pages, replacing a page is O(1), and a new price takes
+about a millisecond. Sums drift by rounding, so a cell that runs empty is dropped with its residue, and S is summed anew
+from the cells every 65,536 changes.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ demand of all pages and the load of the page's host are sums in which the page's
 the paper does with S. A price for a read follows from the demand every few hundred settlements, and the page's period
 is the time after which reading it is worth that price.
 
-A host whose pages want more reads than its politeness allows gets a dearer price of its own, found by small
-multiplicative steps at each settlement; at rest this is the same optimum that `refresh.polite_rates` solves for.
+A host that could want more reads than its politeness allows has its own count of pages and its own price, and the
+dearer of the two prices holds for its pages: the optimum that `refresh.polite_rates` solves for.
 
 `explain` gives every number with the rule behind it, for `quadloom why`.
 """
@@ -29,7 +29,10 @@ from quadloom.settings import Freshness, seconds
 
 Line = tuple[str, str, str]  # (what, value, rule), as in `stores.protocols.Explanation`
 
-_PRICE_EVERY = 256  # settlements between two prices
+_PRICE_EVERY = 256  # settlements between two prices, fewer while the number of pages grows
+# A date from the last fiftieth of a gap proves nothing: a server that stamps its responses always gives one, and where
+# pages change at every visit the content cannot tell the two apart.
+_STAMPED_PART = 0.02
 _HOST_PART = 0.5  # of a host's polite capacity that refresh may fill; the rest stays for discovery
 
 
@@ -43,6 +46,7 @@ class PageSchedule(msgspec.Struct, frozen=True, array_like=True):
     log_variance: float = 0.0
     period: float = 0.0
     gone: int = 0
+    host_counted: bool = False  # in the demand of its host, too
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,10 +74,20 @@ class Decision(msgspec.Struct, frozen=True):
     again_at: float | None
 
 
-class _Host(msgspec.Struct):
-    pages: int = 0
-    load: float = 0.0  # reads per second that its pages are scheduled for
-    dearness: float = 1.0  # its price over the general one
+class _Market:
+    """Pages that compete for one bandwidth, and the price that follows."""
+
+    __slots__ = ("demand", "pages", "price", "priced_pages", "since")
+
+    def __init__(self, pages: int = 0, demand: Demand | None = None) -> None:
+        self.pages = pages
+        self.demand = demand  # None: so few pages that the bandwidth cannot bind
+        self.price = Price(0.0, 0.0)
+        self.priced_pages = -1.0
+        self.since = 0
+
+    def stale(self) -> bool:
+        return self.since >= _PRICE_EVERY or not 0.9 * self.pages <= self.priced_pages <= 1.1 * self.pages
 
 
 class PlannerState(msgspec.Struct, frozen=True):
@@ -81,7 +95,7 @@ class PlannerState(msgspec.Struct, frozen=True):
 
     sites: dict[str, tuple[float, float, float]]
     trusts: dict[str, bytes]
-    hosts: dict[str, tuple[int, float, float]]
+    hosts: dict[str, tuple[int, list[tuple[int, int, float, float, float]] | None]]
     demand: list[tuple[int, int, float, float, float]]
 
 
@@ -98,15 +112,17 @@ class Planner:
         self._bandwidth = bandwidth
         self._sites: dict[str, SitePrior] = {}
         self._trusts: dict[str, Trust] = {}
-        self._hosts: dict[str, _Host] = {}
+        self._hosts: dict[str, _Market] = {}
         self.demand = Demand()
         if state is not None:
             self._sites = {site: SitePrior(self.world, *sums) for site, sums in state.sites.items()}
             self._trusts = {name: Trust.decode(data) for name, data in state.trusts.items()}
-            self._hosts = {host: _Host(*parts) for host, parts in state.hosts.items()}
+            self._hosts = {
+                host: _Market(pages, None if cells is None else Demand(cells))
+                for host, (pages, cells) in state.hosts.items()
+            }
             self.demand = Demand(state.demand)
-        self._price = Price(0.0, self.max_interval)
-        self._since_price = _PRICE_EVERY
+        self._market = _Market(self.demand.pages, self.demand)
 
     @property
     def bandwidth(self) -> float:
@@ -116,23 +132,19 @@ class Planner:
     def bandwidth(self, value: float) -> None:
         """Reads per second for refresh; see `Shares.refresh_bandwidth`. Takes effect at once."""
         self._bandwidth = value
-        self._since_price = _PRICE_EVERY
+        self._market.since = _PRICE_EVERY
 
     def set_policy(self, policy: Policy, alpha: float = 0.95) -> None:
         """Another objective, from the next settlement on."""
         self.policy, self.alpha = policy, alpha
-        self._since_price = _PRICE_EVERY
+        for market in (self._market, *self._hosts.values()):
+            market.since = _PRICE_EVERY
 
     @property
     def price(self) -> Price:
         """Price of a read as of now."""
-        if self._since_price >= _PRICE_EVERY:
-            self._since_price = 0
-            self._price = self.demand.price(
-                self._bandwidth, self.policy, alpha=self.alpha,
-                min_interval=self.min_interval, max_interval=self.max_interval,
-            )  # fmt: skip
-        return self._price
+        self._market.pages = self.demand.pages
+        return self._priced(self._market, self._bandwidth)
 
     def settle(self, seen: Seen, before: PageSchedule | None) -> Decision:
         """Learn from a visit and say when to come again."""
@@ -154,9 +166,15 @@ class Planner:
         if old.period:
             self.demand.remove(old.weight, old.changes_per_second)
         self.demand.add(weight, estimate.rate)
-        self._since_price += 1
-        period = self._period_on_host(seen, old.period, weight, estimate.rate)
-        schedule = PageSchedule(rate.encode(), weight, estimate.rate, estimate.log_mean, estimate.log_variance, period)
+        self._market.since += 1
+        host = self._hosts.get(seen.host)
+        if host is None:
+            host = self._hosts[seen.host] = _Market()
+        counted = self._count_on_host(host, old, weight, estimate.rate, seen.host_delay)
+        period = self.period(weight, estimate.rate, self._host_price(host, seen.host_delay))
+        schedule = PageSchedule(
+            rate.encode(), weight, estimate.rate, estimate.log_mean, estimate.log_variance, period, 0, counted
+        )
         return Decision(schedule, seen.fetched_at + period)
 
     def forget(self, host: str, site: str, schedule: PageSchedule) -> None:
@@ -165,29 +183,38 @@ class Planner:
             return
         self.demand.remove(schedule.weight, schedule.changes_per_second)
         self._sites[site].replace(Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance), None)
-        load = self._hosts.get(host)
-        if load is not None:
-            load.pages -= 1
-            load.load -= 1.0 / schedule.period
+        market = self._hosts.get(host)
+        if market is not None:
+            market.pages -= 1
+            if market.demand is not None and schedule.host_counted:
+                market.demand.remove(schedule.weight, schedule.changes_per_second)
 
-    def reweigh(self, host: str, schedule: PageSchedule, weight: float, last_at: float) -> Decision:
+    def reweigh(
+        self, host: str, schedule: PageSchedule, weight: float, last_at: float, host_delay: float = 0.0
+    ) -> Decision:
         """A new ranking changed a page's weight between visits (equation (6) must follow w as well as λ)."""
         if not schedule.period:
             return Decision(msgspec.structs.replace(schedule, weight=weight), None)
-        self.demand.remove(schedule.weight, schedule.changes_per_second)
-        self.demand.add(weight, schedule.changes_per_second)
-        self._since_price += 1
-        seen = Seen(host=host, site="", outcome=Outcome.UNCHANGED, fetched_at=last_at)
-        period = self._period_on_host(seen, schedule.period, weight, schedule.changes_per_second)
-        return Decision(msgspec.structs.replace(schedule, weight=weight, period=period), last_at + period)
+        rate = schedule.changes_per_second
+        self.demand.remove(schedule.weight, rate)
+        self.demand.add(weight, rate)
+        self._market.since += 1
+        market = self._hosts.get(host) or _Market(1)
+        counted = self._count_on_host(market, schedule, weight, rate, host_delay)
+        period = self.period(weight, rate, self._host_price(market, host_delay))
+        changed = msgspec.structs.replace(schedule, weight=weight, period=period, host_counted=counted)
+        return Decision(changed, last_at + period)
 
-    def period(self, weight: float, rate: float, dearness: float = 1.0) -> float:
-        """Time after which a read is worth the price, within the bounds."""
+    def period(self, weight: float, rate: float, host_price: Price | None = None) -> float:
+        """Time after which a read is worth the price (the host's, where that is dearer), within the bounds."""
         price = self.price
-        if price.price == 0.0 and dearness == 1.0:
+        dear, slowest = price.price, price.slowest
+        if host_price is not None:
+            dear, slowest = max(dear, host_price.price), max(slowest, host_price.slowest)
+        if dear == 0.0:
             return self.min_interval
-        ideal = _ideal_period(self.policy, weight, rate, max(price.price, 1e-300) * dearness, self.alpha)
-        return min(max(ideal, self.min_interval), max(price.slowest, self.min_interval))
+        ideal = _ideal_period(self.policy, weight, rate, dear, self.alpha)
+        return min(max(ideal, self.min_interval), max(slowest, self.min_interval))
 
     def trust(self, host: str, source: str = "last-modified") -> Trust:
         """Evidence about a host's Last-Modified headers, or its announcements ("announced")."""
@@ -200,7 +227,10 @@ class Planner:
         return PlannerState(
             sites={name: (site.pages, site.total, site.squares) for name, site in self._sites.items()},
             trusts={name: trust.encode() for name, trust in self._trusts.items()},
-            hosts={name: (host.pages, host.load, host.dearness) for name, host in self._hosts.items()},
+            hosts={
+                name: (market.pages, None if market.demand is None else market.demand.dump())
+                for name, market in self._hosts.items()
+            },
             demand=self.demand.dump(),
         )
 
@@ -209,12 +239,10 @@ class Planner:
         prior = self._sites[site].prior() if site in self._sites else self.world
         rate = ChangeRate.decode(schedule.rate, prior)
         low, high = rate.interval(0.8)
-        load = self._hosts.get(host, _Host())
+        market = self._hosts.get(host, _Market())
         price = self.price
-        unbound = _ideal_period(self.policy, schedule.weight, rate.mean, max(price.price, 1e-300), self.alpha)
-        trusted = [
-            s for s in ("last-modified", "announced") if f"{s} {host}" in self._trusts and self.trust(host, s).trusted
-        ]
+        ideal = _ideal_period(self.policy, schedule.weight, rate.mean, max(price.price, 1e-300), self.alpha)
+        trusted = [source for source in ("last-modified", "announced") if self._believed(host, source)]
         return [
             ("weight", f"{schedule.weight:.4g}", "importance or usefulness over its mean, χ between kinds, promotion"),
             ("visits", f"{rate.visits}, {rate.changes} with a change", "a change is a new graph or main text"),
@@ -223,10 +251,12 @@ class Planner:
             ("dates believed", ", ".join(trusted) or "none", "lower tenth of precision and recall ≥ 0.7"),
             ("change rate", f"every {_span(1.0 / rate.mean)}, between {_span(1.0 / high)} and {_span(1.0 / low)}",
              "posterior mean and 80 % interval"),
-            ("refresh bandwidth", f"{self._bandwidth:.4g} reads/s for {self.demand.pages} pages", "bandwidth less discovery shares"),
+            ("refresh bandwidth", f"{self._bandwidth:.4g} reads/s for {self.demand.pages} pages",
+             "bandwidth less the shares that discovery uses"),
             ("price of a read", f"{price.price:.4g}", "Σ reads of all pages = bandwidth"),
-            ("ideal period", _span(unbound), f"policy {self.policy}: value of a read reaches the price"),
-            ("host's price", f"× {load.dearness:.3g}", f"its {load.pages} pages together stay within politeness"),
+            ("ideal period", _span(ideal), f"policy {self.policy}: value of a read reaches the price"),
+            ("host's price", "none" if market.demand is None else f"{market.price.price:.4g}",
+             f"the dearer price holds, so that its {market.pages} pages stay within politeness"),
             ("period", _span(schedule.period) if schedule.period else "none",
              f"between {_span(self.min_interval)} and {_span(price.slowest)}"),
             ("gone", f"{schedule.gone} in a row", f"left alone after {self.dead_after}"),
@@ -240,14 +270,16 @@ class Planner:
                 rate.observe(math.inf, True, seen.fetched_at - seen.modified_at)
             return
         changed = seen.outcome is Outcome.CHANGED
+        gap = seen.fetched_at - seen.previous_at
         age: float | None = None
         for source, date in (("last-modified", seen.modified_at), ("announced", seen.announced_at)):
             if date > 0.0:
                 announced = announced_age(date, seen.fetched_at, seen.previous_at)
                 if age is None and announced is not None and self._believed(seen.host, source):
                     age = announced
-                self.trust(seen.host, source).observe(changed=changed, announced=announced is not None)
-        rate.observe(seen.fetched_at - seen.previous_at, changed, age)
+                proof = announced is not None and announced > _STAMPED_PART * gap
+                self.trust(seen.host, source).observe(changed=changed, announced=proof)
+        rate.observe(gap, changed, age)
 
     def _believed(self, host: str, source: str) -> bool:
         trust = self._trusts.get(f"{source} {host}")
@@ -262,20 +294,35 @@ class Planner:
         pause = min(self.min_interval * 24.0 * 2.0**gone, self.max_interval)
         return Decision(msgspec.structs.replace(old, gone=gone), seen.fetched_at + pause)
 
-    def _period_on_host(self, seen: Seen, old_period: float, weight: float, rate: float) -> float:
-        host = self._hosts.get(seen.host)
-        if host is None:
-            host = self._hosts[seen.host] = _Host()
-        period = self.period(weight, rate, host.dearness)
-        host.load += 1.0 / period - (1.0 / old_period if old_period else 0.0)
-        host.pages += 0 if old_period else 1
-        if seen.host_delay > 0.0:
-            capacity = _HOST_PART / seen.host_delay
-            if host.load > capacity or host.dearness > 1.0:
-                # Rates go with about the square root of the price, hence the 2; one page moves it by its own share.
-                step = 2.0 * math.log(max(host.load, 1e-12) / capacity) / max(host.pages, 1)
-                host.dearness = max(1.0, host.dearness * math.exp(min(max(step, -0.5), 0.5)))
-        return period
+    def _count_on_host(self, market: _Market, old: PageSchedule, weight: float, rate: float, delay: float) -> bool:
+        """Replace the page in its host's demand; True = it is in there now."""
+        market.pages += 0 if old.period else 1
+        market.since += 1
+        if market.demand is None:
+            if delay <= 0.0 or market.pages / self.min_interval <= _HOST_PART / delay:
+                return False  # even the shortest interval for every page would be polite
+            market.demand = Demand()
+        if old.host_counted and old.period:
+            market.demand.remove(old.weight, old.changes_per_second)
+        market.demand.add(weight, rate)
+        return True
+
+    def _host_price(self, market: _Market, delay: float) -> Price | None:
+        if market.demand is None or delay <= 0.0:
+            return None
+        # Pages read before the host grew large enough to be counted join at their next visit; until then those
+        # counted get their part of the host's capacity.
+        part = market.demand.pages / max(market.pages, 1)
+        return self._priced(market, _HOST_PART / delay * min(part, 1.0))
+
+    def _priced(self, market: _Market, bandwidth: float) -> Price:
+        if market.demand is not None and market.stale():
+            market.since, market.priced_pages = 0, float(market.pages)
+            market.price = market.demand.price(
+                bandwidth, self.policy, alpha=self.alpha,
+                min_interval=self.min_interval, max_interval=self.max_interval,
+            )  # fmt: skip
+        return market.price
 
 
 def _ideal_period(policy: Policy, weight: float, rate: float, price: float, alpha: float) -> float:
@@ -290,7 +337,7 @@ def _ideal_period(policy: Policy, weight: float, rate: float, price: float, alph
     if policy == "freshness":
         return float(gammaincinv(2.0, y)) / rate if y < 1.0 else math.inf
     if y < 1e-8:
-        return math.sqrt(2.0 * y) / rate
+        return (math.sqrt(2.0 * y) + y / 3.0) / rate
     m = min(math.sqrt(2.0 * y) + y, y + 1.0)
     for _ in range(6):
         step = (m + math.expm1(-m) - y) / -math.expm1(-m)

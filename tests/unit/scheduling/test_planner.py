@@ -180,12 +180,13 @@ def test_state_survives_a_restart() -> None:
     planner = Planner(SETTINGS, bandwidth=1 / DAY)
     schedule = None
     for n in range(1, 30):
-        decision = planner.settle(seen(Outcome.CHANGED, n * DAY, (n - 1) * DAY, modified_at=n * DAY - 900.0), schedule)
+        decision = planner.settle(seen(Outcome.CHANGED, n * DAY, (n - 1) * DAY, modified_at=n * DAY - 9000.0), schedule)
         schedule = decision.schedule
     again = Planner(SETTINGS, 1 / DAY, wire.decode(wire.encode(planner.dump()), PlannerState))
     one = planner.settle(seen(Outcome.UNCHANGED, 40 * DAY, 29 * DAY), schedule)
     two = again.settle(seen(Outcome.UNCHANGED, 40 * DAY, 29 * DAY), wire.decode(wire.encode(schedule), PageSchedule))
-    assert two.again_at == pytest.approx(one.again_at, rel=1e-3)
+    assert two.schedule.changes_per_second == pytest.approx(one.schedule.changes_per_second, rel=1e-3)
+    assert two.again_at == pytest.approx(one.again_at, rel=0.05)  # the price is computed anew
     assert len(wire.encode(schedule)) < 150
     assert again.trust("a.org").trusted
 

@@ -31,6 +31,16 @@ class Price(msgspec.Struct, frozen=True):
     slowest: float
 
 
+Place = tuple[tuple[int, int], float, float]  # cell, ln λ, ln w
+
+
+def place(weight: float, rate: float) -> Place:
+    """Where a page stands in a `Demand`."""
+    log_rate = math.log(min(max(rate, _LEAST), _MOST))
+    log_weight = math.log(min(max(weight, _LEAST), _MOST))
+    return (math.floor(log_rate / _CELL), math.floor(log_weight / _CELL)), log_rate, log_weight
+
+
 class Demand:
     """Pages by change rate and weight."""
 
@@ -40,11 +50,28 @@ class Demand:
         self._sums: dict[float, float] = {}
         self._changes = 0
 
-    def add(self, weight: float, rate: float) -> None:
-        self._change(weight, rate, 1.0)
-
-    def remove(self, weight: float, rate: float) -> None:
-        self._change(weight, rate, -1.0)
+    def replace(self, old: Place | None, new: Place | None) -> None:
+        """A page moved, came (`old` is None) or went (`new` is None)."""
+        if old is not None:
+            cell = self._cells[old[0]]
+            cell[0] -= 1.0
+            cell[1] -= old[1]
+            cell[2] -= old[2]
+            if cell[0] < 0.5:
+                del self._cells[old[0]]
+            self.pages -= 1
+        if new is not None:
+            found = self._cells.get(new[0])
+            if found is None:
+                self._cells[new[0]] = [1.0, new[1], new[2]]
+            else:
+                found[0] += 1.0
+                found[1] += new[1]
+                found[2] += new[2]
+            self.pages += 1
+        self._changes += 1
+        for alpha in self._sums:
+            self._sums[alpha] += _term(new, alpha) - _term(old, alpha)
 
     def s(self, alpha: float = 0.95) -> float:
         """S of equation (5), kept by equation (6) once asked for."""
@@ -55,9 +82,16 @@ class Demand:
         return self._sums[alpha]
 
     def price(
-        self, bandwidth: float, policy: Policy, *, alpha: float = 0.95, min_interval: float, max_interval: float
+        self,
+        bandwidth: float,
+        policy: Policy,
+        *,
+        alpha: float = 0.95,
+        min_interval: float,
+        max_interval: float,
+        guess: float = 0.0,
     ) -> Price:
-        """Price at which all pages together are read `bandwidth` times per time unit."""
+        """Price at which all pages together are read `bandwidth` times per time unit. `guess`: the last price."""
         if bandwidth <= 0.0:
             return Price(math.inf, math.inf)
         if self.pages / max_interval >= bandwidth:
@@ -71,31 +105,21 @@ class Demand:
             reads = rate_at_price(policy, weights, rates, math.exp(log_price), alpha)
             return float(counts @ np.clip(reads, 1.0 / max_interval, ceiling)) - bandwidth
 
-        low = high = 2.0 * math.log(max(float(counts @ np.sqrt(weights * rates / 2.0)), 1e-300) / bandwidth)
+        if 0.0 < guess < math.inf:
+            low = high = math.log(guess)
+        else:
+            low = high = 2.0 * math.log(max(float(counts @ np.sqrt(weights * rates / 2.0)), 1e-300) / bandwidth)
+        step = 0.02  # prices move by little between two calls
         while excess(low) < 0.0 and low > -600.0:
-            low -= 4.0
+            low, step = low - step, step * 4.0
+        step = 0.02
         while excess(high) > 0.0 and high < 600.0:
-            high += 4.0
-        log_price = float(brentq(excess, low, high, xtol=1e-4)) if low < high else low
+            high, step = high + step, step * 4.0
+        log_price = float(brentq(excess, low, high, xtol=1e-3)) if low < high else low
         return Price(math.exp(log_price), max_interval)
 
     def dump(self) -> list[tuple[int, int, float, float, float]]:
         return [(i, j, cell[0], cell[1], cell[2]) for (i, j), cell in self._cells.items()]
-
-    def _change(self, weight: float, rate: float, sign: float) -> None:
-        log_rate = math.log(min(max(rate, _LEAST), _MOST))
-        log_weight = math.log(min(max(weight, _LEAST), _MOST))
-        key = (math.floor(log_rate / _CELL), math.floor(log_weight / _CELL))
-        cell = self._cells.setdefault(key, [0.0, 0.0, 0.0])
-        cell[0] += sign
-        cell[1] += sign * log_rate
-        cell[2] += sign * log_weight
-        if cell[0] < 0.5:
-            del self._cells[key]
-        self.pages += 1 if sign > 0 else -1
-        self._changes += 1
-        for alpha in self._sums:
-            self._sums[alpha] += sign * math.exp((log_weight + alpha * log_rate) / (alpha + 1.0))
 
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Counts, weights and rates of the cells, at the geometric mean of their pages."""
@@ -103,3 +127,8 @@ class Demand:
             return np.zeros(0), np.zeros(0), np.zeros(0)
         table = np.array(list(self._cells.values()))
         return table[:, 0], np.exp(table[:, 2] / table[:, 0]), np.exp(table[:, 1] / table[:, 0])
+
+
+def _term(where: Place | None, alpha: float) -> float:
+    """A page's term of S, (w λ^α)^(1/(α+1))."""
+    return 0.0 if where is None else math.exp((where[2] + alpha * where[1]) / (alpha + 1.0))

@@ -22,7 +22,7 @@ from scipy.special import gammaincinv
 
 from quadloom.model.outcome import Outcome
 from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePrior
-from quadloom.scheduling.demand import Demand, Price
+from quadloom.scheduling.demand import Demand, Place, Price, place
 from quadloom.scheduling.objectives import Policy
 from quadloom.scheduling.trust import Trust, announced_age
 from quadloom.settings import Freshness, seconds
@@ -87,7 +87,10 @@ class _Market:
         self.since = 0
 
     def stale(self) -> bool:
-        return self.since >= _PRICE_EVERY or not 0.9 * self.pages <= self.priced_pages <= 1.1 * self.pages
+        return (
+            self.since >= max(_PRICE_EVERY, self.pages // 8)
+            or not 0.9 * self.pages <= self.priced_pages <= 1.1 * self.pages
+        )
 
 
 class PlannerState(msgspec.Struct, frozen=True):
@@ -132,13 +135,13 @@ class Planner:
     def bandwidth(self, value: float) -> None:
         """Reads per second for refresh; see `Shares.refresh_bandwidth`. Takes effect at once."""
         self._bandwidth = value
-        self._market.since = _PRICE_EVERY
+        self._market.priced_pages = -1.0
 
     def set_policy(self, policy: Policy, alpha: float = 0.95) -> None:
         """Another objective, from the next settlement on."""
         self.policy, self.alpha = policy, alpha
         for market in (self._market, *self._hosts.values()):
-            market.since = _PRICE_EVERY
+            market.priced_pages = -1.0
 
     @property
     def price(self) -> Price:
@@ -163,14 +166,13 @@ class Planner:
         known = Estimate(old.changes_per_second, old.log_mean, old.log_variance) if old.period else None
         site.replace(known, estimate)
         weight = old.weight if seen.weight is None else seen.weight
-        if old.period:
-            self.demand.remove(old.weight, old.changes_per_second)
-        self.demand.add(weight, estimate.rate)
+        was, now = _place_of(old), place(weight, estimate.rate)
+        self.demand.replace(was, now)
         self._market.since += 1
         host = self._hosts.get(seen.host)
         if host is None:
             host = self._hosts[seen.host] = _Market()
-        counted = self._count_on_host(host, old, weight, estimate.rate, seen.host_delay)
+        counted = self._count_on_host(host, was, old.host_counted, now, seen.host_delay)
         period = self.period(weight, estimate.rate, self._host_price(host, seen.host_delay))
         schedule = PageSchedule(
             rate.encode(), weight, estimate.rate, estimate.log_mean, estimate.log_variance, period, 0, counted
@@ -181,13 +183,14 @@ class Planner:
         """Take a page out of all sums: it died, or left the scope."""
         if not schedule.period:
             return
-        self.demand.remove(schedule.weight, schedule.changes_per_second)
+        was = _place_of(schedule)
+        self.demand.replace(was, None)
         self._sites[site].replace(Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance), None)
         market = self._hosts.get(host)
         if market is not None:
             market.pages -= 1
             if market.demand is not None and schedule.host_counted:
-                market.demand.remove(schedule.weight, schedule.changes_per_second)
+                market.demand.replace(was, None)
 
     def reweigh(
         self, host: str, schedule: PageSchedule, weight: float, last_at: float, host_delay: float = 0.0
@@ -196,11 +199,11 @@ class Planner:
         if not schedule.period:
             return Decision(msgspec.structs.replace(schedule, weight=weight), None)
         rate = schedule.changes_per_second
-        self.demand.remove(schedule.weight, rate)
-        self.demand.add(weight, rate)
+        was, now = _place_of(schedule), place(weight, rate)
+        self.demand.replace(was, now)
         self._market.since += 1
         market = self._hosts.get(host) or _Market(1)
-        counted = self._count_on_host(market, schedule, weight, rate, host_delay)
+        counted = self._count_on_host(market, was, schedule.host_counted, now, host_delay)
         period = self.period(weight, rate, self._host_price(market, host_delay))
         changed = msgspec.structs.replace(schedule, weight=weight, period=period, host_counted=counted)
         return Decision(changed, last_at + period)
@@ -294,17 +297,15 @@ class Planner:
         pause = min(self.min_interval * 24.0 * 2.0**gone, self.max_interval)
         return Decision(msgspec.structs.replace(old, gone=gone), seen.fetched_at + pause)
 
-    def _count_on_host(self, market: _Market, old: PageSchedule, weight: float, rate: float, delay: float) -> bool:
+    def _count_on_host(self, market: _Market, was: Place | None, counted: bool, now: Place, delay: float) -> bool:
         """Replace the page in its host's demand; True = it is in there now."""
-        market.pages += 0 if old.period else 1
+        market.pages += was is None
         market.since += 1
         if market.demand is None:
             if delay <= 0.0 or market.pages / self.min_interval <= _HOST_PART / delay:
                 return False  # even the shortest interval for every page would be polite
             market.demand = Demand()
-        if old.host_counted and old.period:
-            market.demand.remove(old.weight, old.changes_per_second)
-        market.demand.add(weight, rate)
+        market.demand.replace(was if counted else None, now)
         return True
 
     def _host_price(self, market: _Market, delay: float) -> Price | None:
@@ -320,9 +321,14 @@ class Planner:
             market.since, market.priced_pages = 0, float(market.pages)
             market.price = market.demand.price(
                 bandwidth, self.policy, alpha=self.alpha,
-                min_interval=self.min_interval, max_interval=self.max_interval,
+                min_interval=self.min_interval, max_interval=self.max_interval, guess=market.price.price,
             )  # fmt: skip
         return market.price
+
+
+def _place_of(schedule: PageSchedule) -> Place | None:
+    """Where the page is counted; None = it is not scheduled."""
+    return place(schedule.weight, schedule.changes_per_second) if schedule.period else None
 
 
 def _ideal_period(policy: Policy, weight: float, rate: float, price: float, alpha: float) -> float:

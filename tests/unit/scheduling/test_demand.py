@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from quadloom.scheduling.demand import Demand
+from quadloom.scheduling.demand import Demand, place
 from quadloom.scheduling.objectives import Policy
 from quadloom.scheduling.refresh import solve
 
@@ -24,7 +24,7 @@ def pages(count: int, seed: int = 7) -> tuple[np.ndarray, np.ndarray]:
 def filled(weights: np.ndarray, rates: np.ndarray) -> Demand:
     demand = Demand()
     for w, r in zip(weights, rates, strict=True):
-        demand.add(float(w), float(r))
+        demand.replace(None, place(float(w), float(r)))
     return demand
 
 
@@ -45,10 +45,10 @@ def test_s_follows_replacements() -> None:
     demand.s(0.95)
     rng = np.random.default_rng(1)
     for i in rng.integers(0, 2000, 5000):
-        demand.remove(float(weights[i]), float(rates[i]))
+        before = place(float(weights[i]), float(rates[i]))
         weights[i] *= rng.uniform(0.8, 1.25)
         rates[i] *= rng.uniform(0.5, 2.0)
-        demand.add(float(weights[i]), float(rates[i]))
+        demand.replace(before, place(float(weights[i]), float(rates[i])))
     # The first S came from cells (1 % coarse); what equation (6) added since is exact.
     assert demand.s(0.95) == pytest.approx(float(np.sum((weights * rates**0.95) ** (1 / 1.95))), rel=0.01)
     assert demand.pages == 2000
@@ -72,7 +72,7 @@ def test_emptied_cells_leave_nothing_and_dumps_restore() -> None:
         demand.price(0.01, "harmonic", min_interval=1.0, max_interval=900 * DAY).price
     )
     for w, r in zip(weights, rates, strict=True):
-        demand.remove(float(w), float(r))
+        demand.replace(place(float(w), float(r)), None)
     assert demand.pages == 0 and demand.dump() == []
 
 

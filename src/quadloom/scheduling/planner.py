@@ -166,16 +166,17 @@ class Planner:
         known = Estimate(old.changes_per_second, old.log_mean, old.log_variance) if old.period else None
         site.replace(known, estimate)
         weight = old.weight if seen.weight is None else seen.weight
-        was, now = _place_of(old), place(weight, estimate.rate)
+        changes = estimate.for_policy(self.policy)
+        was, now = _place_of(old), place(weight, changes)
         self.demand.replace(was, now)
         self._market.since += 1
         host = self._hosts.get(seen.host)
         if host is None:
             host = self._hosts[seen.host] = _Market()
         counted = self._count_on_host(host, was, old.host_counted, now, seen.host_delay)
-        period = self.period(weight, estimate.rate, self._host_price(host, seen.host_delay))
+        period = self.period(weight, changes, self._host_price(host, seen.host_delay))
         schedule = PageSchedule(
-            rate.encode(), weight, estimate.rate, estimate.log_mean, estimate.log_variance, period, 0, counted
+            rate.encode(), weight, changes, estimate.log_mean, estimate.log_variance, period, 0, counted
         )
         return Decision(schedule, seen.fetched_at + period)
 
@@ -244,7 +245,9 @@ class Planner:
         low, high = rate.interval(0.8)
         market = self._hosts.get(host, _Market())
         price = self.price
-        ideal = _ideal_period(self.policy, schedule.weight, rate.mean, max(price.price, 1e-300), self.alpha)
+        ideal = _ideal_period(
+            self.policy, schedule.weight, rate.estimate().for_policy(self.policy), max(price.price, 1e-300), self.alpha
+        )
         trusted = [source for source in ("last-modified", "announced") if self._believed(host, source)]
         return [
             ("weight", f"{schedule.weight:.4g}", "importance or usefulness over its mean, χ between kinds, promotion"),

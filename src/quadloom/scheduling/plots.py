@@ -47,7 +47,7 @@ def svg(series: Sequence[Series], *, title: str, x_label: str, y_label: str) -> 
         f'font-family="sans-serif" font-size="12"><title>{escape(title)}</title>',
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>',
         f'<text x="{_LEFT}" y="22" font-size="15">{escape(title)}</text>',
-        f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2:.0f}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(x_label)}</text>',
+        f'<text x="{(_LEFT + _WIDTH - _RIGHT) // 2}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(x_label)}</text>',
         f'<text transform="translate(14 {_HEIGHT / 2:.0f}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>',
     ]
     for tick in y_ticks:

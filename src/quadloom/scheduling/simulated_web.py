@@ -107,7 +107,7 @@ def simulated_web(process: Process, shape: WebShape, rng: np.random.Generator) -
 
 
 def replayed_web(history: Path, rng: np.random.Generator, *, tail: float = 1.2) -> SimulatedWeb:
-    """A real history: a (gzipped) CSV file of (page, changed_at in unix seconds). A page's first change is its birth."""
+    """A real history: a CSV file (gzipped or not) of page and changed_at, unix seconds. A page is born at its first."""
     opener: Callable[..., object] = gzip.open if history.suffix == ".gz" else open
     with opener(history, "rt", encoding="utf-8", newline="") as file:  # type: ignore[attr-defined]  # both are text files
         rows = list(csv.DictReader(file))

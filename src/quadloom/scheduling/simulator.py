@@ -4,8 +4,8 @@ Time passes in slots; in each slot the index policy reads the same number of pag
 sampled but integrated: a copy is fresh from its reading to the page's next change. Nothing is counted before `warm_up`.
 
 Estimators: `known` (the long-run rates), `bits` (only whether a page changed between two visits), `dates` (the time of
-the last change as well, as an honest Last-Modified gives it), `lying` (dates that are the time of the request; a host
-that does this must not be believed). The learning ones begin with a prior that knows nothing of the web's true rates.
+the last change as well, as an honest Last-Modified gives it). The learning ones begin with a prior that knows nothing
+of the web's true rates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from quadloom.scheduling.plots import Series, line_chart
 from quadloom.scheduling.refresh import most_valuable
 from quadloom.scheduling.simulated_web import Process, SimulatedWeb, WebShape, replayed_web, simulated_web
 
-Estimator = Literal["known", "bits", "dates", "lying"]
+Estimator = Literal["known", "bits", "dates"]
 SimulatedPolicy = Literal["harmonic", "xyleme", "freshness", "uniform", "by-rate"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 POLICIES: tuple[SimulatedPolicy, ...] = get_args(SimulatedPolicy)
@@ -71,8 +71,8 @@ class Report(msgspec.Struct, frozen=True):
         )
         lines = [f"{head} {'unread':>7} {'|ln λ̂/λ|':>9}"]
         lines += [
-            f"{row.process:<10} {row.policy:<10} {row.estimator:<6} {row.freshness:7.4f} {row.plain:7.4f} {row.cost:9.4f} "
-            f"{row.reads_per_day:9.1f} {row.slot_spread:6.1%} {row.unread:7.2%} {row.rate_error:9.3f}"
+            f"{row.process:<10} {row.policy:<10} {row.estimator:<6} {row.freshness:7.4f} {row.plain:7.4f} "
+            f"{row.cost:9.4f} {row.reads_per_day:9.1f} {row.slot_spread:6.1%} {row.unread:7.2%} {row.rate_error:9.3f}"
             for row in self.rows
         ]
         return "\n".join(lines) + "\n"
@@ -162,15 +162,12 @@ class _Simulation:
         last = self.last[pages]
         begun = np.maximum(last, warm)
         stale_at = np.minimum(self.web.next_change(pages, last), now)
-        fresh = np.maximum(stale_at - begun, 0.0)
-        self.fresh[pages] += fresh
+        self.fresh[pages] += np.maximum(stale_at - begun, 0.0)
         waited = np.maximum(now - last, 0.0) ** (_ALPHA + 1.0) - np.maximum(begun - last, 0.0) ** (_ALPHA + 1.0)
         self.cost[pages] += np.where(now > warm, self.web.rates[pages] ** _ALPHA * waited / (_ALPHA + 1.0), 0.0)
-        tenth = np.minimum((now / self.web.days * 10.0), 9.0)
-        span = np.maximum(now - last, 0.0)
         weight = self.web.weights[pages]
-        whole = np.maximum(np.minimum(self.web.next_change(pages, last), now) - last, 0.0)
-        self.tenths[int(tenth)] += ((weight * whole).sum(), (weight * span).sum())
+        tenth = min(int(now / self.web.days * 10.0), 9)
+        self.tenths[tenth] += (weight @ np.maximum(stale_at - last, 0.0), weight @ np.maximum(now - last, 0.0))
 
     def _learn(self, pages: npt.NDArray[np.intp], now: float) -> None:
         if self.estimator == "known" or not len(pages):
@@ -181,16 +178,19 @@ class _Simulation:
         if self.estimator == "dates":
             ages = np.where(changed, now - self.web.last_change(pages, np.full(len(pages), now)), np.nan)
         self.learned.observe(pages, now - last, changed, ages)
-        self.rates[pages] = self.learned.estimates(pages)[0]
+        self._take_over(pages)
 
     def _learn_priors(self, now: float) -> None:
         """Empirical Bayes per host, as the planner does page by page."""
         if self.estimator == "known":
             return
-        for host in np.unique(self.web.hosts):
+        for host in range(int(self.web.hosts.max()) + 1):
             self.learned.learn_prior(np.flatnonzero((self.web.hosts == host) & (self.web.born < now)), _WORLD)
-        alive = np.flatnonzero(self.web.born < now)
-        self.rates[alive] = self.learned.estimates(alive)[0]
+        self._take_over(np.flatnonzero(self.web.born < now))
+
+    def _take_over(self, pages: npt.NDArray[np.intp]) -> None:
+        mean, log_mean, _ = self.learned.estimates(pages)
+        self.rates[pages] = np.exp(log_mean) if self.policy == "freshness" else mean
 
     def _row(self, process: str, counts: Vector) -> Row:
         web, plan = self.web, self.plan

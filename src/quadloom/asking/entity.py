@@ -4,8 +4,9 @@ A thing is an IRI. Its statements are gathered from all graphs; a graph's name i
 provenance costs nothing extra. A property *looks functional* when no single page gives it two values (in one
 language); if pages then differ, their values are shown side by side as a contradiction, and nobody is declared right.
 
-With consolidation, names joined by owl:sameAs or schema:sameAs (in either direction) and things that share an identifying
-value (a mailbox, an ISBN …) are gathered as one, with a limit, since such chains on the web are long and often wrong.
+With consolidation, names joined by owl:sameAs or schema:sameAs (in either direction) and things that share an
+identifying value (a mailbox, an ISBN …) are gathered as one, with a limit, since such chains on the web are long and
+often wrong.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _IDENTIFYING = (
     PREFIXES["foaf"] + "mbox", PREFIXES["foaf"] + "mbox_sha1sum", PREFIXES["foaf"] + "homepage",
     *(space + name for name in ("isbn", "gtin13", "orcid", "leiCode") for space in _SCHEMA),
 )  # fmt: skip
+_SKOLEM = PREFIXES["ql"] + "blank:"
 _PLURAL = frozenset((_RDF_TYPE, *_SAME, PREFIXES["rdfs"] + "seeAlso"))
 
 
@@ -170,6 +172,8 @@ def _property(predicate: str, values: dict[Value, dict[str, None]]) -> Property:
 def _is_contradicted(statements: tuple[Statement, ...]) -> bool:
     by_language: dict[str, dict[str, list[str]]] = {}
     for statement in statements:
+        if statement.value.kind == "blank" or statement.value.text.startswith(_SKOLEM):
+            continue  # a nameless thing is another one on every page
         pages = by_language.setdefault(statement.value.language, {})
         for source in statement.sources:
             pages.setdefault(source, []).append(_comparable(statement.value))
@@ -217,13 +221,7 @@ def _matching(
 ) -> Iterator[ox.Quad]:
     if limit <= 0:
         return
-    lines = quads.match(
-        None if subject is None else f"<{subject}>",
-        None if predicate is None else f"<{predicate}>",
-        object,
-        None,
-        limit,
-    )
+    lines = quads.match(subject and f"<{subject}>", predicate and f"<{predicate}>", object, None, limit)
     for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS):
         if not _graph(quad).startswith(PREFIXES["ql"]):
             yield quad

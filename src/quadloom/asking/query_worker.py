@@ -183,7 +183,7 @@ def _write(
     if isinstance(result, ox.QueryBoolean):
         output.head(Head("ask"))
         output.write(boolean(bool(result), request.format))
-        return 1, ""
+        return int(bool(result)), ""
     if isinstance(result, ox.QueryTriples):
         return _write_graph(result, request, output)
     return _write_rows(result, request, output)
@@ -218,9 +218,8 @@ def _write_graph(
 ) -> tuple[int, Literal["", "rows", "bytes"]]:
     output.head(Head("graph"))
     counted = _Counted(result, request.rows, lambda: bool(request.result_bytes) and output.total > request.result_bytes)
-    write_graph(
-        counted, output.write, request.format, request.written_prefixes if request.format in ("turtle", "trig") else {}
-    )
+    prefixes = request.written_prefixes if request.format in ("turtle", "trig") else {}
+    write_graph(counted, output.write, request.format, prefixes)
     return counted.rows, counted.cut
 
 

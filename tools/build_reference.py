@@ -32,7 +32,15 @@ def settings_page() -> str:
         if head != section:
             section = head
             struct = type(getattr(tree.Settings(), head))
-            lines += ["", f"## [{head}]", "", (struct.__doc__ or "").strip(), "", "| key | default | meaning |", "|---|---|---|"]
+            lines += [
+                "",
+                f"## [{head}]",
+                "",
+                (struct.__doc__ or "").strip(),
+                "",
+                "| key | default | meaning |",
+                "|---|---|---|",
+            ]
         lines.append(f"| `{key}` | `{_shown(default)}` | {meaning} |")
     for head, struct in (("[[site]]", tree.Site), ("[[service]]", tree.Service)):
         lines += ["", f"## {head}", "", (struct.__doc__ or "").strip(), "", "| key | meaning |", "|---|---|"]

@@ -13,6 +13,7 @@ straightforward implementation would.
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
@@ -85,18 +86,21 @@ def on_disk(pages: int, degree: int) -> None:
         np.save(Path(name) / "outdegree.npy", slices.outdegree)
         matrix = slices.links * 8
         del indptr, targets
-        # The vectors, one slice and the libraries: numpy, scipy and numba alone take about 150 MiB.
-        limit = pages * (8 * 4 + 4) + (150 << 20)
+        # Three vectors, the out-degrees, and 200 MiB for one slice and the libraries (numpy, scipy, numba, LLVM).
+        limit = pages * (8 * 3 + 4) + (200 << 20)
         print(f"matrix {matrix / 2**20:,.0f} MiB, limit {limit / 2**20:,.0f} MiB")
         if limit >= matrix:
             print("the limit is no smaller than the matrix: take more pages or more links")
         subprocess.run(
-            [sys.executable, __file__, str(pages), str(degree), "--limited", name, "--limit", str(limit)], check=True
+            [sys.executable, __file__, str(pages), str(degree), "--limited", name, "--limit", str(limit)],
+            check=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # its second thread alone reserves 80 MiB
         )
 
 
 def limited(pages: int, directory: Path, limit: int) -> None:
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    importance_of_slices(MemorySlices(np.array([0, 1, 1]), np.array([1], dtype=np.int32), 2))  # load the libraries
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))  # counts what they hold as well
     slices = FileSlices(directory, pages, 1 << 18, np.load(directory / "outdegree.npy"))
     began, wall = time.process_time(), time.perf_counter()
     found = importance_of_slices(slices, tol=1e-6)

@@ -97,7 +97,9 @@ def fixpoint(
         for block in sweeps.blocks():
             iteration.settle(block.low, block.high, block.forward(iteration.values))
         iteration.end()
-    return Fixpoint(iteration.result(), count, iteration.error)
+    vector = iteration.current
+    vector /= vector.sum()  # in place: with a matrix on disk, vectors are what memory goes to
+    return Fixpoint(vector, count, iteration.error)
 
 
 class ImportanceIteration:

@@ -86,8 +86,8 @@ class SliceSweeps:
     def __init__(self, slices: LinkSlices) -> None:
         self.slices = slices
         self.pages = slices.pages
-        with np.errstate(divide="ignore"):
-            self.share = np.where(slices.outdegree > 0, 1.0 / slices.outdegree, 0.0)
+        self.share = slices.outdegree.astype(np.float64)
+        np.divide(1.0, self.share, out=self.share, where=self.share > 0.0)  # in place: vectors are what memory goes to
         self.dangling = np.flatnonzero(slices.outdegree == 0)
 
     def blocks(self) -> Iterator[Block]:

@@ -68,6 +68,7 @@ def in_memory(pages: int, degree: int) -> None:
     timed = fixpoint(sweeps, max_iterations=5, tol=0.0)
     each = (time.process_time() - began) / timed.iterations
     print(f"importance, a sweep    {each:7.3f} s   {product / each:.2f} × as fast; cutting once took {cut:.1f} s")
+    rank(MemorySlices(np.array([0, 1, 1]), np.array([1], dtype=np.int32), 2), np.array([True, False]))  # compiles
     began = time.process_time()
     both = rank(sweeps.slices, np.arange(pages) % 5 == 0, max_iterations=3, tol=0.0)
     print(f"with usefulness        {(time.process_time() - began) / both.iterations:7.3f} s")

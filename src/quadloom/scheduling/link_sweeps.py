@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from quadloom.errors import UsageError
-from quadloom.stores.link_kernels import kernels
+from quadloom.stores.link_kernels import Kernels, kernels
 from quadloom.stores.link_slices import LinkSlice, LinkSlices, MemorySlices, slice_width
 
 Vector = npt.NDArray[np.float64]
@@ -55,10 +55,11 @@ class Sweeps(Protocol):
         values: Vector,
         share: Vector,
         jump: Vector,
-        damping: float,
-        scale: float,
-    ) -> float:
-        """current = scale·(damping·gathered + jump); values = current·share; returns the L1 change."""
+        link_part: float,
+        jump_part: float,
+    ) -> tuple[float, float]:
+        """current = link_part·gathered + jump_part·jump; values = current·share. Returns the L1 change and the new sum.
+        `gathered` is used up."""
         ...
 
     def indegree(self) -> Vector: ...
@@ -89,11 +90,20 @@ class SliceSweeps:
         self.share = slices.outdegree.astype(np.float64)
         np.divide(1.0, self.share, out=self.share, where=self.share > 0.0)  # in place: vectors are what memory goes to
         self.dangling = np.flatnonzero(slices.outdegree == 0)
+        self._gathered = np.zeros(0)
 
     def blocks(self) -> Iterator[Block]:
-        compiled = kernels() is not None
+        fast = kernels()
         for part in self.slices:
-            yield _CompiledBlock(part) if compiled else _NumpyBlock(part)
+            if fast is None:
+                yield _NumpyBlock(part)
+                continue
+            # One buffer serves all blocks: fresh memory from the system would cost a tenth of the whole sweep.
+            if len(self._gathered) < part.high - part.low:
+                self._gathered = np.zeros(part.high - part.low)
+            gathered = self._gathered[: part.high - part.low]
+            gathered[:] = 0.0
+            yield _CompiledBlock(part, fast, gathered)
 
     def finish(
         self,
@@ -102,13 +112,13 @@ class SliceSweeps:
         values: Vector,
         share: Vector,
         jump: Vector,
-        damping: float,
-        scale: float,
-    ) -> float:
+        link_part: float,
+        jump_part: float,
+    ) -> tuple[float, float]:
         fast = kernels()
         if fast is None:
-            return _finish(gathered, current, values, share, jump, damping, scale)
-        return fast.finish(gathered, current, values, share, jump, damping, scale)
+            return _finish(gathered, current, values, share, jump, link_part, jump_part)
+        return fast.finish(gathered, current, values, share, jump, link_part, jump_part)
 
     def indegree(self) -> Vector:
         counts = [np.bincount(part.targets, minlength=part.high - part.low) for part in self.slices]
@@ -116,22 +126,19 @@ class SliceSweeps:
 
 
 class _CompiledBlock:
-    def __init__(self, part: LinkSlice) -> None:
+    def __init__(self, part: LinkSlice, fast: Kernels, gathered: Vector) -> None:
         self.low, self.high, self._sources, self._targets = part
+        self._fast = fast
+        self._gathered = gathered
 
     def forward(self, values: Vector) -> Vector:
-        gathered = np.zeros(self.high - self.low)
-        fast = kernels()
-        assert fast is not None  # SliceSweeps.blocks chose this class because it is there
-        fast.forward(self._sources, self._targets, values, gathered)
-        return gathered
+        self._fast.forward(self._sources, self._targets, values, self._gathered)
+        return self._gathered
 
     def both(self, values: Vector, worth: Vector, backwards: Vector) -> Vector:
-        gathered = np.zeros(self.high - self.low)
-        fast = kernels()
-        assert fast is not None  # as above
-        fast.both(self._sources, self._targets, values, gathered, worth[self.low : self.high], backwards)
-        return gathered
+        useful = worth[self.low : self.high]
+        self._fast.both(self._sources, self._targets, values, self._gathered, useful, backwards)
+        return self._gathered
 
 
 class _NumpyBlock:
@@ -186,10 +193,10 @@ class ScipySweeps:
         values: Vector,
         share: Vector,
         jump: Vector,
-        damping: float,
-        scale: float,
-    ) -> float:
-        return _finish(gathered, current, values, share, jump, damping, scale)
+        link_part: float,
+        jump_part: float,
+    ) -> tuple[float, float]:
+        return _finish(gathered, current, values, share, jump, link_part, jump_part)
 
     def indegree(self) -> Vector:
         return np.asarray(self._outgoing.sum(axis=0), dtype=np.float64).ravel()
@@ -212,12 +219,11 @@ class _ScipyBlock:
 
 
 def _finish(
-    gathered: Vector, current: Vector, values: Vector, share: Vector, jump: Vector, damping: float, scale: float
-) -> float:
-    gathered *= damping
-    gathered += jump
-    gathered *= scale
+    gathered: Vector, current: Vector, values: Vector, share: Vector, jump: Vector, link_part: float, jump_part: float
+) -> tuple[float, float]:
+    gathered *= link_part
+    gathered += jump_part * jump
     change = float(np.abs(gathered - current).sum())
     current[:] = gathered
     np.multiply(gathered, share, out=values)
-    return change
+    return change, float(gathered.sum())

@@ -19,6 +19,8 @@ A warm start (`start`) from the last vector saves iterations the more, the less 
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Literal
 
 import msgspec
@@ -92,11 +94,17 @@ def fixpoint(
     if not sweeps.pages:
         return Fixpoint(np.empty(0), 0, 0.0)
     count = 0
-    while iteration.error > tol and count < max_iterations:
-        count += 1
-        for block in sweeps.blocks():
-            iteration.settle(block.low, block.high, block.forward(iteration.values))
-        iteration.end()
+    with ThreadPoolExecutor(sweeps.threads) as pool:
+        while iteration.error > tol and count < max_iterations:
+            count += 1
+            blocks = sweeps.blocks()
+            # Blocks of one group see the same values, whichever thread is faster: the result does not depend on luck.
+            while group := list(islice(blocks, sweeps.threads)):
+                others = [pool.submit(block.forward, iteration.values) for block in group[1:]]
+                gathered = [group[0].forward(iteration.values), *(other.result() for other in others)]
+                for block, sums in zip(group, gathered, strict=True):
+                    iteration.settle(block.low, block.high, sums)
+            iteration.end()
     vector = iteration.current
     vector /= vector.sum()  # in place: with a matrix on disk, vectors are what memory goes to
     return Fixpoint(vector, count, iteration.error)

@@ -8,6 +8,7 @@ links on; below that scipy's product wins because nothing has to be cut.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Literal, Protocol
 
@@ -45,8 +46,12 @@ class Sweeps(Protocol):
     pages: int
     share: Vector
     dangling: npt.NDArray[np.intp]
+    threads: int
 
-    def blocks(self) -> Iterator[Block]: ...
+    def blocks(self) -> Iterator[Block]:
+        """All blocks in order. Up to `threads` successive ones may be worked on at once; one more, and the first of
+        them must be finished, because its buffer is used again."""
+        ...
 
     def finish(
         self,
@@ -90,20 +95,20 @@ class SliceSweeps:
         self.share = slices.outdegree.astype(np.float64)
         np.divide(1.0, self.share, out=self.share, where=self.share > 0.0)  # in place: vectors are what memory goes to
         self.dangling = np.flatnonzero(slices.outdegree == 0)
-        self._gathered = np.zeros(0)
+        self.threads = min(len(os.sched_getaffinity(0)), 4) if kernels() is not None else 1
+        self._buffers = [np.zeros(0) for _ in range(self.threads)]
 
     def blocks(self) -> Iterator[Block]:
         fast = kernels()
-        for part in self.slices:
+        for number, part in enumerate(self.slices):
             if fast is None:
                 yield _NumpyBlock(part)
                 continue
-            # One buffer serves all blocks: fresh memory from the system would cost a tenth of the whole sweep.
-            if len(self._gathered) < part.high - part.low:
-                self._gathered = np.zeros(part.high - part.low)
-            gathered = self._gathered[: part.high - part.low]
-            gathered[:] = 0.0
-            yield _CompiledBlock(part, fast, gathered)
+            # Buffers serve again and again: fresh memory from the system would cost a tenth of the whole sweep.
+            turn = number % self.threads
+            if len(self._buffers[turn]) < part.high - part.low:
+                self._buffers[turn] = np.zeros(part.high - part.low)
+            yield _CompiledBlock(part, fast, self._buffers[turn][: part.high - part.low])
 
     def finish(
         self,
@@ -132,10 +137,12 @@ class _CompiledBlock:
         self._gathered = gathered
 
     def forward(self, values: Vector) -> Vector:
+        self._gathered[:] = 0.0
         self._fast.forward(self._sources, self._targets, values, self._gathered)
         return self._gathered
 
     def both(self, values: Vector, worth: Vector, backwards: Vector) -> Vector:
+        self._gathered[:] = 0.0
         useful = worth[self.low : self.high]
         self._fast.both(self._sources, self._targets, values, self._gathered, useful, backwards)
         return self._gathered
@@ -168,6 +175,7 @@ class ScipySweeps:
 
     def __init__(self, csr: Csr) -> None:
         self.pages = int(csr.shape[0])
+        self.threads = 1
         matrix = csr if csr.dtype == np.float64 else csr.astype(np.float64)
         if len(matrix.data) and not (np.isfinite(matrix.data).all() and matrix.data.min() >= 0.0):
             raise UsageError("link weights must be finite and not negative")

@@ -132,7 +132,7 @@ class ImportanceIteration:
         self.current = _start(start, sweeps.pages)
         self.values = self.current * sweeps.share
         self.error = float("inf")
-        self._total = 1.0
+        self.total = 1.0  # sum of `current`
         self._change = self._new_total = 0.0
         self._scale = self._loss_factor()
 
@@ -143,7 +143,7 @@ class ImportanceIteration:
         # The paper normalises the vector after every step; scaling the jump by the vector's sum is the same
         # without another pass over it.
         link_part = self._scale * self.damping
-        jump_part = self._scale * self._total if self.normalizing else 1.0
+        jump_part = self._scale * self.total if self.normalizing else 1.0
         change, total = self.sweeps.finish(
             gathered, self.current[part], self.values[part], self.sweeps.share[part], jump, link_part, jump_part
         )
@@ -152,21 +152,21 @@ class ImportanceIteration:
 
     def end(self) -> float:
         """End a sweep; returns the bound of the L1 distance to the fixpoint."""
-        self._total, self._new_total = self._new_total, 0.0
-        change, self._change = self._change / self._total, 0.0
+        self.total, self._new_total = self._new_total, 0.0
+        change, self._change = self._change / self.total, 0.0
         self._scale = self._loss_factor()
         contraction = min(self.damping * self._scale, 0.999)
         self.error = change * contraction / (1.0 - contraction)
         return self.error
 
     def result(self) -> Vector:
-        return np.asarray(self.current / self._total)
+        return np.asarray(self.current / self.total)
 
     def _loss_factor(self) -> float:
         """r of equation (11); the linear system of "personalize" needs none."""
         if not self.normalizing:
             return 1.0
-        lost = float(self.current[self.sweeps.dangling].sum()) / self._total
+        lost = float(self.current[self.sweeps.dangling].sum()) / self.total
         return 1.0 / (1.0 - self.damping * min(lost, 1.0))
 
 

@@ -31,7 +31,8 @@ from quadloom.phases.index import page_quads, text_document
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings
 from quadloom.stores.protocols import TextDocument
-from quadloom.syntaxes.registry import Loader
+from quadloom.syntaxes.installed import SYNTAXES
+from quadloom.syntaxes.registry import Loader, Registry
 
 # What these state, every page has; a page with nothing else carries no structured data.
 _PAGE_WORDS = frozenset(("html", "meta", "text"))
@@ -62,12 +63,17 @@ class Woven(msgspec.Struct, frozen=True, array_like=True):
 
 
 def weave(
-    page: Page, visit: Visit, settings: Settings, strategies: tuple[Strategy, ...], loader: Loader | None = None
+    page: Page,
+    visit: Visit,
+    settings: Settings,
+    strategies: tuple[Strategy, ...],
+    loader: Loader | None = None,
+    syntaxes: Registry = SYNTAXES,
 ) -> Woven:
     """Everything between fetch and the stores, for one page. Never raises."""
     try:
         transformed = transform(
-            page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader
+            page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader, syntaxes=syntaxes
         )  # fmt: skip
         transformed = with_header_links(transformed, page)
         return _woven(page, visit, transformed, settings, strategies)

@@ -20,6 +20,7 @@ import msgspec
 from quadloom.asking.entity import Entity, gather
 from quadloom.asking.search import search, search_request
 from quadloom.asking.sparql import Answer, QueryService
+from quadloom.asking.statistics import Summary, summary
 from quadloom.errors import StoreError, UsageError
 from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import Settlement
@@ -211,6 +212,10 @@ class Warehouse:
         """All statements about an IRI, with the pages that make them; `NothingFound` where there are none."""
         chosen = self.settings.index.consolidate if consolidate is None else consolidate
         return gather(self.quads, iri, consolidate=chosen)
+
+    def statistics(self, *, limit: int = 50) -> Summary:
+        """Counts by class, property, vocabulary, site, kind, size and change rate."""
+        return summary(self.catalog, self.frontier, self.quads, limit=limit)
 
     def verify(self) -> Verified:
         """Compare archive, quads and text with the catalog, page by page."""

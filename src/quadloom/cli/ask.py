@@ -171,6 +171,32 @@ def show(*names: str, consolidate: bool | None = None, limit: int = 200) -> None
         s.say(f"{lines + len(entity.inverse)} lines; --limit shows more")
 
 
+def stats(*, limit: int = 20) -> None:
+    """Count what the warehouse holds: classes, properties, vocabularies, sites, kinds, sizes, change rates.
+
+    Parameters
+    ----------
+    limit
+        lines of each list
+    """
+    s = session()
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        numbers = warehouse.statistics(limit=limit)
+    if s.json:
+        s.emit(numbers)
+        return
+    s.write(f"pages\t{numbers.pages}\nquads\t{numbers.quads}")
+    for name in ("classes", "properties", "vocabularies"):
+        for value, count in getattr(numbers, name):
+            s.write(f"{name}\t{shorten(value)}\t{count}")
+    for name in ("sites", "kinds", "outcomes"):
+        for value, count in getattr(numbers, name):
+            s.write(f"{name}\t{value}\t{count}")
+    for name in ("sizes", "change_rates"):
+        for value, share in getattr(numbers, name):
+            s.write(f"{name}\t{value}\t{share:.1%}")
+
+
 def _query_text(query: str, file: Path | None) -> str:
     if file is not None:
         return file.read_text(encoding="utf-8")

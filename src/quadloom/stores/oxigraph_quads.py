@@ -113,7 +113,7 @@ class OxigraphQuads:
         if added or removed:
             with _translated(self._path):
                 if removed:
-                    self._store.update(_update(graph, removed, added))
+                    self._store.update(_update(graph, sorted(removed), sorted(added)))
                 else:
                     self._store.load(_text(added), _QUADS, lenient=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 import pyoxigraph
 from lxml import etree
@@ -66,6 +66,7 @@ def annotate(
     language: str = "",
     roles: bool = False,
     report: Report | None = None,
+    hints: Set[str] | None = None,
 ) -> bool:
     """Adds the RDFa 1.1 of an HTML page that is already parsed; False = a limit cut it short.
 
@@ -73,7 +74,7 @@ def annotate(
     off because on the web they are hints for assistive technology, one for every tenth element. Cost: a few native
     selectors on a page without RDFa, then in proportion to the annotated elements and their ancestors.
     """
-    nodes = sparse(tree, roles=roles)
+    nodes = sparse(tree, roles=roles, hints=hints)
     if not nodes:
         return True
     host = HOSTS["html5"]

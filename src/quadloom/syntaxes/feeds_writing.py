@@ -8,9 +8,9 @@ statement of the list would change. And `rss:link` is an IRI, not a text. docs/r
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-
-from selectolax.lexbor import LexborHTMLParser
+from html import unescape
 
 from quadloom.model.link import Link, LinkKind
 from quadloom.syntaxes.feeds_dates import moment
@@ -45,6 +45,8 @@ _ENC_TYPE = f"<{ENCLOSURE}type>"
 _ENC_LENGTH = f"<{ENCLOSURE}length>"
 _DATE_TIME = f"{XSD}dateTime"
 _MAX_ANCHOR = 200
+# What has no end is taken up to the end of the text, and a tag ends before the next `<`: so no start is tried twice.
+_TAGS = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|</?[A-Za-z][^<>]*>", re.S | re.I)
 _MAX_DATE_FINDINGS = 5  # of one feed; its generator makes the same mistake in every entry
 
 
@@ -213,9 +215,12 @@ def _language_tag(language: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The words of a text that may hold HTML, as descriptions of feeds do without saying so."""
-    if "<" in text or "&" in text:
-        body = LexborHTMLParser(text).body
-        if body is not None:
-            text = body.text(separator=" ")
+    """The words of a text that may hold HTML, as descriptions of feeds do without saying so.
+
+    By one scan, not by a parser: a parser's worst cases are bounded for one page, and a feed has thousands of texts.
+    """
+    if "<" in text:
+        text = _TAGS.sub(" ", text)
+    if "&" in text:
+        text = unescape(text)
     return fold(text)

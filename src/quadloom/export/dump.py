@@ -17,8 +17,10 @@ import pyoxigraph as ox
 import zstandard
 
 from quadloom.asking.prefixes import PREFIXES
+from quadloom.asking.questions import Questions
 from quadloom.asking.result_formats import GRAPH_FORMATS
 from quadloom.errors import UsageError
+from quadloom.export.description import dataset_description
 from quadloom.export.parquet import write_parquet
 from quadloom.export.selection import PageGraph, Selection, selected_graphs, selected_pages
 from quadloom.stores.protocols import Archive, Catalog, QuadStore
@@ -52,6 +54,29 @@ def parse_format(text: str) -> tuple[str, str]:
             hint=f"formats are {', '.join(SUFFIXES)}, each with .gz or .zst where wanted",
         )
     return SUFFIXES[name], packing
+
+
+def export_to(
+    warehouse: Questions,
+    stream: BinaryIO,
+    format: str,
+    selection: Selection,
+    now: float,
+    progress: Callable[[int], None] = lambda _pages: None,
+) -> Dumped:
+    """Write a warehouse in any format that `parse_format` knows. `stream` stays open."""
+    name, packing = parse_format(format)
+    if name == "warc":  # compressed record by record already
+        return dump_archive(
+            warehouse.catalog, warehouse.archive, stream, selection, name="export.warc.gz", now=now, progress=progress
+        )
+    with packed(stream, packing) as sink:
+        if name == "void":
+            title = f"Quadloom warehouse {warehouse.path.name}"
+            numbers = warehouse.statistics(limit=1000)
+            sink.write(dataset_description(numbers, dataset="urn:quadloom:dataset", title=title, now=now))
+            return Dumped(0, 0)
+        return dump(warehouse.catalog, warehouse.quads, sink, name, selection, progress)
 
 
 def packed(stream: BinaryIO, packing: str) -> AbstractContextManager[Sink]:

@@ -114,10 +114,11 @@ def _host_of_authority(authority: str) -> str:
 def host_of(href: str) -> str:
     """`example.org` or `example.org:8080`; the href must be absolute."""
     start = href.find("//") + 2
-    for index in range(start, len(href)):
-        if href[index] in "/?#":
-            return _host_of_authority(href[start:index])
-    return _host_of_authority(href[start:])
+    end = href.find("/", start)
+    authority = href[start:end] if end >= 0 else href[start:]
+    if "?" in authority or "#" in authority:  # only where a caller's href was not normalised
+        authority = authority.partition("?")[0].partition("#")[0]
+    return _host_of_authority(authority)
 
 
 _suffixes = PublicSuffixList()

@@ -21,7 +21,7 @@ from quadloom.phases.index import PAGES, page_description
 from quadloom.pipeline import Woven, weave
 from quadloom.run.describing import Sources
 from quadloom.run.indexing import Entry
-from quadloom.run.loading import document_loader
+from quadloom.run.loading import all_syntaxes, document_loader
 from quadloom.run.opened import Opened
 from quadloom.settings import Settings
 
@@ -64,14 +64,14 @@ def rewoven(
 ) -> Iterator[tuple[PageRow, Woven | None, Page | None]]:
     """Each page's newest archived version, transformed again; None where the archive has no (readable) copy."""
     strategies = chosen(settings.crawl.strategies)
-    loader = document_loader(settings)
+    loader, syntaxes = document_loader(settings), all_syntaxes(settings).registry
     for row in rows:
         page = _archived(stores, row)
         if page is None:
             yield row, None, None
             continue
         visit = Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True)
-        yield row, weave(page, visit, settings, strategies, loader), page
+        yield row, weave(page, visit, settings, strategies, loader, syntaxes), page
 
 
 def _entries(stores: Opened, settings: Settings, rows: list[PageRow]) -> tuple[list[Entry], list[PageRow]]:

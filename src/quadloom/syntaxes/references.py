@@ -20,7 +20,7 @@ _SHORT = MAX_LENGTH // 2
 _REMEMBERED = 200  # characters of an href; longer ones are rare, seldom repeat and could fill the memory
 
 
-# How a reference joins a base, as far as it alone tells. Pages of a site share most of their hrefs, so this is remembered
+# How a reference joins a base, as far as it alone tells. Pages of a site share most of their hrefs, so it is remembered
 # over pages (0.35 µs a reference instead of 0.75), and emptied when full: about 10 MB.
 _Shape = Literal["absolute", "from root", "in folder", "intricate"]
 _shapes: dict[str, _Shape] = {}

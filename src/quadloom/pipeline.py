@@ -33,7 +33,8 @@ from quadloom.phases.index import page_quads, text_document
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings
 from quadloom.stores.protocols import TextDocument
-from quadloom.syntaxes.registry import Loader
+from quadloom.syntaxes.installed import SYNTAXES
+from quadloom.syntaxes.registry import Loader, Registry
 
 # What these state, every page has; a page with nothing else carries no structured data.
 _PAGE_WORDS = frozenset(("html", "meta", "text"))
@@ -69,12 +70,13 @@ def weave(
     settings: Settings,
     strategies: tuple[Strategy, ...],
     loader: Loader | None = None,
+    syntaxes: Registry = SYNTAXES,
     is_news: IsNews = lambda _fingerprint, _depth: True,
 ) -> Woven:
     """Everything between fetch and the stores, for one page. Never raises. `is_news`: see `phases.extract`."""
     try:
         transformed = transform(
-            page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader
+            page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader, syntaxes=syntaxes
         )  # fmt: skip
         transformed = with_header_links(transformed, page)
         leading_to = targets(transformed.links)

@@ -19,12 +19,15 @@ from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.pipeline import Woven, weave
 from quadloom.run.channel import Channel, Closed, attach
-from quadloom.run.loading import document_loader
+from quadloom.run.loading import all_syntaxes, document_loader
 from quadloom.settings import Settings
 from quadloom.stores.protocols import ArchiveRecord
 from quadloom.stores.warc_record import encode as encode_record
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
+
+
+READY = "ready"  # the first message: imports are done, deadlines may count
 
 
 class Task(msgspec.Struct, frozen=True, array_like=True):
@@ -76,6 +79,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (settings.limits.transform_bytes * 2, settings.limits.transform_bytes * 2))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
+        channel.send(READY)
         _serve(channel, settings)
     except Closed:
         return
@@ -84,13 +88,14 @@ def main() -> None:
 def _serve(channel: Channel, settings: Settings) -> None:
     strategies = chosen(settings.crawl.strategies)
     loader = document_loader(settings)
+    syntaxes = all_syntaxes(settings).registry
     recent = Recent(_RECENT)
     while True:
         task = wire.decode(channel.receive_bytes(), Task)
         started = time.process_time()
         if task.forget:
             recent.clear()
-        woven = weave(task.page, task.visit, settings, strategies, loader, recent.is_news)
+        woven = weave(task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news)
         keep = task.archive and not woven.noarchive and (woven.has_data or not settings.index.only_data)
         record = encode_record(task.page) if keep else None
         channel.send(Answer(task.number, woven, record, time.process_time() - started))

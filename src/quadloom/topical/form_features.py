@@ -54,7 +54,8 @@ _TALK = re.compile(r"(?i)comment|reply|message|contact|feedback|subject|phone|fi
 NAMES = (
     "bias", "boxes=1", "boxes=2", "boxes>2", "boxes=0", "type=search", "role=search", "get", "post", "box name exact",
     "box searchy", "box words", "button words", "button searchy", "form marks searchy", "action searchy",
-    "around searchy", "text words", "other in marks", "other in action", "other in box", "other in button", "other in words",
+    "around searchy", "text words", "other in marks", "other in action", "other in box", "other in button",
+    "other in words",
     "passwords", "mails", "textareas", "files", "checkboxes", "radios", "selects", "hiddens", "submits", "images", "no button",
     "words length", "cart names", "login names", "mail names", "filter names", "talk names", "no action", "scripted",
     "place", "multipart", "in header", "in footer", "only submit and hidden", "any sign", "two signs", "many options",

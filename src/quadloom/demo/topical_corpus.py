@@ -84,7 +84,7 @@ class Corpus:
         words = [self._draw(word, chosen.category, own, random) for word in common]
         if random.random() < 0.18:
             self._mention_sibling(topic, words, random)
-        own_in_title = random.random() < 0.85
+        own_in_title = random.random() < 0.65
         title = random.choices(self.common, cum_weights=self._weights, k=random.randint(2, 4))
         if own_in_title:
             title += random.sample(sorted(set(own)), random.randint(1, 2))

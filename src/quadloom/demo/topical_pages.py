@@ -22,6 +22,10 @@ _HEADS = {
     "sphinx": '<script src="_static/doctools.js"></script><script src="searchtools.js"></script>',
     "mkdocs": '<meta name="generator" content="mkdocs-1.5.3, mkdocs-material-9.5">',
 }
+_MORE = {
+    "Search": "Read more", "Suche": "Mehr lesen", "Rechercher": "Lire la suite", "Go": "More", "Поиск": "Читать далее",
+    "搜索": "阅读全文", "Buscar": "Leer más", "Zoeken": "Lees meer",
+}  # fmt: skip
 _EXTRAS = {
     "": "",
     "login": '<form action="/login" method="post"><input name="user"><input type="password" name="pw"><button>Log in'
@@ -158,7 +162,11 @@ class SitePages:
         return f"<div class='pages'>{numbers}{link(offset + size, look.next_text)}</div>"
 
     def _anchor(self, number: int) -> str:
-        return f'<li><a href="{escape(self._plan.documents[number].path)}">{escape(self.title(number))}</a></li>'
+        path, title = escape(self._plan.documents[number].path), escape(self.title(number))
+        if self._plan.teaser != "title":
+            shown = title if self._plan.teaser == "beside" else f"{self._plan.documents[number].text.day // 30} / 12"
+            return f'<li><b>{shown}</b> <a href="{path}">{_MORE[self._plan.look.search_word]}</a></li>'
+        return f'<li><a href="{path}">{title}</a></li>'
 
     def _page(self, title: str, main: str) -> bytes:
         plan = self._plan

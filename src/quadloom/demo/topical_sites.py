@@ -79,6 +79,7 @@ class SitePlan(NamedTuple):
     tracked: bool  # result links go through /out?u=
     sitemap: bool
     soft_404: bool
+    teaser: str  # how listings show an article: its title linked, its title beside a link, or a date only
     extra: str  # further form on the page: login, newsletter or none
 
 
@@ -148,6 +149,7 @@ def _site(
         tracked=random.random() < 0.15,
         sitemap=random.random() < 0.6,
         soft_404=random.random() < 0.3,
+        teaser=random.choice(("title", "title", "beside", "date")),
         extra=random.choice(("", "login", "newsletter")),
     )
 

@@ -14,7 +14,7 @@ from random import Random
 
 from quadloom.model.url import canonical, host_of
 from quadloom.topical.access import Errand
-from quadloom.topical.anchors import Sheet
+from quadloom.topical.anchors import Anchor, Sheet
 from quadloom.topical.candidates import Candidate, CandidateModel, CandidateQueue, Source
 from quadloom.topical.channels import Channel, Opening, look_up, open_site
 from quadloom.topical.desk import RELEVANT, Desk, Document, article_links
@@ -166,8 +166,8 @@ class Adaptive:
     def _use_home(self, site: Site, home: Sheet) -> None:
         """A site without search: links that say something are candidates, short ones are hubs to look into."""
         for anchor in article_links(home):
-            if len(anchor.text.split()) >= _HUB_WORDS:
-                self._offer_link(site, anchor.url, anchor.key, anchor.text, 0.5)
+            if _says_something(anchor):
+                self._offer_link(site, anchor, 0.5)
             elif host_of(anchor.url) == site.host:
                 site.hubs.append(anchor.url)
 
@@ -226,8 +226,8 @@ class Adaptive:
             return
         mass = 0.0
         for anchor in article_links(document.sheet, site.furniture):
-            if len(anchor.text.split()) >= _HUB_WORDS:
-                candidate = self._offer_link(site, anchor.url, anchor.key, anchor.text, 0.5)
+            if _says_something(anchor):
+                candidate = self._offer_link(site, anchor, 0.5)
                 mass += candidate.p if candidate is not None and candidate.p >= GOOD else 0.0
         if len(self.queue) > before or not site.hubs:
             self._hubs.add(mass, 1.0)
@@ -258,13 +258,15 @@ class Adaptive:
         site.version += 1
         for anchor in article_links(document.sheet, site.furniture):
             self.desk.met(anchor.key)
-            if len(anchor.text.split()) >= 2:
-                self._offer_link(site, anchor.url, anchor.key, anchor.text, document.verdict)
+            if _says_something(anchor):
+                self._offer_link(site, anchor, document.verdict)
 
-    def _offer_link(self, site: Site, url: str, key: str, text: str, parent: float) -> Candidate | None:
-        if key in self.queue.seen or host_of(url) not in self.sites:
+    def _offer_link(self, site: Site, anchor: Anchor, parent: float) -> Candidate | None:
+        if anchor.key in self.queue.seen or host_of(anchor.url) not in self.sites:
             return None
-        return self._enqueue(site, self.model.candidate(url, key, text, "", "link", parent=parent))
+        return self._enqueue(
+            site, self.model.candidate(anchor.url, anchor.key, anchor.text, anchor.block, "link", parent=parent)
+        )
 
     def _offer(self, site: Site, result: Result, source: Source, query: str) -> Candidate | None:
         key = canonical(result.url)
@@ -285,6 +287,10 @@ class Adaptive:
             return None
         site.pending += candidate.p if candidate.p >= GOOD else 0.0
         return candidate
+
+
+def _says_something(anchor: Anchor) -> bool:
+    return len(anchor.text.split()) + len(anchor.block.split()) >= _HUB_WORDS
 
 
 def _yield_of(mass: float) -> float:

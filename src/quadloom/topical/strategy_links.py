@@ -57,16 +57,25 @@ class LinkCrawl:
             order = self._random.random()
         heapq.heappush(self._heap, (order, next(self._sequence), candidate))
 
+    def _renew(self) -> None:
+        """The model has changed: estimate all that waits again; homes keep their place at the front."""
+        entries = []
+        for order, number, candidate in self._heap:
+            candidate.p = self.model.estimate(candidate)
+            entries.append((order if not candidate.example.title else -candidate.p, number, candidate))
+        heapq.heapify(entries)
+        self._heap = entries
+
     def _visit(self, candidate: Candidate) -> Errand[None]:
         document = yield from self.desk.read(candidate.url, candidate.p, "link")
         if document is None:
             return
-        if candidate.example.title:
-            self.model.learn(candidate, document.worth)
+        if candidate.example.title and self.model.learn(candidate, document.worth) and self._order == "best-first":
+            self._renew()
         for anchor in article_links(document.sheet):
             self.desk.met(anchor.key)
             if anchor.key not in self._seen:
                 link = self.model.candidate(
-                    anchor.url, anchor.key, anchor.text, "", "link", parent=document.verdict
+                    anchor.url, anchor.key, anchor.text, anchor.block, "link", parent=document.verdict
                 )
                 self._push(link, link.p)

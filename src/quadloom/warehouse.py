@@ -16,12 +16,14 @@ from types import TracebackType
 
 import msgspec
 
+from quadloom.asking.questions import Questions
 from quadloom.errors import StoreError, UsageError
 from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import Settlement
 from quadloom.model.url import Url
 from quadloom.run.control import ControlServer, Request, Value
 from quadloom.run.crawl import Crawl
+from quadloom.run.loading import document_loader
 from quadloom.run.meter import Report
 from quadloom.run.opened import Opened
 from quadloom.run.replay import Replayed, replay_unindexed
@@ -44,13 +46,14 @@ from quadloom.stores.warc_archive import WarcArchive
 DATABASE = "quadloom.db"
 
 
-class Warehouse:
+class Warehouse(Questions):
     """Use as a context manager. Attributes are the seams: `frontier`, `catalog`, `archive`, `quads`, `text`, `bus`."""
 
     def __init__(self, path: Path, settings: Settings, *, writable: bool) -> None:
         self.path = path
         self.settings = settings
         self.writable = writable
+        self.loader = document_loader(settings)
         self._closing = contextlib.ExitStack()
         self.bus: Bus = MemoryBus()
         if writable:
@@ -169,7 +172,7 @@ class Warehouse:
 
     def verify(self) -> Verified:
         """Compare archive, quads and text with the catalog, page by page."""
-        return verify(self.opened())
+        return verify(self.opened(), self.settings)
 
     def rebuild(self, *, progress: Callable[[int], None] = lambda _done: None) -> int:
         """Make quads and text anew from the archive; swapped in when complete. Returns the number of pages."""

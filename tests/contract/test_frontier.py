@@ -213,6 +213,17 @@ def test_requests_under_way_are_bounded_per_host(state: State) -> None:
     assert [visit.host for visit in frontier.lease(20, 0.0)] == [visits[0].host]
 
 
+def test_a_host_in_trouble_is_asked_by_one_visit_at_a_time(state: State) -> None:
+    frontier = state.open(FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=3), 0.0)
+    frontier.add(links("a.example", 10), 0.0)
+    first, *rest = frontier.lease(20, 0.0)
+    frontier.release(rest, 0.0)
+    frontier.settle([settlement(first, Outcome.FAILED, again_at=99.0)], 0.0)
+    (probe,) = frontier.lease(20, 1.0)
+    frontier.settle([settlement(probe)], 1.0)
+    assert len(frontier.lease(20, 2.0)) == 3
+
+
 def test_a_crawl_delay_slows_the_host_at_once(state: State) -> None:
     frontier = state.open(FrontierPolicy(delay=1.0, ip_delay=0.0), 0.0)
     frontier.add(links("a.example", 3), 0.0)
@@ -445,15 +456,15 @@ def test_hosts_lists_all_by_name(state: State) -> None:
 
 def test_a_failed_transaction_undoes_all_and_keeps_politeness(state: State) -> None:
     frontier = state.open(FrontierPolicy(delay=5.0, ip_delay=0.0), 0.0)
-    frontier.add(links("a.example", 2), 0.0)
-    (visit,) = frontier.lease(1, 0.0)
+    frontier.add(links("a.example", 2) + links("single.example", 1), 0.0)
+    visits = frontier.lease(2, 0.0)
     with pytest.raises(RuntimeError), state.catalog.transaction():
-        frontier.settle([settlement(visit, discoveries=tuple(links("b.example", 3)))], 0.0)
+        frontier.settle([settlement(visit, discoveries=tuple(links("b.example", 3))) for visit in visits], 0.0)
         state.catalog.put("name", b"value")
         raise RuntimeError("power of tests")
     assert state.catalog.get("name") is None
     stats = frontier.stats(0.0)
-    assert (stats.total, stats.done, stats.hosts) == (2, 0, 1)
+    assert (stats.total, stats.done, stats.hosts) == (3, 0, 2)
     assert frontier.lease(1, 4.9) == []
     assert frontier.add(links("b.example", 3), 5.0).new == 3
-    assert {v.host for v in frontier.lease(5, 5.0)} == {"a.example", "b.example"}
+    assert {v.host for v in frontier.lease(5, 5.0)} == {"a.example", "b.example", "single.example"}

@@ -87,6 +87,7 @@ class Settlement(msgspec.Struct, frozen=True):
     """The end of one visit. Everything in here is written in ONE transaction; settling twice is harmless.
 
     `again_at`: unix time of the next visit (a retry or a refresh), None = not scheduled.
+    `pace`: None = the host was not asked (robots, scope), so its clocks go back to where they were before the lease.
     """
 
     visit: Visit

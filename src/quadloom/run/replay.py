@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from quadloom.asking.statistics import OPEN
 from quadloom.errors import ArchiveDamaged
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
@@ -16,8 +17,11 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
+from quadloom.phases.index import PAGES, page_description
 from quadloom.pipeline import Woven, weave
+from quadloom.run.describing import Sources
 from quadloom.run.indexing import Entry
+from quadloom.run.loading import all_syntaxes, document_loader
 from quadloom.run.opened import Opened
 from quadloom.settings import Settings
 
@@ -34,22 +38,22 @@ class Replayed(msgspec.Struct, frozen=True):
 def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed:
     """Bring the indexes up to the settled truth. Called at every start, before the first lease."""
     pages = refetch = 0
-    while rows := stores.catalog.unindexed(_BATCH):
+    after = (-1.0, 0)
+    while rows := stores.catalog.unindexed(_BATCH, after):
+        after = (rows[-1].fetched_at, rows[-1].fingerprint)
         entries, missing = _entries(stores, settings, rows)
         for entry in entries:
             stores.quads.replace(entry.quads)
+        stores.quads.describe(PAGES, [(entry.quads.graph, entry.about) for entry in entries])
+        stores.catalog.put(OPEN, b"1")  # the sums know nothing of these: the crawl counts anew
         stores.text.put([entry.text for entry in entries if entry.text is not None])
         stores.text.remove([entry.quads.graph for entry in entries if entry.text is None])
         stores.quads.flush()
         stores.text.commit()
-        again = [_request(row) for row in missing]
         with stores.catalog.transaction():
-            marks = [(e.fingerprint, e.quads.digest, e.text_digest) for e in entries]
-            # What cannot be read back is marked as it stands, so that it is asked for once and not at every start.
-            marks += [(row.fingerprint, row.quads_digest, row.text_digest) for row in missing]
-            stores.catalog.mark_indexed(marks)
-            if again:
-                stores.frontier.request(again, now)
+            stores.catalog.mark_indexed([(e.fingerprint, e.quads.digest, e.text_digest) for e in entries])
+            if missing:  # they stay unindexed until they have been read again
+                stores.frontier.request([_request(row) for row in missing], now)
         pages += len(entries)
         refetch += len(missing)
     return Replayed(pages, refetch)
@@ -60,26 +64,29 @@ def rewoven(
 ) -> Iterator[tuple[PageRow, Woven | None, Page | None]]:
     """Each page's newest archived version, transformed again; None where the archive has no (readable) copy."""
     strategies = chosen(settings.crawl.strategies)
+    loader, syntaxes = document_loader(settings), all_syntaxes(settings).registry
     for row in rows:
         page = _archived(stores, row)
         if page is None:
             yield row, None, None
             continue
         visit = Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True)
-        yield row, weave(page, visit, settings, strategies), page
+        yield row, weave(page, visit, settings, strategies, loader, syntaxes), page
 
 
 def _entries(stores: Opened, settings: Settings, rows: list[PageRow]) -> tuple[list[Entry], list[PageRow]]:
     entries, missing = [], []
-    for row, woven, _ in rewoven(stores, settings, rows):
+    sources = Sources(stores.catalog)
+    for row, woven, page in rewoven(stores, settings, rows):
         if not row.quads_digest and not row.text_digest:
             entries.append(Entry(row.fingerprint, Quads.of(row.final_url or row.href, b""), None, b"", fresh=False))
-        elif woven is None:
+        elif woven is None or page is None:
             missing.append(row)
         else:
             # Marked with the settled digests: they are what the catalog compares with, also across versions of us.
             quads = msgspec.structs.replace(woven.quads, digest=row.quads_digest)
-            entries.append(Entry(row.fingerprint, quads, woven.text, row.text_digest, fresh=False))
+            about = page_description(row, page.status, sources.href(row.via))
+            entries.append(Entry(row.fingerprint, quads, woven.text, row.text_digest, fresh=False, about=about))
     return entries, missing
 
 

@@ -18,7 +18,7 @@ from quadloom.model.finding import Finding
 from quadloom.model.link import Link
 from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
-from quadloom.model.url import canonical, resolve
+from quadloom.model.url import resolve
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import discovery
 from quadloom.pipeline import Woven
@@ -128,7 +128,12 @@ def settle_quarantine(
 
 def _unchanged(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:
     row = _row(visit, old, Outcome.UNCHANGED, old.status if old else 304, page.fetched_at, "")
-    return Settlement(visit, Outcome.UNCHANGED, msgspec.structs.replace(row, failures=0), pace)
+    row = msgspec.structs.replace(row, failures=0)
+    if old is None or (old.quads_digest, old.text_digest) != (old.indexed_quads, old.indexed_text):
+        # Nothing to index it from: a crash came between, and the archive has no copy. Ask without validators.
+        row = msgspec.structs.replace(row, etag="", last_modified="")
+        return Settlement(visit, Outcome.UNCHANGED, row, pace, (), page.fetched_at)
+    return Settlement(visit, Outcome.UNCHANGED, row, pace)
 
 
 def _redirected(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:
@@ -138,7 +143,7 @@ def _redirected(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | 
     if target is None:
         return Settlement(visit, Outcome.FAILED, row, pace)
     link = Link(target, visit.href, "redirect", visit.anchor)
-    return Settlement(visit, Outcome.UNCHANGED, row, pace, (discovery(link, canonical(target), visit),))
+    return Settlement(visit, Outcome.UNCHANGED, row, pace, (discovery(link, visit),))
 
 
 def _gone(visit: Visit, failure: Failure, pace: HostPace | None, old: PageRow | None, settings: Settings) -> Settlement:

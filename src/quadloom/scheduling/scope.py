@@ -1,8 +1,8 @@
 """Which URLs may be visited: how far from the seeds, which patterns, how deep.
 
-The rules are one frozen record that rests in the catalog as bytes, so a scope survives a restart and can be changed while
-a crawl runs (`Frontier.set_scope` applies it to all that is queued). Patterns run on RE2, in time linear in the URL
-whatever the pattern, since one bad expression must not stop a crawl of millions.
+The rules are one frozen record that rests in the catalog as bytes, so a scope survives a restart and can be changed
+while a crawl runs (`Frontier.set_scope` applies it to all that is queued). Patterns run on RE2, in time linear in the
+URL whatever the pattern, since one bad expression must not stop a crawl of millions.
 
 A pattern is a glob, in which `*` stands for any characters and everything else for itself (`?` is part of many URLs):
 

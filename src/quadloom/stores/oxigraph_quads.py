@@ -32,6 +32,7 @@ from quadloom.stores.protocols import Difference
 
 BULK_QUADS = 2500
 _CHUNK = 1 << 20
+_ENGINE_ERRORS = (OSError, RuntimeError)  # the latter for what RocksDB calls corruption, such as a file just removed
 _TRIPLES, _QUADS = ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS
 
 
@@ -58,7 +59,7 @@ class OxigraphQuads:
             try:
                 view._opened = ox.Store.read_only(str(path))
                 break
-            except OSError as error:
+            except _ENGINE_ERRORS as error:
                 if attempt == attempts:
                     raise _refusal(error, path) from error
                 time.sleep(0.02 * 2**attempt)
@@ -73,22 +74,24 @@ class OxigraphQuads:
     def replace(self, quads: Quads) -> Difference:
         if not quads.nquads:
             return self.remove(quads.graph)
+        difference = self.difference(quads)
+        if difference:
+            with _translated(self._path):
+                if difference.removed:
+                    self._store.update(_update(quads.graph, difference.removed, difference.added))
+                else:
+                    self._store.load(_text(difference.added), _QUADS, lenient=True)
+        return difference
+
+    def difference(self, quads: Quads) -> Difference:
         old = set(self._lines(quads.graph))
         new = set(lines_of(quads.nquads))
         # What is not there word for word may still be there by value: ask a scratch store for its own words.
         changed = set(_as_stored(new - old)) if old else new
-        added, removed = changed - old, old - new - changed
-        if not added and not removed:
-            return Difference()
-        with _translated(self._path):
-            if removed:
-                self._store.update(_update(quads.graph, removed, added))
-            else:
-                self._store.load(_text(added), _QUADS, lenient=True)
-        return Difference(tuple(sorted(added)), tuple(sorted(removed)))
+        return Difference(tuple(sorted(changed - old)), tuple(sorted(old - new - changed)))
 
-    def insert_new(self, batch: Sequence[Quads]) -> None:
-        data = b"".join(quads.nquads for quads in batch)
+    def insert_new(self, batch: Sequence[Quads], about: bytes = b"") -> None:
+        data = b"".join(quads.nquads for quads in batch) + about
         if not data:
             return
         with _translated(self._path):
@@ -96,6 +99,23 @@ class OxigraphQuads:
                 self._store.bulk_load(data, _QUADS, lenient=True)
             else:
                 self._store.load(data, _QUADS, lenient=True)
+
+    def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:
+        name = ox.NamedNode(graph)
+        added: set[str] = set()
+        removed: set[str] = set()
+        for subject, nquads in descriptions:
+            old = {f"{quad} ." for quad in self._store.quads_for_pattern(ox.NamedNode(subject), None, None, name)}
+            new = set(lines_of(nquads))
+            changed = set(_as_stored(new - old)) if old else new
+            added |= changed - old
+            removed |= old - new - changed
+        if added or removed:
+            with _translated(self._path):
+                if removed:
+                    self._store.update(_update(graph, sorted(removed), sorted(added)))
+                else:
+                    self._store.load(_text(added), _QUADS, lenient=True)
 
     def remove(self, graph: str) -> Difference:
         removed = tuple(sorted(self._lines(graph)))
@@ -191,7 +211,7 @@ def lines_of(nquads: bytes) -> list[str]:
     return [line for line in nquads.decode().split("\n") if line]
 
 
-def _update(graph: str, removed: set[str], added: set[str]) -> str:
+def _update(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
     tail = len(graph) + 4  # "<graph> ."
     parts = []
     for verb, lines in (("DELETE", removed), ("INSERT", added)):
@@ -217,13 +237,13 @@ def _text(lines: Sequence[str] | set[str]) -> bytes:
 def _translated(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
+    except _ENGINE_ERRORS as error:
         raise _refusal(error, path) from error
 
 
-def _refusal(error: OSError, path: Path) -> StoreError:
+def _refusal(error: OSError | RuntimeError, path: Path) -> StoreError:
     words = str(error)
-    if "No space left" in words or error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if "No space left" in words or getattr(error, "errno", 0) in (errno.ENOSPC, errno.EFBIG):
         return DiskFull(
             f"no room left to write {path}; all that was acknowledged is safe",
             hint="free some space and run the same command again: it resumes",

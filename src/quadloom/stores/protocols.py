@@ -192,8 +192,9 @@ class Catalog(Protocol):
         """Visits, newest first."""
         ...
 
-    def unindexed(self, limit: int) -> list[PageRow]:
-        """Pages whose quads or text in the indexes are older than what was settled: the replay list."""
+    def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
+        """Pages whose quads or text in the indexes are older than what was settled: the replay list, by
+        (fetched_at, fingerprint). Empty = the end."""
         ...
 
     def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
@@ -265,9 +266,17 @@ class QuadStore(Protocol):
         """Make the graph hold exactly these quads. Atomic per graph; writes only the difference; returns it."""
         ...
 
-    def insert_new(self, batch: Sequence[Quads]) -> None:
+    def difference(self, quads: Quads) -> Difference:
+        """What `replace` would change, without changing it. Statements count by value: `1.0` and `1.00` are one."""
+        ...
+
+    def insert_new(self, batch: Sequence[Quads], about: bytes = b"") -> None:
         """Fill graphs that hold nothing yet, in one large write. Not atomic: a crash may leave a part, which the
-        replay replaces."""
+        replay replaces. `about`: N-Quads about these graphs in the graph of descriptions, written with them."""
+        ...
+
+    def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:
+        """Make `graph` say of each subject IRI exactly these N-Quads (none = nothing), in one atomic write."""
         ...
 
     def remove(self, graph: str) -> Difference: ...

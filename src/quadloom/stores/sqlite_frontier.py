@@ -119,19 +119,22 @@ class SqliteFrontier:
     def _write_fresh(self, fresh: dict[int, Discovery]) -> int:
         ids = self._host_ids({found.host for found in fresh.values()})
         stored = self._tables.urls([(ids[found.host], key) for key, found in fresh.items()])
+        spent = {name for name, id in ids.items() if self._leasing.exhausted(id)}
         batch = Batch(self._tables)
         inserted: list[tuple[UrlRow, Discovery]] = []
         for key, found in fresh.items():
             row = stored.get(key)
-            if row is None:
-                state = UrlState.OVER_BUDGET if self._leasing.exhausted(ids[found.host]) else UrlState.QUEUED
-                row = UrlRow(ids[found.host], key, state, found.priority, found.depth, found.score)
-                batch.enter(row)
-                inserted.append((row, found))
-                self._recent.learn(key, found.priority, found.depth)
-            else:
+            if row is not None:
                 self._improve(batch, row, found)
-        inserted.sort(key=lambda pair: pair[0][:2])
+                continue
+            state = UrlState.OVER_BUDGET if found.host in spent else UrlState.QUEUED
+            inserted.append((UrlRow(ids[found.host], key, state, found.priority, found.depth, found.score), found))
+        inserted.sort(key=_place)
+        batch.enter_new([row for row, _ in inserted if row.state == UrlState.QUEUED])
+        for row, found in inserted:
+            if row.state != UrlState.QUEUED:
+                batch.enter(row)
+            self._recent.learn(row.fingerprint, found.priority, found.depth)
         self._tables.insert(inserted)
         batch.write()
         self._leasing.tell(batch, inserted)
@@ -378,6 +381,11 @@ class SqliteFrontier:
         self._ids.clear()
         self._tables.reload()
         self._leasing.forget()
+
+
+def _place(new: tuple[UrlRow, Discovery]) -> tuple[int, int]:
+    """Order of the table's key, so that inserts walk the tree once."""
+    return new[0][0], new[0][1]
 
 
 def _distinct(settlements: Sequence[Settlement]) -> Iterable[Sequence[Settlement]]:

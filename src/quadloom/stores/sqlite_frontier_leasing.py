@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.visit import Visit
-from quadloom.stores.frontier_policy import FrontierPolicy, UrlState
+from quadloom.stores.frontier_policy import FrontierPolicy, UrlState, rank
 from quadloom.stores.frontier_workbench import Entry, HostState, Workbench
 from quadloom.stores.sqlite_frontier_tables import Batch, FrontierTables, UrlRow, entry_of
 
@@ -40,6 +40,7 @@ class Leasing:
         self._policy = policy
         self._opened_at = now
         self._deadlines: list[tuple[float, int]] = []
+        self._clocks: dict[int, float] = {}  # of hosts that left the bench in a transaction that may yet be undone
         self._outside_at = 0.0  # earliest time at which a host that is not on the bench may have work
 
     def lease(self, limit: int, now: float, duration: float) -> list[Visit]:
@@ -103,6 +104,7 @@ class Leasing:
         own = self._policy.for_host(host.name)
         host.base_delay, host.per_site = own.delay or 0.0, own.per_site or 1
         host.default_budget = own.budget or 0.0
+        host.next_at = max(host.next_at, self._clocks.pop(host.id, 0.0))
         if host.id <= self.last_old_id:
             host.next_at = max(host.next_at, self._opened_at + host.pause)
         self.bench.place(host)
@@ -190,7 +192,8 @@ class Leasing:
         for row, found in inserted:
             host = hosts.get(row.host_id)
             if host is not None and row.state == UrlState.QUEUED:
-                host.offer(entry_of(found, row, self._policy.order), _FRONT)
+                if host.wants(rank(self._policy.order, row.priority, row.depth, row.score), row.fingerprint):
+                    host.offer(entry_of(found, row, self._policy.order), _FRONT)
                 if row.priority == 0:
                     idle.add(host.id)
         for id in changed:
@@ -217,8 +220,11 @@ class Leasing:
     def settled(self, hosts: Iterable[HostState], now: float) -> None:
         """Their clocks are durable now. Where others wait outside a full bench, those served leave it."""
         crowded = self.bench.full and self._outside_at <= now
+        if len(self._clocks) > self.bench.capacity:
+            self._clocks = {id: clock for id, clock in self._clocks.items() if clock > now}
         for host in hosts:
             if (crowded or not host.queued) and host.active == 0:
+                self._clocks[host.id] = host.next_at
                 self.bench.drop(host)
                 self._outside_at = min(self._outside_at, host.free_at)
             else:

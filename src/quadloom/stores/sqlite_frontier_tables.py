@@ -87,6 +87,14 @@ class Batch:
             self._wait.append((row.due, row.host_id, row.fingerprint))
             self._tables.first_due = min(self._tables.first_due, row.due)
 
+    def enter_new(self, rows: Sequence[UrlRow]) -> None:
+        """`enter` for URLs that nobody knew, all QUEUED: nearly every row that a crawl writes comes this way."""
+        order, queue, queued = self._tables.order, self._queue, self.queued
+        for host_id, fingerprint, _, priority, depth, score, *_ in rows:
+            queue.append((host_id, *rank(order, priority, depth, score), fingerprint))
+            queued[host_id] = queued.get(host_id, 0) + 1
+        self._tables.counts[UrlState.QUEUED] += len(rows)
+
     def _place(self, row: UrlRow) -> tuple[int, int, float, float, int]:
         priority, first, second = rank(self._tables.order, row.priority, row.depth, row.score)
         return row.host_id, priority, first, second, row.fingerprint

@@ -142,8 +142,8 @@ class TantivyText:
     def _clause(self, schema: tantivy.Schema, clause: Clause) -> Query:
         if clause.field and clause.field not in text_query.WORD_FIELDS:
             return _whole(schema, clause)
-        # The index's own analyzer has the last word on folding: it also turns ø into o.
-        words = [word for text in clause.words for word in self._analyzer.analyze(text)]
+        # The index's own analyzer reads the question as it read the documents: it turns ø into o, and cuts Indic words.
+        words = self._analyzer.analyze(clause.value)
         if not words:
             return Query.empty_query()
         fields = (clause.field,) if clause.field else text_query.WORD_FIELDS
@@ -185,10 +185,11 @@ def _schema() -> tantivy.Schema:
 
 
 def _analyzer() -> tantivy.TextAnalyzer:
-    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(r"[\p{L}\p{N}\p{M}]+"))
-    return words.filter(tantivy.Filter.remove_long(64)).filter(tantivy.Filter.lowercase()).filter(
-        tantivy.Filter.ascii_fold()
-    ).build()  # fmt: skip
+    # The simple tokenizer, since one by regular expression costs three times as much CPU a page (.71 for .26 ms).
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    for step in (tantivy.Filter.remove_long(64), tantivy.Filter.lowercase(), tantivy.Filter.ascii_fold()):
+        words = words.filter(step)
+    return words.build()
 
 
 def _document(document: TextDocument) -> tantivy.Document:

@@ -26,6 +26,16 @@ def test_a_reader_beside_the_writer_follows_its_commits(tmp_path: Path) -> None:
     writer.close()
 
 
+@pytest.mark.parametrize("word", ["हिन्दी", "Smørrebrød", "smorrebrod", "Привет", "naïve"])
+def test_questions_are_read_as_documents_are(tmp_path: Path, word: str) -> None:
+    index = TantivyText(tmp_path)
+    index.put([TextDocument(id="x", body="हिन्दी में smørrebrød, ПРИВЕТ naive")])
+    index.commit()
+    assert index.search(SearchRequest(text=word)).total == 1
+    assert index.search(SearchRequest(text=f'"{word}"')).total == 1
+    index.close()
+
+
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     writer = TantivyText(tmp_path)
     with pytest.raises(WarehouseLocked):

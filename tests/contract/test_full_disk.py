@@ -1,0 +1,101 @@
+"""A really full disk: each embedded store says `DiskFull`, keeps what it acknowledged, goes on when there is room."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quadloom.errors import DiskFull
+from quadloom.model.page import Page
+from quadloom.model.quads import Quads
+from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.protocols import TextDocument
+from quadloom.stores.sqlite_catalog import SqliteCatalog
+from quadloom.stores.sqlite_database import SqliteDatabase
+from quadloom.stores.sqlite_schema import SCHEMA
+from quadloom.stores.tantivy_text import TantivyText
+from quadloom.stores.warc_archive import WarcArchive
+from quadloom.stores.warc_record import encode
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A tmpfs of 8 MB with a ballast file that can be taken away."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs the right to mount a tmpfs")
+    (place / "ballast").write_bytes(bytes(4 << 20))
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=False)
+
+
+def test_sqlite(disk: Path) -> None:
+    database = SqliteDatabase.open(disk / "quadloom.db", SCHEMA)
+    catalog = SqliteCatalog(database)
+    written = 0
+    with pytest.raises(DiskFull) as refusal:
+        while written < 100_000:
+            catalog.put(f"{written:06d}", bytes(10_000))
+            written += 1
+    assert refusal.value.hint
+    assert len(catalog.names("")) == written > 10
+    (disk / "ballast").unlink()
+    catalog.put("more", b"room")
+    assert len(catalog.names("")) == written + 1
+    database.close()
+
+
+def test_archive(disk: Path) -> None:
+    archive = WarcArchive([disk / "archive"])
+    pages = [Page(f"http://a.example/{n}", "", 200, (), os.urandom(100_000), 1.0, 0.1) for n in range(100)]
+    refs = []
+    with pytest.raises(DiskFull):
+        for page in pages:
+            refs += archive.put([encode(page)])
+            archive.sync()
+    assert 10 < len(refs) < 100
+    (disk / "ballast").unlink()
+    refs += archive.put([encode(pages[len(refs)])])
+    archive.sync()
+    assert [archive.get(ref) for ref in refs] == pages[: len(refs)]
+    assert [ref for ref, _ in archive.scan()] == refs
+    archive.close()
+
+
+def test_quads(disk: Path) -> None:
+    store = OxigraphQuads(disk / "quads")
+    written: list[Quads] = []
+    with pytest.raises(DiskFull):
+        for number in range(100_000):
+            graph = f"http://a.example/{number}"
+            text = "".join(f'<{graph}> <x:p> "{os.urandom(50).hex()}" <{graph}> .\n' for _ in range(50))
+            quads = Quads.of(graph, "".join(sorted(text.splitlines(keepends=True))).encode())
+            store.replace(quads)
+            written.append(quads)
+    store.close()
+    (disk / "ballast").unlink()
+    again = OxigraphQuads(disk / "quads")
+    assert all(again.graph(quads.graph) == quads.nquads for quads in written)
+    again.close()
+
+
+def test_text(disk: Path) -> None:
+    index = TantivyText(disk / "text")
+    committed = 0
+    with pytest.raises(DiskFull):
+        for batch in range(1000):
+            index.put([TextDocument(id=f"{batch}/{n}", body=os.urandom(20_000).hex(" ", 4)) for n in range(5)])
+            index.commit()
+            committed += 5
+    (disk / "ballast").unlink()
+    assert len(index) == committed > 0
+    index.put([TextDocument(id="more", body="room")])
+    index.commit()
+    assert len(index) == committed + 1
+    index.close()

@@ -1,0 +1,157 @@
+"""The database's owner: lock, identity, readers, and what failing disks become."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from quadloom.errors import DiskFull, StoreError, WarehouseLocked
+from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.sqlite_catalog import SqliteCatalog
+from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock, translate
+from quadloom.stores.sqlite_frontier import SqliteFrontier
+from quadloom.stores.sqlite_schema import SCHEMA
+
+
+def test_one_owner_at_a_time(tmp_path: Path) -> None:
+    lock = WarehouseLock(tmp_path)
+    with pytest.raises(WarehouseLocked) as refusal:
+        WarehouseLock(tmp_path)
+    assert refusal.value.hint
+    lock.release()
+    lock.release()
+    WarehouseLock(tmp_path).release()
+
+
+def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> None:
+    script = """
+        import sys, time
+        from pathlib import Path
+        from quadloom.stores.sqlite_database import WarehouseLock
+        lock = WarehouseLock(Path(sys.argv[1]))
+        print("locked", flush=True)
+        time.sleep(60)
+    """
+    owner = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    with owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "locked\n"
+        with pytest.raises(WarehouseLocked, match=f"process {owner.pid}"):
+            WarehouseLock(tmp_path)
+        owner.send_signal(signal.SIGKILL)
+        owner.wait()
+    WarehouseLock(tmp_path).release()
+
+
+def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign.db"
+    with sqlite3.connect(foreign) as connection:
+        connection.execute("CREATE TABLE theirs(x)")
+    connection.close()
+    with pytest.raises(StoreError, match="not a Quadloom database"):
+        SqliteDatabase.open(foreign, SCHEMA)
+    (tmp_path / "noise.db").write_bytes(b"noise " * 1000)
+    with pytest.raises(StoreError, match="not a database"):
+        SqliteDatabase.open(tmp_path / "noise.db", SCHEMA)
+    path = tmp_path / "newer.db"
+    SqliteDatabase.open(path, SCHEMA).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version=99")
+    connection.close()
+    with pytest.raises(StoreError, match="schema version 99"):
+        SqliteDatabase.open(path, SCHEMA)
+    with pytest.raises(StoreError, match="no warehouse"):
+        SqliteDatabase.read_only(tmp_path / "none.db")
+    with pytest.raises(StoreError, match="cannot use"):
+        SqliteDatabase.open(tmp_path / "none" / "x.db", SCHEMA)
+
+
+def test_readers_see_commits_beside_the_owner(tmp_path: Path) -> None:
+    path = tmp_path / "quadloom.db"
+    owner = SqliteDatabase.open(path, SCHEMA)
+    catalog = SqliteCatalog(owner)
+    reader = SqliteDatabase.read_only(path)
+    beside = SqliteCatalog(reader)
+    frontier = SqliteFrontier(reader, FrontierPolicy(), now=0.0)
+    with owner.transaction():
+        catalog.put("name", b"1")
+        assert beside.get("name") is None
+    assert beside.get("name") == b"1"
+    assert frontier.stats(0.0).total == 0
+    with pytest.raises(StoreError):
+        beside.put("name", b"2")
+    reader.close()
+    owner.close()
+
+
+def test_swallowed_inner_failures_still_undo_the_outer_transaction(tmp_path: Path) -> None:
+    database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
+    catalog = SqliteCatalog(database)
+    with database.transaction():
+        catalog.put("name", b"1")
+        try:
+            with database.transaction():
+                raise ValueError("inner")
+        except ValueError:
+            pass
+    assert catalog.get("name") is None
+    database.close()
+
+
+def test_codes_become_our_words() -> None:
+    for code, kind in ((sqlite3.SQLITE_FULL, DiskFull), (sqlite3.SQLITE_CORRUPT, StoreError)):
+        error = sqlite3.OperationalError("words")
+        error.sqlite_errorcode = code
+        translated = translate(error, Path("/x/quadloom.db"))
+        assert type(translated) is kind
+        assert translated.hint
+
+
+def test_a_full_disk_undoes_the_transaction_and_nothing_else(tmp_path: Path) -> None:
+    """A limit on file size stands for the end of the disk: writes fail with EFBIG, as a quota would make them."""
+    script = """
+        import resource, signal, sys
+        from pathlib import Path
+        from quadloom.errors import StoreError
+        from quadloom.stores.sqlite_catalog import SqliteCatalog
+        from quadloom.stores.sqlite_database import SqliteDatabase
+        from quadloom.stores.sqlite_schema import SCHEMA
+        database = SqliteDatabase.open(Path(sys.argv[1]), SCHEMA)
+        catalog = SqliteCatalog(database)
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, resource.RLIM_INFINITY))
+        try:
+            for number in range(10_000):
+                with database.transaction():
+                    for part in range(5):
+                        catalog.put(f"{number:05d}/{part}", bytes(5_000))
+                print(number, flush=True)
+        except StoreError as error:
+            print(type(error).__name__)
+    """
+    path = tmp_path / "quadloom.db"
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    *acknowledged, last = ended.stdout.split()
+    assert last in ("DiskFull", "StoreError")
+    assert len(acknowledged) > 10
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+    database = SqliteDatabase.open(path, SCHEMA)
+    names = SqliteCatalog(database).names("")
+    assert names == [f"{int(number):05d}/{part}" for number in acknowledged for part in range(5)]
+    assert database.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    database.close()

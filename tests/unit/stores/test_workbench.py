@@ -1,0 +1,115 @@
+"""A bench smaller than the crawl: hosts come and go, none starves, none is asked early."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import HostPace, Outcome, Settlement
+from quadloom.model.url import Url
+from quadloom.model.visit import Visit
+from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.recent_fingerprints import RecentFingerprints
+from quadloom.stores.sqlite_database import SqliteDatabase
+from quadloom.stores.sqlite_frontier import SqliteFrontier
+from quadloom.stores.sqlite_schema import SCHEMA
+
+
+def found(href: str, depth: int = 1, priority: int = 3) -> Discovery:
+    url = Url.parse(href)
+    return Discovery(url.href, url.key, url.host, url.fingerprint, depth, priority=priority)
+
+
+def settled(visit: Visit, address: str = "") -> Settlement:
+    return Settlement(visit, Outcome.NEW, None, HostPace(visit.host, address, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("delay", [0.0, 1.0, 7.0])
+def test_a_small_bench_serves_many_hosts(tmp_path: Path, delay: float) -> None:
+    database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
+    policy = FrontierPolicy(delay=delay, ip_delay=0.1)
+    frontier = SqliteFrontier(database, policy, now=0.0, capacity=8)
+    hosts = [f"h{number}.s{number % 11}.example" for number in range(100)]
+    frontier.add([found(f"http://{host}/{page}") for host in hosts for page in range(3)], 0.0)
+    asked: dict[str, list[float]] = defaultdict(list)
+    now, steps = 0.0, 0
+    while (due := frontier.next_due(now)) is not None:
+        now = max(due, now)
+        visits = frontier.lease(6, now)
+        for visit in visits:
+            asked[visit.host].append(now)
+        now += 0.05
+        frontier.settle(
+            [settled(visit, f"10.0.0.{int(visit.host[1:].partition('.')[0]) % 5}") for visit in visits], now
+        )
+        assert len(frontier._leasing.bench.hosts) <= 8
+        steps += 1
+        assert steps < 3000
+    assert {host: len(times) for host, times in asked.items()} == dict.fromkeys(hosts, 3)
+    for times in asked.values():
+        assert all(later - earlier >= delay - 1e-6 for earlier, later in pairwise(times))
+    # Every host had its first turn before any had its last but a few: a bench full of some hosts starves no other.
+    firsts, lasts = [times[0] for times in asked.values()], sorted(times[-1] for times in asked.values())
+    assert max(firsts) <= lasts[-10]
+    database.close()
+
+
+def test_a_full_bench_still_sees_an_explicit_request(tmp_path: Path) -> None:
+    database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
+    frontier = SqliteFrontier(database, FrontierPolicy(delay=5.0, ip_delay=0.0), now=0.0, capacity=4)
+    frontier.add([found(f"http://h{number}.example/") for number in range(30)], 0.0)
+    frontier.lease(2, 0.0)
+    frontier.request([found("http://wanted.example/")], 0.0)
+    assert frontier.lease(1, 0.0)[0].host == "wanted.example"
+    database.close()
+
+
+def test_a_clean_close_keeps_clocks_and_costs_no_delay(tmp_path: Path) -> None:
+    policy = FrontierPolicy(delay=10.0, ip_delay=0.0)
+    database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
+    frontier = SqliteFrontier(database, policy, now=0.0)
+    frontier.add([found(f"http://{host}.example/{n}") for host in "ab" for n in range(2)], 0.0)
+    (visit,) = frontier.lease(1, 100.0)
+    frontier.close()  # the visit was neither settled nor released
+    database.close()
+    database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
+    frontier = SqliteFrontier(database, policy, now=101.0)
+    other = frontier.lease(5, 101.0)
+    assert len(other) == 1
+    assert other[0].host != visit.host
+    assert frontier.lease(5, 109.9) == []
+    assert {v.host for v in frontier.lease(5, 110.0)} == {visit.host}
+    database.close()
+
+
+def test_changing_the_order_reorders_what_is_queued(tmp_path: Path) -> None:
+    offered = [
+        Discovery(d.href, d.key, d.host, d.fingerprint, depth, score=float(depth))
+        for depth, d in ((n, found(f"http://a.example/{n}")) for n in range(6))
+    ]
+    keys = []
+    for order in ("breadth-first", "importance"):
+        database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
+        policy = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=9, order=order)  # type: ignore[arg-type]
+        frontier = SqliteFrontier(database, policy, now=0.0)
+        frontier.add(offered, 0.0)
+        keys.append([visit.key for visit in frontier.lease(9, 1.0)])
+        frontier.close()
+        database.close()
+    assert keys[0] == [d.key for d in offered]
+    assert keys[1] == keys[0][::-1]
+
+
+def test_recent_fingerprints_forget_the_oldest_only() -> None:
+    recent = RecentFingerprints(size=200)
+    offered = [found(f"http://a.example/{number}") for number in range(1000)]
+    for discovery in offered:
+        recent.learn(discovery.fingerprint, 3, 1)
+    assert recent.unknown(offered[-100:]) == []
+    assert len(recent.unknown(offered[:800])) == 800
+    better = found(offered[-1].href, depth=0)
+    assert recent.unknown([better]) == [better]

@@ -18,13 +18,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from quadloom.version import __version__
+
 if TYPE_CHECKING:
     from quadloom.asking.inspect import inspect as inspect
     from quadloom.phases.transform import transform as transform
     from quadloom.warehouse import Warehouse as Warehouse
     from quadloom.warehouse import open_warehouse as open
 
-__version__ = "0.1.0"
 __all__ = ["Warehouse", "__version__", "inspect", "open", "transform"]
 
 _PLACES = {

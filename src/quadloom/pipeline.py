@@ -26,10 +26,12 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import Strategy, discoveries, edges
+from quadloom.phases.header_links import with_header_links
 from quadloom.phases.index import page_quads, text_document
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings
 from quadloom.stores.protocols import TextDocument
+from quadloom.syntaxes.registry import Loader
 
 # What these state, every page has; a page with nothing else carries no structured data.
 _PAGE_WORDS = frozenset(("html", "meta", "text"))
@@ -59,10 +61,15 @@ class Woven(msgspec.Struct, frozen=True, array_like=True):
     simhash: int = 0
 
 
-def weave(page: Page, visit: Visit, settings: Settings, strategies: tuple[Strategy, ...]) -> Woven:
+def weave(
+    page: Page, visit: Visit, settings: Settings, strategies: tuple[Strategy, ...], loader: Loader | None = None
+) -> Woven:
     """Everything between fetch and the stores, for one page. Never raises."""
     try:
-        transformed = transform(page.body, url=page.final_url, headers=page.headers, settings=settings)
+        transformed = transform(
+            page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader
+        )  # fmt: skip
+        transformed = with_header_links(transformed, page)
         return _woven(page, visit, transformed, settings, strategies)
     except Exception as error:  # noqa: BLE001  the error boundary: a page must not end the crawl
         return _broken(page, error)

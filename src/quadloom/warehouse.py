@@ -169,7 +169,7 @@ class Warehouse:
 
     def verify(self) -> Verified:
         """Compare archive, quads and text with the catalog, page by page."""
-        return verify(self.opened())
+        return verify(self.opened(), self.settings)
 
     def rebuild(self, *, progress: Callable[[int], None] = lambda _done: None) -> int:
         """Make quads and text anew from the archive; swapped in when complete. Returns the number of pages."""

@@ -3,7 +3,7 @@
     python tests/bench/bench_fetch.py [pages] [hosts]
 
 A server in its own process gives gzip pages (about 40 KB decoded) over keep-alive HTTP/1.1 on loopback to `hosts`
-names. Each client reads all pages with 64 requests under way, and its CPU time (user and system, its own process only) is
+names. Each client reads all pages with 64 requests under way; its CPU time (user and system, its own process only) is
 divided by the pages. The clients take turns, twice, because the machine's speed drifts. `quadloom fetcher` is
 everything the fetch process does for a page: robots rules, guard, DNS table, pace and decoding; `quadloom client`
 is the client alone. aiohttp and Scrapy are measured where they are installed.
@@ -185,7 +185,7 @@ if importlib.util.find_spec("scrapy"):
     from twisted.internet import defer
 
     class LoopbackResolver(CachingThreadedResolver):
-        def getHostByName(self, name, timeout=None):  # type: ignore[no-untyped-def]  # noqa: N802
+        def getHostByName(self, name, timeout=None):  # type: ignore[no-untyped-def]
             return defer.succeed("127.0.0.1")
 
 

@@ -31,9 +31,9 @@ def poison(body):
 import quadloom.pipeline as pipeline
 original = pipeline.weave
 
-def weave(page, visit, settings, strategies):
+def weave(page, *rest):
     poison(page.body)
-    return original(page, visit, settings, strategies)
+    return original(page, *rest)
 
 pipeline.weave = weave
 """

@@ -39,10 +39,10 @@ def pipeline(
         where to put the warehouse; a temporary folder without
     """
     s = session()
-    web = FakeWeb(WebSpec(seed=seed, pages=pages, hosts=hosts, crawl_delay=0.0, slow_seconds=0.0))
+    web = FakeWeb(WebSpec(seed=seed, pages=pages, hosts=hosts, crawl_delay=0.0, slow_seconds=0.0, faults=False, traps=False))
     with (
         tempfile.TemporaryDirectory(prefix="quadloom-bench-") as temporary,
-        serve_in_process(web, logging=False) as serving,
+        serve_in_process(web, logging=False, prerender=True) as serving,
     ):
         settings = bench_settings(s.settings, serving.web, workers)
         with Warehouse.open(folder or Path(temporary), settings=settings) as warehouse:

@@ -74,7 +74,7 @@ class Client:
         self._ca_file = ca_file
         self.guard = Guard(settings.guard)
         self._identity = identity(settings.crawl)
-        self._clock = AddressClock(settings.politeness.ip_delay, now())
+        self._clock = AddressClock(settings.politeness.ip_delay, monotonic())
         self._multi = Multi(limits.connections, monotonic)
         self._resolver = Resolver(
             seconds=limits.dns_seconds,
@@ -85,7 +85,7 @@ class Client:
         )
         self._multi.watch(self._resolver.fileno(), self._resolver.collect)
         self._sequence = count()
-        self._timers: list[tuple[float, int, Callable[[_Job], None], _Job]] = []  # unix time
+        self._timers: list[tuple[float, int, Callable[[_Job], None], _Job]] = []  # monotonic, as wall clocks jump
         self._queue: list[tuple[int, int, _Job]] = []  # ready but without a handle, by priority
         self._settled: list[tuple[_Job, Result]] = []
         self._idle: list[Transfer] = []
@@ -97,8 +97,9 @@ class Client:
         """Take a request. `done` is called from a later `step`, never from here."""
         job = _Job(request, done, _without_login(request.href))
         self.in_flight += 1
-        if request.not_before > self._now():
-            self._later(request.not_before, self._resolve, job)
+        wait = request.not_before - self._now() if request.not_before else 0.0
+        if wait > 0:
+            self._later(self._monotonic() + wait, self._resolve, job)
         else:
             self._resolve(job)
 
@@ -140,7 +141,7 @@ class Client:
     def _patience(self, timeout: float) -> float:
         """No longer than until the next timer or DNS deadline."""
         if self._timers:
-            timeout = min(timeout, self._timers[0][0] - self._now())
+            timeout = min(timeout, self._timers[0][0] - self._monotonic())
         deadline = self._resolver.next_deadline()
         if deadline is not None:
             timeout = min(timeout, deadline - self._monotonic())
@@ -153,7 +154,7 @@ class Client:
         heapq.heappush(self._timers, (at, next(self._sequence), station, job))
 
     def _wake(self) -> None:
-        now = self._now()
+        now = self._monotonic()
         while self._timers and self._timers[0][0] <= now:
             _, _, station, job = heapq.heappop(self._timers)
             station(job)
@@ -185,9 +186,10 @@ class Client:
         return self._take_turn(job)
 
     def _take_turn(self, job: _Job) -> None:
-        now = self._now()
+        now = self._monotonic()
         at = self._clock.reserve(job.addresses[0], now)
-        if job.request.expires and at + self._limits.total_seconds > job.request.expires:
+        expires = job.request.expires
+        if expires and self._now() + at - now + self._limits.total_seconds > expires:
             self._fail(job, "timeout", "the lease would end before the turn of this address comes", transient=True)
         elif at > now:
             self._later(at, self._ready, job)
@@ -204,7 +206,7 @@ class Client:
     def _fill(self) -> None:
         while self._queue and len(self._busy) < self._limits.connections:
             job = heapq.heappop(self._queue)[2]
-            now = self._now()
+            now = self._monotonic()
             at = self._clock.reserve(job.addresses[0], now)
             if at > now:
                 self._later(at, self._ready, job)

@@ -26,6 +26,7 @@ from quadloom.fetching.client import Client
 from quadloom.fetching.dns import Lookup, system_lookup
 from quadloom.fetching.request import ACCEPT_ROBOTS, Request, Result
 from quadloom.fetching.robots import Robots, RobotsRow, parse, path_of, verdict
+from quadloom.fetching.wanted import by_default
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
@@ -65,7 +66,7 @@ class _Host:
         self.rules = rules
         self.rows: dict[str, RobotsRow] = {}  # by origin: http and https may differ
         self.waiting: dict[str, list[Visit]] = {}  # by origin, while its robots.txt is on the way
-        self.free_at = 0.0  # after a robots.txt, when the next request may go out
+        self.free_at = 0.0  # monotonic: after a robots.txt, when the next request may go out
         self.strikes = 0
         self.learned: Learned | None = None
 
@@ -81,16 +82,18 @@ class Fetcher:
         settings: Settings,
         *,
         clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] | None = None,
         lookup: Lookup = system_lookup,
-        wanted: Callable[[str, str], bool] | None = None,
+        wanted: Callable[[str, str], bool] = by_default,
         ca_file: str = "",
     ) -> None:
         self._settings = settings
         self._clock = clock
+        self._monotonic = monotonic
         self._random = random or Random().random
         self._wanted = wanted
-        self._client = Client(settings, lookup=lookup, now=clock, ca_file=ca_file)
+        self._client = Client(settings, lookup=lookup, now=clock, monotonic=monotonic, ca_file=ca_file)
         self._product = settings.crawl.user_agent
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
         self._chains: OrderedDict[str, tuple[str, ...]] = OrderedDict()
@@ -146,6 +149,11 @@ class Fetcher:
                 del self._hosts[name]
                 return
 
+    def _free(self, host: _Host) -> float:
+        """`free_at` as unix time; 0 where it is past. Kept on the monotonic clock, because wall clocks are set back."""
+        left = host.free_at - self._monotonic()
+        return self._clock() + left if left > 0 else 0.0
+
     def _begin(self, visit: Visit) -> None:
         host = self._host(visit.host)
         if host.rules.robots == "ignore":
@@ -165,7 +173,7 @@ class Fetcher:
             href=f"{origin}/robots.txt",
             accept=ACCEPT_ROBOTS,
             priority=min(visit.priority, 1),
-            not_before=max(visit.not_before, host.free_at),
+            not_before=max(visit.not_before, self._free(host)),
             max_bytes=self._settings.limits.robots_bytes + 1,  # one more, so that the parser knows of a cut
             redirects=ROBOTS_REDIRECTS,
         )
@@ -181,7 +189,7 @@ class Fetcher:
         failure = result if isinstance(result, Failure) and row.status == "unavailable" else None
         if failure is not None and politeness.is_strike(failure):
             host.strikes += 1
-        host.free_at = now + politeness.delay_of(result.seconds, row.robots.crawl_delay, host.rules)
+        host.free_at = self._monotonic() + politeness.delay_of(result.seconds, row.robots.crawl_delay, host.rules)
         for visit in waiting:
             if failure is not None:
                 self._unavailable(visit, host, row, failure)
@@ -221,9 +229,10 @@ class Fetcher:
         limits = self._settings.limits
         now = self._clock()
         not_before = visit.not_before
-        if host.free_at > now:
-            not_before = max(not_before, host.free_at)
-            host.free_at = not_before + politeness.delay_of(0.0, robots.crawl_delay, host.rules)
+        if host.free_at > self._monotonic():
+            not_before = max(not_before, self._free(host))
+            pause = politeness.delay_of(0.0, robots.crawl_delay, host.rules)
+            host.free_at = self._monotonic() + not_before - now + pause
         if visit.deadline and not_before + limits.total_seconds > visit.deadline:
             return self._too_late(visit, host, not_before)
         request = Request(
@@ -293,8 +302,9 @@ class Fetcher:
             strikes=host.strikes,
             random=self._random,
         )
-        if host.free_at > pace.next_at:  # nothing was sent for this visit, but its robots.txt was
-            pace = msgspec.structs.replace(pace, next_at=host.free_at)
+        free = self._free(host)
+        if free > pace.next_at:  # nothing was sent for this visit, but its robots.txt was
+            pace = msgspec.structs.replace(pace, next_at=free)
         self._emit(visit, host, result, pace)
 
     def _emit(self, visit: Visit, host: _Host, result: Result, pace: HostPace) -> None:

@@ -15,10 +15,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from quadloom import __version__
 from quadloom.fetching.content_coding import ADVERTISED
 from quadloom.model.page import Failure, Page
 from quadloom.settings import Crawl
+from quadloom.version import __version__
 
 ACCEPT_PAGE = (
     "text/turtle, application/n-triples, application/n-quads, application/trig, application/rdf+xml;q=0.95,"
@@ -33,7 +33,7 @@ Result = Page | Failure
 Done = Callable[[Result], None]
 
 
-class Request(msgspec.Struct, kw_only=True):
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One request. `not_before` and `expires` are unix times; `expires` = a lease that ends, 0 = never."""
 
     href: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Literal, NoReturn, cast
 from xml.parsers import expat
 
@@ -24,8 +25,7 @@ MAX_DEPTH = 32
 BLOCK = 64 * 1024
 
 Kind = Literal["urlset", "sitemapindex", "text", "unknown"]
-_PAGE = ("urlset", "url")
-_CHILD = ("sitemapindex", "sitemap")
+_ITEM = {"urlset": "url", "sitemapindex": "sitemap"}
 _FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority"})
 _GZIP_ERROR = cast(type[Exception], isal_zlib.error)  # isal's stub declares the class as an instance
 _DATE = re.compile(r"^(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?$")
@@ -154,9 +154,9 @@ class SitemapReader:
                 self._add(Entry(text[:MAX_TEXT]))
 
     def start(self, name: str, _attributes: object) -> None:
-        local = name.rpartition("}")[2].rpartition(":")[2].lower()
+        local = _local(name)
         if not self._path:
-            if local not in ("urlset", "sitemapindex"):
+            if local not in _ITEM:
                 self._stop("sitemap-root", f"the root element is {local[:40]!r}, not urlset or sitemapindex")
             self.kind = "urlset" if local == "urlset" else "sitemapindex"
         elif len(self._path) >= MAX_DEPTH:
@@ -177,13 +177,14 @@ class SitemapReader:
         if self._field and len(self._path) == 3:
             self._values.setdefault(self._field, "".join(self._text).strip()[:MAX_TEXT])
         self._field = ""
-        place = tuple(self._path)
-        self._path.pop()
-        if place in (_PAGE, _CHILD) and self._values.get("loc"):
+        path = self._path
+        local = path.pop()
+        if len(path) == 1 and local == _ITEM[path[0]] and self._values.get("loc"):
             values = self._values
             priority = _priority(values.get("priority", ""))
             lastmod = unix_time(values.get("lastmod", ""))
-            self._add(Entry(values["loc"], lastmod, values.get("changefreq", "").lower(), priority, place == _CHILD))
+            index = local == "sitemap"
+            self._add(Entry(values["loc"], lastmod, values.get("changefreq", "").lower(), priority, index))
 
     def broken(self, error: expat.ExpatError) -> None:
         message = f"not well-formed XML: {expat.ErrorString(error.code)}"
@@ -215,6 +216,7 @@ def read(chunks: Iterable[bytes], reader: SitemapReader | None = None) -> Iterat
     yield from reader.close()
 
 
+@lru_cache(maxsize=4096)  # a site's pages share few dates
 def unix_time(text: str) -> float:
     """W3C date of a lastmod (year, month, day, or with time and zone) as unix time; 0 for what is none."""
     match = _DATE.match(text)
@@ -226,6 +228,11 @@ def unix_time(text: str) -> float:
         return max(0.0, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
         return 0.0
+
+
+@lru_cache(maxsize=64)
+def _local(name: str) -> str:
+    return name[-200:].rpartition("}")[2].rpartition(":")[2].lower()
 
 
 def _priority(text: str) -> float:

@@ -37,14 +37,14 @@ class Transfer:
     """A handle and its state. `verdict` is "" while all is well, "cut" for a body over its limit, or the failure."""
 
     __slots__ = (
-        "_limits", "_lines", "_wanted_url", "address", "body", "busy_headers", "curl", "header_bytes", "headers",
-        "http_version", "request", "started_at", "status", "tag", "url", "verdict",
+        "_limits", "_lines", "_sent_lines", "address", "body", "curl", "header_bytes", "headers", "http_version",
+        "request", "status", "url", "verdict",
     )  # fmt: skip
 
     def __init__(self, limits: Limits, judge: Callable[[str], str | None], ca_file: str) -> None:
         self._limits = limits
         self._lines: list[bytes] = []
-        self.busy_headers: tuple[str, ...] = ()
+        self._sent_lines: tuple[str, ...] = ()
         self.curl = _handle(limits, judge, ca_file, self._lines, self._on_body)
         self.clear()
 
@@ -59,7 +59,6 @@ class Transfer:
         self.http_version = ""
         self.body: Body | None = None
         self.verdict: Verdict = ""
-        self.tag: object = None
         self._lines.clear()
 
     def prepare(self, request: Request, url: str, address: str, lines: tuple[str, ...], seconds: float) -> None:
@@ -71,9 +70,9 @@ class Transfer:
         curl.setopt(pycurl.URL, url)
         curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
         curl.setopt(pycurl.TIMEOUT_MS, max(1, int(seconds * 1000)))
-        if lines != self.busy_headers:
+        if lines != self._sent_lines:
             curl.setopt(pycurl.HTTPHEADER, list(lines))
-            self.busy_headers = lines
+            self._sent_lines = lines
         if request.method != "GET":
             self._prepare_method(request)
 
@@ -82,9 +81,12 @@ class Transfer:
         return self.request is None or self.request.method == "GET"
 
     def finish_headers(self) -> None:
-        """Read the headers if no body byte has done so (304, HEAD, empty bodies)."""
+        """At the end: read the headers if no body byte has done so; notice a body of which nothing could be decoded."""
         if self.body is None and not self.verdict:
             self._read_headers()
+        body = self.body
+        if body is not None and body.wire and not body.decoded and not self.verdict and body.incomplete():
+            self.verdict = ("protocol", f"the body is not valid {self._coding_name()}")
 
     def _prepare_method(self, request: Request) -> None:
         if request.method == "HEAD":

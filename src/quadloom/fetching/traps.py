@@ -2,8 +2,8 @@
 
 Two defences, both pure. `trap` judges one URL by itself: the shapes that endless spaces produce (relative links that
 stack, session ids, calendars into the far future). `HostShapes` and `SubdomainBudget` count: one URL with a facet is
-fine, ten thousand combinations of the same facets are not. Every refusal is a sentence, which becomes a finding; nothing is
-dropped silently, and the host's budget (`politeness.cost_of`) is the last line for traps of a kind not thought of here.
+fine, ten thousand combinations of the same facets are not. Every refusal is a sentence, which becomes a finding;
+nothing is dropped silently, and the host's budget (`politeness.cost_of`) is the last line for all others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quadloom.model.url import MAX_LENGTH, site_of
 MAX_PATH_DEPTH = 16
 MAX_REPEATS = 3  # times that one path segment may occur
 MAX_QUERY_KEYS = 16
-CALENDAR_FIRST, CALENDAR_LAST = 1970, 2039  # years in which something may plausibly have happened or be announced
+CALENDAR_LAST = 2039  # the year after 32-bit clocks end: no event of today is announced for later
 FACET_URLS = 2000  # distinct combinations of values for one set of query keys, per path
 CALENDAR_URLS = 1000  # dated URLs below one path
 SHAPES_KEPT = 4096  # per host
@@ -26,10 +26,9 @@ _SESSION_PATH = re.compile(r"(?i);(?:jsessionid|phpsessid|sid)=|/\(s\([0-9a-z]{1
 _SESSION_VALUE = re.compile(
     r"(?i)[?&](?:phpsessid|jsessionid|sessionid|session_id|sid|aspsessionid\w*)=[0-9a-z._-]{12,}"
 )
-_YEAR = re.compile(
-    r"(?:^|[/=_-])((?:1[0-9]|2[0-9]|[3-9][0-9])\d{2})(?:[/_-]|-?)(0[1-9]|1[0-2])(?=$|[/_&-]|\d{2}(?:$|[/_&T-]))"
-)
+_YEAR = re.compile(r"(?:^|[/=_-])([1-9]\d{3})[/_-]?(?:0[1-9]|1[0-2])(?=$|[/_&-]|\d{2}(?:$|[/_&T-]))")
 _PLAIN_YEAR = re.compile(r"(?i)[?&](?:year|y|jahr|annee)=(\d{1,6})(?=$|&)")
+_CALENDAR_WORD = re.compile(r"(?i)cal|event|date|month|day|year|week|agenda|schedule|termin|kalend")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -72,7 +71,7 @@ def _query_reason(query: str) -> str | None:
     if len(pairs) > MAX_QUERY_KEYS:
         return f"{len(pairs)} query parameters, more than {MAX_QUERY_KEYS}"
     names = Counter(pair.partition("=")[0] for pair in pairs)
-    if "amp" in query and any(name.startswith("amp;amp;") for name in names):
+    if "amp;amp;" in query:
         return "query grows by &amp; at every step"
     for name, times in names.items():
         if times > MAX_REPEATS and not name.endswith(("[]", "%5B%5D")):
@@ -81,20 +80,16 @@ def _query_reason(query: str) -> str | None:
 
 
 def _calendar(path: str, query: str) -> str | None:
-    """A date outside every plausible range: somebody is clicking `next month` for us."""
+    """A calendar page beyond every plausible date: somebody is clicking `next month` for us.
+
+    Only the future counts: archives of newspapers have honest pages of 1801. Only beside a word for a calendar:
+    /rfc/9309-06 is none.
+    """
     text = f"{path}?{query}" if query else path
     match = _YEAR.search(text) or _PLAIN_YEAR.search(text)
-    if match is None:
+    if match is None or int(match.group(1)) <= CALENDAR_LAST or not _CALENDAR_WORD.search(text):
         return None
-    year = int(match.group(1))
-    if CALENDAR_FIRST <= year <= CALENDAR_LAST or not _looks_dated(match):
-        return None
-    return f"a calendar page of the year {year}"
-
-
-def _looks_dated(match: re.Match[str]) -> bool:
-    """Numbers like /3500-12/ are often articles; only far dates written with a separator count."""
-    return match.re is _PLAIN_YEAR or match.group()[5:6] in ("/", "-", "_")
+    return f"a calendar page of the year {match.group(1)}"
 
 
 class HostShapes:

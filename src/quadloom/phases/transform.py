@@ -22,7 +22,9 @@ from quadloom.syntaxes.terms import TYPE
 
 _DEFAULTS = Settings()
 # What these state is said by us about the page, not by its author in data; their terms are no links to vocabularies.
-OWN_WORDS = frozenset(("html", "meta", "opengraph", "text"))
+OWN_WORDS = frozenset(
+    ("html", "meta", "opengraph", "text", "rss", "atom", "jsonfeed", "sitemap", "opml", "opensearch", "svg")
+)
 
 
 def transform(

@@ -18,6 +18,7 @@ from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.pipeline import Woven, weave
 from quadloom.run.indexing import Entry
+from quadloom.run.loading import document_loader
 from quadloom.run.opened import Opened
 from quadloom.settings import Settings
 
@@ -34,7 +35,9 @@ class Replayed(msgspec.Struct, frozen=True):
 def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed:
     """Bring the indexes up to the settled truth. Called at every start, before the first lease."""
     pages = refetch = 0
-    while rows := stores.catalog.unindexed(_BATCH):
+    after = (-1.0, 0)
+    while rows := stores.catalog.unindexed(_BATCH, after):
+        after = (rows[-1].fetched_at, rows[-1].fingerprint)
         entries, missing = _entries(stores, settings, rows)
         for entry in entries:
             stores.quads.replace(entry.quads)
@@ -42,14 +45,10 @@ def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed
         stores.text.remove([entry.quads.graph for entry in entries if entry.text is None])
         stores.quads.flush()
         stores.text.commit()
-        again = [_request(row) for row in missing]
         with stores.catalog.transaction():
-            marks = [(e.fingerprint, e.quads.digest, e.text_digest) for e in entries]
-            # What cannot be read back is marked as it stands, so that it is asked for once and not at every start.
-            marks += [(row.fingerprint, row.quads_digest, row.text_digest) for row in missing]
-            stores.catalog.mark_indexed(marks)
-            if again:
-                stores.frontier.request(again, now)
+            stores.catalog.mark_indexed([(e.fingerprint, e.quads.digest, e.text_digest) for e in entries])
+            if missing:  # they stay unindexed until they have been read again
+                stores.frontier.request([_request(row) for row in missing], now)
         pages += len(entries)
         refetch += len(missing)
     return Replayed(pages, refetch)
@@ -60,13 +59,14 @@ def rewoven(
 ) -> Iterator[tuple[PageRow, Woven | None, Page | None]]:
     """Each page's newest archived version, transformed again; None where the archive has no (readable) copy."""
     strategies = chosen(settings.crawl.strategies)
+    loader = document_loader(settings)
     for row in rows:
         page = _archived(stores, row)
         if page is None:
             yield row, None, None
             continue
         visit = Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True)
-        yield row, weave(page, visit, settings, strategies), page
+        yield row, weave(page, visit, settings, strategies, loader), page
 
 
 def _entries(stores: Opened, settings: Settings, rows: list[PageRow]) -> tuple[list[Entry], list[PageRow]]:

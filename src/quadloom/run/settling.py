@@ -128,7 +128,12 @@ def settle_quarantine(
 
 def _unchanged(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:
     row = _row(visit, old, Outcome.UNCHANGED, old.status if old else 304, page.fetched_at, "")
-    return Settlement(visit, Outcome.UNCHANGED, msgspec.structs.replace(row, failures=0), pace)
+    row = msgspec.structs.replace(row, failures=0)
+    if old is None or (old.quads_digest, old.text_digest) != (old.indexed_quads, old.indexed_text):
+        # Nothing to index it from: a crash came between, and the archive has no copy. Ask without validators.
+        row = msgspec.structs.replace(row, etag="", last_modified="")
+        return Settlement(visit, Outcome.UNCHANGED, row, pace, (), page.fetched_at)
+    return Settlement(visit, Outcome.UNCHANGED, row, pace)
 
 
 def _redirected(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:

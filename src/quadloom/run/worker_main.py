@@ -20,6 +20,7 @@ from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.pipeline import Woven, weave
 from quadloom.run.channel import Channel, Closed, attach
+from quadloom.run.loading import document_loader
 from quadloom.settings import Settings
 from quadloom.stores.protocols import ArchiveRecord
 from quadloom.stores.warc_record import encode as encode_record
@@ -86,13 +87,14 @@ def main() -> None:
 
 def _serve(channel: Channel, settings: Settings) -> None:
     strategies = chosen(settings.crawl.strategies)
+    loader = document_loader(settings)
     recent = Recent(_RECENT)
     while True:
         task = wire.decode(channel.receive_bytes(), Task)
         started = time.process_time()
         if task.forget:
             recent.clear()
-        woven = weave(task.page, task.visit, settings, strategies)
+        woven = weave(task.page, task.visit, settings, strategies, loader)
         woven = msgspec.structs.replace(woven, discoveries=recent.fresh(woven.discoveries))
         keep = task.archive and not woven.noarchive and (woven.has_data or not settings.index.only_data)
         record = encode_record(task.page) if keep else None

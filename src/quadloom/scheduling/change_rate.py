@@ -10,8 +10,8 @@ The posterior lives on a grid in ln λ with a log-normal prior, so that estimate
 maximum-likelihood rate is infinite if all visits saw a change, and 0 if none did) and come with credible intervals.
 
 What is kept of a page is not the grid but its sufficient statistics: quiet time Σ τ, the number of dated changes, and
-the undated changes counted by ln τ in bins of a quarter e-fold (two neighbouring bins share a count, so the likelihood
-is off by less than 0.002 per visit). That takes about 30 bytes, and a better prior, learned later from the page's
+the undated changes counted by ln τ in bins of half an e-fold (two neighbouring bins share a count, which moves an
+estimate by one per cent at most). That takes about 40 bytes, and a better prior, learned later from the page's
 site, applies to old visits too. Forgetting multiplies all statistics by 0.98 per visit: a page that changes its habits
 is followed within some fifty visits.
 
@@ -31,15 +31,17 @@ import numpy.typing as npt
 STEP = 0.25
 LOG_RATES = np.arange(-25.0, 7.0 + STEP / 2, STEP)  # per second: from one change in 2,000 years to a thousand a second
 RATES = np.exp(LOG_RATES)
-LOG_GAPS = -LOG_RATES[::-1]
+GAP_STEP = 0.5
+LOG_GAPS = np.arange(-7.0, 25.0 + GAP_STEP / 2, GAP_STEP)
 BINS = len(LOG_GAPS)
 _CHANGED = np.log(-np.expm1(-np.exp(LOG_GAPS[:, None] + LOG_RATES[None, :])))  # ln(1 − e^−λτ), bin × grid
+_CHANGED_SINGLE = _CHANGED.astype(np.float32)
+_FIRST_GAP = float(LOG_GAPS[0])
 _TERMS = np.stack([LOG_RATES, RATES, LOG_RATES**2])
-_MOMENTS = np.stack([np.ones(BINS), RATES, LOG_RATES, LOG_RATES**2], axis=1)
-_LOG_MOMENTS = np.ascontiguousarray(_MOMENTS[:, [0, 2, 3]])
+_MOMENTS = np.stack([np.ones(len(RATES)), RATES, LOG_RATES, LOG_RATES**2], axis=1)
 _NARROW = (0.75 * STEP) ** 2  # variance of ln λ below which sums over the grid lose the third digit
-_FORGOTTEN = 1e-2  # a bin that weighs less than this is dropped
-_HEAD = struct.Struct("<ffHHB")
+_FORGOTTEN = 1e-2  # a bin at either end that weighs less than this is dropped
+_HEAD = struct.Struct("<ffHHBB")
 
 Vector = npt.NDArray[np.float64]
 
@@ -63,6 +65,14 @@ class Estimate(msgspec.Struct, frozen=True):
     log_mean: float
     log_variance: float
 
+    def for_policy(self, policy: str) -> float:
+        """The rate to schedule by: the mean, which expects change and so brings an uncertain page a visit sooner.
+
+        The freshness policy gives up fast pages, and with the mean it gives up those that are only uncertain and never
+        learns better (weighted freshness 0.850 on a real history); with the typical rate e^E[ln λ] it reaches 0.913.
+        """
+        return math.exp(self.log_mean) if policy == "freshness" else self.rate
+
 
 class ChangeRate:
     """One page's rate of change.
@@ -71,7 +81,19 @@ class ChangeRate:
     finite, independent of the unit of time. The planner always gives its site's prior.
     """
 
-    __slots__ = ("_bins", "_exact", "_gaps", "_posterior", "_quiet", "changes", "forgetting", "prior", "visits")
+    __slots__ = (
+        "_counts",
+        "_estimate",
+        "_exact",
+        "_first",
+        "_gaps",
+        "_posterior",
+        "_quiet",
+        "changes",
+        "forgetting",
+        "prior",
+        "visits",
+    )
 
     def __init__(self, prior: Prior | None = None, *, forgetting: float = 0.98) -> None:
         self.prior = prior
@@ -80,9 +102,11 @@ class ChangeRate:
         self.changes = 0
         self._quiet = 0.0
         self._exact = 0.0
-        self._bins: dict[int, float] = {}
+        self._first = 0  # bin of the first of `_counts`
+        self._counts: list[float] = []
         self._gaps = 0.0  # decayed sum of gaps, for the unit-free prior
         self._posterior: tuple[Vector, Vector] | None = None
+        self._estimate: Estimate | None = None
 
     def observe(self, gap: float, changed: bool, age: float | None = None) -> None:
         """A visit `gap` after the one before. `age`: time since the last change, where a trusted source tells it.
@@ -100,14 +124,11 @@ class ChangeRate:
             self._exact += 1.0
             self._quiet += age
         elif changed:
-            low, part = _place(gap)
-            self._bins[low] = self._bins.get(low, 0.0) + 1.0 - part
-            if part:
-                self._bins[low + 1] = self._bins.get(low + 1, 0.0) + part
+            self._count(gap)
         else:
             self._quiet += gap
         self._gaps += age if dated and age is not None and math.isinf(gap) else gap
-        self._posterior = None
+        self._posterior = self._estimate = None
 
     @property
     def mean(self) -> float:
@@ -128,28 +149,26 @@ class ChangeRate:
         return float(low), float(high)
 
     def estimate(self) -> Estimate:
-        grid, weight = self._distribution()
-        moments = weight @ _MOMENTS if grid is LOG_RATES else weight @ _moments(grid)
-        log_mean = float(moments[2] / moments[0])
-        return Estimate(
-            float(moments[1] / moments[0]), log_mean, max(float(moments[3] / moments[0]) - log_mean**2, 0.0)
-        )
+        if self._estimate is None:
+            self._distribution()
+        assert self._estimate is not None  # set together with the distribution
+        return self._estimate
 
     def encode(self) -> bytes:
-        """About 30 bytes; `decode` gives the same estimate to three digits of each count."""
-        bins = sorted(self._bins.items())
-        flat = [part for index, count in bins for part in (index, count)]
-        head = _HEAD.pack(self._quiet, self._exact, min(self.visits, 65535), min(self.changes, 65535), len(bins))
-        return head + struct.pack("<" + "Be" * len(bins), *flat)
+        """About 40 bytes; `decode` gives the same estimate to three digits of each count."""
+        counts = self._counts
+        head = _HEAD.pack(
+            self._quiet, self._exact, min(self.visits, 65535), min(self.changes, 65535), self._first, len(counts)
+        )
+        return head + struct.pack(f"<{len(counts)}e", *counts)
 
     @classmethod
     def decode(cls, data: bytes, prior: Prior, *, forgetting: float = 0.98) -> ChangeRate:
         """What `encode` made; empty bytes are a page never visited twice."""
         rate = cls(prior, forgetting=forgetting)
         if data:
-            rate._quiet, rate._exact, rate.visits, rate.changes, count = _HEAD.unpack_from(data)
-            flat = struct.unpack_from("<" + "Be" * count, data, _HEAD.size)
-            rate._bins = dict(zip(flat[::2], flat[1::2], strict=True))
+            rate._quiet, rate._exact, rate.visits, rate.changes, rate._first, count = _HEAD.unpack_from(data)
+            rate._counts = list(struct.unpack_from(f"<{count}e", data, _HEAD.size))
         return rate
 
     def _forget(self) -> None:
@@ -157,7 +176,33 @@ class ChangeRate:
         self._quiet *= keep
         self._exact *= keep
         self._gaps *= keep
-        self._bins = {index: count * keep for index, count in self._bins.items() if count > _FORGOTTEN}
+        counts = self._counts
+        if counts:
+            if keep < 1.0:
+                counts = [count * keep for count in counts]
+            while counts and counts[-1] < _FORGOTTEN:
+                counts.pop()
+            while counts and counts[0] < _FORGOTTEN:
+                del counts[0]
+                self._first += 1
+            self._counts = counts
+
+    def _count(self, gap: float) -> None:
+        """An undated change: one count, shared by the two bins around its gap."""
+        place = min(max((math.log(gap) - _FIRST_GAP) / GAP_STEP, 0.0), BINS - 1.001)
+        low = int(place)
+        counts = self._counts
+        if not counts:
+            self._first = low
+        elif low < self._first:
+            counts[:0] = [0.0] * (self._first - low)
+            self._first = low
+        low -= self._first
+        if low + 2 > len(counts):
+            counts.extend([0.0] * (low + 2 - len(counts)))
+        part = place - int(place)
+        counts[low] += 1.0 - part
+        counts[low + 1] += part
 
     def _effective_prior(self) -> Prior:
         if self.prior is not None:
@@ -174,27 +219,29 @@ class ChangeRate:
             precision = 1.0 / prior.spread**2
             terms = np.array((self._exact + precision * prior.centre, -self._quiet, -0.5 * precision))
             log = terms @ _TERMS
-            if self._bins:
-                log += np.array(list(self._bins.values())) @ _CHANGED.take(list(self._bins), axis=0)
+            if self._counts:
+                log += np.array(self._counts) @ _CHANGED[self._first : self._first + len(self._counts)]
             weight = np.exp(log - log.max())
-            total, mean, square = (weight @ _LOG_MOMENTS).tolist()
-            if square / total - (mean / total) ** 2 < _NARROW:
+            estimate = _estimated(weight @ _MOMENTS)
+            if estimate.log_variance < _NARROW:
                 held = np.flatnonzero(weight > 1e-6)
-                self._posterior = self._refined(prior, int(held[0]), int(held[-1]))
+                grid, weight = self._refined(prior, int(held[0]), int(held[-1]))
+                estimate = _estimated(weight @ _moments(grid))
             else:
-                self._posterior = (LOG_RATES, weight)
+                grid = LOG_RATES
+            self._posterior, self._estimate = (grid, weight), estimate
         return self._posterior
 
     def _refined(self, prior: Prior, first: int, last: int) -> tuple[Vector, Vector]:
-        grid = np.linspace(LOG_RATES[max(first - 1, 0)], LOG_RATES[min(last + 1, BINS - 1)], 65)
+        grid = np.linspace(LOG_RATES[max(first - 1, 0)], LOG_RATES[min(last + 1, len(LOG_RATES) - 1)], 65)
         log = self._exact * grid - self._quiet * np.exp(grid) - 0.5 * ((grid - prior.centre) / prior.spread) ** 2
-        for index, count in self._bins.items():
+        for index, count in enumerate(self._counts, self._first):
             log += count * np.log(-np.expm1(-np.exp(grid + LOG_GAPS[index])))
         return grid, np.exp(log - log.max())
 
 
 class ChangeRates:
-    """The same estimator for many pages at once: half a kilobyte a page, one matrix product for all estimates."""
+    """The same estimator for many pages at once: 300 bytes a page, one matrix product for all estimates."""
 
     def __init__(self, count: int, prior: Prior, *, forgetting: float = 0.98) -> None:
         self.forgetting = forgetting
@@ -223,15 +270,18 @@ class ChangeRates:
         self._exact[pages] += dated
         self._quiet[pages] += np.where(dated, np.where(dated, known, 0.0), np.where(changed, 0.0, gaps))
         undated = changed & ~dated
-        place = np.clip((np.log(gaps[undated]) - LOG_GAPS[0]) / STEP, 0.0, BINS - 1.0)
-        low = np.minimum(place.astype(np.int64), BINS - 2)
+        place = np.clip((np.log(gaps[undated]) - _FIRST_GAP) / GAP_STEP, 0.0, BINS - 1.001)
+        low = place.astype(np.int64)
         part = place - low
         self._bins[pages[undated], low] += 1.0 - part
         self._bins[pages[undated], low + 1] += part
 
     def estimates(self, pages: npt.NDArray[np.intp]) -> tuple[Vector, Vector, Vector]:
         """Posterior mean of λ, mean of ln λ, variance of ln λ, for each of `pages`."""
-        log = self._bins[pages] @ _CHANGED.astype(np.float32)
+        counts = self._bins[pages]
+        used = np.flatnonzero(counts.any(axis=0))
+        within = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)  # gaps cluster: a fifth of all bins
+        log = counts[:, within] @ _CHANGED_SINGLE[within]
         log = log + self._exact[pages, None] * LOG_RATES - self._quiet[pages, None] * RATES
         log -= 0.5 * ((LOG_RATES - self.centre[pages, None]) / self.spread[pages, None]) ** 2
         log -= log.max(axis=1, keepdims=True)
@@ -282,14 +332,9 @@ class SitePrior:
         return Prior(round(centre, 2), round(min(max(spread, self.narrowest), self.widest), 2))
 
 
-def _place(gap: float) -> tuple[int, float]:
-    """Lower bin of a gap and the share of the count that goes to the next one."""
-    place = (math.log(gap) - float(LOG_GAPS[0])) / STEP
-    if place <= 0.0:
-        return 0, 0.0
-    if place >= BINS - 1:
-        return BINS - 1, 0.0
-    return int(place), place - int(place)
+def _estimated(moments: Vector) -> Estimate:
+    total, rate, log, square = moments.tolist()
+    return Estimate(rate / total, log / total, max(square / total - (log / total) ** 2, 0.0))
 
 
 def _moments(grid: Vector) -> Vector:

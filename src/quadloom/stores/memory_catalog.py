@@ -72,13 +72,14 @@ class MemoryCatalog:
         visits = self._visits.get(fingerprint, {})
         return [visits[time] for time in sorted(visits, reverse=True)]
 
-    def unindexed(self, limit: int) -> list[PageRow]:
+    def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
         behind = [
             page
             for page in self._pages.values()
             if (page.indexed_quads, page.indexed_text) != (page.quads_digest, page.text_digest)
+            and (page.fetched_at, page.fingerprint) > after
         ]
-        return sorted(behind, key=lambda page: page.fetched_at)[:limit]
+        return sorted(behind, key=lambda page: (page.fetched_at, page.fingerprint))[:limit]
 
     def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
         for key, quads, text in marks:

@@ -22,6 +22,10 @@ class MemoryQuads:
             self._graphs[quads.graph] = new
         return Difference(tuple(sorted(new - old)), tuple(sorted(old - new)))
 
+    def difference(self, quads: Quads) -> Difference:
+        old, new = self._graphs.get(quads.graph, set()), set(lines_of(quads.nquads))
+        return Difference(tuple(sorted(new - old)), tuple(sorted(old - new)))
+
     def insert_new(self, batch: Sequence[Quads]) -> None:
         for quads in batch:
             self.replace(quads)

@@ -74,19 +74,21 @@ class OxigraphQuads:
     def replace(self, quads: Quads) -> Difference:
         if not quads.nquads:
             return self.remove(quads.graph)
+        difference = self.difference(quads)
+        if difference:
+            with _translated(self._path):
+                if difference.removed:
+                    self._store.update(_update(quads.graph, difference.removed, difference.added))
+                else:
+                    self._store.load(_text(difference.added), _QUADS, lenient=True)
+        return difference
+
+    def difference(self, quads: Quads) -> Difference:
         old = set(self._lines(quads.graph))
         new = set(lines_of(quads.nquads))
         # What is not there word for word may still be there by value: ask a scratch store for its own words.
         changed = set(_as_stored(new - old)) if old else new
-        added, removed = changed - old, old - new - changed
-        if not added and not removed:
-            return Difference()
-        with _translated(self._path):
-            if removed:
-                self._store.update(_update(quads.graph, removed, added))
-            else:
-                self._store.load(_text(added), _QUADS, lenient=True)
-        return Difference(tuple(sorted(added)), tuple(sorted(removed)))
+        return Difference(tuple(sorted(changed - old)), tuple(sorted(old - new - changed)))
 
     def insert_new(self, batch: Sequence[Quads]) -> None:
         data = b"".join(quads.nquads for quads in batch)
@@ -192,7 +194,7 @@ def lines_of(nquads: bytes) -> list[str]:
     return [line for line in nquads.decode().split("\n") if line]
 
 
-def _update(graph: str, removed: set[str], added: set[str]) -> str:
+def _update(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
     tail = len(graph) + 4  # "<graph> ."
     parts = []
     for verb, lines in (("DELETE", removed), ("INSERT", added)):

@@ -192,8 +192,9 @@ class Catalog(Protocol):
         """Visits, newest first."""
         ...
 
-    def unindexed(self, limit: int) -> list[PageRow]:
-        """Pages whose quads or text in the indexes are older than what was settled: the replay list."""
+    def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
+        """Pages whose quads or text in the indexes are older than what was settled: the replay list, by
+        (fetched_at, fingerprint). Empty = the end."""
         ...
 
     def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
@@ -263,6 +264,10 @@ class QuadStore(Protocol):
 
     def replace(self, quads: Quads) -> Difference:
         """Make the graph hold exactly these quads. Atomic per graph; writes only the difference; returns it."""
+        ...
+
+    def difference(self, quads: Quads) -> Difference:
+        """What `replace` would change, without changing it. Statements count by value: `1.0` and `1.00` are one."""
         ...
 
     def insert_new(self, batch: Sequence[Quads]) -> None:

@@ -106,8 +106,11 @@ class SqliteCatalog:
         )
         return [decode(row[0], VisitRow) for row in cursor]
 
-    def unindexed(self, limit: int) -> list[PageRow]:
-        return self._read(f"WHERE {BEHIND} ORDER BY fetched_at LIMIT ?", (limit,))
+    def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
+        return self._read(
+            f"WHERE {BEHIND} AND (fetched_at, fingerprint) > (?, ?) ORDER BY fetched_at, fingerprint LIMIT ?",
+            (*after, limit),
+        )
 
     def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
         with self._database.transaction():
@@ -140,7 +143,7 @@ class SqliteCatalog:
     def close(self) -> None:
         self._database.close()
 
-    def _read(self, where: str, values: Sequence[str | int]) -> list[PageRow]:
+    def _read(self, where: str, values: Sequence[str | int | float]) -> list[PageRow]:
         cursor = self._database.execute(f"SELECT {_PAGE} FROM page {where}", values)
         return [
             replace(decode(record, PageRow), indexed_quads=quads, indexed_text=text) for record, quads, text in cursor

@@ -5,7 +5,21 @@
 
 from __future__ import annotations
 
-from quadloom.syntaxes import html, html_meta, opengraph, plain_text, readers
+from quadloom.syntaxes import (
+    feeds,
+    generic_xml,
+    grddl,
+    html,
+    html_meta,
+    json_feed,
+    opengraph,
+    opml,
+    plain_text,
+    readers,
+    sitemaps_rdf,
+    xslt_bundle,
+    xslt_folder,
+)
 from quadloom.syntaxes.registry import Extractor, Registry
 
 _HTML = Extractor("html", html.read)
@@ -15,14 +29,41 @@ _RDFA = Extractor("rdfa", readers.read_rdfa)
 _RDFA_XML = Extractor("rdfa", readers.read_rdfa_xml)
 _MICRODATA = Extractor("microdata", readers.read_microdata)
 _MICROFORMATS = Extractor("microformats", readers.read_microformats)
+_JSONLD_SCRIPTS = Extractor("jsonld", readers.read_jsonld_scripts, signs=(b"ld+json", b"LD+JSON"))
+_JSONLD = Extractor("jsonld", readers.read_jsonld)
 _RDF_FILE = Extractor("rdf", readers.read_rdf_file)
 _TEXT = Extractor("text", plain_text.read)
+_RSS = Extractor("rss", feeds.read)
+_RSS_RDF = Extractor("rdf", feeds.read_rdf)
+_ATOM = Extractor("atom", feeds.read)
+_JSON_FEED = Extractor("jsonfeed", json_feed.read)
+_SITEMAP = Extractor("sitemap", sitemaps_rdf.read)
+_OPML = Extractor("opml", opml.read)
+_OPEN_SEARCH = Extractor("opensearch", xslt_bundle.read)
+_SVG = Extractor("svg", xslt_bundle.read)
+_STYLESHEETS = Extractor(xslt_folder.SYNTAX, xslt_folder.read)
+_GRDDL = Extractor(grddl.SYNTAX, grddl.read, signs=grddl.SIGNS)
+_GRDDL_XML = Extractor(grddl.SYNTAX, grddl.read)  # the transformation may be that of its namespace, without a sign
+_GENERIC = Extractor(generic_xml.SYNTAX, generic_xml.read)  # last: only where nothing else had anything to say
+_HEAD = (_HTML, _META, _OPEN_GRAPH, _JSONLD_SCRIPTS, _MICRODATA)
 
 SYNTAXES = Registry(
     {
-        "html": (_HTML, _META, _OPEN_GRAPH, _MICRODATA, _RDFA, _MICROFORMATS),
-        "xhtml": (_HTML, _META, _OPEN_GRAPH, _MICRODATA, _RDFA_XML, _MICROFORMATS),
-        "svg": (_RDFA_XML,),
+        "html": (*_HEAD, _RDFA, _MICROFORMATS, _GRDDL),
+        "xhtml": (*_HEAD, _RDFA_XML, _MICROFORMATS, _GRDDL, _STYLESHEETS),
+        "svg": (_SVG, _RDFA_XML, _STYLESHEETS),
+        "xml": (_RDFA_XML, _STYLESHEETS, _GRDDL_XML, _GENERIC),
+        "wsdl": (_STYLESHEETS, _GRDDL_XML, _GENERIC),
+        "xsd": (_STYLESHEETS, _GRDDL_XML, _GENERIC),
+        "xslt": (_STYLESHEETS, _GENERIC),
+        "opensearch": (_OPEN_SEARCH, _STYLESHEETS),
+        "rss": (_RSS, _RSS_RDF, _STYLESHEETS),
+        "atom": (_ATOM, _STYLESHEETS),
+        "jsonfeed": (_JSON_FEED,),
+        "opml": (_OPML, _STYLESHEETS),
+        "sitemap": (_SITEMAP, _STYLESHEETS),
+        "sitemapindex": (_SITEMAP, _STYLESHEETS),
+        "jsonld": (_JSONLD,),
         "turtle": (_RDF_FILE,),
         "trig": (_RDF_FILE,),
         "ntriples": (_RDF_FILE,),

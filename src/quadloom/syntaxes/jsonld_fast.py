@@ -156,7 +156,7 @@ class FastWalk:
             if plan.is_list:
                 items: list[Json] = value if isinstance(value, list) else [value]
                 if value is not None:
-                    self._state(subject, plan.predicate, self._list(items, plan, context))
+                    self._state(subject, plan.predicate, self._list(items, subject, plan, context))
             elif isinstance(value, str):
                 self._state(subject, plan.predicate, self._string(value, plan, context))
             elif value is not None:
@@ -172,9 +172,9 @@ class FastWalk:
             elif item is not None:
                 if isinstance(item, dict) and "@value" in item and item["@value"] is None:
                     raise NotSimple
-                self._state(subject, plan.predicate, self._object(item, plan, context))
+                self._state(subject, plan.predicate, self._object(item, subject, plan, context))
 
-    def _object(self, item: Json, plan: _Plan, context: Context) -> str | None:
+    def _object(self, item: Json, subject: str | None, plan: _Plan, context: Context) -> str | None:
         if isinstance(item, str):
             return self._string(item, plan, context)
         if isinstance(item, dict):
@@ -184,7 +184,7 @@ class FastWalk:
                 items = item["@list"]
                 if len(item) > 1 or plan.is_list or items is None:
                     raise NotSimple
-                return self._list(items if isinstance(items, list) else [items], plan, context)
+                return self._list(items if isinstance(items, list) else [items], subject, plan, context)
             if "@set" in item:
                 raise NotSimple
             return self._node(item, context)
@@ -192,14 +192,16 @@ class FastWalk:
             return scalar(item)
         return scalar(item, plan.coercion) if jsonld_iri.is_well_formed(plan.coercion) else None
 
-    def _list(self, items: list[Json], plan: _Plan, context: Context) -> str:
+    def _list(self, items: list[Json], subject: str | None, plan: _Plan, context: Context) -> str:
+        if subject is None or plan.predicate is None:
+            raise NotSimple  # a list that nothing refers to is not written
         if any(item is None or isinstance(item, (list, dict)) for item in items):
             raise NotSimple
         if not items:
             return NIL
         cells = [self._blank() for _ in items]
         for cell, rest, item in zip(cells, [*cells[1:], NIL], items, strict=True):
-            obj = self._object(item, plan, context)
+            obj = self._object(item, cell, plan, context)
             if obj is not None:
                 self.statements.append((cell, FIRST, obj))
             self.statements.append((cell, REST, rest))

@@ -68,8 +68,22 @@ class RdfWriter:
             elif key[0] != "@" and isinstance(value, list):
                 predicate = None if key.startswith("_:") else self.resource(key)
                 for item in value:
-                    self._state(subject, predicate, self._object(item, graph), graph)
+                    if subject is None or predicate is None:
+                        self._inner_nodes(item, graph)
+                    else:
+                        self._state(subject, predicate, self._object(item, graph), graph)
         return subject
+
+    def _inner_nodes(self, item: Json, graph: str) -> None:
+        """Of a value that nothing can refer to, the nodes still speak for themselves; lists and literals do not."""
+        self.dropped += 1
+        if isinstance(item, dict) and "@value" not in item:
+            items = item.get("@list")
+            if isinstance(items, list):
+                for inner in items:
+                    self._inner_nodes(inner, graph)
+            else:
+                self._node(item, graph)
 
     def _named_graph(self, subject: str | None, value: list[Json]) -> None:
         if subject is not None:

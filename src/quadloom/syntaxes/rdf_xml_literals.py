@@ -55,9 +55,11 @@ def _spell_out(element: etree._Element) -> None:
 def _canonical(node: etree._Element) -> str:
     # lxml 6 crashes the process when asked for the canonical form of a comment or instruction alone.
     if isinstance(node, etree._Comment):
-        return f"<!--{node.text or ''}-->"
+        comment = str(node.text or "")
+        return f"<!--{comment}-->"
     if isinstance(node, etree._ProcessingInstruction):
-        return f"<?{node.target} {node.text}?>" if node.text else f"<?{node.target}?>"
+        target, data = str(node.target), str(node.text or "")
+        return f"<?{target} {data}?>" if data else f"<?{target}?>"
     return etree.tostring(node, method="c14n", exclusive=True, with_comments=True).decode()
 
 

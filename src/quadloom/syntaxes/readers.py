@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from quadloom.syntaxes import microdata, microformats, rdf_files
+from functools import lru_cache
+
+from quadloom.syntaxes import jsonld, microdata, microformats, rdf_files
+from quadloom.syntaxes.jsonld_html import is_jsonld_type
+from quadloom.syntaxes.jsonld_loader import ContextLoader
 from quadloom.syntaxes.rdf_files import RdfKind
 from quadloom.syntaxes.rdfa import annotate, annotate_xml
 from quadloom.syntaxes.rdfa.hosts import HostName
-from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.registry import Context, Loader
 
 _RDFA_HOSTS: dict[str, HostName] = {"xhtml": "xhtml5", "svg": "svg"}
 
@@ -36,6 +40,23 @@ def read_microformats(context: Context) -> None:
         context.findings += microformats.write(context.tree, context.sink, base=context.base, roots=roots)
 
 
+def read_jsonld_scripts(context: Context) -> None:
+    """JSON-LD in the scripts of a page, each a document of its own."""
+    nodes = [node for node in context.tree.css("script[type]") if is_jsonld_type(node.attributes.get("type") or "")]
+    if not nodes:
+        return
+    offsets = context.positions.scripts("application/ld+json")
+    lines = [context.positions.at(offset)[0] for offset in offsets] if len(offsets) == len(nodes) else [0] * len(nodes)
+    scripts = [(node.text(), line) for node, line in zip(nodes, lines, strict=True)]
+    context.findings += jsonld.annotate_scripts(scripts, context.base, context.sink, loader=_context_loader(context))
+
+
+def read_jsonld(context: Context) -> None:
+    """A JSON-LD document."""
+    loader = _context_loader(context)
+    context.findings += jsonld.annotate_scripts([(context.text, 1)], context.base, context.sink, loader=loader)
+
+
 def read_rdf_file(context: Context) -> None:
     """Turtle, TriG, N-Triples, N-Quads, RDF/XML: what can be read up to the first defect."""
     kinds: dict[str, RdfKind] = {
@@ -49,6 +70,19 @@ def read_rdf_file(context: Context) -> None:
     )
     context.sink.pour(found.nquads)
     context.findings += found.findings
+
+
+def _context_loader(context: Context) -> ContextLoader | None:
+    if context.loader is None:
+        return None
+    limits = context.settings.limits
+    return _bounded(context.loader, limits.context_loads, limits.context_bytes)
+
+
+@lru_cache(maxsize=4)
+def _bounded(fetch: Loader, loads: int, max_bytes: int) -> ContextLoader:
+    """One loader per way of fetching, so that its cache serves all pages of a worker."""
+    return ContextLoader(fetch, loads=loads, max_bytes=max_bytes)
 
 
 def _transport_language(context: Context) -> str:

@@ -45,7 +45,7 @@ def test_bits_give_the_exact_posterior_mean(visits: list[tuple[float, bool]], ce
     rate = ChangeRate(prior, forgetting=1.0)
     for gap, changed in visits:
         rate.observe(gap, changed)
-    assert rate.mean == pytest.approx(exact_mean(prior, visits), rel=0.01)
+    assert rate.mean == pytest.approx(exact_mean(prior, visits), rel=0.015)
 
 
 def test_dated_changes_are_conjugate() -> None:
@@ -173,9 +173,9 @@ def test_many_at_once_is_one_by_one() -> None:
             single[page].observe(float(gap), bool(change), None if math.isnan(age) else float(age))
     means, logs, variances = many.estimates(np.arange(30))
     one = [rate.estimate() for rate in single]
-    np.testing.assert_allclose(means, [e.rate for e in one], rtol=2e-3)
-    np.testing.assert_allclose(logs, [e.log_mean for e in one], atol=2e-3)
-    np.testing.assert_allclose(variances, [e.log_variance for e in one], rtol=1e-2)
+    np.testing.assert_allclose(means, [e.rate for e in one], rtol=5e-3)
+    np.testing.assert_allclose(logs, [e.log_mean for e in one], atol=5e-3)
+    np.testing.assert_allclose(variances, [e.log_variance for e in one], rtol=3e-2)
 
 
 def test_a_site_teaches_its_pages() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pyoxigraph
 import pytest
+from lxml import etree
+from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.syntaxes.rdfa import extract
+from quadloom.syntaxes.rdfa import annotate, annotate_xml, extract
 from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH
+from quadloom.syntaxes.sink import Sink
 
 URL = "http://example.com/dir/page"
 EX = "http://example.org/"
@@ -30,6 +33,15 @@ def test_a_page_without_rdfa_gives_nothing() -> None:
 def test_open_graph_describes_the_page() -> None:
     page = '<html><head><meta property="og:title" content="A &quot;title&quot;"></head></html>'
     assert statements(page) == {f'<{URL}> <http://ogp.me/ns#title> "A \\"title\\""'}
+
+
+@pytest.mark.parametrize(
+    ("charset", "encoded", "expected"),
+    [("iso-8859-1", b"\x80\xe9", "€é"), ("utf-8", "é".encode(), "é"), ("utf-7", b"+AOk-", "+AOk-"), ("x", b"a", "a")],
+)
+def test_the_declared_charset_counts_where_the_web_has_it(charset: str, encoded: bytes, expected: str) -> None:
+    page = b'<meta charset="%s"><p property="dc:title">%s</p>' % (charset.encode(), encoded)
+    assert extract(page, url=URL).decode() == f'<{URL}> <http://purl.org/dc/terms/title> "{expected}" .\n'
 
 
 def test_vocabulary_type_and_nested_properties() -> None:
@@ -222,6 +234,26 @@ def test_nested_literals_are_limited() -> None:
     nested = '<i property="ex:p{}" datatype="rdf:XMLLiteral">'
     page = prefixed("".join(nested.format(level) for level in range(10)) + "x")
     assert len(statements(page)) == MAX_MARKUP_DEPTH
+
+
+def test_annotate_shares_a_tree_and_reports_unresolved_names() -> None:
+    tree = LexborHTMLParser(prefixed('<p role="main" property="ex:p word" lang="">x</p><p property="ex:q">y</p>'))
+    sink, messages = Sink(), list[tuple[str, str]]()
+    complete = annotate(tree, URL, sink, language="de", report=lambda kind, text: messages.append((kind, text)))
+    assert complete
+    assert sink.statements() == [f'<{URL}> <{EX}p> "x"', f'<{URL}> <{EX}q> "y"@de']
+    assert [kind for kind, _ in messages] == ["UnresolvedTerm"]
+
+
+def test_annotate_xml_takes_a_parsed_root() -> None:
+    sink = Sink()
+    assert annotate_xml(etree.fromstring('<r xmlns:ex="http://example.org/"><p property="ex:p">x</p></r>'), URL, sink)
+    assert sink.statements() == [f'<{URL}> <{EX}p> "x"']
+
+
+def test_annotate_says_when_a_limit_cut_it_short() -> None:
+    page = '<p property="' + " ".join(f"a:p{number}" for number in range(300)) + f'" content="{"x" * 300_000}">'
+    assert not annotate(LexborHTMLParser(page), URL, Sink())
 
 
 @pytest.mark.parametrize(

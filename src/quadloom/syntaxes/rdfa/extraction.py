@@ -24,6 +24,10 @@ from quadloom.syntaxes.rdfa.xml_reading import parse_xml
 from quadloom.syntaxes.sink import Sink
 
 _CHARSET = re.compile(rb"<meta[^>]{0,256}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]+)", re.IGNORECASE)
+# Encodings that the web uses. Python knows more (UTF-7, punycode, escapes), and none of those may be chosen by a page.
+_WEB_CHARSET = re.compile(
+    r"(?:utf-?8|iso-?8859-\d+|windows-\d+|cp125\d|koi8-[ru]|gb(?:2312|k|18030)|big5|euc-(?:jp|kr)|shift_jis|iso-2022-jp)\Z"
+)
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
@@ -200,9 +204,12 @@ def _decoded(body: bytes) -> str:
         if body.startswith(mark):
             return body[len(mark) :].decode(encoding, "replace")
     declared = _CHARSET.search(body[:1024])
-    if declared:
+    encoding = declared[1].decode("ascii").lower() if declared else "utf-8"
+    if encoding in ("iso-8859-1", "us-ascii", "latin1"):
+        encoding = "windows-1252"
+    if _WEB_CHARSET.match(encoding):
         try:
-            return body.decode(declared[1].decode("ascii"), "replace")
+            return body.decode(encoding, "replace")
         except LookupError:
             pass
     return body.decode("utf-8", "replace")

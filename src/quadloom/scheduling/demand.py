@@ -1,0 +1,134 @@
+"""What all pages together want to be read, kept up to date page by page: the paper's running S for every policy.
+
+For the xyleme policy a single sum S is enough, f_i = (G/S)(w_i λ_i^α)^(1/(α+1)), and equation (6) replaces a page's
+term when its λ or its w changes. The other policies and all bounds need the price μ at which Σ f = G, and that depends
+on how pages are distributed over (λ, w). So pages are counted in cells of half an e-fold in both, with their mean
+position in the cell: a few hundred cells stand for any number of pages, replacing a page is O(1), and a new price takes
+about a millisecond. Sums drift by rounding, so a cell that runs empty is dropped with its residue, and S is summed anew
+from the cells every 65,536 changes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+from scipy.optimize import brentq
+
+from quadloom.scheduling.objectives import Policy, rate_at_price
+
+_CELL = 0.5
+_LEAST, _MOST = 1e-12, 1e12  # weights and rates beyond are as good as these
+
+
+class Price(msgspec.Struct, frozen=True):
+    """`price` of a read; 0 = there is more bandwidth than the shortest interval lets us use.
+    `slowest`: longest interval between reads of a page, longer than the setting only where the bandwidth cannot even
+    pay for that."""
+
+    price: float
+    slowest: float
+
+
+Place = tuple[tuple[int, int], float, float]  # cell, ln λ, ln w
+
+
+def place(weight: float, rate: float) -> Place:
+    """Where a page stands in a `Demand`."""
+    log_rate = math.log(min(max(rate, _LEAST), _MOST))
+    log_weight = math.log(min(max(weight, _LEAST), _MOST))
+    return (math.floor(log_rate / _CELL), math.floor(log_weight / _CELL)), log_rate, log_weight
+
+
+class Demand:
+    """Pages by change rate and weight."""
+
+    def __init__(self, cells: list[tuple[int, int, float, float, float]] | None = None) -> None:
+        self._cells: dict[tuple[int, int], list[float]] = {(i, j): list(sums) for i, j, *sums in cells or []}
+        self.pages = round(sum(cell[0] for cell in self._cells.values()))
+        self._sums: dict[float, float] = {}
+        self._changes = 0
+
+    def replace(self, old: Place | None, new: Place | None) -> None:
+        """A page moved, came (`old` is None) or went (`new` is None)."""
+        if old is not None:
+            cell = self._cells[old[0]]
+            cell[0] -= 1.0
+            cell[1] -= old[1]
+            cell[2] -= old[2]
+            if cell[0] < 0.5:
+                del self._cells[old[0]]
+            self.pages -= 1
+        if new is not None:
+            found = self._cells.get(new[0])
+            if found is None:
+                self._cells[new[0]] = [1.0, new[1], new[2]]
+            else:
+                found[0] += 1.0
+                found[1] += new[1]
+                found[2] += new[2]
+            self.pages += 1
+        self._changes += 1
+        for alpha in self._sums:
+            self._sums[alpha] += _term(new, alpha) - _term(old, alpha)
+
+    def s(self, alpha: float = 0.95) -> float:
+        """S of equation (5), kept by equation (6) once asked for."""
+        if alpha not in self._sums or self._changes > 65_536:
+            counts, weights, rates = self._arrays()
+            self._sums = {alpha: float(counts @ (weights * rates**alpha) ** (1.0 / (alpha + 1.0)))}
+            self._changes = 0
+        return self._sums[alpha]
+
+    def price(
+        self,
+        bandwidth: float,
+        policy: Policy,
+        *,
+        alpha: float = 0.95,
+        min_interval: float,
+        max_interval: float,
+        guess: float = 0.0,
+    ) -> Price:
+        """Price at which all pages together are read `bandwidth` times per time unit. `guess`: the last price."""
+        if bandwidth <= 0.0:
+            return Price(math.inf, math.inf)
+        if self.pages / max_interval >= bandwidth:
+            return Price(math.inf, self.pages / bandwidth)
+        if self.pages == 0 or (min_interval > 0.0 and self.pages / min_interval <= bandwidth):
+            return Price(0.0, max_interval)
+        counts, weights, rates = self._arrays()
+        ceiling = 1.0 / min_interval if min_interval > 0.0 else np.inf
+
+        def excess(log_price: float) -> float:
+            reads = rate_at_price(policy, weights, rates, math.exp(log_price), alpha)
+            return float(counts @ np.clip(reads, 1.0 / max_interval, ceiling)) - bandwidth
+
+        if 0.0 < guess < math.inf:
+            low = high = math.log(guess)
+        else:
+            low = high = 2.0 * math.log(max(float(counts @ np.sqrt(weights * rates / 2.0)), 1e-300) / bandwidth)
+        step = 0.02  # prices move by little between two calls
+        while excess(low) < 0.0 and low > -600.0:
+            low, step = low - step, step * 4.0
+        step = 0.02
+        while excess(high) > 0.0 and high < 600.0:
+            high, step = high + step, step * 4.0
+        log_price = float(brentq(excess, low, high, xtol=1e-3)) if low < high else low
+        return Price(math.exp(log_price), max_interval)
+
+    def dump(self) -> list[tuple[int, int, float, float, float]]:
+        return [(i, j, cell[0], cell[1], cell[2]) for (i, j), cell in self._cells.items()]
+
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Counts, weights and rates of the cells, at the geometric mean of their pages."""
+        if not self._cells:
+            return np.zeros(0), np.zeros(0), np.zeros(0)
+        table = np.array(list(self._cells.values()))
+        return table[:, 0], np.exp(table[:, 2] / table[:, 0]), np.exp(table[:, 1] / table[:, 0])
+
+
+def _term(where: Place | None, alpha: float) -> float:
+    """A page's term of S, (w λ^α)^(1/(α+1))."""
+    return 0.0 if where is None else math.exp((where[2] + alpha * where[1]) / (alpha + 1.0))

@@ -1,0 +1,370 @@
+"""When a page is read again: one pure object that the crawl asks at every settlement.
+
+`settle` takes what a visit saw and what was kept of the page (`PageSchedule`, about 90 bytes), and returns the new
+`PageSchedule` with the time of the next visit. Nothing is scanned: the site's prior, the trust in a host's dates, the
+demand of all pages and the load of the page's host are sums in which the page's old term is replaced by its new one, as
+the paper does with S. A price for a read follows from the demand every few hundred settlements, and the page's period
+is the time after which reading it is worth that price.
+
+A host that could want more reads than its politeness allows has its own count of pages and its own price, and the
+dearer of the two prices holds for its pages: the optimum that `refresh.polite_rates` solves for.
+
+`explain` gives every number with the rule behind it, for `quadloom why`.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+import msgspec
+from scipy.special import gammaincinv
+
+from quadloom.model.outcome import Outcome
+from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePrior
+from quadloom.scheduling.demand import Demand, Place, Price, place
+from quadloom.scheduling.objectives import Policy
+from quadloom.scheduling.trust import Trust, announced_age
+from quadloom.settings import Freshness, seconds
+
+Line = tuple[str, str, str]  # (what, value, rule), as in `stores.protocols.Explanation`
+
+_PRICE_EVERY = 256  # settlements between two prices, fewer while the number of pages grows
+# A date from the last fiftieth of a gap proves nothing: a server that stamps its responses always gives one, and where
+# pages change at every visit the content cannot tell the two apart.
+_STAMPED_PART = 0.02
+_HOST_PART = 0.5  # of a host's polite capacity that refresh may fill; the rest stays for discovery
+
+
+class PageSchedule(msgspec.Struct, frozen=True, array_like=True):
+    """What the scheduler keeps of a page. `rate`: encoded `ChangeRate`; `period` 0 = not scheduled."""
+
+    rate: bytes = b""
+    weight: float = 1.0
+    changes_per_second: float = 0.0
+    log_mean: float = 0.0
+    log_variance: float = 0.0
+    period: float = 0.0
+    gone: int = 0
+    host_counted: bool = False  # in the demand of its host, too
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What a visit says about its page. Times are unix seconds, 0 = unknown.
+
+    `modified_at`: Last-Modified. `announced_at`: sitemap lastmod, feed or push. `host_delay`: seconds between polite
+    requests to the host. `weight`: from the last ranking, None = as before.
+    """
+
+    host: str
+    site: str
+    outcome: Outcome
+    fetched_at: float
+    previous_at: float = 0.0
+    modified_at: float = 0.0
+    announced_at: float = 0.0
+    host_delay: float = 0.0
+    weight: float | None = None
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """`again_at`: next visit, None = left alone (dead). `schedule`: to be kept with the page."""
+
+    schedule: PageSchedule
+    again_at: float | None
+
+
+class _Market:
+    """Pages that compete for one bandwidth, and the price that follows."""
+
+    __slots__ = ("demand", "pages", "price", "priced_pages", "since")
+
+    def __init__(self, pages: int = 0, demand: Demand | None = None) -> None:
+        self.pages = pages
+        self.demand = demand  # None: so few pages that the bandwidth cannot bind
+        self.price = Price(0.0, 0.0)
+        self.priced_pages = -1.0
+        self.since = 0
+
+    def stale(self) -> bool:
+        return (
+            self.since >= max(_PRICE_EVERY, self.pages // 8)
+            or not 0.9 * self.pages <= self.priced_pages <= 1.1 * self.pages
+        )
+
+
+class PlannerState(msgspec.Struct, frozen=True):
+    """All sums, for a restart (`Catalog.put`)."""
+
+    sites: dict[str, tuple[float, float, float]]
+    trusts: dict[str, bytes]
+    hosts: dict[str, tuple[int, list[tuple[int, int, float, float, float]] | None]]
+    demand: list[tuple[int, int, float, float, float]]
+
+
+class Planner:
+    """Keeps no pages, only sums over them. `bandwidth`: reads per second that refresh may use."""
+
+    def __init__(self, freshness: Freshness, bandwidth: float, state: PlannerState | None = None) -> None:
+        self.policy: Policy = freshness.policy
+        self.alpha = freshness.alpha
+        self.min_interval = max(seconds(freshness.min_interval), 1e-3)
+        self.max_interval = max(seconds(freshness.max_interval), self.min_interval)
+        self.dead_after = freshness.dead_after
+        self.world = Prior.around(seconds(freshness.prior_interval))
+        self._bandwidth = bandwidth
+        self._sites: dict[str, SitePrior] = {}
+        self._trusts: dict[str, Trust] = {}
+        self._hosts: dict[str, _Market] = {}
+        self.demand = Demand()
+        if state is not None:
+            self._sites = {site: SitePrior(self.world, *sums) for site, sums in state.sites.items()}
+            self._trusts = {name: Trust.decode(data) for name, data in state.trusts.items()}
+            self._hosts = {
+                host: _Market(pages, None if cells is None else Demand(cells))
+                for host, (pages, cells) in state.hosts.items()
+            }
+            self.demand = Demand(state.demand)
+        self._market = _Market(self.demand.pages, self.demand)
+
+    @property
+    def bandwidth(self) -> float:
+        return self._bandwidth
+
+    @bandwidth.setter
+    def bandwidth(self, value: float) -> None:
+        """Reads per second for refresh; see `Shares.refresh_bandwidth`. Takes effect at once."""
+        self._bandwidth = value
+        self._market.priced_pages = -1.0
+
+    def set_policy(self, policy: Policy, alpha: float = 0.95) -> None:
+        """Another objective, from the next settlement on."""
+        self.policy, self.alpha = policy, alpha
+        for market in (self._market, *self._hosts.values()):
+            market.priced_pages = -1.0
+
+    @property
+    def price(self) -> Price:
+        """Price of a read as of now."""
+        self._market.pages = self.demand.pages
+        return self._priced(self._market, self._bandwidth)
+
+    def settle(self, seen: Seen, before: PageSchedule | None) -> Decision:
+        """Learn from a visit and say when to come again."""
+        old = before or PageSchedule()
+        if seen.outcome in (Outcome.FAILED, Outcome.DENIED):
+            # Says nothing about change; the frontier retries failures itself, so this is the visit after those.
+            return Decision(old, seen.fetched_at + (old.period or self.max_interval))
+        if seen.outcome is Outcome.GONE:
+            return self._settle_gone(seen, old)
+        site = self._sites.get(seen.site)
+        if site is None:
+            site = self._sites[seen.site] = SitePrior(self.world)
+        rate = ChangeRate.decode(old.rate, site.prior())
+        self._observe(rate, seen)
+        estimate = rate.estimate()
+        known = Estimate(old.changes_per_second, old.log_mean, old.log_variance) if old.period else None
+        site.replace(known, estimate)
+        weight = old.weight if seen.weight is None else seen.weight
+        changes = estimate.for_policy(self.policy)
+        was, now = _place_of(old), place(weight, changes)
+        self.demand.replace(was, now)
+        self._market.since += 1
+        host = self._hosts.get(seen.host)
+        if host is None:
+            host = self._hosts[seen.host] = _Market()
+        counted = self._count_on_host(host, was, old.host_counted, now, seen.host_delay)
+        period = self.period(weight, changes, self._host_price(host, seen.host_delay))
+        schedule = PageSchedule(
+            rate.encode(), weight, changes, estimate.log_mean, estimate.log_variance, period, 0, counted
+        )
+        return Decision(schedule, seen.fetched_at + period)
+
+    def forget(self, host: str, site: str, schedule: PageSchedule) -> None:
+        """Take a page out of all sums: it died, or left the scope."""
+        if not schedule.period:
+            return
+        was = _place_of(schedule)
+        self.demand.replace(was, None)
+        self._sites[site].replace(Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance), None)
+        market = self._hosts.get(host)
+        if market is not None:
+            market.pages -= 1
+            if market.demand is not None and schedule.host_counted:
+                market.demand.replace(was, None)
+
+    def reweigh(
+        self, host: str, schedule: PageSchedule, weight: float, last_at: float, host_delay: float = 0.0
+    ) -> Decision:
+        """A new ranking changed a page's weight between visits (equation (6) must follow w as well as λ)."""
+        if not schedule.period:
+            return Decision(msgspec.structs.replace(schedule, weight=weight), None)
+        rate = schedule.changes_per_second
+        was, now = _place_of(schedule), place(weight, rate)
+        self.demand.replace(was, now)
+        self._market.since += 1
+        market = self._hosts.get(host) or _Market(1)
+        counted = self._count_on_host(market, was, schedule.host_counted, now, host_delay)
+        period = self.period(weight, rate, self._host_price(market, host_delay))
+        changed = msgspec.structs.replace(schedule, weight=weight, period=period, host_counted=counted)
+        return Decision(changed, last_at + period)
+
+    def period(self, weight: float, rate: float, host_price: Price | None = None) -> float:
+        """Time after which a read is worth the price (the host's, where that is dearer), within the bounds."""
+        price = self.price
+        dear, slowest = price.price, price.slowest
+        if host_price is not None:
+            dear, slowest = max(dear, host_price.price), max(slowest, host_price.slowest)
+        if dear == 0.0:
+            return self.min_interval
+        ideal = _ideal_period(self.policy, weight, rate, dear, self.alpha)
+        return min(max(ideal, self.min_interval), max(slowest, self.min_interval))
+
+    def trust(self, host: str, source: str = "last-modified") -> Trust:
+        """Evidence about a host's Last-Modified headers, or its announcements ("announced")."""
+        key = f"{source} {host}"
+        if key not in self._trusts:
+            self._trusts[key] = Trust()
+        return self._trusts[key]
+
+    def dump(self) -> PlannerState:
+        return PlannerState(
+            sites={name: (site.pages, site.total, site.squares) for name, site in self._sites.items()},
+            trusts={name: trust.encode() for name, trust in self._trusts.items()},
+            hosts={
+                name: (market.pages, None if market.demand is None else market.demand.dump())
+                for name, market in self._hosts.items()
+            },
+            demand=self.demand.dump(),
+        )
+
+    def explain(self, host: str, site: str, schedule: PageSchedule, last_at: float) -> list[Line]:
+        """Every number behind the next visit of a page, with its rule."""
+        prior = self._sites[site].prior() if site in self._sites else self.world
+        rate = ChangeRate.decode(schedule.rate, prior)
+        low, high = rate.interval(0.8)
+        market = self._hosts.get(host, _Market())
+        price = self.price
+        ideal = _ideal_period(
+            self.policy, schedule.weight, rate.estimate().for_policy(self.policy), max(price.price, 1e-300), self.alpha
+        )
+        trusted = [source for source in ("last-modified", "announced") if self._believed(host, source)]
+        return [
+            ("weight", f"{schedule.weight:.4g}", "importance or usefulness over its mean, χ between kinds, promotion"),
+            ("visits", f"{rate.visits}, {rate.changes} with a change", "a change is a new graph or main text"),
+            ("site's prior", f"a change every {_span(math.exp(-prior.centre))} ×/÷ e^{prior.spread:.2g}",
+             "log-normal, learned from the site's pages"),
+            ("dates believed", ", ".join(trusted) or "none", "lower tenth of precision and recall ≥ 0.7"),
+            ("change rate", f"every {_span(1.0 / rate.mean)}, between {_span(1.0 / high)} and {_span(1.0 / low)}",
+             "posterior mean and 80 % interval"),
+            ("refresh bandwidth", f"{self._bandwidth:.4g} reads/s for {self.demand.pages} pages",
+             "bandwidth less the shares that discovery uses"),
+            ("price of a read", f"{price.price:.4g}", "Σ reads of all pages = bandwidth"),
+            ("ideal period", _span(ideal), f"policy {self.policy}: value of a read reaches the price"),
+            ("host's price", "none" if market.demand is None else f"{market.price.price:.4g}",
+             f"the dearer price holds, so that its {market.pages} pages stay within politeness"),
+            ("period", _span(schedule.period) if schedule.period else "none",
+             f"between {_span(self.min_interval)} and {_span(price.slowest)}"),
+            ("gone", f"{schedule.gone} in a row", f"left alone after {self.dead_after}"),
+            ("next visit", _date(last_at + schedule.period) if schedule.period else "none", "last visit + period"),
+        ]  # fmt: skip
+
+    def _observe(self, rate: ChangeRate, seen: Seen) -> None:
+        """One visit's evidence, with the date of the change where a trusted source gives it."""
+        if seen.outcome is Outcome.NEW or not seen.previous_at:
+            if self._believed(seen.host, "last-modified") and 0.0 < seen.modified_at < seen.fetched_at:
+                rate.observe(math.inf, True, seen.fetched_at - seen.modified_at)
+            return
+        changed = seen.outcome is Outcome.CHANGED
+        gap = seen.fetched_at - seen.previous_at
+        age: float | None = None
+        for source, date in (("last-modified", seen.modified_at), ("announced", seen.announced_at)):
+            if date > 0.0:
+                announced = announced_age(date, seen.fetched_at, seen.previous_at)
+                if age is None and announced is not None and self._believed(seen.host, source):
+                    age = announced
+                proof = announced is not None and announced > _STAMPED_PART * gap
+                self.trust(seen.host, source).observe(changed=changed, announced=proof)
+        rate.observe(gap, changed, age)
+
+    def _believed(self, host: str, source: str) -> bool:
+        trust = self._trusts.get(f"{source} {host}")
+        return trust is not None and trust.trusted
+
+    def _settle_gone(self, seen: Seen, old: PageSchedule) -> Decision:
+        gone = old.gone + 1
+        if gone >= self.dead_after:
+            self.forget(seen.host, seen.site, old)
+            return Decision(msgspec.structs.replace(old, gone=gone, period=0.0), None)
+        # Twice as long each time: a page that is really gone costs little, a slip is mended soon.
+        pause = min(self.min_interval * 24.0 * 2.0**gone, self.max_interval)
+        return Decision(msgspec.structs.replace(old, gone=gone), seen.fetched_at + pause)
+
+    def _count_on_host(self, market: _Market, was: Place | None, counted: bool, now: Place, delay: float) -> bool:
+        """Replace the page in its host's demand; True = it is in there now."""
+        market.pages += was is None
+        market.since += 1
+        if market.demand is None:
+            if delay <= 0.0 or market.pages / self.min_interval <= _HOST_PART / delay:
+                return False  # even the shortest interval for every page would be polite
+            market.demand = Demand()
+        market.demand.replace(was if counted else None, now)
+        return True
+
+    def _host_price(self, market: _Market, delay: float) -> Price | None:
+        if market.demand is None or delay <= 0.0:
+            return None
+        # Pages read before the host grew large enough to be counted join at their next visit; until then those
+        # counted get their part of the host's capacity.
+        part = market.demand.pages / max(market.pages, 1)
+        return self._priced(market, _HOST_PART / delay * min(part, 1.0))
+
+    def _priced(self, market: _Market, bandwidth: float) -> Price:
+        if market.demand is not None and market.stale():
+            market.since, market.priced_pages = 0, float(market.pages)
+            market.price = market.demand.price(
+                bandwidth, self.policy, alpha=self.alpha,
+                min_interval=self.min_interval, max_interval=self.max_interval, guess=market.price.price,
+            )  # fmt: skip
+        return market.price
+
+
+def _place_of(schedule: PageSchedule) -> Place | None:
+    """Where the page is counted; None = it is not scheduled."""
+    return place(schedule.weight, schedule.changes_per_second) if schedule.period else None
+
+
+def _ideal_period(policy: Policy, weight: float, rate: float, price: float, alpha: float) -> float:
+    """Scalar twin of `objectives.rate_at_price`: arrays would cost more than the arithmetic."""
+    if policy == "uniform":
+        return price
+    if weight <= 0.0 or rate <= 0.0 or math.isinf(price):
+        return math.inf
+    if policy == "xyleme":
+        return float((price / (weight * rate**alpha)) ** (1.0 / (alpha + 1.0)))
+    y = price * rate / weight
+    if policy == "freshness":
+        return float(gammaincinv(2.0, y)) / rate if y < 1.0 else math.inf
+    if y < 1e-8:
+        return (math.sqrt(2.0 * y) + y / 3.0) / rate
+    m = min(math.sqrt(2.0 * y) + y, y + 1.0)
+    for _ in range(6):
+        step = (m + math.expm1(-m) - y) / -math.expm1(-m)
+        m -= step
+        if abs(step) < 1e-9 * m:
+            break
+    return m / rate
+
+
+def _span(duration: float) -> str:
+    """`3.2 d`: a length of time for people."""
+    if math.isinf(duration):
+        return "never"
+    for unit, length in (("y", 31_557_600.0), ("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
+        if duration >= length:
+            return f"{duration / length:.3g} {unit}"
+    return f"{duration:.3g} s"
+
+
+def _date(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,81 @@
+"""Extractors of other packages, by entry points of the group `quadloom.syntaxes`; and all syntaxes put together.
+
+An entry point names an object with `kinds` (document kinds it reads) and `extract(context)`; `syntax` is optional and
+is the entry point's own name otherwise. A plug-in that cannot be loaded is a finding, and one that fails on a page
+costs that page this one syntax: `quadloom.phases.transform` runs each behind a boundary. docs/howto/plugins.md has an
+example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Protocol, get_args, runtime_checkable
+
+import msgspec
+
+from quadloom.model.document import Kind
+from quadloom.model.finding import Finding
+from quadloom.settings import Settings
+from quadloom.syntaxes.external import Send, with_services
+from quadloom.syntaxes.registry import Context, Extractor, Registry
+
+GROUP = "quadloom.syntaxes"
+_KINDS: frozenset[str] = frozenset(get_args(Kind))
+
+
+@runtime_checkable
+class Plugin(Protocol):
+    """What an entry point gives. `extract` reads `context` and writes to its sink, links, facts and findings."""
+
+    kinds: Iterable[str]
+
+    def extract(self, context: Context) -> None: ...
+
+
+class Assembled(msgspec.Struct, frozen=True):
+    """All syntaxes of an installation, and what could not be had."""
+
+    registry: Registry
+    findings: tuple[Finding, ...] = ()
+
+
+def assembled(registry: Registry, settings: Settings, send: Send | None = None) -> Assembled:
+    """The registry with the external services of the settings and all installed plug-ins.
+
+    Made once in the life of a process: plug-ins are imported here. `send` carries requests to services.
+    """
+    if settings.service and send is not None:
+        registry = with_services(registry, settings.service, send)
+    return with_plugins(registry)
+
+
+def with_plugins(registry: Registry, entries: Iterable[EntryPoint] | None = None) -> Assembled:
+    """The registry with plug-ins added, in the order of their names."""
+    findings: list[Finding] = []
+    found = entry_points(group=GROUP) if entries is None else entries
+    for entry in sorted(found, key=lambda one: one.name):
+        try:
+            plugin = entry.load()
+            if isinstance(plugin, type):
+                plugin = plugin()
+            registry = _added(registry, entry.name, plugin)
+        except Exception as error:  # noqa: BLE001 - importing a stranger's package may raise anything
+            message = f"plug-in {entry.name} ({entry.value}) was left out: {type(error).__name__}: {str(error)[:200]}"
+            findings.append(
+                Finding(
+                    "plugin-broken", message, "error", "transform", advice="correct or uninstall it", syntax=entry.name
+                )
+            )
+    return Assembled(registry, tuple(findings))
+
+
+def _added(registry: Registry, name: str, plugin: object) -> Registry:
+    if not isinstance(plugin, Plugin):
+        raise TypeError("it has no `kinds` and `extract(context)`")
+    unknown = sorted(set(plugin.kinds) - _KINDS)
+    if unknown:
+        raise ValueError(f"no such document kind: {', '.join(unknown)}")
+    syntax = getattr(plugin, "syntax", name)
+    kinds = [kind for kind in get_args(Kind) if kind in set(plugin.kinds)]
+    return registry.adding(Extractor(str(syntax), plugin.extract), kinds)

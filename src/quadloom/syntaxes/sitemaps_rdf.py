@@ -1,0 +1,98 @@
+"""Sitemaps as RDF: which pages a site has, when they changed, and what they say of them (images, news, languages).
+
+Statements: `<sitemap> dcterms:hasPart <page>`, `<page> dcterms:modified …`, and of the extensions titles and
+pictures. Links carry the kind `sitemap`, and dates go to the scheduler. Priorities and change frequencies are not
+stated: sites set them to please search engines, and they say nothing about the page.
+"""
+
+from __future__ import annotations
+
+from lxml import etree
+
+from quadloom.model.link import Link
+from quadloom.syntaxes.feeds import local_name
+from quadloom.syntaxes.feeds_dates import moment
+from quadloom.syntaxes.feeds_writing import DC, DCTERMS, DEPICTION
+from quadloom.syntaxes.feeds_xml import text_of, tolerant_root
+from quadloom.syntaxes.references import Resolver
+from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.terms import XSD, iri, literal
+
+_PART = f"<{DCTERMS}hasPart>"
+_MODIFIED = f"<{DCTERMS}modified>"
+_TITLE = f"<{DCTERMS}title>"
+_LANGUAGE = f"<{DC}language>"
+_MAX_EXTENSIONS = 1000  # images, titles and languages of one page; sitemaps.org allows 1000 images
+
+
+def read(context: Context) -> None:
+    """All pages of a `urlset`, or all sitemaps of a `sitemapindex`."""
+    root = tolerant_root(context, context.document.kind)
+    sitemap = iri(context.url) or context.sink.blank()
+    resolver = Resolver(context.base)
+    wanted = "sitemap" if local_name(root.tag) == "sitemapindex" else "url"
+    outside = 0
+    for element in root:
+        if local_name(element.tag) == wanted and not _read_page(context, element, sitemap, resolver):
+            outside += 1
+    if outside:
+        message = f"{outside} entries without a usable loc"
+        context.find("sitemap-loc", message, syntax="sitemap", advice="give every entry an absolute URL")
+    if len(context.links) > context.settings.limits.links_per_page:
+        message = f"{len(context.links)} links, more than limits.links_per_page: the rest is not followed from here"
+        context.find("too-many-links", message, syntax="sitemap", advice="split the sitemap, or raise the limit")
+
+
+def _read_page(context: Context, element: etree._Element, sitemap: str, resolver: Resolver) -> bool:
+    location = lastmod = ""
+    extensions: list[tuple[str, etree._Element]] = []
+    for child in element:
+        name = local_name(child.tag)
+        if name == "loc":
+            location = text_of(child)
+        elif name == "lastmod":
+            lastmod = text_of(child)
+        elif name in ("image", "news", "video", "link") and len(extensions) < _MAX_EXTENSIONS:
+            extensions.append((name, child))
+    target = resolver(location) if location else None
+    if target is None:
+        return False
+    page = f"<{target}>"
+    context.sink.add(sitemap, _PART, page)
+    context.links.append(Link(target, context.url, "sitemap"))
+    if lastmod:
+        _state_date(context, page, target, lastmod)
+    for name, extension in extensions:
+        _read_extension(context, page, name, extension, resolver)
+    return True
+
+
+def _state_date(context: Context, page: str, target: str, text: str) -> None:
+    at = moment(text)
+    if at is None:
+        context.sink.add(page, _MODIFIED, literal(text))
+        return
+    context.sink.add(page, _MODIFIED, literal(at.text, datatype=f"{XSD}dateTime"))
+    context.facts.lastmods.append((target, at.unix))
+
+
+def _read_extension(context: Context, page: str, name: str, element: etree._Element, resolver: Resolver) -> None:
+    if name == "link":  # xhtml:link rel=alternate hreflang
+        target = resolver(element.get("href") or "")
+        if target:
+            language = element.get("hreflang") or ""
+            context.links.append(Link(target, context.url, "alternate", language, "alternate"))
+        return
+    for child in element.iterdescendants(etree.Element):
+        if len(child):
+            continue  # its leaves follow; reading the text of each level would be quadratic
+        part, text = local_name(child.tag), text_of(child)
+        if part == "title" and text:
+            context.sink.add(page, _TITLE, literal(text))
+        elif part == "language" and text:
+            context.sink.add(page, _LANGUAGE, literal(text))
+        elif part in ("loc", "thumbnail_loc"):
+            target = resolver(text)
+            if target:
+                context.sink.add(page, DEPICTION, f"<{target}>")
+                context.links.append(Link(target, context.url, "image"))

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+import pytest
+
+from quadloom.fetching.wanted import by_default
+
+
+@pytest.mark.parametrize(
+    ("content_type", "expected"),
+    [
+        ("text/html; charset=utf-8", True), ("", True), ("application/octet-stream", True), ("application/gzip", True),
+        ("image/svg+xml", True), ("application/pdf", True), ("Video/MP4", False), ("audio/ogg;codecs=opus", False),
+        ("font/woff2", False), ("application/x-iso9660-image", False),
+    ],
+)  # fmt: skip
+def test_only_what_can_hold_neither_data_nor_text_is_cut(content_type: str, expected: bool) -> None:
+    assert by_default(content_type, "http://e.org/") is expected

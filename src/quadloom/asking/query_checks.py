@@ -21,13 +21,14 @@ Form = Literal["select", "ask", "graph"]
 MAX_UNIONS = 200
 
 _CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
-# Possessive by construction: each alternative starts with another character, none can match empty, so it is linear.
+# Linear: alternatives differ in their first character, and a string without an end reaches to the end instead of being
+# tried again from its second character. The parser refuses it anyway.
 _TOKEN = re.compile(
     r"""
       (?P<space>[ \t\r\n]+|\#[^\r\n]*)
     | (?P<iri><[^<>"{}|^`\\\x00-\x20]*>)
-    | (?P<string>\"{3}(?:[^"\\]|\\.|"(?!""))*\"{3}|'{3}(?:[^'\\]|\\.|'(?!''))*'{3}
-        |"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*')
+    | (?P<string>\"{3}(?:[^"\\]|\\.|"(?!""))*(?:\"{3})?|'{3}(?:[^'\\]|\\.|'(?!''))*(?:'{3})?
+        |"(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\\\r\n]|\\.)*'?)
     | (?P<variable>[?$]\w+)
     | (?P<name>(?:[^\W\d_][\w.-]*)?:(?:[\w:.-]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%])*)
     | (?P<language>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)

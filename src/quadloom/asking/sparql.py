@@ -20,14 +20,25 @@ from quadloom.asking.prefixes import PREFIXES
 from quadloom.asking.query_checks import Form, Token, check
 from quadloom.asking.query_process import QueryProcess
 from quadloom.asking.query_worker import Ended, Request
-from quadloom.asking.result_formats import GRAPH_MEDIA, ROW_MEDIA, Cell
+from quadloom.asking.result_formats import GRAPH_MEDIA, ROW_MEDIA
 from quadloom.asking.text_patterns import replace_text_patterns
 from quadloom.errors import QueryError, QueryLimit, QueryRefused, StoreError
 from quadloom.settings import Limits
 from quadloom.stores.protocols import TextIndex
 
-Row = dict[str, dict[str, Cell]]
 _BUSY_SECONDS = 10.0
+
+
+class Binding(msgspec.Struct, frozen=True, rename={"language": "xml:lang"}):
+    """A term of a result: `type` uri, literal, bnode or triple (its `value` then has subject, predicate, object)."""
+
+    type: str
+    value: str | dict[str, object]
+    language: str = ""
+    datatype: str = ""
+
+
+Row = dict[str, Binding]
 
 
 class _Bindings(msgspec.Struct):
@@ -81,12 +92,12 @@ class Answer:
         return b"".join(self)
 
     def rows(self) -> list[Row]:
-        """Solutions of a SELECT in format json: name → {type, value, xml:lang, datatype}."""
+        """Solutions of a SELECT in format json: name → `Binding`."""
         return msgspec.json.decode(self.read(), type=_Table).results.bindings
 
     def values(self) -> list[tuple[str, ...]]:
         """Solutions as plain texts in the order of `variables`; unbound = empty."""
-        return [tuple(str(row.get(name, {}).get("value", "")) for name in self.variables) for row in self.rows()]
+        return [tuple(str(row[name].value) if name in row else "" for name in self.variables) for row in self.rows()]
 
     def boolean(self) -> bool:
         """The verdict of an ASK in format json."""

@@ -62,9 +62,7 @@ def balance(
         return Balance(advice="No page has gone through yet.")
     possible = min([cores / sum(costs.values()), *(1 / costs[phase] for phase in _SINGLE if phase in costs)])
     fastest = 1 / min(costs.values())
-    rows = tuple(
-        _row(phase, costs[phase], pages, cpu, rates, fastest, possible, workers) for phase in costs
-    )
+    rows = tuple(_row(phase, costs[phase], pages, cpu, rates, fastest, possible, workers) for phase in costs)
     right = max(1, math.ceil(possible * costs.get("transform", 0.0) - 0.05))
     bottleneck, advice = _advice(rows, pages, workers, right, possible, cores)
     return Balance(rows, bottleneck, advice, right, round(possible, 1))

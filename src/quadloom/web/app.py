@@ -87,7 +87,7 @@ def _open_posts() -> frozenset[str]:
 
 def _dispatch(
     methods: dict[str, Endpoint], desk: Desk, rendering: Rendering
-) -> Callable[[Request], "asyncio.Future[Response]"]:
+) -> Callable[[Request], asyncio.Future[Response]]:
     async def endpoint(request: Request) -> Response:
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_CORS)

@@ -13,10 +13,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from quadloom.warehouse import Warehouse
 from quadloom.web.desk import Desk
 from quadloom.web.negotiation import prefers_html
 from quadloom.web.refusals import Refused
-from quadloom.warehouse import Warehouse
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
@@ -78,7 +78,9 @@ class Ask:
         try:
             return min(max(int(text), low), high)
         except ValueError:
-            raise Refused(400, f"{name} must be a number", hint=f"between {low} and {high}, such as {default}") from None
+            raise Refused(
+                400, f"{name} must be a number", hint=f"between {low} and {high}, such as {default}"
+            ) from None
 
     def required(self, name: str, example: str) -> str:
         value = self.text(name).strip()

@@ -58,7 +58,9 @@ class Rendering:
             **names,
             **view.extra,
         )
-        return Response(html, view.status, media_type="text/html; charset=utf-8", headers={"Vary": "Accept", **view.headers})
+        return Response(
+            html, view.status, media_type="text/html; charset=utf-8", headers={"Vary": "Accept", **view.headers}
+        )
 
 
 def json_response(
@@ -91,8 +93,8 @@ def _environment(desk: Desk, static: StaticFiles) -> Environment:
         entity_link=terms.entity_link, page_link=terms.page_link, query=_query,
     )  # fmt: skip
     environment.filters.update(
-        short=shorten, dir=terms.direction, is_web=terms.is_web, when=_when, ago=partial(_ago, desk), number=_number,
-        size=_size, percent=_percent, snippet=_snippet, seconds=_seconds,
+        short=shorten, datatype=terms.shown_datatype, dir=terms.direction, is_web=terms.is_web, when=_when,
+        ago=partial(_ago, desk), number=_number, size=_size, percent=_percent, snippet=_snippet, seconds=_seconds,
     )  # fmt: skip
     return environment
 

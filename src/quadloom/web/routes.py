@@ -9,21 +9,24 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
+from starlette.responses import Response
 
-from quadloom.web import control, events, exchange, graph_store, metrics, openapi, sparql_protocol
-from quadloom.web.asks import Handler
+from quadloom.web import control, events, exchange, graph_store, metrics, sparql_protocol, static_serving
+from quadloom.web.asks import Ask, Handler
 from quadloom.web.described import Parameter
+from quadloom.web.openapi import describe
 from quadloom.web.pages import about, entity, home, inspecting, monitor, page, search, sites, sparql, vocabularies
 
 Runs = Literal["reading", "waiting"]  # in a thread with a view of the warehouse, or in one that may wait for others
 HTML, JSON = "text/html", "application/json"
 
-_Q = Parameter("q", "words, \"phrases\", prefix*, field:word, -not", "lighthouse")
+_Q = Parameter("q", 'words, "phrases", prefix*, field:word, -not', "lighthouse")
 _IRI = Parameter("iri", "the entity's IRI", "http://schema.org/Person", required=True)
 _URL = Parameter("url", "the page's URL", "https://example.org/", required=True)
 _LIMIT = Parameter("limit", "how many", "20", kind="integer")
 _NEXT = Parameter("next", "opaque mark of the next part, from the last answer")
 _FORMAT = Parameter("format", "result format; wins over Accept", "json")
+_SITE = Parameter("name", "registered domain or host", "example.org", required=True, place="path")
 _DATASET = (
     Parameter("default-graph-uri", "graphs that make the default graph", many=True),
     Parameter("named-graph-uri", "graphs that GRAPH can name", many=True),
@@ -50,8 +53,12 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return "/index.json" if self.path == "/" else f"{self.path}.json"
 
 
+def _description(_ask: Ask) -> Response:
+    return Response(msgspec.json.encode(describe(ROUTES)), media_type=JSON)
+
+
 _PAGES = (
-    Endpoint(path="/", handler=home.home, summary="Search box, counts, types, what changed, example queries", twin=True),
+    Endpoint(path="/", handler=home.home, summary="Search box, counts, types, newest pages, examples", twin=True),
     Endpoint(
         path="/search", handler=search.search_page, summary="Keyword search with facets", twin=True, open=True,
         parameters=(
@@ -84,10 +91,9 @@ _PAGES = (
     Endpoint(path="/sites", handler=sites.sites_page, summary="Hosts with pages, queue, pace and blocks", twin=True,
              parameters=(Parameter("sort", "pages, queued, failed or next", "pages"), _LIMIT)),
     Endpoint(path="/site/{name}", handler=sites.site_page, summary="One site: hosts, pages, vocabularies, findings",
-             twin=True, parameters=(Parameter("name", "registered domain", "example.org", required=True, place="path"),)),
+             twin=True, parameters=(_SITE,)),
     Endpoint(path="/site/{name}/picture.svg", handler=sites.picture, summary="The site's link structure as a picture",
-             parameters=(Parameter("name", "registered domain", "example.org", required=True, place="path"),),
-             produces=("image/svg+xml",)),
+             parameters=(_SITE,), produces=("image/svg+xml",)),
     Endpoint(path="/vocabularies", handler=vocabularies.vocabularies_page, summary="Classes and properties by use",
              twin=True, runs="waiting"),
     Endpoint(path="/topics", handler=about.topics_page, summary="Topics and what they found", twin=True),
@@ -126,9 +132,10 @@ _API = (
              produces=exchange.PRODUCES, open=True),
     Endpoint(path="/.well-known/void", handler=exchange.void, summary="VoID description of the dataset", open=True,
              produces=("text/turtle", *graph_store.PRODUCES[1:]), runs="waiting"),
-    Endpoint(path="/openapi.json", handler=openapi.describe, summary="This table as OpenAPI 3.1", produces=(JSON,),
+    Endpoint(path="/openapi.json", handler=_description, summary="This table as OpenAPI 3.1", produces=(JSON,),
              open=True, runs="waiting"),
-    Endpoint(path="/static/{name:path}", handler=openapi.static_file, summary="Styles and scripts", runs="waiting",
+    Endpoint(path="/static/{name:path}", handler=static_serving.static_file, summary="Styles and scripts",
+             runs="waiting",
              parameters=(Parameter("name", "file", "quadloom.css", required=True, place="path"),),
              produces=("text/css", "text/javascript")),
 )  # fmt: skip

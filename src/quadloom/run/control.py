@@ -15,6 +15,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -27,13 +28,15 @@ Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
 
 
 class Request(msgspec.Struct, frozen=True):
+    """`arguments` are JSON; msgspec cannot decode a recursive alias such as `Value`, so the field says Any."""
+
     verb: str
-    arguments: dict[str, Value] = {}
+    arguments: dict[str, Any] = {}
 
 
 class Reply(msgspec.Struct, frozen=True):
     ok: bool
-    data: Value = None
+    data: Any = None  # a `Value`
     error: str = ""
     hint: str = ""
 
@@ -68,7 +71,8 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
     reply = msgspec.json.decode(line, type=Reply)
     if not reply.ok:
         raise QuadloomError(reply.error, hint=reply.hint)
-    return reply.data if reply.data is not None else True
+    data: Value = reply.data
+    return data if data is not None else True
 
 
 class ControlServer:

@@ -28,6 +28,9 @@ from quadloom.stores.warc_record import encode as encode_record
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
 
 
+READY = "ready"  # the first message: imports are done, deadlines may count
+
+
 class Task(msgspec.Struct, frozen=True, array_like=True):
     """`forget` clears the memory of offered links: the scope has changed, so refused ones may count now."""
 
@@ -80,6 +83,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (settings.limits.transform_bytes * 2, settings.limits.transform_bytes * 2))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
+        channel.send(READY)
         _serve(channel, settings)
     except Closed:
         return

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from quadloom.warehouse import Warehouse
 from quadloom.web.desk import Desk
-from quadloom.web.negotiation import prefers_html
+from quadloom.web.negotiation import choose
 from quadloom.web.refusals import Refused
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
@@ -53,9 +53,9 @@ class Ask:
     @property
     def wants_json(self) -> bool:
         """The twin was asked for: by its address, or by a client that does not want pages."""
-        return self.request.url.path.endswith(".json") or (
-            bool(self.accept) and not prefers_html(self.accept) and "json" in self.accept
-        )
+        if self.request.url.path.endswith(".json"):
+            return True
+        return bool(self.accept) and choose(self.accept, ("text/html", "application/json")) == "application/json"
 
     @property
     def content_type(self) -> str:

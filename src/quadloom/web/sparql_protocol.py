@@ -24,20 +24,21 @@ from quadloom.web.terms import is_iri
 _FORM, _QUERY = "application/x-www-form-urlencoded", "application/sparql-query"
 _WHOLE = 256 * 1024
 
-# In our order of preference; several media types mean one format.
+# In our order of preference.
 _ROWS = {
-    "application/sparql-results+json": "json", "application/json": "json", "application/sparql-results+xml": "xml",
-    "application/xml": "xml", "text/xml": "xml", "text/csv": "csv", "text/tab-separated-values": "tsv",
-}  # fmt: skip
-_VERDICTS = {media: format for media, format in _ROWS.items() if format in ("json", "xml")} | {
-    "text/csv": "csv", "text/tab-separated-values": "tsv", "text/plain": "csv"
+    "application/sparql-results+json": "json", "application/sparql-results+xml": "xml", "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
 }  # fmt: skip
 _GRAPHS = {
     "text/turtle": "turtle", "application/n-triples": "nt", "application/ld+json": "jsonld",
-    "application/rdf+xml": "rdfxml", "application/json": "jsonld", "application/x-turtle": "turtle",
-    "text/plain": "nt", "application/xml": "rdfxml",
+    "application/rdf+xml": "rdfxml",
 }  # fmt: skip
-PRODUCES = (*dict.fromkeys((*_ROWS, *_GRAPHS)), "text/html")
+# What clients say when they mean one of those; looked at only where none of the proper names is acceptable.
+_ROW_ALIASES = {"application/json": "json", "application/xml": "xml", "text/xml": "xml", "text/plain": "csv"}
+_GRAPH_ALIASES = {
+    "application/json": "jsonld", "application/x-turtle": "turtle", "text/plain": "nt", "application/xml": "rdfxml"
+}  # fmt: skip
+PRODUCES = (*_ROWS, *_GRAPHS, "text/html")
 _NAMES = {"ttl": "turtle", "n-triples": "nt", "rdf": "rdfxml", "rdf-xml": "rdfxml", "json-ld": "jsonld"}
 
 
@@ -97,13 +98,13 @@ def format_for(ask: Ask, form: Form) -> str:
         if wanted not in known:
             raise Refused(406, f"this query has no result as {wanted[:30]}", hint=f"formats: {', '.join(known)}")
         return wanted
-    offered = _GRAPHS if form == "graph" else _VERDICTS if form == "ask" else _ROWS
-    media = choose(ask.accept, list(offered))
+    offered, aliases = (_GRAPHS, _GRAPH_ALIASES) if form == "graph" else (_ROWS, _ROW_ALIASES)
+    media = choose(ask.accept, list(offered)) or choose(ask.accept, list(aliases))
     if media is None:
         raise Refused(
             406, "none of the accepted media types fits this query", hint=f"accept one of {', '.join(offered)}"
         )
-    return offered[media]
+    return {**aliases, **offered}[media]
 
 
 def answer(ask: Ask, wanted: Asked) -> Response:

@@ -31,6 +31,8 @@
   });
   place.hidden = false;
   plain.hidden = true;
+  const shown = document.getElementById("plain-result");
+  if (shown) shown.hidden = true; // the editor asks again and shows it itself
   const tab = yasgui.getTab();
   tab.setQuery(query);
   tab.setRequestConfig({ endpoint });

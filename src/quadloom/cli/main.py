@@ -35,6 +35,7 @@ COMMANDS = {
     "search": ("quadloom.cli.ask:search", "Find pages by words, types, sites."),
     "sparql": ("quadloom.cli.ask:sparql", "Ask the graph in SPARQL."),
     "show": ("quadloom.cli.ask:show", "Show an entity, or a page and its history."),
+    "stats": ("quadloom.cli.ask:stats", "Count classes, properties, vocabularies, sites, kinds."),
     "status": ("quadloom.cli.status:status", "What the warehouse holds, and what a running crawl does."),
     "sites": ("quadloom.cli.status:sites", "Hosts with pages, queue, pace and blocks."),
     "seeds": ("quadloom.cli.seeds:seeds", "Add URLs to start from, or list them."),

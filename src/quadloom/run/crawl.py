@@ -22,6 +22,8 @@ from concurrent.futures import Future
 
 import msgspec
 
+from quadloom.asking.statistics import Statistics
+from quadloom.asking.statistics import ended as counted
 from quadloom.errors import DiskFull, QuadloomError
 from quadloom.fetching.fetcher import Fetched
 from quadloom.model.event import EventKind
@@ -100,7 +102,8 @@ class Crawl:
         put = self._inbox.put
         failpoints = Failpoints(settings.crawl.failpoint)
         self._admission = Admission(lambda text: put(Notice("trap", text)))
-        self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints)
+        statistics = Statistics.resume(stores.catalog, stores.quads)
+        self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics)
         self._writer = Writer(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission
         )
@@ -183,6 +186,7 @@ class Crawl:
             if isinstance(item, Marks):
                 self._writer.acknowledge(item)
         self._writer.write([], self._clock())
+        counted(self._stores.catalog)
 
     def _cpu(self) -> dict[str, float]:
         usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -18,7 +18,7 @@ from quadloom.model.finding import Finding
 from quadloom.model.link import Link
 from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
-from quadloom.model.url import canonical, resolve
+from quadloom.model.url import resolve
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import discovery
 from quadloom.pipeline import Woven
@@ -143,7 +143,7 @@ def _redirected(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | 
     if target is None:
         return Settlement(visit, Outcome.FAILED, row, pace)
     link = Link(target, visit.href, "redirect", visit.anchor)
-    return Settlement(visit, Outcome.UNCHANGED, row, pace, (discovery(link, canonical(target), visit),))
+    return Settlement(visit, Outcome.UNCHANGED, row, pace, (discovery(link, visit),))
 
 
 def _gone(visit: Visit, failure: Failure, pace: HostPace | None, old: PageRow | None, settings: Settings) -> Settlement:

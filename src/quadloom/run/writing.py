@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from quadloom.asking.statistics import STATISTICS
 from quadloom.fetching.fetcher import Learned
 from quadloom.fetching.politeness import cost_of
 from quadloom.model import wire
@@ -23,8 +24,10 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
+from quadloom.phases.index import page_description
 from quadloom.pipeline import Woven
 from quadloom.run.admission import Admission
+from quadloom.run.describing import Sources
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
 from quadloom.run.seeding import sitemap_discoveries
@@ -68,7 +71,9 @@ class Writer:
         self._indexer = indexer
         self._settings = settings
         self._failpoints = failpoints
+        self._sources = Sources(catalog)
         self._marks: list[tuple[int, bytes, bytes]] = []
+        self._statistics = b""
         self._learned: list[Learned] = []
 
     def learn(self, learned: Learned) -> None:
@@ -77,6 +82,7 @@ class Writer:
 
     def acknowledge(self, marks: Marks) -> None:
         self._marks.extend(marks.marks)
+        self._statistics = marks.statistics
 
     def write(self, batch: Sequence[Ready], now: float) -> list[Settlement]:
         """Make a batch durable; returns what was settled, in order."""
@@ -96,6 +102,8 @@ class Writer:
             self._frontier.settle(settlements, now)
             self._catalog.record(settlements, now)
             self._catalog.mark_indexed(marks)
+            if marks and self._statistics:
+                self._catalog.put(STATISTICS, self._statistics)
             self._write_learned(now)
             if self._admission.changed:
                 self._admission.changed = False
@@ -177,7 +185,8 @@ class Writer:
         if not quads and not text:
             return None
         fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
-        return Entry(row.fingerprint, ready.woven.quads, ready.woven.text, row.text_digest, fresh, quads, text)
+        about = page_description(row, ready.result.status, self._sources.href(row.via))
+        return Entry(row.fingerprint, ready.woven.quads, ready.woven.text, row.text_digest, fresh, quads, text, about)
 
     def _removal(self, settlement: Settlement, old: PageRow | None) -> Entry | None:
         """A page that has died leaves the indexes; its history stays in the archive."""

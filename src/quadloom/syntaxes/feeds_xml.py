@@ -1,6 +1,6 @@
 """XML of feeds: strict first, then mended and read as far as it goes.
 
-About one feed in ten on the web is not well-formed. What breaks them is always the same: HTML's named entities, bare
+Many feeds of the web are not well-formed. What breaks them is mostly the same: HTML's named entities, bare
 ampersands, control characters, something printed before the declaration, prefixes nobody declared. Each is mended
 where its meaning is certain, then libxml2 recovers from the rest; a finding keeps the place of the first defect.
 """

@@ -18,18 +18,24 @@ from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.xslt_bundle import NAMES, bundled
 
 URL = "https://site.example/feed"
-RSS = """<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:content="http://purl.org/rss/1.0/modules/content/">
-<channel><title>News &amp;amp; more</title><link>/</link><description>All</description><language>en</language><copyright>me</copyright>
-<lastBuildDate>Wed, 01 Jan 2025 00:00:00 GMT</lastBuildDate><image><url>/logo.png</url></image>{items}</channel></rss>"""
+RSS = """<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"
+ xmlns:content="http://purl.org/rss/1.0/modules/content/">
+<channel><title>News &amp;amp; more</title><link>/</link><description>All</description><language>en</language>
+<copyright>me</copyright><lastBuildDate>Wed, 01 Jan 2025 00:00:00 GMT</lastBuildDate><image><url>/logo.png</url>
+</image>{items}</channel></rss>"""
 ITEM = """<item><title>Title {n}</title><link>/post/{n}</link><guid isPermaLink="false">p-{n}</guid>
-<pubDate>Wed, 01 Jan 2025 10:{m:02}:00 +0100</pubDate><dc:creator>Ada</dc:creator><category>x</category><category>y</category>
-<description>&lt;p&gt;Words {n}&lt;/p&gt;</description><content:encoded>&lt;b&gt;{n}&lt;/b&gt;</content:encoded>
+<pubDate>Wed, 01 Jan 2025 10:{m:02}:00 +0100</pubDate><dc:creator>Ada</dc:creator><category>x</category>
+<category>y</category><description>&lt;p&gt;Words {n}&lt;/p&gt;</description>
+<content:encoded>&lt;b&gt;{n}&lt;/b&gt;</content:encoded>
 <enclosure url="/{n}.mp3" type="audio/mpeg" length="{n}"/></item>"""
-ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de"><title>Neues</title><subtitle>Alles</subtitle><id>tag:x,2025:f</id>
-<updated>2025-01-01T00:00:00+01:00</updated><link href="/"/><logo>/logo.png</logo><rights>ich</rights>{items}</feed>"""
-ENTRY = """<entry><title>Titel {n}</title><id>tag:x,2025:{n}</id><link href="/post/{n}"/><link rel="enclosure" href="/{n}.ogg" type="audio/ogg" length="7"/>
-<published>2025-01-01T10:{m:02}:00Z</published><updated>2025-01-02T10:00:00Z</updated><author><name>Ada</name></author>
-<category label="Kette" term="k"/><category term="s"/><summary>Worte {n}</summary><content type="html">&lt;b&gt;{n}&lt;/b&gt;</content></entry>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de"><title>Neues</title>
+<subtitle>Alles</subtitle><id>tag:x,2025:f</id><updated>2025-01-01T00:00:00+01:00</updated><link href="/"/>
+<logo>/logo.png</logo><rights>ich</rights>{items}</feed>"""
+ENTRY = """<entry><title>Titel {n}</title><id>tag:x,2025:{n}</id><link href="/post/{n}"/>
+<link rel="enclosure" href="/{n}.ogg" type="audio/ogg" length="7"/><published>2025-01-01T10:{m:02}:00Z</published>
+<updated>2025-01-02T10:00:00Z</updated><author><name>Ada</name></author>
+<category label="Kette" term="k"/><category term="s"/><summary>Worte {n}</summary>
+<content type="html">&lt;b&gt;{n}&lt;/b&gt;</content></entry>"""
 
 
 def rss(count: int) -> bytes:
@@ -41,9 +47,7 @@ def atom(count: int) -> bytes:
 
 
 def context(body: bytes) -> Context:
-    return Context(
-        body, detect(body, url=URL, content_type="application/xml"), url=URL, settings=Settings()
-    )
+    return Context(body, detect(body, url=URL, content_type="application/xml"), url=URL, settings=Settings())
 
 
 @pytest.mark.parametrize(("name", "body"), [("rss", rss(5)), ("atom", atom(5))])

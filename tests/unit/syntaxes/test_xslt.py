@@ -15,7 +15,8 @@ from quadloom.syntaxes.xslt import MAX_STYLESHEET_BYTES, compiled
 
 XSL = (
     '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:ql="urn:quadloom:xslt"'
-    ' xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:v="http://vocab.example/" exclude-result-prefixes="ql">'
+    ' xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:v="http://vocab.example/"'
+    ' exclude-result-prefixes="ql">'
     "{body}</xsl:stylesheet>"
 )
 RECIPE = b'<recipe xmlns="http://vocab.example/recipe"><name>Soup</name><link>more</link></recipe>'
@@ -66,11 +67,14 @@ def test_an_index_chooses_by_namespace_and_kind(tmp_path: Path) -> None:
     [
         (GOOD.replace("</rdf:RDF>", ""), "xslt-invalid"),
         (GOOD.replace("$url", "$nothing"), "xslt-failed"),
-        (XSL.format(body='<!-- quadloom: root=recipe --><xsl:template match="/"><html/></xsl:template>'), "xslt-not-rdf"),
+        (
+            XSL.format(body='<!-- quadloom: root=recipe --><xsl:template match="/"><html/></xsl:template>'),
+            "xslt-not-rdf",
+        ),
         (
             XSL.format(
-                body='<!-- quadloom: root=recipe --><xsl:template match="/"><xsl:message terminate="yes">no</xsl:message>'
-                "</xsl:template>"
+                body='<!-- quadloom: root=recipe --><xsl:template match="/">'
+                '<xsl:message terminate="yes">no</xsl:message></xsl:template>'
             ),
             "xslt-failed",
         ),

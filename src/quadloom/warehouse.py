@@ -13,16 +13,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 
 import msgspec
 
 from quadloom.asking.questions import Questions
 from quadloom.errors import StoreError, UsageError
+from quadloom.export.dump import Dumped, export_to, parse_format
+from quadloom.export.reading import read_pages
+from quadloom.export.selection import Selection
 from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import Settlement
 from quadloom.model.url import Url
 from quadloom.run.control import ControlServer, Request, Value
 from quadloom.run.crawl import Crawl
+from quadloom.run.importing import ImportReport, import_pages
 from quadloom.run.loading import document_loader
 from quadloom.run.meter import Report
 from quadloom.run.opened import Opened
@@ -173,6 +178,34 @@ class Warehouse(Questions):
     def verify(self) -> Verified:
         """Compare archive, quads and text with the catalog, page by page."""
         return verify(self.opened(), self.settings)
+
+    def export(
+        self,
+        target: str | Path | BinaryIO,
+        *,
+        format: str = "",
+        selection: Selection | None = None,
+        progress: Callable[[int], None] = lambda _pages: None,
+    ) -> Dumped:
+        """Write the warehouse, or a part of it, to a file (format by suffix: `out.nq.gz`) or a binary stream."""
+        chosen = selection or Selection()
+        if not isinstance(target, str | Path):
+            return export_to(self, target, format or "nq", chosen, time.time(), progress)
+        name = Path(target).name
+        parse_format(format or name.partition(".")[2] or "nq")
+        with Path(target).open("wb") as stream:
+            return export_to(self, stream, format or name.partition(".")[2] or "nq", chosen, time.time(), progress)
+
+    def import_(
+        self, *paths: str | Path, graph: str = "", progress: Callable[[int], None] = lambda _pages: None
+    ) -> ImportReport:
+        """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one."""
+        pages = (
+            page
+            for path in paths
+            for page in read_pages(Path(path), self.settings.limits, default_graph=graph, now=time.time())
+        )
+        return import_pages(self.opened(), self.settings, pages, self.loader, time.time, progress)
 
     def rebuild(self, *, progress: Callable[[int], None] = lambda _done: None) -> int:
         """Make quads and text anew from the archive; swapped in when complete. Returns the number of pages."""

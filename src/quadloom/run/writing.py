@@ -71,7 +71,7 @@ class Writer:
         self._indexer = indexer
         self._settings = settings
         self._failpoints = failpoints
-        self._sources = Sources(catalog)
+        self.sources = Sources(catalog)
         self._marks: list[tuple[int, bytes, bytes]] = []
         self._statistics = b""
         self._learned: list[Learned] = []
@@ -185,7 +185,7 @@ class Writer:
         if not quads and not text:
             return None
         fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
-        about = page_description(row, ready.result.status, self._sources.href(row.via))
+        about = page_description(row, ready.result.status, self.sources.href(row.via))
         return Entry(row.fingerprint, ready.woven.quads, ready.woven.text, row.text_digest, fresh, quads, text, about)
 
     def _removal(self, settlement: Settlement, old: PageRow | None) -> Entry | None:

@@ -42,6 +42,7 @@ COMMANDS = {
     "pause": ("quadloom.cli.control:pause", "Let a running crawl rest."),
     "resume": ("quadloom.cli.control:resume", "Let a paused crawl go on."),
     "stop": ("quadloom.cli.control:stop", "End a running crawl; what is under way is finished and saved."),
+    "serve": ("quadloom.cli.serve:serve", "Serve search, SPARQL, entity pages and the live monitor."),
     "export": ("quadloom.cli.exchange:export", "Write quads, pages or a description of the data."),
     "import": ("quadloom.cli.exchange:import_", "Read WARC files and RDF dumps through the same phases."),
     "verify": ("quadloom.cli.upkeep:verify", "Compare archive, quads and text with the catalog."),

@@ -392,3 +392,7 @@ class Bus(Protocol):
     def follow(self, after: int = 0) -> Iterator[Event]:
         """Events with id > `after` that are still kept, then new ones as they come."""
         ...
+
+    def recent(self, after: int = 0, limit: int = 1000) -> list[Event]:
+        """The newest events with id > `after` that are still kept, oldest first; returns at once."""
+        ...

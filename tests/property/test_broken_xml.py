@@ -14,7 +14,8 @@ CORPUS = Path(__file__).resolve().parents[1] / "corpus" / "xml"
 TYPES = {".xml": "application/xml", ".rss": "application/rss+xml", ".json": "application/json", ".svg": "image/svg+xml"}
 SEEDS = [(path.read_bytes(), TYPES[path.suffix]) for path in sorted(CORPUS.glob("*/*")) if path.suffix in TYPES]
 PIECES = (
-    b"<", b">", b"&", b'"', b"</", b"<![CDATA[", b"]]>", b"\0", b"\xff\xfe", b"&#0;", b"&#xD800;", b"&x;", b"xml:base='::'",
+    b"<", b">", b"&", b'"', b"</", b"<![CDATA[", b"]]>", b"\0", b"\xff\xfe", b"&#0;", b"&#xD800;", b"&x;",
+    b"xml:base='::'",
     b"<!DOCTYPE a [<!ENTITY x '&x;'>]>", b"<a:b/>", b"xmlns:rdf=''", b"\xed\xa0\x80", b"{}", b"null", b"1e999", b"http://[",
 )  # fmt: skip
 

@@ -193,6 +193,20 @@ class Planner:
             if market.demand is not None and schedule.host_counted:
                 market.demand.replace(was, None)
 
+    def recount(self, host: str, site: str, schedule: PageSchedule) -> None:
+        """Take a page into all sums as it was kept, the inverse of `forget`: a start after a crash does this for all."""
+        if not schedule.period:
+            return
+        where = _place_of(schedule)
+        self.demand.replace(None, where)
+        estimate = Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance)
+        self._sites.setdefault(site, SitePrior(self.world)).replace(None, estimate)
+        market = self._hosts.setdefault(host, _Market())
+        market.pages += 1
+        if schedule.host_counted:
+            market.demand = market.demand or Demand()
+            market.demand.replace(None, where)
+
     def reweigh(
         self, host: str, schedule: PageSchedule, weight: float, last_at: float, host_delay: float = 0.0
     ) -> Decision:

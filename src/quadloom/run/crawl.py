@@ -34,6 +34,7 @@ from quadloom.run.fetch_process import FetchProcess
 from quadloom.run.indexing import Indexer, Marks
 from quadloom.run.meter import Meter, Report
 from quadloom.run.opened import Opened
+from quadloom.run.refreshing import Refreshing
 from quadloom.run.workers import Done, WorkerPool
 from quadloom.run.writing import Ready, Writer
 from quadloom.settings import Settings
@@ -99,7 +100,10 @@ class Crawl:
         put = self._inbox.put
         failpoints = Failpoints(settings.crawl.failpoint)
         self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints)
-        self._writer = Writer(stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints)
+        self.refreshing = Refreshing(stores.catalog, settings)
+        self._writer = Writer(
+            stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self.refreshing
+        )
         self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(
             stores.worker_count(settings),
@@ -179,6 +183,7 @@ class Crawl:
             if isinstance(item, Marks):
                 self._writer.acknowledge(item)
         self._writer.write([], self._clock())
+        self.refreshing.close()
 
     def _cpu(self) -> dict[str, float]:
         usage = resource.getrusage(resource.RUSAGE_SELF)

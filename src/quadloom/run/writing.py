@@ -23,6 +23,7 @@ from quadloom.model.visit import Visit
 from quadloom.pipeline import Woven
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
+from quadloom.run.refreshing import Refreshing
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
 from quadloom.settings import Settings
@@ -52,6 +53,7 @@ class Writer:
         indexer: Indexer,
         settings: Settings,
         failpoints: Failpoints,
+        refreshing: Refreshing,
     ) -> None:
         self._frontier = frontier
         self._catalog = catalog
@@ -59,6 +61,7 @@ class Writer:
         self._indexer = indexer
         self._settings = settings
         self._failpoints = failpoints
+        self._refreshing = refreshing
         self._marks: list[tuple[int, bytes, bytes]] = []
         self._learned: list[Learned] = []
 
@@ -82,12 +85,15 @@ class Writer:
             self._settled(ready, known.get(ready.visit.fingerprint), ref)
             for ready, ref in zip(batch, refs, strict=True)
         ]
+        settlements = self._refreshing.plan(settlements, known, now)
         marks, self._marks = self._marks, []
         with self._catalog.transaction():
             self._frontier.settle(settlements, now)
             self._catalog.record(settlements, now)
             self._catalog.mark_indexed(marks)
             self._write_learned(now)
+            self._refreshing.write(self._frontier, now)
+        self._refreshing.committed()
         self._failpoints.reach("after-marks" if marks else "after-catalog")
         self._failpoints.reach("after-catalog")
         entries = [

@@ -15,25 +15,37 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar, cast
 
 import msgspec
 
-from quadloom.errors import QuadloomError, StoreError
+from quadloom.errors import QuadloomError, StoreError, UsageError
 
 _LONGEST = 100  # sun_path holds 108 bytes
 _LINE = 64 * 1024 * 1024
 
+T = TypeVar("T")
 Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
 
 
 class Request(msgspec.Struct, frozen=True):
     verb: str
-    arguments: dict[str, Value] = {}
+    arguments: dict[str, object] = {}  # JSON values; `arguments` makes a record of them
+
+
+def arguments(request: Request, kind: type[T]) -> T:
+    """What a request carries, as a record. Raises `UsageError` for anything else: a wrong request ends no crawl."""
+    try:
+        return msgspec.convert(request.arguments, kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"wrong arguments of {request.verb!r}: {error}", hint="both sides must be of the same version"
+        ) from None
 
 
 class Reply(msgspec.Struct, frozen=True):
     ok: bool
-    data: Value = None
+    data: object = None  # a `Value`; msgspec has no recursive types
     error: str = ""
     hint: str = ""
 
@@ -58,7 +70,7 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
     except (FileNotFoundError, ConnectionRefusedError):
         return None
     with client, client.makefile("rwb") as stream:
-        stream.write(msgspec.json.encode(Request(verb, arguments)) + b"\n")
+        stream.write(msgspec.json.encode(Request(verb, dict(arguments))) + b"\n")
         stream.flush()
         line = stream.readline(_LINE)
     if not line:
@@ -68,7 +80,7 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
     reply = msgspec.json.decode(line, type=Reply)
     if not reply.ok:
         raise QuadloomError(reply.error, hint=reply.hint)
-    return reply.data if reply.data is not None else True
+    return cast(Value, reply.data) if reply.data is not None else True
 
 
 class ControlServer:

@@ -20,13 +20,18 @@ from quadloom.errors import StoreError, UsageError
 from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import Settlement
 from quadloom.model.url import Url
-from quadloom.run.control import ControlServer, Request, Value
+from quadloom.run.control import ControlServer, Request, Value, arguments
 from quadloom.run.crawl import Crawl
+from quadloom.run.explaining import Why, why
 from quadloom.run.meter import Report
 from quadloom.run.opened import Opened
+from quadloom.run.refreshing import SharesChange, planner_of
 from quadloom.run.replay import Replayed, replay_unindexed
+from quadloom.run.requesting import RefreshWish, request_pages, request_urls
+from quadloom.run.scoping import ScopeChange, ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
 from quadloom.run.upkeep import Verified, rebuild, verify
+from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
@@ -154,6 +159,40 @@ class Warehouse:
         report = self.frontier.add(found, time.time())
         return {"new": report.new, "known": report.known, "refused": report.refused}
 
+    def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int:
+        """Read these again before anything else: named URLs, a site's pages, pages last read before a time."""
+        now = time.time()
+        count = request_urls(self.frontier, urls, now) if urls else 0
+        if site or read_before is not None:
+            count += request_pages(self.frontier, self.catalog, now, site=site, read_before=read_before)
+        return count
+
+    def why(self, url: str, planner: Planner | None = None) -> Why:
+        """Every number that decides about a URL, with its rule. `planner`: of the running crawl, else as saved."""
+        return why(
+            url,
+            frontier=self.frontier,
+            catalog=self.catalog,
+            scope=self.scope,
+            planner=planner or planner_of(self.catalog, self.settings),
+            settings=self.settings,
+            now=time.time(),
+        )
+
+    def scope_edits(self) -> ScopeEdits:
+        """Rules that were added to those of the configuration."""
+        return read_edits(self.catalog)
+
+    def change_scope(self, rules: ScopeEdits, *, remove: bool = False) -> int:
+        """Add rules to the scope or take them away; durable. Returns how many queued URLs moved."""
+        edits = self.scope_edits().without(rules) if remove else self.scope_edits().with_(rules)
+        scope = scope_of(self.settings.crawl, self.seeds(), edits)
+        with self.catalog.transaction():
+            write_edits(self.catalog, edits)
+            moved = self.frontier.set_scope(scope)
+        self.scope = scope
+        return moved
+
     def seeds(self) -> list[str]:
         return msgspec.json.decode(self.catalog.get("seeds") or b"[]", type=list[str])
 
@@ -244,7 +283,7 @@ class Warehouse:
     def _scope(self, seeds: list[str]) -> Scope:
         stored = self.catalog.get("seeds")
         known = seeds or (msgspec.json.decode(stored, type=list[str]) if stored else [])
-        return Scope.from_settings(self.settings.crawl, known)
+        return scope_of(self.settings.crawl, known, read_edits(self.catalog))
 
 
 class Running:
@@ -292,9 +331,29 @@ class Running:
             counts = self._warehouse.add_seeds([str(url) for url in urls] if isinstance(urls, list) else [])
             self.crawl.scope_changed()
             return counts
+        if request.verb in ("refresh", "why", "scope", "freshness"):
+            return self._steer(request)
         raise UsageError(
             f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
         )
+
+    def _steer(self, request: Request) -> Value:
+        """What a person changes or asks about the schedule while it runs."""
+        given = request.arguments
+        refreshing = self.crawl.refreshing
+        if request.verb == "refresh":
+            wish = arguments(request, RefreshWish)
+            return self._warehouse.refresh(wish.urls, site=wish.site, read_before=wish.read_before)
+        if request.verb == "scope":
+            change = arguments(request, ScopeChange)
+            moved = self._warehouse.change_scope(change.rules, remove=change.remove)
+            self.crawl.scope_changed()
+            self._notice("scope", f"{moved} URLs moved")
+            return moved
+        if request.verb == "freshness":
+            return refreshing.change(arguments(request, SharesChange))
+        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.planner))
+        return explained if isinstance(explained, dict) else {}
 
     def _published(self, settlement: Settlement) -> None:
         page = settlement.page

@@ -31,6 +31,8 @@ from msgspec.structs import replace
 from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.url import site_of
 from quadloom.model.wire import decode, encode
+from quadloom.run.control import Value
+from quadloom.scheduling.objectives import Policy
 from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState, Seen
 from quadloom.scheduling.shares import Reads, Shares
 from quadloom.settings import Settings
@@ -57,6 +59,15 @@ class _Saved(msgspec.Struct, frozen=True):
     exact: bool
     state: PlannerState
     dead: dict[int, tuple[float, int]] = {}
+
+
+class SharesChange(msgspec.Struct, frozen=True):
+    """Control request `freshness`."""
+
+    bandwidth: float | None = None
+    suspect_share: float | None = None
+    discovery_share: float | None = None
+    policy: Policy | None = None
 
 
 class Refreshing:
@@ -112,13 +123,25 @@ class Refreshing:
         if not self._uncommitted:
             self._save(exact=True)
 
-    def change(self, *, bandwidth: float | None, suspects: float | None, discovery: float | None) -> None:
-        """New bandwidth and shares while the crawl runs."""
-        shares = self.shares
-        shares.set(shares.suspects if suspects is None else suspects, shares.pages if discovery is None else discovery)
-        if bandwidth is not None:
-            shares.bandwidth = bandwidth
-        self.planner.bandwidth = shares.refresh_bandwidth(Reads())
+    def change(self, change: SharesChange) -> dict[str, Value]:
+        """New bandwidth, shares or policy while the crawl runs; None = as before. Returns what holds now."""
+        shares, planner = self.shares, self.planner
+        shares.set(
+            shares.suspects if change.suspect_share is None else change.suspect_share,
+            shares.pages if change.discovery_share is None else change.discovery_share,
+        )
+        if change.bandwidth is not None:
+            shares.bandwidth = change.bandwidth
+        if change.policy is not None:
+            planner.set_policy(change.policy, planner.alpha)
+        planner.bandwidth = shares.refresh_bandwidth(Reads())
+        return {
+            "bandwidth": shares.bandwidth,
+            "suspect_share": shares.suspects,
+            "discovery_share": shares.pages,
+            "refresh_share": shares.refresh,
+            "policy": planner.policy,
+        }
 
     def _planned(self, settlement: Settlement, old: PageRow | None, weight: float | None) -> Settlement:
         row = settlement.page

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 LIMIT = 400
-SOURCES = ("src", "tests", "tools")
+SOURCES = ("src", "tools")
 
 
 def main() -> int:

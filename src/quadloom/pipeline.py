@@ -26,6 +26,7 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import Strategy, discoveries, edges
+from quadloom.phases.header_links import with_header_links
 from quadloom.phases.index import page_quads, text_document
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings
@@ -68,6 +69,7 @@ def weave(
         transformed = transform(
             page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader
         )  # fmt: skip
+        transformed = with_header_links(transformed, page)
         return _woven(page, visit, transformed, settings, strategies)
     except Exception as error:  # noqa: BLE001  the error boundary: a page must not end the crawl
         return _broken(page, error)

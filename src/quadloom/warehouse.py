@@ -7,6 +7,7 @@ process may be crawling. Which backends it has is decided in one table, `BACKEND
 from __future__ import annotations
 
 import contextlib
+import functools
 import ipaddress
 import shutil
 import time
@@ -16,6 +17,9 @@ from types import TracebackType
 
 import msgspec
 
+from quadloom.asking.entity import Entity, gather
+from quadloom.asking.search import search, search_request
+from quadloom.asking.sparql import Answer, QueryService
 from quadloom.errors import StoreError, UsageError
 from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import Settlement
@@ -38,7 +42,7 @@ from quadloom.settings_loading import load
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.oxigraph_quads import OxigraphQuads
-from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
+from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, SearchAnswer, TextIndex
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock
 from quadloom.stores.sqlite_frontier import SqliteFrontier
@@ -205,6 +209,47 @@ class Warehouse:
             text=self.text,
             bus=self.bus,
         )
+
+    @functools.cached_property
+    def queries(self) -> QueryService:
+        """User queries, each in a process that can be killed; closed with the warehouse."""
+        service = QueryService(
+            self.path / "quads", self.settings.limits, text=self.text, concurrency=self.settings.web.concurrency
+        )
+        self._closing.callback(service.close)
+        return service
+
+    def sparql(self, query: str, *, format: str = "") -> Answer:
+        """Ask in SPARQL; well-known prefixes need no PREFIX line. `.rows()`, `.boolean()`, or iterate for bytes."""
+        return self.queries.ask(query, format=format, client="library")
+
+    def search(
+        self,
+        text: str = "",
+        *,
+        type: str | Sequence[str] = (),
+        vocabulary: str | Sequence[str] = (),
+        site: str | Sequence[str] = (),
+        language: str | Sequence[str] = (),
+        kind: str | Sequence[str] = (),
+        since: str | float = 0.0,
+        until: str | float = 0.0,
+        limit: int = 10,
+        offset: int = 0,
+        facets: bool = False,
+    ) -> SearchAnswer:
+        """Pages by words, best first; iterate `.hits`. Types may be `schema:Event`, `Event` or an IRI."""
+        request = search_request(
+            text, types=_several(type), vocabularies=_several(vocabulary), sites=_several(site),
+            languages=_several(language), kinds=_several(kind), since=since, until=until, limit=limit, offset=offset,
+            facets=facets,
+        )  # fmt: skip
+        return search(self.text, request)
+
+    def entity(self, iri: str, *, consolidate: bool | None = None) -> Entity:
+        """All statements about an IRI, with the pages that make them; `NothingFound` where there are none."""
+        chosen = self.settings.index.consolidate if consolidate is None else consolidate
+        return gather(self.quads, iri, consolidate=chosen)
 
     def verify(self) -> Verified:
         """Compare archive, quads and text with the catalog, page by page."""
@@ -373,6 +418,10 @@ class Running:
 def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:
     """`quadloom.open(path)`: own a warehouse; settings come from quadloom.toml and the environment where not given."""
     return Warehouse.open(path, settings=settings or load().settings)
+
+
+def _several(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _size(path: Path) -> int:

@@ -213,6 +213,17 @@ def test_requests_under_way_are_bounded_per_host(state: State) -> None:
     assert [visit.host for visit in frontier.lease(20, 0.0)] == [visits[0].host]
 
 
+def test_a_host_in_trouble_is_asked_by_one_visit_at_a_time(state: State) -> None:
+    frontier = state.open(FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=3), 0.0)
+    frontier.add(links("a.example", 10), 0.0)
+    first, *rest = frontier.lease(20, 0.0)
+    frontier.release(rest, 0.0)
+    frontier.settle([settlement(first, Outcome.FAILED, again_at=99.0)], 0.0)
+    (probe,) = frontier.lease(20, 1.0)
+    frontier.settle([settlement(probe)], 1.0)
+    assert len(frontier.lease(20, 2.0)) == 3
+
+
 def test_a_crawl_delay_slows_the_host_at_once(state: State) -> None:
     frontier = state.open(FrontierPolicy(delay=1.0, ip_delay=0.0), 0.0)
     frontier.add(links("a.example", 3), 0.0)

@@ -52,6 +52,18 @@ hosts = {{ {hosts} }}
     return path
 
 
+def run_config(folder: Path, serving: Serving, **sections: dict[str, str | int | float]) -> Path:
+    """Like `write_config`, with sections of one's own choice."""
+    hosts = ", ".join(f'"{name}" = "{address}"' for name, address in serving.web.hosts_override().items())
+    crawl = {"contact": "test@quadloom.invalid", "scope": "any", "workers": 1, **sections.pop("crawl", {})}
+    text = f'[guard]\nallow = ["127.0.0.0/8"]\nhosts = {{ {hosts} }}\n'
+    for name, values in {"crawl": crawl, **sections}.items():
+        text += f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+    path = folder / "quadloom.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 def command(warehouse: Path, config: Path, *arguments: str) -> list[str]:
     return [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse), "--config", str(config), *arguments]
 

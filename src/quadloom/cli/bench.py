@@ -39,7 +39,9 @@ def pipeline(
         where to put the warehouse; a temporary folder without
     """
     s = session()
-    web = FakeWeb(WebSpec(seed=seed, pages=pages, hosts=hosts, crawl_delay=0.0, slow_seconds=0.0, faults=False, traps=False))
+    web = FakeWeb(
+        WebSpec(seed=seed, pages=pages, hosts=hosts, crawl_delay=0.0, slow_seconds=0.0, faults=False, traps=False)
+    )
     with (
         tempfile.TemporaryDirectory(prefix="quadloom-bench-") as temporary,
         serve_in_process(web, logging=False, prerender=True) as serving,

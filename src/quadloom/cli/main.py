@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 config, 4 empty, 5 limit, 6 unreachable
 
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
 
 from quadloom import __version__
 from quadloom.cli.session import Session, begin
@@ -24,37 +25,38 @@ app = App(
     version=__version__,
 )
 
-# name → where it is; loaded when used, so that `quadloom --version` does not wait for parsers and engines.
+# name → (where it is, one line of help). Loaded when used, so that `quadloom --version` does not wait for parsers
+# and engines.
 COMMANDS = {
-    "demo": "quadloom.cli.demo:demo",
-    "init": "quadloom.cli.config:init",
-    "crawl": "quadloom.cli.crawl:crawl",
-    "inspect": "quadloom.cli.inspect:inspect",
-    "search": "quadloom.cli.ask:search",
-    "sparql": "quadloom.cli.ask:sparql",
-    "show": "quadloom.cli.ask:show",
-    "why": "quadloom.cli.why:why",
-    "refresh": "quadloom.cli.refresh:refresh",
-    "scope": "quadloom.cli.scope:scope",
-    "subscribe": "quadloom.cli.subscribe:subscribe",
-    "changes": "quadloom.cli.subscribe:changes",
-    "simulate": "quadloom.cli.simulate:simulate",
-    "status": "quadloom.cli.status:status",
-    "sites": "quadloom.cli.status:sites",
-    "seeds": "quadloom.cli.seeds:seeds",
-    "pause": "quadloom.cli.control:pause",
-    "resume": "quadloom.cli.control:resume",
-    "stop": "quadloom.cli.control:stop",
-    "export": "quadloom.cli.exchange:export",
-    "import": "quadloom.cli.exchange:import_",
-    "verify": "quadloom.cli.upkeep:verify",
-    "rebuild": "quadloom.cli.upkeep:rebuild",
-    "config": "quadloom.cli.config:config",
-    "check": "quadloom.cli.check:check",
-    "bench": "quadloom.cli.bench:bench",
+    "demo": ("quadloom.cli.demo:demo", "Crawl a small web that comes with Quadloom, and show what can be asked."),
+    "init": ("quadloom.cli.config:init", "Write a commented quadloom.toml."),
+    "crawl": ("quadloom.cli.crawl:crawl", "Crawl from URLs, or go on where the last crawl stopped."),
+    "inspect": ("quadloom.cli.inspect:inspect", "Show what one page, file or stream says. Stores nothing."),
+    "search": ("quadloom.cli.ask:search", "Find pages by words, types, sites."),
+    "sparql": ("quadloom.cli.ask:sparql", "Ask the graph in SPARQL."),
+    "show": ("quadloom.cli.ask:show", "Show an entity, or a page and its history."),
+    "why": ("quadloom.cli.why:why", "Why a URL is read when it is: every number and its rule."),
+    "refresh": ("quadloom.cli.refresh:refresh", "Read pages again, before anything else."),
+    "scope": ("quadloom.cli.scope:scope", "Show or change which URLs may be visited, also while a crawl runs."),
+    "subscribe": ("quadloom.cli.subscribe:subscribe", "Be told when pages, sites, types or a query's answer change."),
+    "changes": ("quadloom.cli.subscribe:changes", "Print notices of changes, and follow new ones."),
+    "simulate": ("quadloom.cli.simulate:simulate", "Compare refresh policies on a simulated web."),
+    "status": ("quadloom.cli.status:status", "What the warehouse holds, and what a running crawl does."),
+    "sites": ("quadloom.cli.status:sites", "Hosts with pages, queue, pace and blocks."),
+    "seeds": ("quadloom.cli.seeds:seeds", "Add URLs to start from, or list them."),
+    "pause": ("quadloom.cli.control:pause", "Let a running crawl rest."),
+    "resume": ("quadloom.cli.control:resume", "Let a paused crawl go on."),
+    "stop": ("quadloom.cli.control:stop", "End a running crawl; what is under way is finished and saved."),
+    "export": ("quadloom.cli.exchange:export", "Write quads, pages or a description of the data."),
+    "import": ("quadloom.cli.exchange:import_", "Read WARC files and RDF dumps through the same phases."),
+    "verify": ("quadloom.cli.upkeep:verify", "Compare archive, quads and text with the catalog."),
+    "rebuild": ("quadloom.cli.upkeep:rebuild", "Make quads and text anew from the archive."),
+    "config": ("quadloom.cli.config:config", "Show the settings in force and where each came from."),
+    "check": ("quadloom.cli.check:check", "Look for what could be wrong, and tell the cure."),
+    "bench": ("quadloom.cli.bench:bench", "Measure the pipeline on a fake web on loopback."),
 }
-for _name, _place in COMMANDS.items():
-    app.command(_place, name=_name)
+for _name, (_place, _help) in COMMANDS.items():
+    app.command(_place, name=_name, help=_help)
 
 
 @app.meta.default
@@ -94,6 +96,11 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = app.meta(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         return code if isinstance(code, int) else 0
+    except UnknownCommandError:
+        word = next((word for word in arguments if not word.startswith("-")), "")
+        near = difflib.get_close_matches(word, COMMANDS, n=1)
+        hint = f"did you mean `quadloom {near[0]}`?" if near else "`quadloom --help` lists the commands"
+        return _complain(f"there is no command {word!r}", hint, 2)
     except CycloptsError as error:
         return _complain(str(error).strip(), f"`quadloom {_command(arguments)}--help` shows what it takes", 2)
     except QuadloomError as error:

@@ -61,13 +61,19 @@ class Url(msgspec.Struct, frozen=True, array_like=True):
         return self.href
 
 
-def resolve(text: str, base: str | None = None) -> str | None:
-    """Absolute http(s) URL without fragment, or None where `text` leads nowhere we could visit."""
+def absolute(text: str, base: str | None = None) -> str | None:
+    """The href of any scheme that the WHATWG URL standard gives for `text`, or None where it fails."""
     try:
-        href: str = ada_url.join_url(base, text) if base is not None else ada_url.normalize_url(text.strip())
+        href: str = ada_url.join_url(base, text) if base is not None else ada_url.normalize_url(text)
     except ValueError:
         return None
-    if not href.startswith(("http://", "https://")):
+    return href
+
+
+def resolve(text: str, base: str | None = None) -> str | None:
+    """Absolute http(s) URL without fragment, or None where `text` leads nowhere we could visit."""
+    href = absolute(text, base)
+    if href is None or not href.startswith(("http://", "https://")):
         return None
     cut = href.find("#")
     if cut >= 0:

@@ -28,6 +28,7 @@ from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.visit import Visit
+from quadloom.run.admission import Admission
 from quadloom.run.control import Value
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.fetch_process import FetchProcess
@@ -99,11 +100,13 @@ class Crawl:
         self.stopping = False
         put = self._inbox.put
         failpoints = Failpoints(settings.crawl.failpoint)
+        self._admission = Admission(lambda text: put(Notice("trap", text)))
         self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints)
         self.refreshing = Refreshing(stores.catalog, settings)
         self._writer = Writer(
-            stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self.refreshing
-        )
+            stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
+            self.refreshing,
+        )  # fmt: skip
         self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(
             stores.worker_count(settings),
@@ -221,7 +224,7 @@ class Crawl:
         if not visits:
             return
         self._outstanding.update((visit.fingerprint, 0) for visit in visits)
-        self._fetch.send(visits, self._stores.robots(visits))
+        self._fetch.send(visits, *self._stores.first_contacts(visits))
 
     def _take_in(self) -> None:
         """Everything that has arrived; waits a moment when nothing has."""

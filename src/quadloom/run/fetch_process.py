@@ -40,12 +40,12 @@ class FetchProcess:
     def in_hand(self) -> int:
         return len(self._in_hand)
 
-    def send(self, visits: Sequence[Visit], robots: dict[str, bytes]) -> None:
+    def send(self, visits: Sequence[Visit], robots: dict[str, bytes], strikes: dict[str, int]) -> None:
         with self._lock:
             child = self._child
             self._in_hand.update((visit.fingerprint, visit) for visit in visits)
         try:
-            child.channel.send(Order(tuple(visits), robots))
+            child.channel.send(Order(tuple(visits), robots, strikes))
         except Closed:
             return  # the receiving thread sees the end too and gives the visits back
 

@@ -22,10 +22,11 @@ _IDLE = 0.05  # seconds; a new order wakes the loop earlier
 
 
 class Order(msgspec.Struct, frozen=True, array_like=True):
-    """Visits to make now, and the robots.txt rows of their hosts as far as the catalog has them."""
+    """Visits to make now; what the catalog has of their hosts: robots.txt rows, failures in a row."""
 
     visits: tuple[Visit, ...]
     robots: dict[str, bytes]
+    strikes: dict[str, int]
 
 
 class Batch(msgspec.Struct, frozen=True, array_like=True):
@@ -65,7 +66,7 @@ def _serve(channel: Channel, orders: queue.SimpleQueue[Order | None], fetcher: F
             order = orders.get()
             if order is None:
                 return
-            fetcher.submit(list(order.visits), order.robots)
+            fetcher.submit(list(order.visits), order.robots, order.strikes)
         fetched = fetcher.step(_IDLE)
         if fetched:
             channel.send(Batch(tuple(fetched)))

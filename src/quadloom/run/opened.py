@@ -50,17 +50,19 @@ class Opened:
     def worker_count(self, settings: Settings) -> int:
         return settings.crawl.workers or max(1, (os.cpu_count() or 2) - 1)
 
-    def robots(self, visits: Sequence[Visit]) -> dict[str, bytes]:
-        """robots.txt rows of hosts that the fetcher has not been told of yet."""
-        rows = {}
+    def first_contacts(self, visits: Sequence[Visit]) -> tuple[dict[str, bytes], dict[str, int]]:
+        """robots.txt rows and failures in a row of hosts that the fetcher has not been told of yet."""
+        robots, strikes = {}, {}
         for host in {visit.host for visit in visits} - self._told:
             row = self.frontier.host(host)
             if row is not None and row.robots:
-                rows[host] = row.robots
+                robots[host] = row.robots
+            if row is not None and row.failures:
+                strikes[host] = row.failures
             self._told.add(host)
         if len(self._told) > 100_000:
             self._told.clear()
-        return rows
+        return robots, strikes
 
     def fetcher_restarted(self) -> None:
         self._told.clear()

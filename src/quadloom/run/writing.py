@@ -10,17 +10,21 @@ in 3, the same. Nothing that was acknowledged (2) depends on anything that is no
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import msgspec
 
 from quadloom.fetching.fetcher import Learned
+from quadloom.fetching.politeness import cost_of
+from quadloom.model import wire
 from quadloom.model.outcome import ArchiveRef, HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
 from quadloom.pipeline import Woven
+from quadloom.run.admission import Admission
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
 from quadloom.run.refreshing import Refreshing
@@ -29,6 +33,8 @@ from quadloom.run.settling import settle_failure, settle_page, settle_quarantine
 from quadloom.settings import Settings
 from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
 from quadloom.stores.warc_record import encode as encode_record
+
+_TEXTS = 100_000  # texts remembered to tell duplicates
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -53,8 +59,11 @@ class Writer:
         indexer: Indexer,
         settings: Settings,
         failpoints: Failpoints,
+        admission: Admission,
         refreshing: Refreshing,
     ) -> None:
+        self._admission = admission
+        self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
         self._frontier = frontier
         self._catalog = catalog
         self._archive = archive
@@ -93,6 +102,9 @@ class Writer:
             self._catalog.mark_indexed(marks)
             self._write_learned(now)
             self._refreshing.write(self._frontier, now)
+            if self._admission.changed:
+                self._admission.changed = False
+                self._catalog.put("traps", wire.encode(self._admission.report()[:1000]))
         self._refreshing.committed()
         self._failpoints.reach("after-marks" if marks else "after-catalog")
         self._failpoints.reach("after-catalog")
@@ -138,13 +150,26 @@ class Writer:
         if isinstance(ready.result, Failure):
             return settle_failure(ready.visit, ready.result, ready.pace, old, self._settings)
         if ready.woven is not None:
-            return settle_page(ready.visit, ready.result, ready.woven, ready.pace, old, ref)
+            woven = msgspec.structs.replace(ready.woven, discoveries=self._admission.admit(ready.woven.discoveries))
+            return settle_page(ready.visit, ready.result, woven, self._priced(ready), old, ref)
         if ready.reason:
             return settle_quarantine(ready.visit, ready.result, ready.reason, old, ref)
         settlement = settle_status(ready.visit, ready.result, ready.pace, old, self._settings)
         if settlement is None:
             raise AssertionError("a page with content came back without being transformed")
         return settlement
+
+    def _priced(self, ready: Ready) -> HostPace | None:
+        """A page whose text another page of its host has costs the host's budget more: traps starve themselves."""
+        if ready.woven is None or ready.pace is None or not ready.woven.text_digest:
+            return ready.pace
+        key = (ready.visit.host, ready.woven.text_digest)
+        first = self._texts.setdefault(key, ready.visit.fingerprint)
+        if len(self._texts) > _TEXTS:
+            self._texts.popitem(last=False)
+        if first == ready.visit.fingerprint:
+            return ready.pace
+        return msgspec.structs.replace(ready.pace, cost=cost_of(ready.result, duplicate=True))
 
     def _entry(self, ready: Ready, settlement: Settlement, old: PageRow | None) -> Entry | None:
         """What the indexer has to do: nothing for an unchanged page whose last version is indexed."""

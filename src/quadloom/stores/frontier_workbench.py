@@ -67,7 +67,9 @@ class HostState:
     @property
     def has_work(self) -> bool:
         more = not self.complete and self.queued > self.active  # what is leased is still counted as queued
-        return self.active < self.per_site and (bool(self.buffer) or more)
+        # A host in trouble is asked by one visit at a time: one request per back-off window, not `per_site` of them.
+        room = 1 if self.failures else self.per_site
+        return self.active < room and (bool(self.buffer) or more)
 
     def wants(self, place: tuple[int, float, float], fingerprint: int) -> bool:
         """Whether the buffer's order demands a newly queued URL; the rest is read when its turn comes."""

@@ -108,7 +108,7 @@ class MemoryFrontier:
         for visit, _, _ in self._leases.values():
             active[visit.host] = active.get(visit.host, 0) + 1
         queued = [url for url in self._urls.values() if url.state is UrlState.QUEUED]
-        free = {url.host for url in queued if active.get(url.host, 0) < (self._rules(url.host).per_site or 1)}
+        free = {url.host for url in queued if active.get(url.host, 0) < self._room(url.host)}
         return [url for url in queued if url.host in free and url.fingerprint not in self._leases]
 
     def _turn_of(self, url: _Url) -> tuple[bool, int, int, tuple[int, float, float], int]:
@@ -297,6 +297,11 @@ class MemoryFrontier:
         for name, host in self._hosts.items():
             self._set(host, next_at=max(host.row.next_at, clocks.get(name, 0.0)))
         self._leases = {key: lease for key, lease in self._leases.items() if key in self._urls}
+
+    def _room(self, host: str) -> int:
+        """Visits at a time: `per_site`, or one while the host is in trouble."""
+        known = self._hosts.get(host)
+        return 1 if known is not None and known.row.failures else self._rules(host).per_site or 1
 
     def _rules(self, host: str) -> rules.HostException:
         return self.policy.for_host(host)

@@ -41,7 +41,7 @@ def literal(text: str, language: str = "", datatype: str = "") -> str:
 
 
 def join(base: str, reference: str) -> str:
-    """Absolute IRI of a reference, by the WHATWG rules where they apply; unresolvable references come back unchanged."""
+    """Absolute IRI of a reference by the WHATWG rules; an unresolvable reference comes back unchanged."""
     try:
         joined: str = ada_url.join_url(base, reference)
     except ValueError:

@@ -10,6 +10,9 @@ from functools import lru_cache
 from importlib.resources import files
 
 from quadloom.model.document import Kind
+from quadloom.model.link import Link
+from quadloom.model.url import resolve
+from quadloom.syntaxes.link_quads import REFERENCES
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.xslt import Stylesheet, compiled
 
@@ -27,5 +30,12 @@ def bundled(name: str) -> Stylesheet:
 def read(context: Context) -> None:
     """State a document by the stylesheet that comes with its kind."""
     name = _OF_KIND.get(context.document.kind)
-    if name is not None:
-        bundled(name).state(context, context.root, syntax=context.document.kind)
+    if name is None:
+        return
+    bundled(name).state(context, context.root, syntax=context.document.kind)
+    for statement in context.sink.statements():
+        _, predicate, value = statement.split(" ", 2)
+        if predicate == REFERENCES:
+            target = resolve(value[1:-1])
+            if target:
+                context.links.append(Link(target, context.url))

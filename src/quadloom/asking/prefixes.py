@@ -1,0 +1,109 @@
+"""Names of vocabularies that everybody uses, so that nobody has to declare them.
+
+The one table for SPARQL, search, entity views and exports. A query's own PREFIX lines win over it. schema.org is
+written with both schemes on the web; `schema:` stands for the http form, which its own context states, and filters by
+type accept both (`type_iris`).
+"""
+
+from __future__ import annotations
+
+PREFIXES: dict[str, str] = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "schema": "http://schema.org/",
+    "schemas": "https://schema.org/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "dct": "http://purl.org/dc/terms/",
+    "dcat": "http://www.w3.org/ns/dcat#",
+    "dctype": "http://purl.org/dc/dcmitype/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "vcard": "http://www.w3.org/2006/vcard/ns#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "prov": "http://www.w3.org/ns/prov#",
+    "void": "http://rdfs.org/ns/void#",
+    "sioc": "http://rdfs.org/sioc/ns#",
+    "doap": "http://usefulinc.com/ns/doap#",
+    "org": "http://www.w3.org/ns/org#",
+    "og": "http://ogp.me/ns#",
+    "article": "http://ogp.me/ns/article#",
+    "book": "http://ogp.me/ns/book#",
+    "profile": "http://ogp.me/ns/profile#",
+    "video": "http://ogp.me/ns/video#",
+    "music": "http://ogp.me/ns/music#",
+    "product": "http://ogp.me/ns/product#",
+    "gr": "http://purl.org/goodrelations/v1#",
+    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "geosparql": "http://www.opengis.net/ont/geosparql#",
+    "ical": "http://www.w3.org/2002/12/cal/ical#",
+    "event": "http://purl.org/NET/c4dm/event.owl#",
+    "time": "http://www.w3.org/2006/time#",
+    "mo": "http://purl.org/ontology/mo/",
+    "bibo": "http://purl.org/ontology/bibo/",
+    "cc": "http://creativecommons.org/ns#",
+    "rss": "http://purl.org/rss/1.0/",
+    "content": "http://purl.org/rss/1.0/modules/content/",
+    "awol": "http://bblfish.net/work/atom-owl/2006-06-06/#",
+    "as": "https://www.w3.org/ns/activitystreams#",
+    "mf": "http://microformats.org/profile/",
+    "xhv": "http://www.w3.org/1999/xhtml/vocab#",
+    "iana": "http://www.iana.org/assignments/relation/",
+    "sh": "http://www.w3.org/ns/shacl#",
+    "sosa": "http://www.w3.org/ns/sosa/",
+    "qb": "http://purl.org/linked-data/cube#",
+    "dbo": "http://dbpedia.org/ontology/",
+    "dbr": "http://dbpedia.org/resource/",
+    "wd": "http://www.wikidata.org/entity/",
+    "wdt": "http://www.wikidata.org/prop/direct/",
+    "ql": "urn:quadloom:",
+}
+_BY_LENGTH = sorted(((iri, prefix) for prefix, iri in PREFIXES.items() if prefix != "dct"), key=lambda it: -len(it[0]))
+# Where a bare `Event` is looked for: vocabularies that define classes people ask for.
+_CLASS_SPACES = tuple(
+    PREFIXES[name]
+    for name in ("schema", "schemas", "foaf", "vcard", "skos", "dcat", "dctype", "prov", "sioc", "doap", "org", "gr",
+                 "ical", "event", "time", "mo", "bibo", "rss", "as", "dbo", "owl", "rdfs", "mf", "og")
+)  # fmt: skip
+
+
+def expand(name: str) -> str:
+    """`schema:Event` → its IRI; an IRI, in angle brackets or bare, is itself; anything else comes back unchanged."""
+    if name.startswith("<") and name.endswith(">"):
+        return name[1:-1]
+    prefix, colon, local = name.partition(":")
+    if colon and not local.startswith("//") and prefix in PREFIXES:
+        return PREFIXES[prefix] + local
+    return name
+
+
+def shorten(iri: str) -> str:
+    """`http://schema.org/Event` → `schema:Event`; an IRI of no known vocabulary comes back as it is."""
+    for space, prefix in _BY_LENGTH:
+        if iri.startswith(space):
+            local = iri[len(space) :]
+            return f"{prefix}:{local}" if not local or local.replace("_", "").replace("-", "").isalnum() else iri
+    return iri
+
+
+def type_iris(name: str) -> tuple[str, ...]:
+    """All IRIs that a person may mean by a type's name: `Event`, `schema:Event` or an IRI."""
+    iri = expand(name)
+    if ":" not in iri:
+        return tuple(space + iri for space in _CLASS_SPACES)
+    return both_schemes(iri)
+
+
+def vocabulary_iris(name: str) -> tuple[str, ...]:
+    """A vocabulary by prefix (`schema`, `schema:`) or by namespace IRI."""
+    return both_schemes(PREFIXES.get(name.rstrip(":"), expand(name)))
+
+
+def both_schemes(iri: str) -> tuple[str, ...]:
+    """schema.org is one vocabulary under two schemes; other IRIs mean what they say."""
+    if iri.startswith("http://schema.org/"):
+        return iri, "https" + iri[4:]
+    if iri.startswith("https://schema.org/"):
+        return iri, "http" + iri[5:]
+    return (iri,)

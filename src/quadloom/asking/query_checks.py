@@ -1,0 +1,150 @@
+"""What can be said of a SPARQL query before a parser sees it.
+
+A parser that descends recursively ends the process at about 5,000 nested parentheses or 20,000 UNIONs, so nesting and
+length are checked by one linear scan first. The scan knows strings, comments, IRIs and names, hence `"SERVICE"` in
+a string is nothing special, and `SERVICE` as a word is refused: it would make this machine ask others.
+
+SPARQL replaces `\\u0053` before it reads words, so the scan does the same, and only its result is passed on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from quadloom.errors import QueryRefused
+from quadloom.settings import Limits
+
+Form = Literal["select", "ask", "graph"]
+MAX_UNIONS = 200
+
+_CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+# Linear: alternatives differ in their first character, and a string without an end reaches to the end instead of being
+# tried again from its second character. The parser refuses it anyway.
+_TOKEN = re.compile(
+    r"""
+      (?P<space>[ \t\r\n]+|\#[^\r\n]*)
+    | (?P<iri><[^<>"{}|^`\\\x00-\x20]*>)
+    | (?P<string>\"{3}(?:[^"\\]|\\.|"(?!""))*(?:\"{3})?|'{3}(?:[^'\\]|\\.|'(?!''))*(?:'{3})?
+        |"(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\\\r\n]|\\.)*'?)
+    | (?P<variable>[?$]\w+)
+    | (?P<name>(?:[^\W\d_][\w.-]*)?:(?:[\w:.-]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%])*)
+    | (?P<language>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)
+    | (?P<word>\w+)
+    | (?P<mark>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
+_FORBIDDEN = {
+    "SERVICE": "a query must not ask other servers",
+    "LOAD": "a query must not load documents",
+}
+_UPDATES = frozenset(("INSERT", "DELETE", "CLEAR", "DROP", "CREATE", "COPY", "MOVE"))
+# `FILTER(?a<b:c)SERVICE:x#>` can be read as an IRI by a scan and as a comparison by a parser that knows its place.
+_AMBIGUOUS = re.compile(r"(?i)[)].*(service|load).*#")
+_FORMS: dict[str, Form] = {"SELECT": "select", "ASK": "ask", "CONSTRUCT": "graph", "DESCRIBE": "graph"}
+
+
+class Token(msgspec.Struct, frozen=True):
+    """`kind`: iri, string, variable, name, language, word or mark. `start` counts characters from 0."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """A query that may be given to the parser, codepoint escapes replaced. `has_dataset`: FROM stands in it."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    form: Form
+    has_dataset: bool = False
+
+
+def check(query: str, limits: Limits) -> Checked:
+    """Refuse what is too long, too deep or forbidden. Linear in the length. Raises `QueryRefused`."""
+    if len(query.encode("utf-8", "replace")) > limits.query_length:
+        raise QueryRefused(
+            f"the query is longer than {limits.query_length} bytes",
+            hint="put long lists of values into several queries, or raise limits.query_length",
+        )
+    text = _without_codepoints(query)
+    tokens = tuple(scan(text))
+    _check_nesting(tokens, limits.query_nesting)
+    words = [token.text.upper() for token in tokens if token.kind == "word"]
+    _check_words(words)
+    if any(token.kind == "iri" and _AMBIGUOUS.search(token.text) for token in tokens):
+        raise QueryRefused("an IRI could be read as a comparison", hint="put white space around < and >")
+    form: Form = next((_FORMS[word] for word in words if word in _FORMS), "select")
+    return Checked(text, tokens, form, "FROM" in words)
+
+
+def scan(text: str) -> list[Token]:
+    """All tokens but white space and comments."""
+    return [
+        Token(match.lastgroup, match.group(), match.start())
+        for match in _TOKEN.finditer(text)
+        if match.lastgroup is not None and match.lastgroup != "space"
+    ]
+
+
+def place(text: str, position: int) -> tuple[int, int]:
+    """Line and column of a character, both from 1."""
+    before = text[:position]
+    return before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1
+
+
+def _without_codepoints(query: str) -> str:
+    text = _CODEPOINT.sub(_character, query)
+    if _CODEPOINT.search(text) and text != query:
+        raise QueryRefused(
+            "the query hides a codepoint escape in another one",
+            hint="write the character itself, or one plain \\uXXXX",
+        )
+    return text
+
+
+def _character(match: re.Match[str]) -> str:
+    value = int(match.group(1) or match.group(2), 16)
+    if value > 0x10FFFF or 0xD800 <= value < 0xE000:
+        raise QueryRefused(f"{match.group()} is not a character", hint="write the character itself")
+    return chr(value)
+
+
+def _check_nesting(tokens: tuple[Token, ...], limit: int) -> None:
+    depth = 0
+    for token in tokens:
+        if token.kind != "mark":
+            continue
+        if token.text in _OPEN:
+            depth += 1
+            if depth > limit:
+                raise QueryRefused(
+                    f"brackets are nested more than {limit} deep", hint="write the query flatter: groups rarely need it"
+                )
+        elif token.text in _CLOSE:
+            depth -= 1
+
+
+def _check_words(words: list[str]) -> None:
+    for word in words:
+        if word in _FORBIDDEN:
+            raise QueryRefused(
+                f"{word} is not allowed: {_FORBIDDEN[word]}",
+                hint="crawl or import the data first, then ask the warehouse",
+            )
+        if word in _UPDATES:
+            raise QueryRefused(
+                f"{word} is not allowed: queries only read",
+                hint="the warehouse is filled by `quadloom crawl` and `quadloom import`",
+            )
+    if words.count("UNION") > MAX_UNIONS:
+        raise QueryRefused(f"more than {MAX_UNIONS} UNIONs", hint="use VALUES for lists of alternatives")

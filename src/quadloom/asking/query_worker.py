@@ -1,0 +1,328 @@
+"""The process in which queries run: `python -m quadloom.asking.query_worker STORE BYTES`.
+
+It reads requests from standard input and writes frames to standard output, one query at a time. It owns nothing: the
+store is opened for reading only, and whoever started it may kill it at any moment. Address space is limited, so
+a query that gathers too much ends this process and no other. A thread waits for the end of the input meanwhile, so
+that the process does not outlive its owner even in the middle of a query.
+
+The view of the store is frozen at its opening. It is opened again when files have changed since, at most once in
+`_REOPEN_SECONDS`. A writer beside it may remove a file under the view; then the view is opened anew once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import re
+import resource
+import signal
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+import msgspec
+import pyoxigraph as ox
+
+from quadloom.asking.result_formats import boolean, row_writer, write_graph
+
+FRAME = struct.Struct("<cI")  # kind and length of what follows
+_REOPEN_SECONDS = 2.0
+_CHUNK = 64 * 1024
+_PLACE = re.compile(r"error at (\d+):(\d+): ")
+_GRACE = 2.0  # the owner kills first; the alarm is for an owner that hangs
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One query. `data`: ask these N-Quads instead of the store. `page` replaces the variable ?page by a constant."""
+
+    query: str
+    written: str  # as the user wrote it, to say where it does not parse
+    format: str
+    prefixes: dict[str, str]  # known without PREFIX lines
+    written_prefixes: dict[str, str] = {}  # to shorten IRIs in Turtle and TriG
+    union: bool = True
+    default_graphs: tuple[str, ...] = ()
+    named_graphs: tuple[str, ...] = ()
+    rows: int = 0
+    result_bytes: int = 0
+    seconds: float = 0.0
+    data: bytes | None = None
+    page: str = ""
+
+
+class Head(msgspec.Struct, frozen=True):
+    form: Literal["select", "ask", "graph"]
+    variables: tuple[str, ...] = ()
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a query went: seconds until it was parsed and planned, and until the last row; what it gave."""
+
+    parse_seconds: float = 0.0
+    evaluate_seconds: float = 0.0
+    rows: int = 0
+    bytes: int = 0
+    truncated: Literal["", "rows", "bytes"] = ""
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """`kind`: syntax, memory or store."""
+
+    kind: Literal["syntax", "memory", "store"]
+    message: str
+    line: int = 0
+    column: int = 0
+
+
+class Worker:
+    """Answers requests on one store."""
+
+    def __init__(self, path: str, send: Callable[[bytes, bytes], None]) -> None:
+        self._path = path
+        self._send = send
+        self._store: ox.Store | None = None
+        self._seen: tuple[tuple[str, int, int], ...] = ()
+        self._opened_at = 0.0
+
+    def answer(self, request: Request) -> None:
+        try:
+            self._answer(request)
+        except SyntaxError as error:
+            self._refuse(_syntax(error, request))
+        except MemoryError:
+            self._refuse(Refused(kind="memory", message="the query needs more memory than it may have"))
+        except (OSError, ValueError, RuntimeError) as error:
+            self._store = None
+            self._refuse(Refused(kind="store", message=str(error)[:500]))
+
+    def _answer(self, request: Request) -> None:
+        started = time.perf_counter()
+        try:
+            result = _evaluate(self._view(request), request)
+        except OSError:
+            self._store = None  # a file went away under the view
+            result = _evaluate(self._view(request), request)
+        parsed = time.perf_counter()
+        output = _Output(self._send)
+        rows, cut = _write(result, request, output)
+        output.flush()
+        self._send(
+            b"E",
+            msgspec.json.encode(
+                Ended(
+                    parse_seconds=parsed - started,
+                    evaluate_seconds=time.perf_counter() - parsed,
+                    rows=rows,
+                    bytes=output.sent,
+                    truncated=cut,
+                )
+            ),
+        )
+
+    def _refuse(self, refused: Refused) -> None:
+        self._send(b"X", msgspec.json.encode(refused))
+
+    def _view(self, request: Request) -> ox.Store:
+        if request.data is not None:
+            scratch = ox.Store()
+            scratch.load(request.data, ox.RdfFormat.N_QUADS, lenient=True)
+            return scratch
+        now = time.monotonic()
+        if self._store is not None and now - self._opened_at < _REOPEN_SECONDS:
+            return self._store
+        files = _files(self._path)
+        if self._store is None or files != self._seen:
+            self._store = None
+            self._store = _opened(self._path)
+            self._seen = files
+        self._opened_at = now
+        return self._store
+
+
+def _files(path: str) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of the store's files: differ as soon as anything was written."""
+    found = []
+    for entry in os.scandir(path):
+        if entry.name != "LOG":
+            status = entry.stat()
+            found.append((entry.name, status.st_size, status.st_mtime_ns))
+    return tuple(sorted(found))
+
+
+def _opened(path: str) -> ox.Store:
+    for attempt in itertools.count(1):
+        try:
+            return ox.Store.read_only(path)
+        except OSError:
+            if attempt == 5:
+                raise
+            time.sleep(0.02 * 2**attempt)
+    raise AssertionError("count never ends")
+
+
+def _evaluate(store: ox.Store, request: Request) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
+    chosen = bool(request.default_graphs or request.named_graphs)
+    return store.query(
+        request.query,
+        prefixes=request.prefixes,
+        use_default_graph_as_union=request.union and not chosen,
+        default_graph=[ox.NamedNode(graph) for graph in request.default_graphs] if chosen else None,
+        named_graphs=[ox.NamedNode(graph) for graph in request.named_graphs] if chosen else None,
+        substitutions={ox.Variable("page"): ox.NamedNode(request.page)} if request.page else None,
+    )
+
+
+def _write(
+    result: ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples, request: Request, output: _Output
+) -> tuple[int, Literal["", "rows", "bytes"]]:
+    if isinstance(result, ox.QueryBoolean):
+        output.head(Head("ask"))
+        output.write(boolean(bool(result), request.format))
+        return int(bool(result)), ""
+    if isinstance(result, ox.QueryTriples):
+        return _write_graph(result, request, output)
+    return _write_rows(result, request, output)
+
+
+def _write_rows(
+    result: ox.QuerySolutions, request: Request, output: _Output
+) -> tuple[int, Literal["", "rows", "bytes"]]:
+    names = tuple(variable.value for variable in result.variables)
+    writer = row_writer(request.format)
+    output.head(Head("select", names))
+    output.write(writer.head(names))
+    rows = 0
+    cut: Literal["", "rows", "bytes"] = ""
+    tail = writer.tail()
+    for solution in result:
+        if request.rows and rows >= request.rows:
+            cut = "rows"
+            break
+        line = writer.row(tuple(solution))
+        if request.result_bytes and output.total + len(line) + len(tail) > request.result_bytes:
+            cut = "bytes"
+            break
+        output.write(line)
+        rows += 1
+    output.write(tail)
+    return rows, cut
+
+
+def _write_graph(
+    result: ox.QueryTriples, request: Request, output: _Output
+) -> tuple[int, Literal["", "rows", "bytes"]]:
+    output.head(Head("graph"))
+    counted = _Counted(result, request.rows, lambda: bool(request.result_bytes) and output.total > request.result_bytes)
+    prefixes = request.written_prefixes if request.format in ("turtle", "trig") else {}
+    write_graph(counted, output.write, request.format, prefixes)
+    return counted.rows, counted.cut
+
+
+class _Counted:
+    """Triples up to the limits, each once in a row; what ends the iteration early is remembered."""
+
+    def __init__(self, triples: ox.QueryTriples, limit: int, full: Callable[[], bool]) -> None:
+        self._triples = triples
+        self._limit = limit
+        self._full = full
+        self.rows = 0
+        self.cut: Literal["", "rows", "bytes"] = ""
+
+    def __iter__(self) -> Iterator[ox.Triple]:
+        for triple in self._triples:
+            if self._limit and self.rows >= self._limit:
+                self.cut = "rows"
+                return
+            if self._full():
+                self.cut = "bytes"
+                return
+            self.rows += 1
+            yield triple
+
+
+class _Output:
+    """Gathers bytes into frames."""
+
+    def __init__(self, send: Callable[[bytes, bytes], None]) -> None:
+        self._send = send
+        self._parts: list[bytes] = []
+        self._size = 0
+        self.sent = 0
+
+    @property
+    def total(self) -> int:
+        return self.sent + self._size
+
+    def head(self, head: Head) -> None:
+        self._send(b"H", msgspec.json.encode(head))
+
+    def write(self, data: bytes) -> None:
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size >= _CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._parts:
+            self._send(b"D", b"".join(self._parts))
+            self.sent += self._size
+            self._parts, self._size = [], 0
+
+
+def _syntax(error: SyntaxError, request: Request) -> Refused:
+    """Where the query as the user wrote it does not parse; what was rewritten may have moved."""
+    if request.written != request.query:
+        try:
+            ox.Store().query(request.written, prefixes=request.prefixes)
+        except SyntaxError as first:
+            error = first
+    words = str(error.msg)
+    match = _PLACE.match(words)
+    line, column = (int(match.group(1)), int(match.group(2))) if match else (error.lineno or 0, error.offset or 0)
+    words = words[match.end() :] if match else words
+    if "Prefix not found" in words:
+        words = "unknown prefix"
+    return Refused(kind="syntax", message=words.split("\n")[0][:300], line=line, column=column)
+
+
+def _send_to(stream: BinaryIO) -> Callable[[bytes, bytes], None]:
+    def send(kind: bytes, payload: bytes) -> None:
+        stream.write(FRAME.pack(kind, len(payload)) + payload)
+        stream.flush()
+
+    return send
+
+
+def _receive(stream: BinaryIO, requests: queue.Queue[Request]) -> None:
+    while True:
+        head = stream.read(FRAME.size)
+        if len(head) < FRAME.size:
+            os._exit(0)
+        _, length = FRAME.unpack(head)
+        requests.put(msgspec.msgpack.decode(stream.read(length), type=Request))
+
+
+def main(arguments: list[str]) -> None:
+    path, limit = Path(arguments[0]), int(arguments[1])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the owner's affair
+    if limit:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    requests: queue.Queue[Request] = queue.Queue()
+    threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
+    worker = Worker(str(path), _send_to(sys.stdout.buffer))
+    while True:
+        request = requests.get()
+        if request.seconds:
+            signal.setitimer(signal.ITIMER_REAL, request.seconds + _GRACE)
+        worker.answer(request)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,208 @@
+"""Result formats of SPARQL: names, media types, and writers that can stop after any row and still end well-formed.
+
+The engine could serialise by itself, but not stop at a row limit with a complete document; so rows are written here.
+tests/unit/asking/test_result_formats.py reads every format back with the engine's own parsers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, Protocol
+from xml.sax.saxutils import escape, quoteattr
+
+import msgspec
+import pyoxigraph as ox
+
+Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
+RowFormat = Literal["json", "xml", "csv", "tsv"]
+GraphFormat = Literal["turtle", "nt", "nq", "trig", "jsonld", "rdfxml"]
+
+ROW_MEDIA: dict[str, str] = {
+    "json": "application/sparql-results+json",
+    "xml": "application/sparql-results+xml",
+    "csv": "text/csv; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+}
+GRAPH_FORMATS: dict[str, ox.RdfFormat] = {
+    "turtle": ox.RdfFormat.TURTLE,
+    "nt": ox.RdfFormat.N_TRIPLES,
+    "nq": ox.RdfFormat.N_QUADS,
+    "trig": ox.RdfFormat.TRIG,
+    "jsonld": ox.RdfFormat.JSON_LD,
+    "rdfxml": ox.RdfFormat.RDF_XML,
+}
+GRAPH_MEDIA: dict[str, str] = {
+    "turtle": "text/turtle; charset=utf-8",
+    "nt": "application/n-triples",
+    "nq": "application/n-quads",
+    "trig": "application/trig",
+    "jsonld": "application/ld+json",
+    "rdfxml": "application/rdf+xml",
+}
+_XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+_SPARQL_XML = "http://www.w3.org/2005/sparql-results#"
+
+Cell = str | dict[str, "Cell"]
+_json = msgspec.json.Encoder()
+
+
+class RowWriter(Protocol):
+    """`row` is called once per solution, in order; `head` first and `tail` last make a complete document."""
+
+    def head(self, variables: Sequence[str]) -> bytes: ...
+
+    def row(self, values: Sequence[Term | None]) -> bytes: ...
+
+    def tail(self) -> bytes: ...
+
+
+def row_writer(format: str) -> RowWriter:
+    writers: dict[str, Callable[[], RowWriter]] = {"json": _Json, "xml": _Xml, "csv": _Csv, "tsv": _Tsv}
+    return writers[format]()
+
+
+def boolean(value: bool, format: str) -> bytes:
+    """The document for ASK."""
+    word = "true" if value else "false"
+    if format == "json":
+        return b'{"head":{},"boolean":' + word.encode() + b"}"
+    if format == "xml":
+        document = f'<?xml version="1.0"?><sparql xmlns="{_SPARQL_XML}"><head/><boolean>{word}</boolean></sparql>'
+        return document.encode()
+    return word.encode()
+
+
+def write_graph(
+    triples: Iterable[ox.Triple], write: Callable[[bytes], None], format: str, prefixes: dict[str, str]
+) -> None:
+    ox.serialize(triples, _Sink(write), GRAPH_FORMATS[format], prefixes=prefixes)  # type: ignore[arg-type]  # it only calls write
+
+
+class _Sink:
+    """What the engine's serialiser needs of a file."""
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self._write = write
+
+    def write(self, data: bytes) -> int:
+        self._write(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        return
+
+
+class _Json:
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._rows = 0
+
+    def head(self, variables: Sequence[str]) -> bytes:
+        self._names = list(variables)
+        return b'{"head":{"vars":' + _json.encode(self._names) + b'},"results":{"bindings":['
+
+    def row(self, values: Sequence[Term | None]) -> bytes:
+        cells = {name: cell(value) for name, value in zip(self._names, values, strict=True) if value is not None}
+        self._rows += 1
+        return (b",\n" if self._rows > 1 else b"\n") + _json.encode(cells)
+
+    def tail(self) -> bytes:
+        return b"\n]}}"
+
+
+def cell(term: Term) -> Cell:
+    """A term as SPARQL 1.1 Query Results JSON (and its 1.2 draft, for triples) writes it."""
+    if isinstance(term, ox.NamedNode):
+        return {"type": "uri", "value": term.value}
+    if isinstance(term, ox.Literal):
+        value: dict[str, Cell] = {"type": "literal", "value": term.value}
+        if term.language:
+            value["xml:lang"] = term.language
+        elif term.datatype.value != _XSD_STRING:
+            value["datatype"] = term.datatype.value
+        return value
+    if isinstance(term, ox.BlankNode):
+        return {"type": "bnode", "value": term.value}
+    parts: dict[str, Cell] = {
+        "subject": cell(term.subject), "predicate": cell(term.predicate), "object": cell(term.object)
+    }  # fmt: skip
+    return {"type": "triple", "value": parts}
+
+
+class _Xml:
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    def head(self, variables: Sequence[str]) -> bytes:
+        self._names = [quoteattr(name) for name in variables]
+        names = "".join(f"<variable name={name}/>" for name in self._names)
+        return f'<?xml version="1.0"?><sparql xmlns="{_SPARQL_XML}"><head>{names}</head><results>'.encode()
+
+    def row(self, values: Sequence[Term | None]) -> bytes:
+        cells = (
+            f"<binding name={name}>{_xml(value)}</binding>"
+            for name, value in zip(self._names, values, strict=True)
+            if value is not None
+        )
+        return f"\n<result>{''.join(cells)}</result>".encode()
+
+    def tail(self) -> bytes:
+        return b"\n</results></sparql>"
+
+
+# Characters that XML 1.0 cannot carry, not even escaped.
+_NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
+
+
+def _xml(term: Term) -> str:
+    if isinstance(term, ox.NamedNode):
+        return f"<uri>{escape(term.value)}</uri>"
+    if isinstance(term, ox.BlankNode):
+        return f"<bnode>{escape(term.value)}</bnode>"
+    if isinstance(term, ox.Literal):
+        mark = ""
+        if term.language:
+            mark = f" xml:lang={quoteattr(term.language)}"
+        elif term.datatype.value != _XSD_STRING:
+            mark = f" datatype={quoteattr(term.datatype.value)}"
+        return f"<literal{mark}>{escape(term.value.translate(_NOT_XML), {chr(13): '&#13;'})}</literal>"
+    inner = f"<subject>{_xml(term.subject)}</subject><predicate>{_xml(term.predicate)}</predicate>"
+    return f"<triple>{inner}<object>{_xml(term.object)}</object></triple>"
+
+
+class _Csv:
+    """Values only, as RFC 4180 wants them: lines end in CR LF."""
+
+    def head(self, variables: Sequence[str]) -> bytes:
+        return (",".join(variables) + "\r\n").encode()
+
+    def row(self, values: Sequence[Term | None]) -> bytes:
+        return (",".join("" if value is None else _quoted(_plain(value)) for value in values) + "\r\n").encode()
+
+    def tail(self) -> bytes:
+        return b""
+
+
+def _plain(term: Term) -> str:
+    if isinstance(term, ox.BlankNode | ox.Triple):
+        return str(term)
+    return term.value
+
+
+def _quoted(text: str) -> str:
+    if any(mark in text for mark in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+class _Tsv:
+    """Terms in Turtle's syntax: nothing is lost."""
+
+    def head(self, variables: Sequence[str]) -> bytes:
+        return ("\t".join(f"?{name}" for name in variables) + "\n").encode()
+
+    def row(self, values: Sequence[Term | None]) -> bytes:
+        return ("\t".join("" if value is None else str(value).replace("\t", "\\t") for value in values) + "\n").encode()
+
+    def tail(self) -> bytes:
+        return b""

@@ -1,0 +1,45 @@
+"""Links that a response states in its `Link` headers (RFC 8288), beside those of its body.
+
+Linked data servers announce alternates, descriptions and canonical names there, also for bodies that carry no links.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from quadloom.fetching.link_headers import HeaderLink, of_headers
+from quadloom.model.document import Transformed
+from quadloom.model.link import Link, LinkKind
+from quadloom.model.page import Page
+from quadloom.model.url import resolve
+
+_KINDS: dict[str, LinkKind] = {
+    "alternate": "alternate", "describedby": "describedby", "canonical": "canonical", "next": "next", "prev": "next",
+    "first": "next", "last": "next", "search": "search", "item": "item",
+}  # fmt: skip
+_FEEDS = frozenset(("application/rss+xml", "application/atom+xml", "application/feed+json"))
+# Hints for browsers, not documents to read.
+_IGNORED = frozenset(("preload", "prefetch", "preconnect", "dns-prefetch", "modulepreload", "stylesheet", "icon"))
+
+
+def with_header_links(transformed: Transformed, page: Page) -> Transformed:
+    """The page with its header links added; a canonical name in the body goes before one in a header."""
+    stated = of_headers(page.headers, page.final_url)
+    if not stated:
+        return transformed
+    links = [link for item in stated if (link := _link(item, page.final_url)) is not None]
+    canonical = next((link.target for link in links if link.kind == "canonical"), "")
+    return msgspec.structs.replace(
+        transformed, links=transformed.links + tuple(links), canonical=transformed.canonical or canonical
+    )
+
+
+def _link(item: HeaderLink, source: str) -> Link | None:
+    words = item.rel.split()
+    target = resolve(item.target, source)
+    if target is None or not words or _IGNORED.intersection(words):
+        return None
+    kind: LinkKind = next((_KINDS[word] for word in words if word in _KINDS), "typed")
+    if kind == "alternate" and item.type in _FEEDS:
+        kind = "feed"
+    return Link(target, source, kind, "", item.rel)

@@ -1,0 +1,70 @@
+"""Which discoveries may enter the frontier: endless URL spaces are kept out, and every refusal is counted and told.
+
+The scope (what the user wants) is the frontier's own business; this is about what nobody can want. See
+`quadloom.fetching.traps` for the shapes. Counts live in memory: after a restart a trap gets its allowance once more,
+and the host's budget, which is durable, is the last line.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from quadloom.fetching.traps import HostShapes, SubdomainBudget, trap
+from quadloom.model.link import Discovery
+
+_HOSTS = 10_000  # hosts whose shapes are remembered
+
+
+class Trapped(msgspec.Struct):
+    """URLs of a host that were refused for one reason; `example` is the first of them."""
+
+    host: str
+    reason: str
+    example: str
+    count: int = 0
+
+
+class Admission:
+    """`tell` hears of each new (host, reason) once; `trapped` has all counts."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._shapes: OrderedDict[str, HostShapes] = OrderedDict()
+        self._subdomains = SubdomainBudget()
+        self.trapped: dict[tuple[str, str], Trapped] = {}
+        self.changed = False
+
+    def admit(self, discoveries: Sequence[Discovery]) -> tuple[Discovery, ...]:
+        """Those that may enter. Explicit wishes (priority 0 and 1) always do."""
+        return tuple(item for item in discoveries if item.priority <= 1 or self._refusal(item) is None)
+
+    def report(self) -> list[Trapped]:
+        return sorted(self.trapped.values(), key=lambda item: -item.count)
+
+    def _refusal(self, item: Discovery) -> str | None:
+        reason = trap(item.href) or self._subdomains.admit(item.host) or self._shape(item.host).admit(item.href)
+        if reason is not None:
+            self._count(item, reason)
+        return reason
+
+    def _shape(self, host: str) -> HostShapes:
+        shapes = self._shapes.get(host)
+        if shapes is None:
+            shapes = self._shapes[host] = HostShapes()
+            if len(self._shapes) > _HOSTS:
+                self._shapes.popitem(last=False)
+        return shapes
+
+    def _count(self, item: Discovery, reason: str) -> None:
+        key = (item.host, reason)
+        known = self.trapped.get(key)
+        if known is None:
+            if len(self.trapped) >= _HOSTS:
+                return
+            known = self.trapped[key] = Trapped(item.host, reason, item.href)
+            self._tell(f"{item.host}: {reason}, for instance {item.href}")
+        known.count += 1
+        self.changed = True

@@ -1,0 +1,132 @@
+"""What goes wrong at the command line: a clear message, a hint, the right exit code, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quadloom.warehouse import Warehouse
+
+
+def quadloom(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {key: value for key, value in os.environ.items() if not key.startswith("QUADLOOM_")}
+    return subprocess.run(
+        [sys.executable, "-m", "quadloom.cli", *arguments],
+        cwd=cwd,
+        env={**env, "HOME": str(cwd), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def complained(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
+    assert done.returncode == code, (done.returncode, done.stderr)
+    assert "hint:" in done.stderr
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("url", ["not a url", "ftp://example.org/", "http://", "javascript:alert(1)"])
+def test_a_wrong_url(tmp_path: Path, url: str) -> None:
+    complained(quadloom("crawl", url, "--contact", "a@b.example", cwd=tmp_path), 2, "not a web address")
+
+
+def test_no_contact(tmp_path: Path) -> None:
+    complained(quadloom("crawl", "https://example.org/", cwd=tmp_path), 3, "contact")
+
+
+def test_an_unknown_command_and_an_unknown_flag(tmp_path: Path) -> None:
+    complained(quadloom("crawll", cwd=tmp_path), 2)
+    complained(quadloom("crawl", "--max-page", "3", cwd=tmp_path), 2, "--max-page")
+
+
+def test_a_damaged_config(tmp_path: Path) -> None:
+    (tmp_path / "quadloom.toml").write_text("[crawl\ncontact = 1", encoding="utf-8")
+    complained(quadloom("config", "show", cwd=tmp_path), 3, "quadloom.toml")
+
+
+def test_an_unknown_key_names_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "quadloom.toml").write_text("[politeness]\ndelya = 2.0\n", encoding="utf-8")
+    complained(quadloom("config", "show", cwd=tmp_path), 3, "politeness.delay")
+
+
+def test_a_bad_value_names_its_origin(tmp_path: Path) -> None:
+    complained(
+        quadloom("config", "show", cwd=tmp_path, QUADLOOM_CRAWL__MAX_PAGES="many"), 3, "QUADLOOM_CRAWL__MAX_PAGES"
+    )
+
+
+def test_an_unwritable_directory(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x", encoding="utf-8")
+    done = quadloom("-w", str(file), "crawl", "https://example.org/", "--contact", "a@b.example", cwd=tmp_path)
+    complained(done, 2, "is a file")
+    done = quadloom("-w", "/proc/warehouse", "crawl", "https://example.org/", "--contact", "a@b.example", cwd=tmp_path)
+    complained(done, 6, "cannot write")
+
+
+def test_a_locked_warehouse(tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path / "w"):
+        done = quadloom("-w", "w", "crawl", "https://example.org/", "--contact", "a@b.example", cwd=tmp_path)
+        complained(done, 7, "in use by process")
+
+
+def test_no_warehouse_to_read(tmp_path: Path) -> None:
+    complained(quadloom("-w", "nothing", "status", cwd=tmp_path), 6, "no warehouse")
+
+
+def test_nobody_to_pause(tmp_path: Path) -> None:
+    complained(quadloom("-w", "nothing", "pause", cwd=tmp_path), 2, "no crawl is running")
+
+
+def test_config_show_tells_origins(tmp_path: Path) -> None:
+    (tmp_path / "quadloom.toml").write_text("[crawl]\nmax_pages = 5\n[politeness]\ndelay = 3.0\n", encoding="utf-8")
+    done = quadloom("config", "show", "--origin", "--json", cwd=tmp_path, QUADLOOM_POLITENESS__DELAY="4")
+    assert done.returncode == 0, done.stderr
+    values = json.loads(done.stdout)
+    assert values["crawl.max_pages"]["value"] == 5
+    assert values["crawl.max_pages"]["origin"].endswith("quadloom.toml")
+    assert values["politeness.delay"]["value"] == 4.0
+    assert values["politeness.delay"]["origin"] == "environment QUADLOOM_POLITENESS__DELAY"
+    assert values["limits.redirects"]["origin"] == "default"
+
+
+def test_init_writes_a_file_that_loads(tmp_path: Path) -> None:
+    assert quadloom("init", cwd=tmp_path).returncode == 0
+    assert quadloom("config", "show", cwd=tmp_path).returncode == 0
+    complained(quadloom("init", cwd=tmp_path), 2, "exists")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to mount a small tmpfs")
+def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
+    from faults.crawling import command, finish, write_config
+    from quadloom.demo.serving import serve_in_process
+    from quadloom.demo.spec import WebSpec
+    from quadloom.demo.web import FakeWeb
+
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(disk)], check=False)
+    if mounted.returncode:
+        pytest.skip("tmpfs cannot be mounted here")
+    try:
+        web = FakeWeb(WebSpec(seed=5, pages=1500, hosts=6, scale=1.0, traps=False, slow_seconds=0.0, crawl_delay=0.0))
+        with serve_in_process(web, logging=False) as serving:
+            config = write_config(tmp_path, serving)
+            warehouse = disk / "w"
+            arguments = command(warehouse, config, "crawl", *serving.web.seeds)
+            done = subprocess.run(arguments, capture_output=True, text=True, timeout=100, check=False)
+            complained(done, 6)
+            assert subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=False).returncode == 0
+            finish(warehouse, config, "crawl", "--max-pages", "100", "--json")
+            assert finish(warehouse, config, "verify", "--json")["ok"]
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)

@@ -1,0 +1,57 @@
+"""Documentation that the code can check: settings, commands, decisions, finding codes."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+from quadloom.cli.main import COMMANDS
+from quadloom.settings_loading import fields
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _builder() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("build_reference", ROOT / "tools/build_reference.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_pages_are_up_to_date() -> None:
+    builder = _builder()
+    assert (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8") == builder.settings_page(), "run `make docs`"
+    assert (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8") == builder.commands_page(), "run `make docs`"
+
+
+def test_every_setting_has_a_meaning() -> None:
+    assert not [name for name, _, meaning in fields() if not meaning]
+
+
+def test_every_command_is_in_the_reference() -> None:
+    page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    assert not [name for name in COMMANDS if f"## quadloom {name}\n" not in page]
+
+
+def test_every_decision_is_listed() -> None:
+    folder = ROOT / "docs/decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    assert not [path.name for path in folder.glob("0*.md") if path.name not in index]
+
+
+def test_the_readme_commands_exist() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    used = set(re.findall(r"^(?:\$ )?quadloom (?:-w \S+ )?([a-z]+)", text, re.MULTILINE))
+    assert used and used <= set(COMMANDS)
+
+
+def test_the_project_speaks_of_itself_alone() -> None:
+    """No download addresses in lock files, no machine paths."""
+    suspicious = re.compile(r'"resolved": *"http|--(extra-)?index-url|/work/|/root/')
+    here = Path(__file__)
+    for path in (*ROOT.glob("*.*"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/**/*.py"), *ROOT.glob("tests/**/*.py")):
+        if path.is_file() and path != here and path.suffix in (".py", ".md", ".toml", ".txt", ".json"):
+            assert not suspicious.search(path.read_text(encoding="utf-8")), path

@@ -11,7 +11,7 @@ import functools
 import ipaddress
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -21,18 +21,14 @@ from quadloom.asking.entity import Entity, gather
 from quadloom.asking.search import search, search_request
 from quadloom.asking.sparql import Answer, QueryService
 from quadloom.errors import StoreError, UsageError
-from quadloom.model.event import Event, EventKind
-from quadloom.model.outcome import Settlement
 from quadloom.model.url import Url
-from quadloom.run.control import ControlServer, Request, Value, arguments
-from quadloom.run.crawl import Crawl
+from quadloom.run.control import Value
 from quadloom.run.explaining import Why, why
-from quadloom.run.meter import Report
 from quadloom.run.opened import Opened
-from quadloom.run.refreshing import SharesChange, planner_of
-from quadloom.run.replay import Replayed, replay_unindexed
-from quadloom.run.requesting import RefreshWish, request_pages, request_urls
-from quadloom.run.scoping import ScopeChange, ScopeEdits, read_edits, scope_of, write_edits
+from quadloom.run.refreshing import planner_of
+from quadloom.run.requesting import request_pages, request_urls
+from quadloom.run.running import Running
+from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
 from quadloom.run.upkeep import Verified, rebuild, verify
 from quadloom.scheduling.planner import Planner
@@ -329,90 +325,6 @@ class Warehouse:
         stored = self.catalog.get("seeds")
         known = seeds or (msgspec.json.decode(stored, type=list[str]) if stored else [])
         return scope_of(self.settings.crawl, known, read_edits(self.catalog))
-
-
-class Running:
-    """A crawl on a warehouse, answering control requests. Iterate to run it."""
-
-    def __init__(self, warehouse: Warehouse, *, forever: bool = False) -> None:
-        self._warehouse = warehouse
-        self._events = 0
-        self.replayed: Replayed = replay_unindexed(warehouse.opened(), warehouse.settings, time.time())
-        settings = warehouse.settings
-        if not settings.crawl.contact and warehouse.contact:
-            crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
-            settings = msgspec.structs.replace(settings, crawl=crawl)
-        self.crawl = Crawl(warehouse.opened(), settings, forever=forever, notice=self._notice)
-
-    def __iter__(self) -> Iterator[Settlement]:
-        control = ControlServer(self._warehouse.path, lambda request: self.crawl.call(lambda: self._handle(request)))
-        try:
-            for settlement in self.crawl:
-                self._published(settlement)
-                yield settlement
-        finally:
-            control.close()
-
-    def stop(self) -> None:
-        self.crawl.stop()
-
-    def report(self) -> Report:
-        return self.crawl.report()
-
-    def _handle(self, request: Request) -> Value:
-        """Runs in the crawl's own thread, between two steps: nothing here needs a lock."""
-        if request.verb == "status":
-            report = msgspec.to_builtins(self.crawl.report())
-            return report if isinstance(report, dict) else {}
-        if request.verb in ("pause", "resume"):
-            self.crawl.paused = request.verb == "pause"
-            self._notice("paused" if self.crawl.paused else "resumed", "")
-            return "paused" if self.crawl.paused else "running"
-        if request.verb == "stop":
-            self.crawl.stop()
-            return "stopping"
-        if request.verb == "seeds":
-            urls = request.arguments.get("urls")
-            counts = self._warehouse.add_seeds([str(url) for url in urls] if isinstance(urls, list) else [])
-            self.crawl.scope_changed()
-            return counts
-        if request.verb in ("refresh", "why", "scope", "freshness"):
-            return self._steer(request)
-        raise UsageError(
-            f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
-        )
-
-    def _steer(self, request: Request) -> Value:
-        """What a person changes or asks about the schedule while it runs."""
-        given = request.arguments
-        refreshing = self.crawl.refreshing
-        if request.verb == "refresh":
-            wish = arguments(request, RefreshWish)
-            return self._warehouse.refresh(wish.urls, site=wish.site, read_before=wish.read_before)
-        if request.verb == "scope":
-            change = arguments(request, ScopeChange)
-            moved = self._warehouse.change_scope(change.rules, remove=change.remove)
-            self.crawl.scope_changed()
-            self._notice("scope", f"{moved} URLs moved")
-            return moved
-        if request.verb == "freshness":
-            return refreshing.change(arguments(request, SharesChange))
-        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.planner))
-        return explained if isinstance(explained, dict) else {}
-
-    def _published(self, settlement: Settlement) -> None:
-        page = settlement.page
-        data: dict[str, str | int | float | bool | list[str]] = {"outcome": str(settlement.outcome)}
-        if page is not None:
-            data |= {"status": page.status, "kind": page.kind, "quads": page.quads, "title": page.title}
-        self._publish("settled", settlement.visit.href, data)
-
-    def _notice(self, kind: EventKind, text: str) -> None:
-        self._publish(kind, text, {})
-
-    def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:
-        self._events += 1
-        self._warehouse.bus.publish(Event(self._events, kind, time.time(), subject, data))
 
 
 def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:

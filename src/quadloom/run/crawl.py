@@ -35,6 +35,7 @@ from quadloom.run.fetch_process import FetchProcess
 from quadloom.run.indexing import Indexer, Marks
 from quadloom.run.meter import Meter, Report
 from quadloom.run.opened import Opened
+from quadloom.run.pacing import Pacing
 from quadloom.run.refreshing import Refreshing
 from quadloom.run.workers import Done, WorkerPool
 from quadloom.run.writing import Ready, Writer
@@ -103,6 +104,7 @@ class Crawl:
         self._admission = Admission(lambda text: put(Notice("trap", text)))
         self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints)
         self.refreshing = Refreshing(stores.catalog, settings)
+        self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
         self._writer = Writer(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
             self.refreshing,
@@ -220,7 +222,8 @@ class Crawl:
             room = min(room, crawl.max_pages - self.meter.pages - len(self._outstanding))
         if room <= 0 or self._held_bytes > _BYTES_IN_FLIGHT:
             return
-        visits = self._stores.frontier.lease(room, self._clock())
+        quota = self._pacing.quota(self._clock()) if self._forever else None
+        visits = self._stores.frontier.lease(room, self._clock(), quota=quota)
         if not visits:
             return
         self._outstanding.update((visit.fingerprint, 0) for visit in visits)

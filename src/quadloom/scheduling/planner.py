@@ -194,7 +194,7 @@ class Planner:
                 market.demand.replace(was, None)
 
     def recount(self, host: str, site: str, schedule: PageSchedule) -> None:
-        """Take a page into all sums as it was kept, the inverse of `forget`: a start after a crash does this for all."""
+        """Take a page into all sums as it was kept, the inverse of `forget`: for a start after a crash."""
         if not schedule.period:
             return
         where = _place_of(schedule)
@@ -274,7 +274,8 @@ class Planner:
             ("refresh bandwidth", f"{self._bandwidth:.4g} reads/s for {self.demand.pages} pages",
              "bandwidth less the shares that discovery uses"),
             ("price of a read", f"{price.price:.4g}", "Σ reads of all pages = bandwidth"),
-            ("ideal period", _span(ideal) if price.price else "the shortest", f"policy {self.policy}: value of a read reaches the price"),
+            ("ideal period", _span(ideal) if price.price else "the shortest",
+             f"policy {self.policy}: value of a read reaches the price"),
             ("host's price", "none" if market.demand is None else f"{market.price.price:.4g}",
              f"the dearer price holds, so that its {market.pages} pages stay within politeness"),
             ("period", _span(schedule.period) if schedule.period else "none",

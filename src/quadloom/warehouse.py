@@ -23,7 +23,9 @@ from quadloom.asking.sparql import Answer, QueryService
 from quadloom.errors import StoreError, UsageError
 from quadloom.model.url import Url
 from quadloom.run.control import Value
+from quadloom.run.delivering import Message, message
 from quadloom.run.explaining import Why, why
+from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
 from quadloom.run.opened import Opened
 from quadloom.run.refreshing import planner_of
 from quadloom.run.requesting import request_pages, request_urls
@@ -33,15 +35,18 @@ from quadloom.run.seeding import seed_discoveries
 from quadloom.run.upkeep import Verified, rebuild, verify
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope
+from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.outbox import Outbox
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, SearchAnswer, TextIndex
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock
 from quadloom.stores.sqlite_frontier import SqliteFrontier
+from quadloom.stores.sqlite_outbox import SqliteOutbox
 from quadloom.stores.sqlite_schema import SCHEMA
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
@@ -107,6 +112,7 @@ class Warehouse:
         self._database = SqliteDatabase.open(file, SCHEMA) if self.writable else SqliteDatabase.read_only(file)
         self._closing.callback(self._database.close)
         self.catalog: Catalog = SqliteCatalog(self._database)
+        self.outbox: Outbox = SqliteOutbox(self._database)
         self.scope = self._scope([])
         self.frontier: Frontier = SqliteFrontier(
             self._database, FrontierPolicy.from_settings(self.settings), now=now, scope=self.scope
@@ -179,6 +185,27 @@ class Warehouse:
             now=time.time(),
         )
 
+    def subscriptions(self) -> list[Subscription]:
+        return read_subscriptions(self.catalog)
+
+    def subscribe(self, subscription: Subscription) -> Subscription:
+        """Make a subscription durable, and queue the pages it names."""
+        added = add_subscription(self.catalog, subscription)
+        if subscription.urls:
+            self.frontier.add(seed_discoveries(subscription.urls, kind="published"), time.time())
+        return added
+
+    def unsubscribe(self, id: str) -> None:
+        remove_subscription(self.catalog, id)
+
+    def changes(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[Message]:
+        """Notices after an id, each with what was added and removed."""
+        names = {item.id: item.name for item in self.subscriptions()}
+        return [
+            message(notice, difference(notice, self.archive, self.settings), names.get(notice.subscription, ""))
+            for notice in self.outbox.since(since, limit=limit, subscription=subscription)
+        ]
+
     def scope_edits(self) -> ScopeEdits:
         """Rules that were added to those of the configuration."""
         return read_edits(self.catalog)
@@ -204,6 +231,7 @@ class Warehouse:
             quads=self.quads,
             text=self.text,
             bus=self.bus,
+            outbox=self.outbox,
         )
 
     @functools.cached_property

@@ -34,6 +34,7 @@ from quadloom.run.failpoints import Failpoints
 from quadloom.run.fetch_process import FetchProcess
 from quadloom.run.indexing import Indexer, Marks
 from quadloom.run.meter import Meter, Report
+from quadloom.run.notifying import Notifying
 from quadloom.run.opened import Opened
 from quadloom.run.pacing import Pacing
 from quadloom.run.refreshing import Refreshing
@@ -99,15 +100,17 @@ class Crawl:
         self.meter = Meter()
         self.paused = False
         self.stopping = False
+        self._closed = False
         put = self._inbox.put
         failpoints = Failpoints(settings.crawl.failpoint)
         self._admission = Admission(lambda text: put(Notice("trap", text)))
         self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints)
         self.refreshing = Refreshing(stores.catalog, settings)
+        self.notifying = Notifying(stores.catalog, stores.outbox)
         self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
         self._writer = Writer(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
-            self.refreshing,
+            self.refreshing, self.notifying,
         )  # fmt: skip
         self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(
@@ -147,7 +150,13 @@ class Crawl:
         """Have `action` done by the owner's thread between two steps; for control requests from other threads."""
         call = Call(action)
         self._inbox.put(call)
-        return call.answer.result(timeout=60)
+        deadline = time.monotonic() + 60.0
+        while True:
+            try:
+                return call.answer.result(timeout=0.25)
+            except TimeoutError:
+                if self._closed or time.monotonic() > deadline:
+                    raise
 
     def scope_changed(self) -> None:
         self._pool.forget_links()
@@ -179,7 +188,13 @@ class Crawl:
             workers=[self._fetch.heartbeat(), *self._pool.heartbeats()],
         )
 
+    @property
+    def indexed(self) -> int:
+        """Grows with every page that entered the indexes."""
+        return self._indexer.indexed
+
     def close(self) -> None:
+        self._closed = True
         self._fetch.close()
         self._pool.close()
         self._indexer.close()

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
+from quadloom.stores.outbox import Outbox
 from quadloom.stores.protocols import Archive, Bus, Catalog, Difference, Frontier, QuadStore, TextIndex
 
 
@@ -33,6 +34,7 @@ class Opened:
         text: TextIndex,
         bus: Bus,
         links: Links | None = None,
+        outbox: Outbox | None = None,
         changed: Callable[[str, Difference], None] = lambda _graph, _difference: None,
     ) -> None:
         self.frontier = frontier
@@ -42,6 +44,7 @@ class Opened:
         self.text = text
         self.bus = bus
         self.changed = changed
+        self.outbox = outbox
         self._links = links
         self._told: set[str] = set()
         usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import msgspec
 
+from quadloom.asking.sparql import QueryService
 from quadloom.errors import UsageError
 from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import Settlement
@@ -17,13 +18,16 @@ from quadloom.run.crawl import Crawl
 from quadloom.run.explaining import Why
 from quadloom.run.meter import Report
 from quadloom.run.opened import Opened
+from quadloom.run.outgoing import Outgoing
 from quadloom.run.refreshing import SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
 from quadloom.run.scoping import ScopeChange, ScopeEdits
 from quadloom.scheduling.planner import Planner
+from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings
-from quadloom.stores.protocols import Bus
+from quadloom.stores.outbox import Outbox
+from quadloom.stores.protocols import Archive, Bus, Catalog
 
 
 class Home(Protocol):
@@ -32,6 +36,12 @@ class Home(Protocol):
     path: Path
     settings: Settings
     bus: Bus
+    catalog: Catalog
+    outbox: Outbox
+    archive: Archive
+
+    @property
+    def queries(self) -> QueryService: ...
 
     @property
     def contact(self) -> str: ...
@@ -41,6 +51,10 @@ class Home(Protocol):
     def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]: ...
 
     def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int: ...
+
+    def subscribe(self, subscription: Subscription) -> Subscription: ...
+
+    def unsubscribe(self, id: str) -> None: ...
 
     def change_scope(self, rules: ScopeEdits, *, remove: bool = False) -> int: ...
 
@@ -59,15 +73,28 @@ class Running:
             crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
             settings = msgspec.structs.replace(settings, crawl=crawl)
         self.crawl = Crawl(warehouse.opened(), settings, forever=forever, notice=self._notice)
+        self._outgoing = Outgoing(
+            self.crawl,
+            self.crawl.notifying,
+            warehouse.catalog,
+            warehouse.outbox,
+            warehouse.archive,
+            lambda: warehouse.queries,
+            lambda: self.crawl.indexed,
+            settings,
+        )
 
     def __iter__(self) -> Iterator[Settlement]:
         control = ControlServer(self._warehouse.path, lambda request: self.crawl.call(lambda: self._handle(request)))
+        self._outgoing.start()
         try:
             for settlement in self.crawl:
                 self._published(settlement)
                 yield settlement
         finally:
             control.close()
+            self._outgoing.close()
+        self._outgoing.flush()
 
     def stop(self) -> None:
         self.crawl.stop()
@@ -94,6 +121,8 @@ class Running:
             return counts
         if request.verb in ("refresh", "why", "scope", "freshness"):
             return self._steer(request)
+        if request.verb in ("subscribe", "unsubscribe"):
+            return self._subscribe(request)
         raise UsageError(
             f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
         )
@@ -115,6 +144,15 @@ class Running:
             return refreshing.change(arguments(request, SharesChange))
         explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.planner))
         return explained if isinstance(explained, dict) else {}
+
+    def _subscribe(self, request: Request) -> Value:
+        if request.verb == "subscribe":
+            id = self._warehouse.subscribe(arguments(request, Subscription)).id
+        else:
+            id = str(request.arguments.get("id", ""))
+            self._warehouse.unsubscribe(id)
+        self.crawl.notifying.reload()
+        return id
 
     def _published(self, settlement: Settlement) -> None:
         page = settlement.page

@@ -27,6 +27,7 @@ from quadloom.pipeline import Woven
 from quadloom.run.admission import Admission
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
+from quadloom.run.notifying import Notifying
 from quadloom.run.refreshing import Refreshing
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
@@ -61,6 +62,7 @@ class Writer:
         failpoints: Failpoints,
         admission: Admission,
         refreshing: Refreshing,
+        notifying: Notifying,
     ) -> None:
         self._admission = admission
         self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
@@ -71,6 +73,7 @@ class Writer:
         self._settings = settings
         self._failpoints = failpoints
         self._refreshing = refreshing
+        self._notifying = notifying
         self._marks: list[tuple[int, bytes, bytes]] = []
         self._learned: list[Learned] = []
 
@@ -95,6 +98,7 @@ class Writer:
             for ready, ref in zip(batch, refs, strict=True)
         ]
         settlements = self._refreshing.plan(settlements, known, now)
+        notices = self._notifying.notices(settlements, lambda i: _statements(batch[i]), known, now)
         marks, self._marks = self._marks, []
         with self._catalog.transaction():
             self._frontier.settle(settlements, now)
@@ -102,6 +106,7 @@ class Writer:
             self._catalog.mark_indexed(marks)
             self._write_learned(now)
             self._refreshing.write(self._frontier, now)
+            self._notifying.write(notices)
             if self._admission.changed:
                 self._admission.changed = False
                 self._catalog.put("traps", wire.encode(self._admission.report()[:1000]))
@@ -197,3 +202,7 @@ class Writer:
         ):
             return None
         return Entry(row.fingerprint, Quads.of(old.final_url or old.href, b""), None, b"", fresh=False)
+
+
+def _statements(ready: Ready) -> bytes:
+    return ready.woven.quads.nquads if ready.woven is not None else b""

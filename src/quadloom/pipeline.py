@@ -16,6 +16,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
@@ -25,13 +27,14 @@ from quadloom.model.link import Discovery
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
-from quadloom.phases.extract import Strategy, discoveries, edges
+from quadloom.phases.extract import IsNews, Strategy, Target, discoveries, edges, targets
 from quadloom.phases.header_links import with_header_links
 from quadloom.phases.index import page_quads, text_document
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings
 from quadloom.stores.protocols import TextDocument
-from quadloom.syntaxes.registry import Loader
+from quadloom.syntaxes.installed import SYNTAXES
+from quadloom.syntaxes.registry import Loader, Registry
 
 # What these state, every page has; a page with nothing else carries no structured data.
 _PAGE_WORDS = frozenset(("html", "meta", "text"))
@@ -62,22 +65,32 @@ class Woven(msgspec.Struct, frozen=True, array_like=True):
 
 
 def weave(
-    page: Page, visit: Visit, settings: Settings, strategies: tuple[Strategy, ...], loader: Loader | None = None
+    page: Page,
+    visit: Visit,
+    settings: Settings,
+    strategies: tuple[Strategy, ...],
+    loader: Loader | None = None,
+    syntaxes: Registry = SYNTAXES,
+    is_news: IsNews = lambda _fingerprint, _depth: True,
 ) -> Woven:
-    """Everything between fetch and the stores, for one page. Never raises."""
+    """Everything between fetch and the stores, for one page. Never raises. `is_news`: see `phases.extract`."""
     try:
         transformed = transform(
-            page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader
+            page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader, syntaxes=syntaxes
         )  # fmt: skip
         transformed = with_header_links(transformed, page)
-        return _woven(page, visit, transformed, settings, strategies)
+        leading_to = targets(transformed.links)
+        woven = _woven(page, transformed, leading_to, settings)
+        if transformed.nofollow and settings.politeness.robots == "obey":
+            return woven
+        # Last of all: what `is_news` has once heard must not be lost to a failure afterwards.
+        found = discoveries(transformed, leading_to, visit, strategies, is_news)
+        return msgspec.structs.replace(woven, discoveries=found)
     except Exception as error:  # noqa: BLE001  the error boundary: a page must not end the crawl
         return _broken(page, error)
 
 
-def _woven(
-    page: Page, visit: Visit, transformed: Transformed, settings: Settings, strategies: tuple[Strategy, ...]
-) -> Woven:
+def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], settings: Settings) -> Woven:
     obey = settings.politeness.robots == "obey"
     noindex = transformed.noindex and obey
     quads = (
@@ -92,8 +105,7 @@ def _woven(
         if text
         else b"",
         body_digest=xxh3_128_digest(page.body),
-        discoveries=() if transformed.nofollow and obey else discoveries(transformed, visit, strategies),
-        edges=edges(transformed.links),
+        edges=edges(transformed.links, leading_to),
         links=len(transformed.links),
         title=transformed.title,
         language=transformed.language,

@@ -7,24 +7,27 @@ process may be crawling. Which backends it has is decided in one table, `BACKEND
 from __future__ import annotations
 
 import contextlib
-import functools
 import ipaddress
 import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 
 import msgspec
 
-from quadloom.asking.entity import Entity, gather
-from quadloom.asking.search import search, search_request
-from quadloom.asking.sparql import Answer, QueryService
+from quadloom.asking.questions import Questions
 from quadloom.errors import StoreError, UsageError
+from quadloom.export.dump import Dumped, export_to, parse_format
+from quadloom.export.reading import read_pages
+from quadloom.export.selection import Selection
 from quadloom.model.url import Url
 from quadloom.run.control import Value
 from quadloom.run.delivering import Message, message
 from quadloom.run.explaining import Why, why
+from quadloom.run.importing import ImportReport, import_pages
+from quadloom.run.loading import document_loader
 from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
 from quadloom.run.opened import Opened
 from quadloom.run.refreshing import planner_of
@@ -42,7 +45,7 @@ from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.oxigraph_quads import OxigraphQuads
-from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, SearchAnswer, TextIndex
+from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock
 from quadloom.stores.sqlite_frontier import SqliteFrontier
@@ -54,13 +57,14 @@ from quadloom.stores.warc_archive import WarcArchive
 DATABASE = "quadloom.db"
 
 
-class Warehouse:
+class Warehouse(Questions):
     """Use as a context manager. Attributes are the seams: `frontier`, `catalog`, `archive`, `quads`, `text`, `bus`."""
 
     def __init__(self, path: Path, settings: Settings, *, writable: bool) -> None:
         self.path = path
         self.settings = settings
         self.writable = writable
+        self.loader = document_loader(settings)
         self._closing = contextlib.ExitStack()
         self.bus: Bus = MemoryBus()
         if writable:
@@ -198,7 +202,7 @@ class Warehouse:
     def unsubscribe(self, id: str) -> None:
         remove_subscription(self.catalog, id)
 
-    def changes(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[Message]:
+    def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[Message]:
         """Notices after an id, each with what was added and removed."""
         names = {item.id: item.name for item in self.subscriptions()}
         return [
@@ -234,50 +238,37 @@ class Warehouse:
             outbox=self.outbox,
         )
 
-    @functools.cached_property
-    def queries(self) -> QueryService:
-        """User queries, each in a process that can be killed; closed with the warehouse."""
-        service = QueryService(
-            self.path / "quads", self.settings.limits, text=self.text, concurrency=self.settings.web.concurrency
-        )
-        self._closing.callback(service.close)
-        return service
-
-    def sparql(self, query: str, *, format: str = "") -> Answer:
-        """Ask in SPARQL; well-known prefixes need no PREFIX line. `.rows()`, `.boolean()`, or iterate for bytes."""
-        return self.queries.ask(query, format=format, client="library")
-
-    def search(
-        self,
-        text: str = "",
-        *,
-        type: str | Sequence[str] = (),
-        vocabulary: str | Sequence[str] = (),
-        site: str | Sequence[str] = (),
-        language: str | Sequence[str] = (),
-        kind: str | Sequence[str] = (),
-        since: str | float = 0.0,
-        until: str | float = 0.0,
-        limit: int = 10,
-        offset: int = 0,
-        facets: bool = False,
-    ) -> SearchAnswer:
-        """Pages by words, best first; iterate `.hits`. Types may be `schema:Event`, `Event` or an IRI."""
-        request = search_request(
-            text, types=_several(type), vocabularies=_several(vocabulary), sites=_several(site),
-            languages=_several(language), kinds=_several(kind), since=since, until=until, limit=limit, offset=offset,
-            facets=facets,
-        )  # fmt: skip
-        return search(self.text, request)
-
-    def entity(self, iri: str, *, consolidate: bool | None = None) -> Entity:
-        """All statements about an IRI, with the pages that make them; `NothingFound` where there are none."""
-        chosen = self.settings.index.consolidate if consolidate is None else consolidate
-        return gather(self.quads, iri, consolidate=chosen)
-
     def verify(self) -> Verified:
         """Compare archive, quads and text with the catalog, page by page."""
         return verify(self.opened(), self.settings)
+
+    def export(
+        self,
+        target: str | Path | BinaryIO,
+        *,
+        format: str = "",
+        selection: Selection | None = None,
+        progress: Callable[[int], None] = lambda _pages: None,
+    ) -> Dumped:
+        """Write the warehouse, or a part of it, to a file (format by suffix: `out.nq.gz`) or a binary stream."""
+        chosen = selection or Selection()
+        if not isinstance(target, str | Path):
+            return export_to(self, target, format or "nq", chosen, time.time(), progress)
+        name = Path(target).name
+        parse_format(format or name.partition(".")[2] or "nq")
+        with Path(target).open("wb") as stream:
+            return export_to(self, stream, format or name.partition(".")[2] or "nq", chosen, time.time(), progress)
+
+    def import_(
+        self, *paths: str | Path, graph: str = "", progress: Callable[[int], None] = lambda _pages: None
+    ) -> ImportReport:
+        """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one."""
+        pages = (
+            page
+            for path in paths
+            for page in read_pages(Path(path), self.settings.limits, default_graph=graph, now=time.time())
+        )
+        return import_pages(self.opened(), self.settings, pages, self.loader, time.time, progress)
 
     def rebuild(self, *, progress: Callable[[int], None] = lambda _done: None) -> int:
         """Make quads and text anew from the archive; swapped in when complete. Returns the number of pages."""
@@ -358,10 +349,6 @@ class Warehouse:
 def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:
     """`quadloom.open(path)`: own a warehouse; settings come from quadloom.toml and the environment where not given."""
     return Warehouse.open(path, settings=settings or load().settings)
-
-
-def _several(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _size(path: Path) -> int:

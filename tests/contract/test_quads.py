@@ -111,3 +111,17 @@ def test_replacements_survive_reopening(place: Place) -> None:
     place.quads.flush()
     place.quads.optimize()
     assert place.reopen().graph(G) == quads(G, A, B).nquads
+
+
+def test_descriptions_are_replaced_by_subject(place: Place) -> None:
+    graph = "urn:x:pages"
+    one, two = f'<urn:x:1> <urn:x:t> "one" <{graph}> .\n', f'<urn:x:2> <urn:x:t> "two" <{graph}> .\n'
+    place.quads.insert_new([], (one + two).encode())
+    assert place.quads.graph(graph) == (one + two).encode()
+    new = f'<urn:x:1> <urn:x:t> "eins" <{graph}> .\n'
+    place.quads.describe(graph, [("urn:x:1", new.encode()), ("urn:x:3", b"")])
+    assert place.quads.graph(graph) == (new + two).encode()
+    place.quads.describe(graph, [("urn:x:1", new.encode())])
+    assert place.quads.graph(graph) == (new + two).encode()
+    place.quads.describe(graph, [("urn:x:1", b""), ("urn:x:2", b"")])
+    assert place.quads.graph(graph) == b""

@@ -23,7 +23,8 @@ URL = "https://site.example/hostile"
 SECRET = "the-secret-of-a-file"
 XSL = (
     '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:exsl="http://exslt.org/common"'
-    ' xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:v="http://v.example/" extension-element-prefixes="exsl">'
+    ' xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:v="http://v.example/"'
+    ' extension-element-prefixes="exsl">'
     "{body}</xsl:stylesheet>"
 )
 OUT = '<rdf:RDF><rdf:Description rdf:about=""><v:x>{0}</v:x></rdf:Description></rdf:RDF>'
@@ -99,7 +100,9 @@ def test_xinclude_is_not_followed(secret: Path) -> None:
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
 
 
-@pytest.mark.parametrize("place", ["<thing>&l11;</thing>", '<thing x="&l11;"/>', "<rss><channel><title>&l11;</title></channel></rss>"])
+@pytest.mark.parametrize(
+    "place", ["<thing>&l11;</thing>", '<thing x="&l11;"/>', "<rss><channel><title>&l11;</title></channel></rss>"]
+)
 def test_a_billion_laughs_are_not_heard(place: str) -> None:
     result = read(f'<!DOCTYPE x [<!ENTITY l0 "ha">{LAUGHS}]>{place}'.encode())
     assert len(result.nquads) < 100_000
@@ -129,7 +132,9 @@ def test_wide_documents_are_cut_at_the_limit_of_statements() -> None:
 
 
 def test_a_sitemap_of_the_largest_size_is_read_in_time() -> None:
-    pages = b"".join(b"<url><loc>https://site.example/%d</loc><lastmod>2025-01-01</lastmod></url>" % n for n in range(50_000))
+    pages = b"".join(
+        b"<url><loc>https://site.example/%d</loc><lastmod>2025-01-01</lastmod></url>" % n for n in range(50_000)
+    )
     result = read(b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">%s</urlset>' % pages)
     assert len(result.links) == Limits().links_per_page
     assert len(result.lastmods) == 50_000
@@ -184,14 +189,15 @@ def test_endless_recursion_ends_by_itself() -> None:
 
 
 POWER = (
-    '<!-- quadloom: root=thing --><xsl:template match="/"><xsl:call-template name="t"><xsl:with-param name="n" select="60"/>'
+    '<!-- quadloom: root=thing --><xsl:template match="/"><xsl:call-template name="t">'
+    '<xsl:with-param name="n" select="60"/>'
     '</xsl:call-template></xsl:template><xsl:template name="t"><xsl:param name="n"/><xsl:if test="$n &gt; 0">'
     '<xsl:call-template name="t"><xsl:with-param name="n" select="$n - 1"/></xsl:call-template>'
     '<xsl:call-template name="t"><xsl:with-param name="n" select="$n - 1"/></xsl:call-template></xsl:if></xsl:template>'
 )
 DOUBLING = (
     '<!-- quadloom: root=thing --><xsl:template match="/"><xsl:call-template name="t"><xsl:with-param name="s" '
-    "select=\"'0123456789abcdef'\"/></xsl:call-template></xsl:template><xsl:template name=\"t\"><xsl:param name=\"s\"/>"
+    'select="\'0123456789abcdef\'"/></xsl:call-template></xsl:template><xsl:template name="t"><xsl:param name="s"/>'
     '<xsl:call-template name="t"><xsl:with-param name="s" select="concat($s, $s)"/></xsl:call-template></xsl:template>'
 )
 

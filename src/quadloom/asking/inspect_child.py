@@ -79,12 +79,10 @@ def main() -> None:
     task = wire.decode(sys.stdin.buffer.read(), Task)
     from time import process_time
 
-    from quadloom.phases.outside import document_loader, service_sender
+    from quadloom.phases.outside import all_syntaxes, document_loader
     from quadloom.phases.transform import transform
-    from quadloom.syntaxes.installed import SYNTAXES
-    from quadloom.syntaxes.plugins import assembled
 
-    syntaxes = assembled(SYNTAXES, task.settings, service_sender(task.settings))
+    syntaxes = all_syntaxes(task.settings)
     _limit(task.settings)
     started = process_time()
     transformed = transform(

@@ -127,8 +127,8 @@ def as_sparql(request: SearchRequest) -> str:
             listed = " ".join(f'"{value}"' for value in values)
             lines.append(f"  GRAPH ql:pages {{ ?page ql:{what} ?{what} . VALUES ?{what} {{ {listed} }} }}")
     if request.languages:
-        listed = " ".join(f'"{value}"' for value in request.languages)
-        lines.append(f"  GRAPH ql:pages {{ ?page dcterms:language ?language . VALUES ?language {{ {listed} }} }}")
+        tests = " || ".join(f'LANGMATCHES(?language, "{language}")' for language in request.languages)
+        lines.append(f"  GRAPH ?page {{ ?page dcterms:language ?language . FILTER({tests}) }}")
     lines.append("  OPTIONAL { GRAPH ql:pages { ?page dcterms:title ?title } }")
     lines.append("}")
     lines.append(

@@ -14,6 +14,7 @@ from quadloom.asking.prefixes import shorten
 from quadloom.asking.search import MARKS, as_sparql, search_request
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql import Answer, form_of
+from quadloom.cli.page import show_page
 from quadloom.cli.session import Session, session
 from quadloom.errors import NothingFound, UsageError
 from quadloom.stores.protocols import Hit, SearchAnswer
@@ -136,21 +137,41 @@ def sparql(
         raise NothingFound("no rows", hint="`SELECT * { ?s ?p ?o } LIMIT 10` shows what is there")
 
 
-def show(*names: str, consolidate: bool | None = None, limit: int = 200) -> None:
-    """Show all that is known of a thing, grouped by property, with the pages that say so.
+def show(
+    *names: str,
+    history: Flag = False,
+    at: str = "",
+    since: str = "",
+    until: str = "",
+    consolidate: bool | None = None,
+    limit: int = 200,
+) -> None:
+    """Show all that is known of a thing, with the pages that say so; or, with `show page URL`, a page through time.
 
     Parameters
     ----------
     names
-        an IRI, or a prefixed name such as dbr:Vienna
+        an IRI or a prefixed name such as dbr:Vienna; or `page` and a URL
+    history
+        list a page's visits, newest first
+    at
+        print a page's graph as it was at this time
+    since
+        print which statements of a page were added (+) and removed (-) since this time
+    until
+        end of that time [default: the last visit]
     consolidate
         gather names joined by owl:sameAs or a shared identifier
     limit
         lines printed
     """
     s = session()
+    if len(names) == 2 and names[0] == "page":
+        with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+            show_page(s, warehouse, names[1], history=history, at=at, since=since, until=until)
+        return
     if len(names) != 1:
-        raise UsageError("show takes one IRI", hint="quadloom show https://example.org/#me")
+        raise UsageError("show takes one IRI, or `page` and a URL", hint="quadloom show https://example.org/#me")
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         entity = warehouse.entity(names[0], consolidate=consolidate)
     if s.json:
@@ -169,6 +190,32 @@ def show(*names: str, consolidate: bool | None = None, limit: int = 200) -> None
         s.write(f"← {shorten(inverse.predicate)}\t{inverse.subject}\t{' '.join(inverse.sources)}")
     if lines + len(entity.inverse) > limit:
         s.say(f"{lines + len(entity.inverse)} lines; --limit shows more")
+
+
+def stats(*, limit: int = 20) -> None:
+    """Count what the warehouse holds: classes, properties, vocabularies, sites, kinds, sizes, change rates.
+
+    Parameters
+    ----------
+    limit
+        lines of each list
+    """
+    s = session()
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        numbers = warehouse.statistics(limit=limit)
+    if s.json:
+        s.emit(numbers)
+        return
+    s.write(f"pages\t{numbers.pages}\nquads\t{numbers.quads}")
+    for name in ("classes", "properties", "vocabularies"):
+        for value, count in getattr(numbers, name):
+            s.write(f"{name}\t{shorten(value)}\t{count}")
+    for name in ("sites", "kinds", "outcomes"):
+        for value, count in getattr(numbers, name):
+            s.write(f"{name}\t{value}\t{count}")
+    for name in ("sizes", "change_rates"):
+        for value, share in getattr(numbers, name):
+            s.write(f"{name}\t{value}\t{share:.1%}")
 
 
 def _query_text(query: str, file: Path | None) -> str:

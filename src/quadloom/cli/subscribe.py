@@ -146,7 +146,7 @@ def changes(
     printed = 0
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         while True:
-            found = warehouse.changes(
+            found = warehouse.notices(
                 since, subscription=subscription, limit=min(limit - printed, 100) if limit else 100
             )
             for notice in found:

@@ -16,6 +16,8 @@ from quadloom.fetching.transport import HttpTransport
 from quadloom.settings import Settings
 from quadloom.syntaxes.external import ACCEPT as ACCEPT_SERVICE
 from quadloom.syntaxes.external import MAX_ANSWER_BYTES, Reply, Send
+from quadloom.syntaxes.installed import SYNTAXES
+from quadloom.syntaxes.plugins import Assembled, assembled
 from quadloom.syntaxes.registry import Loader
 
 _ACCEPT = "application/ld+json, application/json;q=0.9, application/xslt+xml;q=0.8, */*;q=0.1"
@@ -45,6 +47,11 @@ def document_loader(settings: Settings) -> Loader | None:
         return page.body
 
     return load
+
+
+def all_syntaxes(settings: Settings) -> Assembled:
+    """Every syntax of this installation: ours, the services of the configuration, and plug-ins. Made once a process."""
+    return assembled(SYNTAXES, settings, service_sender(settings))
 
 
 def service_sender(settings: Settings) -> Send:

@@ -18,6 +18,7 @@ from quadloom.syntaxes.data_links import data_links
 from quadloom.syntaxes.html_meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
+from quadloom.syntaxes.signs import signs_in
 from quadloom.syntaxes.terms import TYPE
 
 _DEFAULTS = Settings()
@@ -68,8 +69,11 @@ def _run(context: Context, extractors: tuple[Extractor, ...]) -> tuple[list[tupl
     counts: list[tuple[str, int]] = []
     own = 0
     sink = context.sink
+    signs = tuple(sign for extractor in extractors for sign in extractor.signs)
+    if signs:
+        context.signs = signs_in(context.utf8, signs)
     for extractor in extractors:
-        if extractor.signs and not any(sign in context.utf8 for sign in extractor.signs):
+        if extractor.signs and context.signs.isdisjoint(extractor.signs):
             continue
         before = len(sink)
         _guarded(context, extractor)

@@ -29,8 +29,10 @@ Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
 
 
 class Request(msgspec.Struct, frozen=True):
+    """`arguments` are JSON; msgspec cannot decode a recursive alias such as `Value`."""
+
     verb: str
-    arguments: dict[str, object] = {}  # JSON values; `arguments` makes a record of them
+    arguments: dict[str, object] = {}  # the function `arguments` makes a record of them
 
 
 def arguments(request: Request, kind: type[T]) -> T:

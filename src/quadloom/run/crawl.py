@@ -22,6 +22,8 @@ from concurrent.futures import Future
 
 import msgspec
 
+from quadloom.asking.statistics import Statistics
+from quadloom.asking.statistics import ended as counted
 from quadloom.errors import DiskFull, QuadloomError
 from quadloom.fetching.fetcher import Fetched
 from quadloom.model.event import EventKind
@@ -104,7 +106,8 @@ class Crawl:
         put = self._inbox.put
         failpoints = Failpoints(settings.crawl.failpoint)
         self._admission = Admission(lambda text: put(Notice("trap", text)))
-        self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints)
+        statistics = Statistics.resume(stores.catalog, stores.quads)
+        self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics)
         self.refreshing = Refreshing(stores.catalog, settings)
         self.notifying = Notifying(stores.catalog, stores.outbox)
         self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
@@ -204,6 +207,7 @@ class Crawl:
                 self._writer.acknowledge(item)
         self._writer.write([], self._clock())
         self.refreshing.close()
+        counted(self._stores.catalog)
 
     def _cpu(self) -> dict[str, float]:
         usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from quadloom.asking.statistics import Statistics
 from quadloom.errors import StoreError
 from quadloom.model.quads import Quads
+from quadloom.phases.index import PAGES
 from quadloom.run.failpoints import Failpoints
 from quadloom.settings import Index
 from quadloom.stores.protocols import Difference, QuadStore, TextDocument, TextIndex
@@ -30,12 +32,14 @@ class Entry(msgspec.Struct, frozen=True):
     fresh: bool
     write_quads: bool = True
     write_text: bool = True
+    about: bytes = b""  # description of the page, N-Quads in the graph `PAGES`
 
 
 class Marks(msgspec.Struct, frozen=True):
     """What both indexes have acknowledged, to be written with the next settlement."""
 
     marks: tuple[tuple[int, bytes, bytes], ...]
+    statistics: bytes = b""  # counts of all that is marked, these included
 
 
 class Indexer:
@@ -49,8 +53,10 @@ class Indexer:
         report: Callable[[Marks], None],
         changed: Callable[[str, Difference], None],
         failpoints: Failpoints,
+        statistics: Statistics,
     ) -> None:
         self._quads = quads
+        self._statistics = statistics
         self._text = text
         self._settings = settings
         self._report = report
@@ -105,16 +111,24 @@ class Indexer:
             self.error = error
 
     def _index(self, entries: Sequence[Entry]) -> None:
-        self._quads.insert_new([entry.quads for entry in entries if entry.fresh and entry.write_quads])
+        fresh = [entry for entry in entries if entry.fresh]
+        self._quads.insert_new(
+            [entry.quads for entry in fresh if entry.write_quads], b"".join(entry.about for entry in fresh)
+        )
         for entry in entries:
             if entry.fresh:
                 self.added += entry.quads.count
+                self._statistics.count(entry.quads.nquads)
             elif entry.write_quads:
                 difference = self._quads.replace(entry.quads)
+                self._statistics.apply(difference)
                 self.added += len(difference.added)
                 self.removed += len(difference.removed)
                 if difference:
                     self._changed(entry.quads.graph, difference)
+        known = [(entry.quads.graph, entry.about) for entry in entries if not entry.fresh]
+        if known:
+            self._quads.describe(PAGES, known)
         self._failpoints.reach("after-quads")
         self._text.put([entry.text for entry in entries if entry.text is not None and entry.write_text])
         without = [entry.quads.graph for entry in entries if entry.text is None and not entry.fresh]
@@ -139,4 +153,4 @@ class Indexer:
         marks = tuple((entry.fingerprint, entry.quads.digest, entry.text_digest) for entry in self._unmarked)
         self._unmarked = []
         self._committed_at = time.monotonic()
-        self._report(Marks(marks))
+        self._report(Marks(marks, self._statistics.encode()))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from quadloom.asking.statistics import OPEN
 from quadloom.errors import ArchiveDamaged
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
@@ -16,9 +17,11 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
+from quadloom.phases.index import PAGES, page_description
 from quadloom.pipeline import Woven, weave
+from quadloom.run.describing import Sources
 from quadloom.run.indexing import Entry
-from quadloom.run.loading import document_loader
+from quadloom.run.loading import all_syntaxes, document_loader
 from quadloom.run.opened import Opened
 from quadloom.settings import Settings
 
@@ -41,6 +44,8 @@ def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed
         entries, missing = _entries(stores, settings, rows)
         for entry in entries:
             stores.quads.replace(entry.quads)
+        stores.quads.describe(PAGES, [(entry.quads.graph, entry.about) for entry in entries])
+        stores.catalog.put(OPEN, b"1")  # the sums know nothing of these: the crawl counts anew
         stores.text.put([entry.text for entry in entries if entry.text is not None])
         stores.text.remove([entry.quads.graph for entry in entries if entry.text is None])
         stores.quads.flush()
@@ -59,27 +64,29 @@ def rewoven(
 ) -> Iterator[tuple[PageRow, Woven | None, Page | None]]:
     """Each page's newest archived version, transformed again; None where the archive has no (readable) copy."""
     strategies = chosen(settings.crawl.strategies)
-    loader = document_loader(settings)
+    loader, syntaxes = document_loader(settings), all_syntaxes(settings).registry
     for row in rows:
         page = _archived(stores, row)
         if page is None:
             yield row, None, None
             continue
         visit = Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True)
-        yield row, weave(page, visit, settings, strategies, loader), page
+        yield row, weave(page, visit, settings, strategies, loader, syntaxes), page
 
 
 def _entries(stores: Opened, settings: Settings, rows: list[PageRow]) -> tuple[list[Entry], list[PageRow]]:
     entries, missing = [], []
-    for row, woven, _ in rewoven(stores, settings, rows):
+    sources = Sources(stores.catalog)
+    for row, woven, page in rewoven(stores, settings, rows):
         if not row.quads_digest and not row.text_digest:
             entries.append(Entry(row.fingerprint, Quads.of(row.final_url or row.href, b""), None, b"", fresh=False))
-        elif woven is None:
+        elif woven is None or page is None:
             missing.append(row)
         else:
             # Marked with the settled digests: they are what the catalog compares with, also across versions of us.
             quads = msgspec.structs.replace(woven.quads, digest=row.quads_digest)
-            entries.append(Entry(row.fingerprint, quads, woven.text, row.text_digest, fresh=False))
+            about = page_description(row, page.status, sources.href(row.via))
+            entries.append(Entry(row.fingerprint, quads, woven.text, row.text_digest, fresh=False, about=about))
     return entries, missing
 
 

@@ -114,6 +114,9 @@ class Running:
         if request.verb == "stop":
             self.crawl.stop()
             return "stopping"
+        if request.verb == "events":
+            after = request.arguments.get("after")
+            return [_event(event) for event in self._warehouse.bus.recent(after if isinstance(after, int) else 0)]
         if request.verb == "seeds":
             urls = request.arguments.get("urls")
             counts = self._warehouse.add_seeds([str(url) for url in urls] if isinstance(urls, list) else [])
@@ -165,5 +168,13 @@ class Running:
         self._publish(kind, text, {})
 
     def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:
-        self._events += 1
+        # Milliseconds, so that ids go on growing when the next crawl begins: listeners resume by them.
+        self._events = max(self._events + 1, int(time.time() * 1000))
         self._warehouse.bus.publish(Event(self._events, kind, time.time(), subject, data))
+
+
+def _event(event: Event) -> Value:
+    data: dict[str, Value] = {
+        name: [*value] if isinstance(value, list) else value for name, value in event.data.items()
+    }
+    return {"id": event.id, "kind": event.kind, "at": event.at, "subject": event.subject, "data": data}

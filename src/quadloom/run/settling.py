@@ -18,7 +18,7 @@ from quadloom.model.finding import Finding
 from quadloom.model.link import Link
 from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
-from quadloom.model.url import canonical, resolve
+from quadloom.model.url import resolve
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import discovery
 from quadloom.pipeline import Woven
@@ -108,6 +108,7 @@ def settle_page(
         archive=archive or (old.archive if old else None),
         findings=woven.findings[:_FINDINGS_KEPT],
         simhash=woven.simhash,
+        schedule=old.schedule if old else b"",
     )
     return Settlement(visit, outcome, row, pace, woven.discoveries)
 
@@ -143,7 +144,7 @@ def _redirected(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | 
     if target is None:
         return Settlement(visit, Outcome.FAILED, row, pace)
     link = Link(target, visit.href, "redirect", visit.anchor)
-    return Settlement(visit, Outcome.UNCHANGED, row, pace, (discovery(link, canonical(target), visit),))
+    return Settlement(visit, Outcome.UNCHANGED, row, pace, (discovery(link, visit),))
 
 
 def _ended(

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 import msgspec
 from xxhash import xxh3_128_digest
 
+from quadloom.asking.statistics import STATISTICS, Statistics, ended
 from quadloom.errors import ArchiveDamaged
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
+from quadloom.phases.index import page_description
 from quadloom.pipeline import Woven
+from quadloom.run.describing import Sources
 from quadloom.run.opened import Opened
 from quadloom.run.replay import rewoven
 from quadloom.settings import Settings
@@ -88,6 +91,8 @@ def rebuild(
     done += _fill(stores, settings, quads, text, batch)
     quads.flush()
     text.commit()
+    stores.catalog.put(STATISTICS, Statistics.recounted(quads).encode())
+    ended(stores.catalog)
     return done
 
 
@@ -102,14 +107,17 @@ def _fill(stores: Opened, settings: Settings, quads: QuadStore, text: TextIndex,
     new: list[Quads] = []
     documents = []
     marks = []
-    for row, woven, _ in rewoven(stores, settings, rows):
-        if woven is None:
+    abouts = []
+    sources = Sources(stores.catalog)
+    for row, woven, page in rewoven(stores, settings, rows):
+        if woven is None or page is None:
             continue
         new.append(woven.quads)
+        abouts.append(page_description(row, page.status, sources.href(row.via)))
         if woven.text is not None:
             documents.append(woven.text)
         marks.append((row.fingerprint, row.quads_digest, row.text_digest))
-    quads.insert_new([item for item in new if item.nquads])
+    quads.insert_new([item for item in new if item.nquads], b"".join(abouts))
     text.put(documents)
     stores.catalog.mark_indexed(marks)
     return len(new)

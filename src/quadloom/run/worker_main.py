@@ -14,18 +14,20 @@ import time
 import msgspec
 
 from quadloom.model import wire
-from quadloom.model.link import Discovery
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.pipeline import Woven, weave
 from quadloom.run.channel import Channel, Closed, attach
-from quadloom.run.loading import document_loader
+from quadloom.run.loading import all_syntaxes, document_loader
 from quadloom.settings import Settings
 from quadloom.stores.protocols import ArchiveRecord
 from quadloom.stores.warc_record import encode as encode_record
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
+
+
+READY = "ready"  # the first message: imports are done, deadlines may count
 
 
 class Task(msgspec.Struct, frozen=True, array_like=True):
@@ -48,8 +50,8 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
 class Recent:
     """Links that this worker has offered, with their depth: only new ones and shorter ways are sent again.
 
-    Nine of ten links of a page are its site's navigation. Leaving them out here saves encoding, a pipe and
-    a lookup each. It is safe: the owner settles an answer's links in the same transaction as its page, and
+    Nine of ten links of a page are its site's navigation. Leaving them out here saves a record, encoding, a pipe
+    and a lookup each. It is safe: the owner settles an answer's links in the same transaction as its page, and
     if the owner dies, so does this memory.
     """
 
@@ -57,17 +59,14 @@ class Recent:
         self._size = size
         self._depths: dict[int, int] = {}
 
-    def fresh(self, offered: tuple[Discovery, ...]) -> tuple[Discovery, ...]:
-        depths = self._depths
-        kept = []
-        for item in offered:
-            depth = depths.get(item.fingerprint)
-            if depth is None or item.depth < depth:
-                depths[item.fingerprint] = item.depth
-                kept.append(item)
-        while len(depths) > self._size:
-            del depths[next(iter(depths))]
-        return tuple(kept)
+    def is_news(self, fingerprint: int, depth: int) -> bool:
+        known = self._depths.get(fingerprint)
+        if known is not None and known <= depth:
+            return False
+        self._depths[fingerprint] = depth
+        if len(self._depths) > self._size:
+            del self._depths[next(iter(self._depths))]
+        return True
 
     def clear(self) -> None:
         self._depths.clear()
@@ -80,6 +79,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (settings.limits.transform_bytes * 2, settings.limits.transform_bytes * 2))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
+        channel.send(READY)
         _serve(channel, settings)
     except Closed:
         return
@@ -88,14 +88,14 @@ def main() -> None:
 def _serve(channel: Channel, settings: Settings) -> None:
     strategies = chosen(settings.crawl.strategies)
     loader = document_loader(settings)
+    syntaxes = all_syntaxes(settings).registry
     recent = Recent(_RECENT)
     while True:
         task = wire.decode(channel.receive_bytes(), Task)
         started = time.process_time()
         if task.forget:
             recent.clear()
-        woven = weave(task.page, task.visit, settings, strategies, loader)
-        woven = msgspec.structs.replace(woven, discoveries=recent.fresh(woven.discoveries))
+        woven = weave(task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news)
         keep = task.archive and not woven.noarchive and (woven.has_data or not settings.index.only_data)
         record = encode_record(task.page) if keep else None
         channel.send(Answer(task.number, woven, record, time.process_time() - started))

@@ -33,6 +33,7 @@ from quadloom.settings import Settings
 _DEPTH = 4  # pages queued in one worker: enough that it never waits for the owner
 _TICK = 0.2  # seconds between looks at deadlines and memory
 _BLAMES = 2
+_START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; that is no page's fault
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -45,13 +46,14 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class _Worker:
-    __slots__ = ("child", "head_since", "name", "tasks")
+    __slots__ = ("child", "head_since", "name", "ready", "tasks")
 
     def __init__(self, child: Child, name: str) -> None:
         self.child = child
         self.name = name
         self.tasks: deque[Task] = deque()
         self.head_since = time.monotonic()
+        self.ready = False
 
 
 class WorkerPool:
@@ -155,7 +157,11 @@ class WorkerPool:
                 self._bury(worker, self._cause(worker))
             return
         for message in messages:
-            self._answered(worker, wire.decode(message, Answer))
+            if worker.ready:
+                self._answered(worker, wire.decode(message, Answer))
+            else:
+                worker.ready = True
+                worker.head_since = time.monotonic()
 
     def _answered(self, worker: _Worker, answer: Answer) -> None:
         with self._lock:
@@ -170,7 +176,8 @@ class WorkerPool:
         for worker in list(self._workers):
             if not worker.tasks:
                 continue
-            if now - worker.head_since > limits.transform_seconds:
+            patience = limits.transform_seconds if worker.ready else max(limits.transform_seconds, _START_SECONDS)
+            if now - worker.head_since > patience:
                 self._bury(worker, f"took longer than {limits.transform_seconds:g} s")
             elif worker.child.resident_bytes() > limits.transform_bytes:
                 self._bury(worker, f"used more than {limits.transform_bytes >> 20} MiB of memory")

@@ -11,20 +11,24 @@ in 3, the same. Nothing that was acknowledged (2) depends on anything that is no
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from quadloom.asking.statistics import STATISTICS
 from quadloom.fetching.fetcher import Learned
 from quadloom.fetching.politeness import cost_of
 from quadloom.model import wire
+from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef, HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
+from quadloom.phases.index import page_description
 from quadloom.pipeline import Woven
 from quadloom.run.admission import Admission
+from quadloom.run.describing import Sources
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
 from quadloom.run.notifying import Notifying
@@ -61,8 +65,8 @@ class Writer:
         settings: Settings,
         failpoints: Failpoints,
         admission: Admission,
-        refreshing: Refreshing,
-        notifying: Notifying,
+        refreshing: Refreshing | None = None,
+        notifying: Notifying | None = None,
     ) -> None:
         self._admission = admission
         self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
@@ -74,7 +78,9 @@ class Writer:
         self._failpoints = failpoints
         self._refreshing = refreshing
         self._notifying = notifying
+        self.sources = Sources(catalog)
         self._marks: list[tuple[int, bytes, bytes]] = []
+        self._statistics = b""
         self._learned: list[Learned] = []
 
     def learn(self, learned: Learned) -> None:
@@ -83,6 +89,7 @@ class Writer:
 
     def acknowledge(self, marks: Marks) -> None:
         self._marks.extend(marks.marks)
+        self._statistics = marks.statistics
 
     def write(self, batch: Sequence[Ready], now: float) -> list[Settlement]:
         """Make a batch durable; returns what was settled, in order."""
@@ -97,20 +104,24 @@ class Writer:
             self._settled(ready, known.get(ready.visit.fingerprint), ref)
             for ready, ref in zip(batch, refs, strict=True)
         ]
-        settlements = self._refreshing.plan(settlements, known, now)
-        notices = self._notifying.notices(settlements, lambda i: _statements(batch[i]), known, now)
+        settlements, notices = self._planned(batch, settlements, known, now)
         marks, self._marks = self._marks, []
         with self._catalog.transaction():
             self._frontier.settle(settlements, now)
             self._catalog.record(settlements, now)
             self._catalog.mark_indexed(marks)
+            if marks and self._statistics:
+                self._catalog.put(STATISTICS, self._statistics)
             self._write_learned(now)
-            self._refreshing.write(self._frontier, now)
-            self._notifying.write(notices)
+            if self._refreshing is not None:
+                self._refreshing.write(self._frontier, now)
+            if self._notifying is not None:
+                self._notifying.write(notices)
             if self._admission.changed:
                 self._admission.changed = False
                 self._catalog.put("traps", wire.encode(self._admission.report()[:1000]))
-        self._refreshing.committed()
+        if self._refreshing is not None:
+            self._refreshing.committed()
         self._failpoints.reach("after-marks" if marks else "after-catalog")
         self._failpoints.reach("after-catalog")
         entries = [
@@ -121,6 +132,16 @@ class Writer:
         if entries:
             self._indexer.put(entries)
         return settlements
+
+    def _planned(
+        self, batch: Sequence[Ready], settlements: list[Settlement], known: Mapping[int, PageRow], now: float
+    ) -> tuple[list[Settlement], list[Notice]]:
+        """Next visits and notices. An import has neither: nobody visited anything."""
+        if self._refreshing is not None:
+            settlements = self._refreshing.plan(settlements, known, now)
+        if self._notifying is None:
+            return settlements, []
+        return settlements, self._notifying.notices(settlements, lambda i: _statements(batch[i]), known, now)
 
     def _write_learned(self, now: float) -> None:
         learned, self._learned = self._learned, []
@@ -188,7 +209,8 @@ class Writer:
         if not quads and not text:
             return None
         fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
-        return Entry(row.fingerprint, ready.woven.quads, ready.woven.text, row.text_digest, fresh, quads, text)
+        about = page_description(row, ready.result.status, self.sources.href(row.via))
+        return Entry(row.fingerprint, ready.woven.quads, ready.woven.text, row.text_digest, fresh, quads, text, about)
 
     def _removal(self, settlement: Settlement, old: PageRow | None) -> Entry | None:
         """A page that has died leaves the indexes; its history stays in the archive."""

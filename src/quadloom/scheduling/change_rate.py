@@ -29,7 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 STEP = 0.25
-LOG_RATES = np.arange(-25.0, 7.0 + STEP / 2, STEP)  # per second: from one change in 2,000 years to a thousand a second
+# Per second from one change in 800 years to any that could be seen; the room above keeps the mean of a wide prior whole
+# when the unit is a day.
+LOG_RATES = np.arange(-24.0, 12.0 + STEP / 2, STEP)
 RATES = np.exp(LOG_RATES)
 GAP_STEP = 0.5
 LOG_GAPS = np.arange(-7.0, 25.0 + GAP_STEP / 2, GAP_STEP)

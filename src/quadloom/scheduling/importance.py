@@ -19,6 +19,8 @@ A warm start (`start`) from the last vector saves iterations the more, the less 
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Literal
 
 import msgspec
@@ -92,12 +94,20 @@ def fixpoint(
     if not sweeps.pages:
         return Fixpoint(np.empty(0), 0, 0.0)
     count = 0
-    while iteration.error > tol and count < max_iterations:
-        count += 1
-        for block in sweeps.blocks():
-            iteration.settle(block.low, block.high, block.forward(iteration.values))
-        iteration.end()
-    return Fixpoint(iteration.result(), count, iteration.error)
+    with ThreadPoolExecutor(sweeps.threads) as pool:
+        while iteration.error > tol and count < max_iterations:
+            count += 1
+            blocks = sweeps.blocks()
+            # Blocks of one group see the same values, whichever thread is faster: the result does not depend on luck.
+            while group := list(islice(blocks, sweeps.threads)):
+                others = [pool.submit(block.forward, iteration.values) for block in group[1:]]
+                gathered = [group[0].forward(iteration.values), *(other.result() for other in others)]
+                for block, sums in zip(group, gathered, strict=True):
+                    iteration.settle(block.low, block.high, sums)
+            iteration.end()
+    vector = iteration.current
+    vector /= vector.sum()  # in place: with a matrix on disk, vectors are what memory goes to
+    return Fixpoint(vector, count, iteration.error)
 
 
 class ImportanceIteration:
@@ -122,37 +132,41 @@ class ImportanceIteration:
         self.current = _start(start, sweeps.pages)
         self.values = self.current * sweeps.share
         self.error = float("inf")
-        self._change = 0.0
+        self.total = 1.0  # sum of `current`
+        self._change = self._new_total = 0.0
         self._scale = self._loss_factor()
 
     def settle(self, low: int, high: int, gathered: Vector) -> None:
         """Take over what links brought to pages `low` … `high` − 1, for all blocks that follow."""
         jump = self.jump if len(self.jump) == 1 else self.jump[low:high]
         part = slice(low, high)
-        self._change += self.sweeps.finish(
-            gathered, self.current[part], self.values[part], self.sweeps.share[part], jump, self.damping, self._scale
+        # The paper normalises the vector after every step; scaling the jump by the vector's sum is the same
+        # without another pass over it.
+        link_part = self._scale * self.damping
+        jump_part = self._scale * self.total if self.normalizing else 1.0
+        change, total = self.sweeps.finish(
+            gathered, self.current[part], self.values[part], self.sweeps.share[part], jump, link_part, jump_part
         )
+        self._change += change
+        self._new_total += total
 
     def end(self) -> float:
         """End a sweep; returns the bound of the L1 distance to the fixpoint."""
-        total = float(self.current.sum())
-        change, self._change = self._change / total, 0.0
-        if self.normalizing:
-            self.current /= total
-            self.values /= total
-            self._scale = self._loss_factor()
+        self.total, self._new_total = self._new_total, 0.0
+        change, self._change = self._change / self.total, 0.0
+        self._scale = self._loss_factor()
         contraction = min(self.damping * self._scale, 0.999)
         self.error = change * contraction / (1.0 - contraction)
         return self.error
 
     def result(self) -> Vector:
-        return np.asarray(self.current / self.current.sum())
+        return np.asarray(self.current / self.total)
 
     def _loss_factor(self) -> float:
-        """r of equation (11) for a vector of sum 1; the linear system of "personalize" needs none."""
+        """r of equation (11); the linear system of "personalize" needs none."""
         if not self.normalizing:
             return 1.0
-        lost = float(self.current[self.sweeps.dangling].sum())
+        lost = float(self.current[self.sweeps.dangling].sum()) / self.total
         return 1.0 / (1.0 - self.damping * min(lost, 1.0))
 
 

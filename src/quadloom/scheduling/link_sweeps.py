@@ -8,6 +8,7 @@ links on; below that scipy's product wins because nothing has to be cut.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Literal, Protocol
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from quadloom.errors import UsageError
-from quadloom.stores.link_kernels import kernels
+from quadloom.stores.link_kernels import Kernels, kernels
 from quadloom.stores.link_slices import LinkSlice, LinkSlices, MemorySlices, slice_width
 
 Vector = npt.NDArray[np.float64]
@@ -45,8 +46,12 @@ class Sweeps(Protocol):
     pages: int
     share: Vector
     dangling: npt.NDArray[np.intp]
+    threads: int
 
-    def blocks(self) -> Iterator[Block]: ...
+    def blocks(self) -> Iterator[Block]:
+        """All blocks in order. Up to `threads` successive ones may be worked on at once; one more, and the first of
+        them must be finished, because its buffer is used again."""
+        ...
 
     def finish(
         self,
@@ -55,10 +60,11 @@ class Sweeps(Protocol):
         values: Vector,
         share: Vector,
         jump: Vector,
-        damping: float,
-        scale: float,
-    ) -> float:
-        """current = scale·(damping·gathered + jump); values = current·share; returns the L1 change."""
+        link_part: float,
+        jump_part: float,
+    ) -> tuple[float, float]:
+        """current = link_part·gathered + jump_part·jump; values = current·share. Returns the L1 change and the new sum.
+        `gathered` is used up."""
         ...
 
     def indegree(self) -> Vector: ...
@@ -86,14 +92,23 @@ class SliceSweeps:
     def __init__(self, slices: LinkSlices) -> None:
         self.slices = slices
         self.pages = slices.pages
-        with np.errstate(divide="ignore"):
-            self.share = np.where(slices.outdegree > 0, 1.0 / slices.outdegree, 0.0)
+        self.share = slices.outdegree.astype(np.float64)
+        np.divide(1.0, self.share, out=self.share, where=self.share > 0.0)  # in place: vectors are what memory goes to
         self.dangling = np.flatnonzero(slices.outdegree == 0)
+        self.threads = min(len(os.sched_getaffinity(0)), 4) if kernels() is not None else 1
+        self._buffers = [np.zeros(0) for _ in range(self.threads)]
 
     def blocks(self) -> Iterator[Block]:
-        compiled = kernels() is not None
-        for part in self.slices:
-            yield _CompiledBlock(part) if compiled else _NumpyBlock(part)
+        fast = kernels()
+        for number, part in enumerate(self.slices):
+            if fast is None:
+                yield _NumpyBlock(part)
+                continue
+            # Buffers serve again and again: fresh memory from the system would cost a tenth of the whole sweep.
+            turn = number % self.threads
+            if len(self._buffers[turn]) < part.high - part.low:
+                self._buffers[turn] = np.zeros(part.high - part.low)
+            yield _CompiledBlock(part, fast, self._buffers[turn][: part.high - part.low])
 
     def finish(
         self,
@@ -102,13 +117,13 @@ class SliceSweeps:
         values: Vector,
         share: Vector,
         jump: Vector,
-        damping: float,
-        scale: float,
-    ) -> float:
+        link_part: float,
+        jump_part: float,
+    ) -> tuple[float, float]:
         fast = kernels()
         if fast is None:
-            return _finish(gathered, current, values, share, jump, damping, scale)
-        return fast.finish(gathered, current, values, share, jump, damping, scale)
+            return _finish(gathered, current, values, share, jump, link_part, jump_part)
+        return fast.finish(gathered, current, values, share, jump, link_part, jump_part)
 
     def indegree(self) -> Vector:
         counts = [np.bincount(part.targets, minlength=part.high - part.low) for part in self.slices]
@@ -116,22 +131,21 @@ class SliceSweeps:
 
 
 class _CompiledBlock:
-    def __init__(self, part: LinkSlice) -> None:
+    def __init__(self, part: LinkSlice, fast: Kernels, gathered: Vector) -> None:
         self.low, self.high, self._sources, self._targets = part
+        self._fast = fast
+        self._gathered = gathered
 
     def forward(self, values: Vector) -> Vector:
-        gathered = np.zeros(self.high - self.low)
-        fast = kernels()
-        assert fast is not None  # SliceSweeps.blocks chose this class because it is there
-        fast.forward(self._sources, self._targets, values, gathered)
-        return gathered
+        self._gathered[:] = 0.0
+        self._fast.forward(self._sources, self._targets, values, self._gathered)
+        return self._gathered
 
     def both(self, values: Vector, worth: Vector, backwards: Vector) -> Vector:
-        gathered = np.zeros(self.high - self.low)
-        fast = kernels()
-        assert fast is not None  # as above
-        fast.both(self._sources, self._targets, values, gathered, worth[self.low : self.high], backwards)
-        return gathered
+        self._gathered[:] = 0.0
+        useful = worth[self.low : self.high]
+        self._fast.both(self._sources, self._targets, values, self._gathered, useful, backwards)
+        return self._gathered
 
 
 class _NumpyBlock:
@@ -161,6 +175,7 @@ class ScipySweeps:
 
     def __init__(self, csr: Csr) -> None:
         self.pages = int(csr.shape[0])
+        self.threads = 1
         matrix = csr if csr.dtype == np.float64 else csr.astype(np.float64)
         if len(matrix.data) and not (np.isfinite(matrix.data).all() and matrix.data.min() >= 0.0):
             raise UsageError("link weights must be finite and not negative")
@@ -186,10 +201,10 @@ class ScipySweeps:
         values: Vector,
         share: Vector,
         jump: Vector,
-        damping: float,
-        scale: float,
-    ) -> float:
-        return _finish(gathered, current, values, share, jump, damping, scale)
+        link_part: float,
+        jump_part: float,
+    ) -> tuple[float, float]:
+        return _finish(gathered, current, values, share, jump, link_part, jump_part)
 
     def indegree(self) -> Vector:
         return np.asarray(self._outgoing.sum(axis=0), dtype=np.float64).ravel()
@@ -212,12 +227,11 @@ class _ScipyBlock:
 
 
 def _finish(
-    gathered: Vector, current: Vector, values: Vector, share: Vector, jump: Vector, damping: float, scale: float
-) -> float:
-    gathered *= damping
-    gathered += jump
-    gathered *= scale
+    gathered: Vector, current: Vector, values: Vector, share: Vector, jump: Vector, link_part: float, jump_part: float
+) -> tuple[float, float]:
+    gathered *= link_part
+    gathered += jump_part * jump
     change = float(np.abs(gathered - current).sum())
     current[:] = gathered
     np.multiply(gathered, share, out=values)
-    return change
+    return change, float(gathered.sum())

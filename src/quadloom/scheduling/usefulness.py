@@ -88,7 +88,7 @@ def rank(
         for block in sweeps.blocks():
             gathered = block.both(forward.values, backward.worth, backward.backwards)
             forward.settle(block.low, block.high, gathered)
-        error = max(forward.end(), backward.end(forward.result()))
+        error = max(forward.end(), backward.end(forward.current, forward.total))
     return Ranking(forward.result(), backward.current, count, error)
 
 
@@ -121,7 +121,7 @@ def promoted(weights: Vector, pages: npt.NDArray[np.intp], top_share: float) -> 
 class _UsefulnessIteration:
     def __init__(self, sweeps: Sweeps, structured: Mask, variant: Variant, damping: float) -> None:
         self._damping = damping
-        self._structured = structured
+        self._structured = np.flatnonzero(structured)
         self._mean = variant == "mean"
         if self._mean:
             self._share = sweeps.share
@@ -133,14 +133,19 @@ class _UsefulnessIteration:
         self.worth = np.zeros(sweeps.pages)
         self.backwards = np.zeros(sweeps.pages)
 
-    def end(self, importance: Vector) -> float:
-        """End a sweep; returns an estimate of the L1 distance to the fixpoint (importance sums to 1)."""
-        gathered = self.backwards * self._share if self._mean else self.backwards
-        new = self._damping * gathered + (1.0 - self._damping) * np.where(self._structured, importance, 0.0)
-        change = float(np.abs(new - self.current).sum())
-        self.current = new
+    def end(self, importance: Vector, total: float = 1.0) -> float:
+        """End a sweep; returns an estimate of the L1 distance to the fixpoint. `importance` sums to `total`."""
+        new, old = self.backwards, self.current
+        if self._mean:
+            new *= self._share
+        new *= self._damping
+        new[self._structured] += (1.0 - self._damping) / total * importance[self._structured]
+        old -= new
+        np.abs(old, out=old)
+        change = float(old.sum())
+        old[:] = 0.0
+        self.current, self.backwards = new, old  # in place throughout: at 20 million pages each temporary costs 0.1 s
         self.worth = new if self._mean else new * self._share
-        self.backwards = np.zeros(len(new))
         return change * self._damping / (1.0 - self._damping)
 
 

@@ -27,7 +27,7 @@ class Kernels(NamedTuple):
     forward: Callable[[Ids, Ids, Vector, Vector], None]
     both: Callable[[Ids, Ids, Vector, Vector, Vector, Vector], None]
     partition: Callable[[npt.NDArray[np.int64], npt.NDArray[np.integer], int, int], Partition]
-    finish: Callable[[Vector, Vector, Vector, Vector, Vector, float, float], float]
+    finish: Callable[[Vector, Vector, Vector, Vector, Vector, float, float], tuple[float, float]]
 
 
 @lru_cache(maxsize=1)
@@ -42,7 +42,7 @@ def kernels() -> Kernels | None:
         forward=cast("Callable[..., None]", compiled(_forward)),
         both=cast("Callable[..., None]", compiled(_both)),
         partition=cast("Callable[..., Partition]", compiled(_partition)),
-        finish=cast("Callable[..., float]", compiled(_finish)),
+        finish=cast("Callable[..., tuple[float, float]]", compiled(_finish)),
     )
 
 
@@ -59,17 +59,20 @@ def _both(sources: Ids, targets: Ids, values: Vector, gathered: Vector, useful: 
 
 
 def _finish(
-    gathered: Vector, current: Vector, values: Vector, share: Vector, jump: Vector, damping: float, scale: float
-) -> float:
-    """current = scale · (damping · gathered + jump), values = current · share; returns the L1 change."""
+    gathered: Vector, current: Vector, values: Vector, share: Vector, jump: Vector, link_part: float, jump_part: float
+) -> tuple[float, float]:
+    """current = link_part · gathered + jump_part · jump, values = current · share.
+    Returns the L1 change and the sum of the new values. One pass, since these vectors do not fit the cache either."""
     change = 0.0
+    total = 0.0
     one = len(jump) == 1
     for i in range(len(gathered)):
-        new = scale * (damping * gathered[i] + (jump[0] if one else jump[i]))
+        new = link_part * gathered[i] + jump_part * (jump[0] if one else jump[i])
         change += abs(new - current[i])
+        total += new
         current[i] = new
         values[i] = new * share[i]
-    return change
+    return change, total
 
 
 def _partition(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.integer], width: int, count: int) -> Partition:

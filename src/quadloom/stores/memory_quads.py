@@ -26,9 +26,19 @@ class MemoryQuads:
         old, new = self._graphs.get(quads.graph, set()), set(lines_of(quads.nquads))
         return Difference(tuple(sorted(new - old)), tuple(sorted(old - new)))
 
-    def insert_new(self, batch: Sequence[Quads]) -> None:
+    def insert_new(self, batch: Sequence[Quads], about: bytes = b"") -> None:
         for quads in batch:
             self.replace(quads)
+        for line in lines_of(about):
+            self._graphs.setdefault(line[line.rindex("<") + 1 : line.rindex(">")], set()).add(line)
+
+    def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:
+        lines = self._graphs.setdefault(graph, set())
+        for subject, nquads in descriptions:
+            lines -= {line for line in lines if line.startswith(f"<{subject}> ")}
+            lines |= set(lines_of(nquads))
+        if not lines:
+            del self._graphs[graph]
 
     def remove(self, graph: str) -> Difference:
         return Difference((), tuple(sorted(self._graphs.pop(graph, set()))))

@@ -90,8 +90,8 @@ class OxigraphQuads:
         changed = set(_as_stored(new - old)) if old else new
         return Difference(tuple(sorted(changed - old)), tuple(sorted(old - new - changed)))
 
-    def insert_new(self, batch: Sequence[Quads]) -> None:
-        data = b"".join(quads.nquads for quads in batch)
+    def insert_new(self, batch: Sequence[Quads], about: bytes = b"") -> None:
+        data = b"".join(quads.nquads for quads in batch) + about
         if not data:
             return
         with _translated(self._path):
@@ -99,6 +99,23 @@ class OxigraphQuads:
                 self._store.bulk_load(data, _QUADS, lenient=True)
             else:
                 self._store.load(data, _QUADS, lenient=True)
+
+    def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:
+        name = ox.NamedNode(graph)
+        added: set[str] = set()
+        removed: set[str] = set()
+        for subject, nquads in descriptions:
+            old = {f"{quad} ." for quad in self._store.quads_for_pattern(ox.NamedNode(subject), None, None, name)}
+            new = set(lines_of(nquads))
+            changed = set(_as_stored(new - old)) if old else new
+            added |= changed - old
+            removed |= old - new - changed
+        if added or removed:
+            with _translated(self._path):
+                if removed:
+                    self._store.update(_update(graph, sorted(removed), sorted(added)))
+                else:
+                    self._store.load(_text(added), _QUADS, lenient=True)
 
     def remove(self, graph: str) -> Difference:
         removed = tuple(sorted(self._lines(graph)))

@@ -275,9 +275,13 @@ class QuadStore(Protocol):
         """What `replace` would change, without changing it. Statements count by value: `1.0` and `1.00` are one."""
         ...
 
-    def insert_new(self, batch: Sequence[Quads]) -> None:
+    def insert_new(self, batch: Sequence[Quads], about: bytes = b"") -> None:
         """Fill graphs that hold nothing yet, in one large write. Not atomic: a crash may leave a part, which the
-        replay replaces."""
+        replay replaces. `about`: N-Quads about these graphs in the graph of descriptions, written with them."""
+        ...
+
+    def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:
+        """Make `graph` say of each subject IRI exactly these N-Quads (none = nothing), in one atomic write."""
         ...
 
     def remove(self, graph: str) -> Difference: ...
@@ -392,4 +396,8 @@ class Bus(Protocol):
 
     def follow(self, after: int = 0) -> Iterator[Event]:
         """Events with id > `after` that are still kept, then new ones as they come."""
+        ...
+
+    def recent(self, after: int = 0, limit: int = 1000) -> list[Event]:
+        """The newest events with id > `after` that are still kept, oldest first; returns at once."""
         ...

@@ -34,9 +34,9 @@ _INLINE_NAMES = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small "
     "span strike strong sub sup time tt u var wbr"
 )
-_MARK = "\x1e"  # the record separator of ASCII, which no page shows
 _ASCII_SPACES = "\n\t\r\f"
 _SPACES = "\n\t\r\f\xa0\u2003\u2009\u200b\u2028\u3000"
+_EDGES = f" {_ASCII_SPACES}"
 
 
 _INLINE = frozenset(tag_ids(_INLINE_NAMES))
@@ -67,6 +67,7 @@ def main_text(context: Context) -> str:
 
 def fold(text: str) -> str:
     """Whitespace folded to single spaces. By `replace`, which is several times as fast as split and join on text."""
+    text = text.strip(_EDGES)
     for space in _ASCII_SPACES if text.isascii() else _SPACES:
         if space in text:
             text = text.replace(space, " ")
@@ -136,7 +137,9 @@ def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: i
             skip_to = _after(node, root)
     if block:
         _close(block, linked, kept, keep_links)
-    return _joined(kept)[:limit]
+    # Block by block: most have no space to fold but at their ends, and looking for double spaces in the joined text
+    # costs 3 ns a character (140 against 55 µs a page).
+    return "\n".join([fold(text) for text in kept])[:limit]
 
 
 def _close(block: list[str], linked: int, kept: list[str], keep_links: bool) -> int:
@@ -146,12 +149,6 @@ def _close(block: list[str], linked: int, kept: list[str], keep_links: bool) -> 
         return 0
     kept.append(text)
     return len(text)
-
-
-def _joined(blocks: list[str]) -> str:
-    """Blocks on lines of their own. Folding all at once costs half of folding each; the mark survives the folding."""
-    text = fold(_MARK.join(blocks))
-    return text.replace(f" {_MARK}", _MARK).replace(f"{_MARK} ", _MARK).replace(_MARK, "\n")
 
 
 def _after(node: LexborNode, root: LexborNode) -> int:

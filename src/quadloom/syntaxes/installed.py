@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 from quadloom.syntaxes import (
     feeds,
     generic_xml,
@@ -12,6 +14,8 @@ from quadloom.syntaxes import (
     html,
     html_meta,
     json_feed,
+    microdata,
+    microformats,
     opengraph,
     opml,
     plain_text,
@@ -20,16 +24,19 @@ from quadloom.syntaxes import (
     xslt_bundle,
     xslt_folder,
 )
+from quadloom.syntaxes.rdfa.walking import HINTS
 from quadloom.syntaxes.registry import Extractor, Registry
 
+# Roles are for assistive technology; the crawl does not read them.
+_RDFA_SIGNS = tuple(pattern for name, pattern in HINTS.items() if name != "role")
 _HTML = Extractor("html", html.read)
 _META = Extractor("meta", html_meta.read)
 _OPEN_GRAPH = Extractor("opengraph", opengraph.read)
-_RDFA = Extractor("rdfa", readers.read_rdfa)
+_RDFA = Extractor("rdfa", readers.read_rdfa, signs=_RDFA_SIGNS)
 _RDFA_XML = Extractor("rdfa", readers.read_rdfa_xml)
-_MICRODATA = Extractor("microdata", readers.read_microdata)
-_MICROFORMATS = Extractor("microformats", readers.read_microformats)
-_JSONLD_SCRIPTS = Extractor("jsonld", readers.read_jsonld_scripts, signs=(b"ld+json", b"LD+JSON"))
+_MICRODATA = Extractor("microdata", readers.read_microdata, signs=(microdata.SIGN,))
+_MICROFORMATS = Extractor("microformats", readers.read_microformats, signs=(microformats.SIGN,))
+_JSONLD_SCRIPTS = Extractor("jsonld", readers.read_jsonld_scripts, signs=(rb"(?i)ld\+json",))
 _JSONLD = Extractor("jsonld", readers.read_jsonld)
 _RDF_FILE = Extractor("rdf", readers.read_rdf_file)
 _TEXT = Extractor("text", plain_text.read)
@@ -42,7 +49,7 @@ _OPML = Extractor("opml", opml.read)
 _OPEN_SEARCH = Extractor("opensearch", xslt_bundle.read)
 _SVG = Extractor("svg", xslt_bundle.read)
 _STYLESHEETS = Extractor(xslt_folder.SYNTAX, xslt_folder.read)
-_GRDDL = Extractor(grddl.SYNTAX, grddl.read, signs=grddl.SIGNS)
+_GRDDL = Extractor(grddl.SYNTAX, grddl.read, signs=tuple(re.escape(sign) for sign in grddl.SIGNS))
 _GRDDL_XML = Extractor(grddl.SYNTAX, grddl.read)  # the transformation may be that of its namespace, without a sign
 _GENERIC = Extractor(generic_xml.SYNTAX, generic_xml.read)  # last: only where nothing else had anything to say
 _HEAD = (_HTML, _META, _OPEN_GRAPH, _JSONLD_SCRIPTS, _MICRODATA)

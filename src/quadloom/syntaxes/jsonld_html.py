@@ -16,6 +16,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.syntaxes import jsonld_json
+from quadloom.syntaxes.html_alone import source_of
 
 _WRAPPERS = (
     (
@@ -46,7 +47,7 @@ def is_jsonld_type(value: str) -> bool:
 
 def scripts_of(body: bytes, fragment: str = "") -> Scripts:
     """The texts of all JSON-LD scripts, or of the one with id `fragment`. Raises where that is no such script."""
-    tree = LexborHTMLParser(body)
+    tree = LexborHTMLParser(source_of(body))
     base = tree.css_first("base[href]")
     href = (base.attributes.get("href") or "") if base is not None else ""
     scripts = tree.css("script[type]")

@@ -28,7 +28,8 @@ from quadloom.syntaxes.terms import TYPE, iri
 VISIT_LIMIT = 200_000
 NESTING_LIMIT = 32
 
-_PRESENT = re2.compile(rb"(?i)itemscope")
+SIGN = rb"(?i)itemscope"
+_PRESENT = re2.compile(SIGN)
 _MARKED = "[itemscope],[itemprop],[itemprop-reverse]"
 _NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\[\]\x7f]|%(?![0-9A-Fa-f]{2})")
 

@@ -20,7 +20,8 @@ from quadloom.syntaxes.microformats_values import html_of, resolve, text_of
 from quadloom.syntaxes.sink import Sink
 
 _ROOT_NAMES = "|".join(sorted((*TYPES, *ROOTS), key=len, reverse=True))
-_ROOT = re2.compile(rf"[\s\"'=]({_ROOT_NAMES})[\s\"'>]".encode())
+SIGN = rf"[\s\"'=]({_ROOT_NAMES})[\s\"'>]".encode()
+_ROOT = re2.compile(SIGN)
 
 Json = str | list["Json"] | dict[str, "Json"]
 

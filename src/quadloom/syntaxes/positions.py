@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from itertools import accumulate
 
 _SCRIPT = re.compile(rb"<script(?=[\s/>])((?:[^>\"']|\"[^\"]*\"|'[^']*')*+)>", re.I)
 _SCRIPT_END = re.compile(rb"</script", re.I)
@@ -25,7 +26,9 @@ class Positions:
     def at(self, offset: int) -> tuple[int, int]:
         """Line and column of a byte offset."""
         if self._lines is None:
-            self._lines = [0, *(match.end() for match in re.finditer(rb"\r\n?|\n", self._source))]
+            self._lines = [0, *accumulate(map(len, self._source.splitlines(keepends=True)))]
+            if not self._source.endswith((b"\n", b"\r")):
+                self._lines.pop()  # the end of the source begins no line
         line = bisect_right(self._lines, offset)
         return line, len(self._source[self._lines[line - 1] : offset].decode("utf-8", "replace")) + 1
 

@@ -10,6 +10,7 @@ from quadloom.syntaxes.jsonld_loader import ContextLoader
 from quadloom.syntaxes.rdf_files import RdfKind
 from quadloom.syntaxes.rdfa import annotate, annotate_xml
 from quadloom.syntaxes.rdfa.hosts import HostName
+from quadloom.syntaxes.rdfa.walking import HINTS
 from quadloom.syntaxes.registry import Context, Loader
 
 _RDFA_HOSTS: dict[str, HostName] = {"xhtml": "xhtml5", "svg": "svg"}
@@ -18,7 +19,8 @@ _RDFA_HOSTS: dict[str, HostName] = {"xhtml": "xhtml5", "svg": "svg"}
 def read_rdfa(context: Context) -> None:
     """RDFa 1.1 of an HTML page."""
     language = _transport_language(context)
-    complete = annotate(context.tree, context.url, context.sink, base=context.base, language=language)
+    hints = {name for name, pattern in HINTS.items() if pattern in context.signs}
+    complete = annotate(context.tree, context.url, context.sink, base=context.base, language=language, hints=hints)
     _say_if_cut(context, complete)
 
 
@@ -30,8 +32,7 @@ def read_rdfa_xml(context: Context) -> None:
 
 
 def read_microdata(context: Context) -> None:
-    if microdata.might_contain(context.utf8):
-        context.findings += microdata.write(context.tree, context.sink, base=context.base)
+    context.findings += microdata.write(context.tree, context.sink, base=context.base)
 
 
 def read_microformats(context: Context) -> None:

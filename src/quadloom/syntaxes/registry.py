@@ -59,7 +59,7 @@ class Context:
 
     __slots__ = (
         "_elements", "_positions", "_root", "_tree", "_utf8", "base", "body", "document", "facts", "findings",
-        "headers", "links", "loader", "settings", "sink", "url",
+        "headers", "links", "loader", "settings", "signs", "sink", "url",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +83,7 @@ class Context:
         self.links: list[Link] = []
         self.findings: list[Finding] = []
         self.facts = Facts()
+        self.signs: frozenset[bytes] = frozenset()  # patterns of the extractors' signs that the body matches
         self._utf8: bytes | None = None
         self._tree: LexborHTMLParser | None = None
         self._elements: dict[str, list[LexborNode]] | None = None
@@ -161,7 +162,8 @@ class Context:
 
 
 class Extractor(msgspec.Struct, frozen=True):
-    """`run` reads one `syntax`. Where `signs` are given, it is called only if one of them is in the body (as UTF-8)."""
+    """`run` reads one `syntax`. Where `signs` are given (patterns in RE2 syntax over the body as UTF-8), it is called
+    only if one of them matches; which ones did, for all extractors of the page, is in `Context.signs`."""
 
     syntax: str
     run: Callable[[Context], None]

@@ -1,4 +1,4 @@
-"""One tiny document per rule of XML and JSON formats: the file's name is the rule, the `.nq` beside it what it must say.
+"""One tiny document per rule of XML and JSON formats: the name is the rule, the `.nq` beside it what it must say.
 
 Links, dates and findings that a rule is about follow the statements as comments.
 `python tests/corpus/xml/test_xml_corpus.py --write` writes missing expectations; read them before you commit them.
@@ -23,7 +23,9 @@ def told(path: Path) -> str:
     """Statements without their graph name, then links, dates and findings as comments."""
     result = transform(path.read_bytes(), url=URL, content_type=TYPES[path.suffix])
     lines = [line.replace(f" <{URL}> .", " .") for line in result.nquads.decode().splitlines()]
-    lines += [f"# link {link.kind} {link.target} {link.anchor}".rstrip() for link in result.links if link.kind != "vocabulary"]
+    lines += [
+        f"# link {link.kind} {link.target} {link.anchor}".rstrip() for link in result.links if link.kind != "vocabulary"
+    ]
     lines += [f"# date {url} {at:.0f}" for url, at in result.lastmods]
     lines += [f"# finding {finding.code} {finding.line}:{finding.column}" for finding in result.findings]
     return "".join(f"{line}\n" for line in lines)
@@ -35,7 +37,7 @@ def test_case(path: Path) -> None:
 
 
 def test_every_expectation_has_a_case() -> None:
-    assert {path for path in HERE.glob("*/*.nq")} == {path.with_suffix(".nq") for path in CASES}
+    assert set(HERE.glob("*/*.nq")) == {path.with_suffix(".nq") for path in CASES}
 
 
 if __name__ == "__main__" and "--write" in sys.argv:

@@ -20,11 +20,14 @@ from quadloom.errors import UsageError
 from quadloom.settings import Guard, Politeness, Settings
 
 PAGE = b"""<html lang="en"><head><title>An evening</title><meta property="og:title" content="E">
-<script type="application/ld+json">{"@context": "https://schema.org", "@id": "#event", "@type": "Event", "name": "Opera",
- "location": {"@type": "Place", "name": "Hall"}}</script>
+<script type="application/ld+json">{"@context": "https://schema.org", "@id": "#event", "@type": "Event",
+ "name": "Opera", "location": {"@type": "Place", "name": "Hall"}}</script>
 <script type="application/ld+json">{"@context": "https://schema.org", oops}</script></head>
 <body><a href="/other">Other</a></body></html>"""
-FEED = b'<rss version="2.0"><channel><title>News</title><item><title>One</title><link>https://site.example/1</link></item></channel></rss>'
+FEED = (
+    b'<rss version="2.0"><channel><title>News</title><item><title>One</title><link>https://site.example/1</link></item>'
+    b"</channel></rss>"
+)
 
 
 class Site:

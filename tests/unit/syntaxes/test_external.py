@@ -21,7 +21,7 @@ from quadloom.syntaxes.registry import Registry
 
 URL = "https://site.example/picture.png"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
-TURTLE = b'<> <http://vocab.example/width> 20 .'
+TURTLE = b"<> <http://vocab.example/width> 20 ."
 Answer = Callable[[dict[str, str], bytes], tuple[int, str, bytes]]
 
 
@@ -85,7 +85,10 @@ def codes(result: Transformed) -> list[str]:
 def test_the_body_goes_out_and_rdf_comes_back(serve: Callable[[Answer], Instance]) -> None:
     instance = serve(always(200, "text/turtle; charset=utf-8", TURTLE))
     result = read(Service(url=instance.url, kinds=["image"]))
-    assert result.nquads == f'<{URL}> <http://vocab.example/width> "20"^^<http://www.w3.org/2001/XMLSchema#integer> <{URL}> .\n'.encode()
+    assert (
+        result.nquads
+        == f'<{URL}> <http://vocab.example/width> "20"^^<http://www.w3.org/2001/XMLSchema#integer> <{URL}> .\n'.encode()
+    )
     headers, body = instance.requests[0]
     assert body == PNG
     assert headers["content-type"] == "image/png"

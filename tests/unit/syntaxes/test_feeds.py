@@ -13,23 +13,30 @@ from quadloom.phases.detect import detect
 from quadloom.settings import Settings
 from quadloom.syntaxes import feeds, sitemaps_rdf
 from quadloom.syntaxes.feeds_dates import moment
+from quadloom.syntaxes.feeds_writing import plain
 from quadloom.syntaxes.feeds_xml import mended
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.xslt_bundle import NAMES, bundled
 
 URL = "https://site.example/feed"
-RSS = """<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:content="http://purl.org/rss/1.0/modules/content/">
-<channel><title>News &amp;amp; more</title><link>/</link><description>All</description><language>en</language><copyright>me</copyright>
-<lastBuildDate>Wed, 01 Jan 2025 00:00:00 GMT</lastBuildDate><image><url>/logo.png</url></image>{items}</channel></rss>"""
+RSS = """<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"
+ xmlns:content="http://purl.org/rss/1.0/modules/content/">
+<channel><title>News &amp;amp; more</title><link>/</link><description>All</description><language>en</language>
+<copyright>me</copyright><lastBuildDate>Wed, 01 Jan 2025 00:00:00 GMT</lastBuildDate><image><url>/logo.png</url>
+</image>{items}</channel></rss>"""
 ITEM = """<item><title>Title {n}</title><link>/post/{n}</link><guid isPermaLink="false">p-{n}</guid>
-<pubDate>Wed, 01 Jan 2025 10:{m:02}:00 +0100</pubDate><dc:creator>Ada</dc:creator><category>x</category><category>y</category>
-<description>&lt;p&gt;Words {n}&lt;/p&gt;</description><content:encoded>&lt;b&gt;{n}&lt;/b&gt;</content:encoded>
+<pubDate>Wed, 01 Jan 2025 10:{m:02}:00 +0100</pubDate><dc:creator>Ada</dc:creator><category>x</category>
+<category>y</category><description>&lt;p&gt;Words {n}&lt;/p&gt;</description>
+<content:encoded>&lt;b&gt;{n}&lt;/b&gt;</content:encoded>
 <enclosure url="/{n}.mp3" type="audio/mpeg" length="{n}"/></item>"""
-ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de"><title>Neues</title><subtitle>Alles</subtitle><id>tag:x,2025:f</id>
-<updated>2025-01-01T00:00:00+01:00</updated><link href="/"/><logo>/logo.png</logo><rights>ich</rights>{items}</feed>"""
-ENTRY = """<entry><title>Titel {n}</title><id>tag:x,2025:{n}</id><link href="/post/{n}"/><link rel="enclosure" href="/{n}.ogg" type="audio/ogg" length="7"/>
-<published>2025-01-01T10:{m:02}:00Z</published><updated>2025-01-02T10:00:00Z</updated><author><name>Ada</name></author>
-<category label="Kette" term="k"/><category term="s"/><summary>Worte {n}</summary><content type="html">&lt;b&gt;{n}&lt;/b&gt;</content></entry>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de"><title>Neues</title>
+<subtitle>Alles</subtitle><id>tag:x,2025:f</id><updated>2025-01-01T00:00:00+01:00</updated><link href="/"/>
+<logo>/logo.png</logo><rights>ich</rights>{items}</feed>"""
+ENTRY = """<entry><title>Titel {n}</title><id>tag:x,2025:{n}</id><link href="/post/{n}"/>
+<link rel="enclosure" href="/{n}.ogg" type="audio/ogg" length="7"/><published>2025-01-01T10:{m:02}:00Z</published>
+<updated>2025-01-02T10:00:00Z</updated><author><name>Ada</name></author>
+<category label="Kette" term="k"/><category term="s"/><summary>Worte {n}</summary>
+<content type="html">&lt;b&gt;{n}&lt;/b&gt;</content></entry>"""
 
 
 def rss(count: int) -> bytes:
@@ -41,9 +48,7 @@ def atom(count: int) -> bytes:
 
 
 def context(body: bytes) -> Context:
-    return Context(
-        body, detect(body, url=URL, content_type="application/xml"), url=URL, settings=Settings()
-    )
+    return Context(body, detect(body, url=URL, content_type="application/xml"), url=URL, settings=Settings())
 
 
 @pytest.mark.parametrize(("name", "body"), [("rss", rss(5)), ("atom", atom(5))])
@@ -106,6 +111,28 @@ def test_no_text_breaks_the_reader_of_dates(text: str) -> None:
 def test_mended_text_is_always_decodable_and_keeps_words(text: str) -> None:
     source = f"<a>{text}</a>".encode("utf-8", "replace")
     assert mended(source).decode("utf-8").startswith("<a>")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<p>One</p><p>Two</p>", "One Two"),
+        ("a &lt; b &amp; c", "a < b & c"),
+        ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
+        ("x<!-- no --><script>no()</script ><style>no</style>y", "x y"),
+        ("x<!-- never closed", "x"),
+        ("caf&eacute;\n\t au  lait", "café au lait"),
+    ],
+)
+def test_words_of_html(text: str, words: str) -> None:
+    assert plain(text) == words
+
+
+@pytest.mark.parametrize("piece", ["<", "<!--", "<script>", "<a ", "<a a='", "&", "&#x", "</"])
+def test_words_of_hostile_html_come_in_linear_time(piece: str) -> None:
+    started = time.process_time()
+    plain(piece * 300_000)
+    assert time.process_time() - started < 3.0
 
 
 def test_a_feed_without_place_for_words_keeps_limits() -> None:

@@ -16,7 +16,8 @@ SHEET_URL = "https://sheets.example/name.xsl"
 VOCAB = "http://vocab.example/"
 SHEET = f"""<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"
  xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:v="{VOCAB}">
-<xsl:template match="/"><rdf:RDF><rdf:Description rdf:about=""><v:words><xsl:value-of select="normalize-space(.)"/></v:words>
+<xsl:template match="/"><rdf:RDF><rdf:Description rdf:about=""><v:words>
+<xsl:value-of select="normalize-space(.)"/></v:words>
 </rdf:Description></rdf:RDF></xsl:template></xsl:stylesheet>""".encode()
 XML = f"""<po xmlns="http://orders.example/" xmlns:g="http://www.w3.org/2003/g/data-view#"
  g:transformation="{SHEET_URL}">seven looms</po>""".encode()
@@ -74,13 +75,16 @@ def test_a_page_with_the_profile_names_its_transformation(content_type: str) -> 
     result = read(XHTML, Web({SHEET_URL: SHEET}), "allow", SHEET_URL, content_type=content_type)
     assert f'<{VOCAB}words> "Twords"' in result.nquads.decode().replace("T words", "Twords")
     plain = XHTML.replace(b' profile="http://www.w3.org/2003/g/data-view"', b"")
-    assert VOCAB not in read(plain, Web({SHEET_URL: SHEET}), "allow", SHEET_URL, content_type=content_type).nquads.decode()
+    assert (
+        VOCAB not in read(plain, Web({SHEET_URL: SHEET}), "allow", SHEET_URL, content_type=content_type).nquads.decode()
+    )
 
 
 def test_a_namespace_document_names_the_transformation() -> None:
     body = b'<po xmlns="http://orders.example/">seven looms</po>'
     namespace = f"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:g="http://www.w3.org/2003/g/data-view#">
-    <rdf:Description rdf:about="http://orders.example/"><g:namespaceTransformation rdf:resource="{SHEET_URL}"/></rdf:Description></rdf:RDF>"""
+    <rdf:Description rdf:about="http://orders.example/"><g:namespaceTransformation rdf:resource="{SHEET_URL}"/>
+    </rdf:Description></rdf:RDF>"""
     web = Web({SHEET_URL: SHEET, "http://orders.example/": namespace.encode()})
     assert STATED in read(body, web, "allow", SHEET_URL, "http://orders.example/*").nquads.decode()
     silent = Web(web.files)

@@ -12,7 +12,7 @@ from quadloom.phases.transform import transform
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.plugins import GROUP, with_plugins
 
-MODULE = '''
+MODULE = """
 class Good:
     kinds = ("pdf", "image")
     def extract(self, context):
@@ -27,7 +27,7 @@ class Unknown:
 class Half:
     kinds = ("pdf",)
 instance = Good()
-'''
+"""
 
 
 @pytest.fixture

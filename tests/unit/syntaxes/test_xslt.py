@@ -15,7 +15,8 @@ from quadloom.syntaxes.xslt import MAX_STYLESHEET_BYTES, compiled
 
 XSL = (
     '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:ql="urn:quadloom:xslt"'
-    ' xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:v="http://vocab.example/" exclude-result-prefixes="ql">'
+    ' xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:v="http://vocab.example/"'
+    ' exclude-result-prefixes="ql">'
     "{body}</xsl:stylesheet>"
 )
 RECIPE = b'<recipe xmlns="http://vocab.example/recipe"><name>Soup</name><link>more</link></recipe>'
@@ -66,11 +67,14 @@ def test_an_index_chooses_by_namespace_and_kind(tmp_path: Path) -> None:
     [
         (GOOD.replace("</rdf:RDF>", ""), "xslt-invalid"),
         (GOOD.replace("$url", "$nothing"), "xslt-failed"),
-        (XSL.format(body='<!-- quadloom: root=recipe --><xsl:template match="/"><html/></xsl:template>'), "xslt-not-rdf"),
+        (
+            XSL.format(body='<!-- quadloom: root=recipe --><xsl:template match="/"><html/></xsl:template>'),
+            "xslt-not-rdf",
+        ),
         (
             XSL.format(
-                body='<!-- quadloom: root=recipe --><xsl:template match="/"><xsl:message terminate="yes">no</xsl:message>'
-                "</xsl:template>"
+                body='<!-- quadloom: root=recipe --><xsl:template match="/">'
+                '<xsl:message terminate="yes">no</xsl:message></xsl:template>'
             ),
             "xslt-failed",
         ),
@@ -130,3 +134,13 @@ def test_imports_are_limited_in_number_and_depth_and_circles_end() -> None:
 def test_large_stylesheets_are_refused() -> None:
     with pytest.raises(SyntaxInvalid, match="larger"):
         compiled(b" " * (MAX_STYLESHEET_BYTES + 1), name="x.xsl")
+
+
+def test_opensearch_descriptions_name_their_templates() -> None:
+    body = b"""<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/"><ShortName>Looms</ShortName>
+    <Url type="text/html" template="https://site.example/?q={searchTerms}"/><Image>/i.png</Image></OpenSearchDescription>"""
+    result = transform(body, url=URL, content_type="application/opensearchdescription+xml")
+    nquads = result.nquads.decode()
+    assert result.types == ("http://a9.com/-/spec/opensearch/1.1/OpenSearchDescription",)
+    assert '<http://a9.com/-/spec/opensearch/1.1/template> "https://site.example/?q={searchTerms}"' in nquads
+    assert f"<{URL}> <http://xmlns.com/foaf/0.1/depiction> <https://site.example/i.png>" in nquads

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 import pyoxigraph
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
+from quadloom.syntaxes.html_alone import source_of
 from quadloom.syntaxes.rdfa.folding import fold_patterns
 from quadloom.syntaxes.rdfa.frames import Triple
 from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, Host, HostName, Version
@@ -22,13 +22,6 @@ from quadloom.syntaxes.rdfa.vocabulary import Loader, expand_vocabularies
 from quadloom.syntaxes.rdfa.walking import everything, sparse, walk, weave
 from quadloom.syntaxes.rdfa.xml_reading import parse_xml
 from quadloom.syntaxes.sink import Sink
-
-_CHARSET = re.compile(rb"<meta[^>]{0,256}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]+)", re.IGNORECASE)
-# Encodings that the web uses. Python knows more (UTF-7, punycode, escapes), and none of those may be chosen by a page.
-_WEB_CHARSET = re.compile(
-    r"(?:utf-?8|iso-?8859-\d+|windows-\d+|cp125\d|koi8-[ru]|gb(?:2312|k|18030)|big5|euc-(?:jp|kr)|shift_jis|iso-2022-jp)\Z"
-)
-_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
 def extract(
@@ -50,7 +43,7 @@ def extract(
     sink = Sink()
     rules = HOSTS[host]
     if rules.html_parser:
-        triples = _html_triples(_decoded(body), url, sink, rules, version, report)
+        triples = _html_triples(source_of(body), url, sink, rules, version, report)
     else:
         triples = _xml_triples(body, url, sink, rules, version, report)
     if vocab_expansion and loader and version == "1.1":
@@ -73,6 +66,7 @@ def annotate(
     language: str = "",
     roles: bool = False,
     report: Report | None = None,
+    hints: Set[str] | None = None,
 ) -> bool:
     """Adds the RDFa 1.1 of an HTML page that is already parsed; False = a limit cut it short.
 
@@ -80,7 +74,7 @@ def annotate(
     off because on the web they are hints for assistive technology, one for every tenth element. Cost: a few native
     selectors on a page without RDFa, then in proportion to the annotated elements and their ancestors.
     """
-    nodes = sparse(tree, roles=roles)
+    nodes = sparse(tree, roles=roles, hints=hints)
     if not nodes:
         return True
     host = HOSTS["html5"]
@@ -110,8 +104,10 @@ def annotate_xml(
     return complete
 
 
-def _html_triples(text: str, url: str, sink: Sink, host: Host, version: Version, report: Report | None) -> list[Triple]:
-    tree = LexborHTMLParser(text)
+def _html_triples(
+    source: bytes, url: str, sink: Sink, host: Host, version: Version, report: Report | None
+) -> list[Triple]:
+    tree = LexborHTMLParser(source)
     base = Base(_html_base(tree, url))
     processor = _processor(host, LexborMarkup(), Base(url), base, sink, version, report, "", True)
     # Warnings are about every element, and RDFa 1.0 has other makers of statements: both see the whole tree.
@@ -196,23 +192,6 @@ def _xml_base(root: etree._Element, url: str, host: Host, version: Version) -> s
                 return Base(url).resolve(href)
     own = root.get(f"{{{XML_NAMESPACE}}}base") if host.xml_base else None
     return Base(url).resolve(own) if own else url
-
-
-def _decoded(body: bytes) -> str:
-    """By byte order mark, then the first meta element, then UTF-8 (the order of the HTML standard)."""
-    for mark, encoding in _BOMS:
-        if body.startswith(mark):
-            return body[len(mark) :].decode(encoding, "replace")
-    declared = _CHARSET.search(body[:1024])
-    encoding = declared[1].decode("ascii").lower() if declared else "utf-8"
-    if encoding in ("iso-8859-1", "us-ascii", "latin1"):
-        encoding = "windows-1252"
-    if _WEB_CHARSET.match(encoding):
-        try:
-            return body.decode(encoding, "replace")
-        except LookupError:
-            pass
-    return body.decode("utf-8", "replace")
 
 
 def _read_vocabulary(body: bytes, document: str) -> bytes:

@@ -1,0 +1,101 @@
+"""All questions that a warehouse answers, as methods: the reading half of `quadloom.warehouse.Warehouse`."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+from quadloom.asking.entity import Entity, gather
+from quadloom.asking.history import PageHistory, Versions, history
+from quadloom.asking.search import moment, search, search_request
+from quadloom.asking.sparql import Answer, QueryService
+from quadloom.asking.statistics import Summary, summary
+from quadloom.model.quads import Quads
+from quadloom.settings import Settings
+from quadloom.stores.protocols import Archive, Catalog, Difference, Frontier, QuadStore, SearchAnswer, TextIndex
+from quadloom.syntaxes.registry import Loader
+
+_FOREVER = 1e18
+
+
+class Questions:
+    """The seams and settings are the warehouse's own; nothing here writes."""
+
+    path: Path
+    settings: Settings
+    frontier: Frontier
+    catalog: Catalog
+    archive: Archive
+    quads: QuadStore
+    text: TextIndex
+    loader: Loader | None
+    _closing: contextlib.ExitStack
+
+    @functools.cached_property
+    def queries(self) -> QueryService:
+        """User queries, each in a process that can be killed; closed with the warehouse."""
+        service = QueryService(
+            self.path / "quads", self.settings.limits, text=self.text, concurrency=self.settings.web.concurrency
+        )
+        self._closing.callback(service.close)
+        return service
+
+    def sparql(self, query: str, *, format: str = "") -> Answer:
+        """Ask in SPARQL; well-known prefixes need no PREFIX line. `.rows()`, `.boolean()`, or iterate for bytes."""
+        return self.queries.ask(query, format=format, client="library")
+
+    def search(
+        self,
+        text: str = "",
+        *,
+        type: str | Sequence[str] = (),
+        vocabulary: str | Sequence[str] = (),
+        site: str | Sequence[str] = (),
+        language: str | Sequence[str] = (),
+        kind: str | Sequence[str] = (),
+        since: str | float = 0.0,
+        until: str | float = 0.0,
+        limit: int = 10,
+        offset: int = 0,
+        facets: bool = False,
+    ) -> SearchAnswer:
+        """Pages by words, best first; iterate `.hits`. Types may be `schema:Event`, `Event` or an IRI."""
+        request = search_request(
+            text, types=_several(type), vocabularies=_several(vocabulary), sites=_several(site),
+            languages=_several(language), kinds=_several(kind), since=since, until=until, limit=limit, offset=offset,
+            facets=facets,
+        )  # fmt: skip
+        return search(self.text, request)
+
+    def entity(self, iri: str, *, consolidate: bool | None = None) -> Entity:
+        """All statements about an IRI, with the pages that make them; `NothingFound` where there are none."""
+        chosen = self.settings.index.consolidate if consolidate is None else consolidate
+        return gather(self.quads, iri, consolidate=chosen)
+
+    def statistics(self, *, limit: int = 50) -> Summary:
+        """Counts by class, property, vocabulary, site, kind, size and change rate."""
+        return summary(self.catalog, self.frontier, self.quads, limit=limit)
+
+    def history(self, url: str) -> PageHistory:
+        """A page's visits, newest first."""
+        return history(self.catalog, url)
+
+    def graph_at(self, url: str, when: str | float = _FOREVER) -> Quads:
+        """A page's graph as it was at a time (unix seconds or ISO date); without one, as of its last visit."""
+        found = history(self.catalog, url)
+        return self._versions.graph(found.page, found.at(moment(when)))
+
+    def changes(self, url: str, since: str | float, until: str | float = _FOREVER) -> Difference:
+        """Statements added and removed between two times."""
+        found = history(self.catalog, url)
+        return self._versions.difference(found.page, found.at(moment(since)), found.at(moment(until)))
+
+    @property
+    def _versions(self) -> Versions:
+        return Versions(self.archive, self.settings, self.loader)
+
+
+def _several(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)

@@ -1,0 +1,53 @@
+"""Running counts equal a count of the store, whatever was added, replaced and removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quadloom.asking.statistics import OPEN, STATISTICS, Statistics, ended
+from quadloom.model.quads import Quads
+from quadloom.stores.memory_quads import MemoryQuads
+from quadloom.stores.sqlite_catalog import SqliteCatalog
+from quadloom.stores.sqlite_database import SqliteDatabase
+from quadloom.stores.sqlite_schema import SCHEMA
+
+TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+triples = st.one_of(
+    st.builds("<urn:s:{}> {} <urn:c:{}>".format, st.integers(0, 3), st.just(TYPE), st.integers(0, 3)),
+    st.builds('<urn:s:{}> <urn:p:{}> "a b {}"'.format, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)),
+)
+steps = st.lists(st.tuples(st.integers(0, 3), st.lists(triples, max_size=6, unique=True)), max_size=12)
+
+
+def page(number: int, lines: list[str]) -> Quads:
+    graph = f"http://x.example/{number}"
+    return Quads.of(graph, "".join(sorted(f"{line} <{graph}> .\n" for line in lines)).encode())
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps)
+def test_sums_equal_a_recount(changes: list[tuple[int, list[str]]]) -> None:
+    store, statistics = MemoryQuads(), Statistics()
+    for number, lines in changes:
+        statistics.apply(store.replace(page(number, lines)))
+    recounted = Statistics.recounted(store)
+    assert +statistics.classes == recounted.classes
+    assert +statistics.properties == recounted.properties
+    again = Statistics.decoded(statistics.encode())
+    assert (again.classes, again.properties) == (recounted.classes, recounted.properties)
+
+
+def test_after_a_crash_the_store_is_counted_anew(tmp_path: Path) -> None:
+    store, catalog = MemoryQuads(), SqliteCatalog(SqliteDatabase.open(tmp_path / "x.db", SCHEMA))
+    first = Statistics.resume(catalog, store)
+    store.replace(page(1, [f"<urn:s:1> {TYPE} <urn:c:1>"]))  # written, but the process ended before it was counted
+    assert not first.classes
+    resumed = Statistics.resume(catalog, store)
+    assert resumed.classes == {"urn:c:1": 1}
+    ended(catalog)
+    assert catalog.get(OPEN) is None
+    assert Statistics.decoded(catalog.get(STATISTICS)).classes == {"urn:c:1": 1}
+    catalog.close()

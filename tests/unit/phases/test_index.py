@@ -1,0 +1,49 @@
+"""What is kept of a page: its description as RDF, its words and vocabularies."""
+
+from __future__ import annotations
+
+import pyoxigraph as ox
+
+from quadloom.model.outcome import PageRow
+from quadloom.phases.index import PAGES, namespace, page_description, vocabularies_of, words_of
+
+
+def row(**changes: object) -> PageRow:
+    values: dict[str, object] = {
+        "fingerprint": 1, "key": "http://x.example/", "href": "http://x.example/", "host": "x.example",
+        "final_url": "http://x.example/", "status": 200, "kind": "html", "title": 'A "b"\\', "language": "EN-gb",
+        "changed_at": 86400.5, "fetched_at": 99999.0, "quads_digest": b"\x01\xff",
+    }  # fmt: skip
+    return PageRow(**(values | changes))  # type: ignore[arg-type]
+
+
+def test_a_description_is_valid_and_complete() -> None:
+    quads = list(ox.parse(page_description(row(), 203, "http://y.example/"), ox.RdfFormat.N_QUADS))
+    assert {quad.graph_name.value for quad in quads} == {PAGES}  # type: ignore[union-attr]
+    assert {quad.subject.value for quad in quads} == {"http://x.example/"}  # type: ignore[union-attr]
+    found = {quad.predicate.value.rpartition("/")[2].rpartition(":")[2]: quad.object for quad in quads}
+    assert found["title"] == ox.Literal('A "b"\\', language="en-gb")
+    assert found["prov#generatedAtTime"].value == "1970-01-02T00:00:00Z"  # type: ignore[union-attr]
+    assert found["foundOn"] == ox.NamedNode("http://y.example/")
+    assert found["status"].value == "203"  # type: ignore[union-attr]
+    assert found["digest"].value == "01ff"  # type: ignore[union-attr]
+
+
+def test_a_later_visit_without_change_says_the_same() -> None:
+    before = page_description(row(), 200, "")
+    after = page_description(row(fetched_at=5e9, visits=9, status=503, failures=2), 200, "")
+    assert before == after
+
+
+def test_a_url_that_is_no_iri_is_not_described() -> None:
+    assert page_description(row(final_url="http://x.example/a|b"), 200, "") == b""
+
+
+def test_words_and_vocabularies() -> None:
+    nquads = (
+        '<x:s> <http://schema.org/name> "caf\\u00E9 \\"x\\"" <x:g> .\n'
+        '<x:s> <http://purl.org/dc/terms/date> "2026"^^<http://www.w3.org/2001/XMLSchema#gYear> <x:g> .\n'
+    )
+    assert words_of(nquads) == 'café "x"'
+    assert vocabularies_of(nquads) == ("http://purl.org/dc/terms/", "http://schema.org/")
+    assert namespace("http://x.example/a#b") == "http://x.example/a#"

@@ -30,6 +30,7 @@ from quadloom.model.quads import Quads
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import IsNews, Strategy, Target, discoveries, edges, targets
+from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.header_links import with_header_links
 from quadloom.phases.index import page_quads, text_document
 from quadloom.phases.transform import transform
@@ -64,6 +65,7 @@ class Woven(msgspec.Struct, frozen=True, array_like=True):
     has_data: bool = False
     findings: tuple[Finding, ...] = ()
     simhash: int = 0
+    link_quads: bytes = b""  # all links as N-Quads, where user queries want them
 
 
 def weave(
@@ -123,6 +125,9 @@ def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], s
         has_data=has_data,
         findings=page.findings + transformed.findings,
         simhash=xxh3_64_intdigest(transformed.text.encode("utf-8", "replace")) >> 1,
+        link_quads=link_graph(transformed.links, page.final_url)
+        if any(name.endswith(".rq") for name in settings.crawl.strategies) and not (transformed.nofollow and obey)
+        else b"",
     )
 
 

@@ -177,7 +177,7 @@ def _without_userinfo(head: str) -> str:
 
 
 def host_matches(host: str, glob: str) -> bool:
-    """Whether a glob over host names, such as that of a `[[site]]` table, speaks of `host`, with its port or without."""
+    """Whether a glob over host names, such as that of a `[[site]]`, speaks of `host`, with its port or without."""
     glob = glob.lower()
     name = host if host.endswith("]") else host.rpartition(":")[0] or host
     return fnmatchcase(name, glob) or fnmatchcase(host, glob)

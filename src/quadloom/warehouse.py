@@ -18,7 +18,7 @@ from typing import BinaryIO
 import msgspec
 
 from quadloom.asking.questions import Questions
-from quadloom.errors import StoreError, UsageError
+from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
@@ -55,6 +55,7 @@ from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
 
 DATABASE = "quadloom.db"
+BACKENDS = {"frontier": "sqlite:", "catalog": "sqlite:", "archive": "warc:", "quads": "oxigraph:", "text": "tantivy:"}
 
 
 class Warehouse(Questions):
@@ -111,6 +112,9 @@ class Warehouse(Questions):
         self._closing.close()
 
     def _open(self) -> None:
+        for seam, backend in BACKENDS.items():
+            if (asked := getattr(self.settings.stores, seam)) != backend:
+                raise SettingsError(f"stores.{seam}: there is no backend for {asked!r}", hint=f"write {backend!r}")
         now = time.time()
         file = self.path / DATABASE
         self._database = SqliteDatabase.open(file, SCHEMA) if self.writable else SqliteDatabase.read_only(file)

@@ -23,8 +23,9 @@ def _builder() -> ModuleType:
 
 def test_the_reference_pages_are_up_to_date() -> None:
     builder = _builder()
-    assert (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8") == builder.settings_page(), "run `make docs`"
-    assert (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8") == builder.commands_page(), "run `make docs`"
+    folder = ROOT / "docs/reference"
+    assert (folder / "settings.md").read_text(encoding="utf-8") == builder.settings_page(), "run `make docs`"
+    assert (folder / "commands.md").read_text(encoding="utf-8") == builder.commands_page(), "run `make docs`"
 
 
 def test_every_setting_has_a_meaning() -> None:

@@ -101,6 +101,7 @@ class Crawl:
         self._leased = 0
         self._last_write = 0.0
         self.meter = Meter()
+        self._thread_before = time.thread_time()
         self.paused = False
         self.stopping = False
         self._closed = False
@@ -216,13 +217,14 @@ class Crawl:
         counted(self._stores.catalog)
 
     def _cpu(self) -> dict[str, float]:
+        """Seconds by phase. `settle` is this thread; `index` the rest of this process, the stores' own threads included."""
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        index = self._indexer.cpu_seconds
+        settle = time.thread_time() - self._thread_before
         return {
             "fetch": round(self._fetch.cpu_seconds(), 3),
             "transform": round(self._pool.cpu_seconds(), 3),
-            "index": round(index, 3),
-            "settle": round(usage.ru_utime + usage.ru_stime - index - self._stores.cpu_before, 3),
+            "index": round(usage.ru_utime + usage.ru_stime - self._stores.cpu_before - settle, 3),
+            "settle": round(settle, 3),
         }
 
     def _finished(self) -> bool:

@@ -217,7 +217,7 @@ class Crawl:
         counted(self._stores.catalog)
 
     def _cpu(self) -> dict[str, float]:
-        """Seconds by phase. `settle` is this thread; `index` the rest of this process, the stores' own threads included."""
+        """Seconds by phase. `settle` is this thread; `index` the rest of the process, the stores' threads included."""
         usage = resource.getrusage(resource.RUSAGE_SELF)
         settle = time.thread_time() - self._thread_before
         return {

@@ -1,10 +1,10 @@
 """One queue of actions, ordered by expected new relevant documents per request.
 
-Actions: fetch a candidate (its estimated relevance), ask a site's search for a term or its next page, read a hub of a site
-without search, open a further site. An action that costs a request and then makes N fetches worth M documents
+Actions: fetch a candidate (its estimated relevance), ask a site's search for a term or its next page, read a hub of a
+site without search, open a further site. An action that costs a request and then makes N fetches worth M documents
 possible is worth M / (1 + N). Predictions of M are products of what is known of the term (how many relevant documents
-have it), of the site (how many are likely left there), and two corrections that compare what came with what was expected,
-for the term over all sites and for the site over all terms; so one poor guess costs one request.
+have it), of the site (how many are likely left there), and two corrections that compare what came with what was
+expected, for the term over all sites and for the site over all terms; so one poor guess costs one request.
 """
 
 from __future__ import annotations
@@ -278,7 +278,8 @@ class Adaptive:
         if key in self.queue.seen:
             return None
         return self._enqueue(
-            site, self.model.candidate(result.url, key, result.title, result.snippet, source, query=query, rank=result.rank)
+            site,
+            self.model.candidate(result.url, key, result.title, result.snippet, source, query=query, rank=result.rank),
         )
 
     def _enqueue(self, site: Site, candidate: Candidate) -> Candidate | None:

@@ -26,6 +26,10 @@ from quadloom.topical.sites import Arm, Ratio, Seed, Site
 FLOOR = 0.06  # below this yield per request the crawl ends: sixteen requests for one document do not pay
 GOOD = 0.5  # candidates that count towards an action's mass
 BUNDLE = 6  # terms in one query where any of them is enough
+# What an action is worth beyond its own yield: an opened site can be asked again, an answer teaches terms. Without it,
+# doubtful documents at hand were read while better ones waited on sites that nobody had opened.
+OPENING = 1.6
+ASKING = 1.05
 _HUB_WORDS = 3
 
 
@@ -98,7 +102,7 @@ class Adaptive:
         best: tuple[float, Arm | None, str] | None = None
         if site.channel is not None and site.channel.searchable:
             for arm in self._arms(site):
-                value = _yield_of(self._mass(site, arm))
+                value = ASKING * _yield_of(self._mass(site, arm))
                 if best is None or value > best[0]:
                     best = (value, arm, "")
         if site.hubs:
@@ -141,7 +145,7 @@ class Adaptive:
         scores = [other.seed.score for other in recent]
         rank = site.seed.score / (sum(scores) / len(scores)) if scores else 1.0
         mass *= max(0.3, min(1.0, rank))
-        return mass / (cost + mass / 0.9)
+        return OPENING * mass / (cost + mass / 0.9)
 
     def _open(self, site: Site) -> Errand[None]:
         self._unopened.remove(site)

@@ -173,6 +173,7 @@ class Warehouse(Questions):
             quads=self.quads,
             text=self.text,
             bus=self.bus,
+            quads_path=self.path / "quads",
         )
 
     def verify(self) -> Verified:

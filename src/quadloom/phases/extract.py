@@ -77,6 +77,7 @@ class Target(NamedTuple):
 # when full (about 20 MB) instead of `lru_cache`, whose list of ages touches four cold cache lines a look-up.
 _targets: dict[str, Target] = {}
 _MOST_TARGETS = 1 << 16
+_REMEMBERED = 200  # characters of an href; longer ones are rare, seldom repeat and could fill the memory
 
 
 def targets(links: Sequence[Link]) -> list[Target]:
@@ -88,9 +89,11 @@ def targets(links: Sequence[Link]) -> list[Target]:
 def _target(href: str) -> Target:
     key = canonical(href)
     is_data = href.partition("?")[0].lower().endswith(_SUSPECT_SUFFIXES)
-    if len(_targets) >= _MOST_TARGETS:
-        _targets.clear()
-    found = _targets[href] = Target(key, host_of(href), fingerprint(key), is_data)
+    found = Target(key, host_of(href), fingerprint(key), is_data)
+    if len(href) <= _REMEMBERED:
+        if len(_targets) >= _MOST_TARGETS:
+            _targets.clear()
+        _targets[href] = found
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from quadloom.model.visit import Visit
@@ -33,6 +34,7 @@ class Opened:
         text: TextIndex,
         bus: Bus,
         links: Links | None = None,
+        quads_path: Path | None = None,
         changed: Callable[[str, Difference], None] = lambda _graph, _difference: None,
     ) -> None:
         self.frontier = frontier
@@ -42,6 +44,7 @@ class Opened:
         self.text = text
         self.bus = bus
         self.changed = changed
+        self.quads_path = quads_path
         self._links = links
         self._told: set[str] = set()
         usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -1,8 +1,4 @@
-"""Links of an HTML page: where to, of what kind, with which words.
-
-Reading an attribute that is absent costs three times one that is there (it raises inside), so `rel`, which few links
-have, is asked for only where a native selector saw it.
-"""
+"""Links of an HTML page: where to, of what kind, with which words."""
 
 from __future__ import annotations
 
@@ -47,13 +43,14 @@ def read_links(context: Context, resolver: Resolver) -> None:
     for node in context.elements("link")[:limit]:
         _add_link_element(context, node, resolver)
     nodes = context.elements("a") + context.elements("area")
-    with_rel = {node.mem_id for node in context.tree.css("a[rel]")}
     links = context.links
     source = context.url
     nofollow = context.facts.nofollow
     known = resolver.known
     for node in nodes:
-        href = node.attrs.get("href")
+        # All attributes at once: a second one asked for by name costs more, above all if absent (it raises inside).
+        attributes = node.attributes
+        href = attributes.get("href")
         if not href or href[0] == "#":
             continue
         target = known[href] if href in known else resolver(href)
@@ -63,12 +60,16 @@ def read_links(context: Context, resolver: Resolver) -> None:
         if len(links) >= limit:
             context.find("too-many-links", f"more than {limit} links: the rest is left out", advice="use sitemaps")
             break
-        text = node.text()
-        anchor = " ".join(text.split()) if len(text) < MAX_ANCHOR else _shortened(text)
+        anchor = node.text().strip()
+        if len(anchor) >= MAX_ANCHOR:
+            anchor = _shortened(anchor)
+        elif "  " in anchor or not anchor.isprintable():  # printable: no space but the plain one
+            anchor = " ".join(anchor.split())
         if not anchor:
             anchor = _image_text(node)
-        if with_rel and node.mem_id in with_rel:
-            words = (node.attrs["rel"] or "").lower().split()
+        rel = attributes.get("rel")
+        if rel:
+            words = rel.lower().split()
             refused = nofollow or not _NOFOLLOW.isdisjoint(words)
             links.append(Link(target, source, _kind_of_anchor(words), anchor, " ".join(words), refused))
         else:

@@ -201,6 +201,7 @@ def test_from_search_to_the_monitor(live: Live, browser: object, scripts: bool) 
     context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_pages_are_accessible(live: Live, browser: object) -> None:
     if not AXE.is_file():

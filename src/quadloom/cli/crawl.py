@@ -17,7 +17,8 @@ from rich.text import Text
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, UsageError
 from quadloom.run.meter import Report
-from quadloom.warehouse import Running, Warehouse
+from quadloom.run.running import Running
+from quadloom.warehouse import Warehouse
 
 
 def crawl(

@@ -37,7 +37,10 @@ from quadloom.run.failpoints import Failpoints
 from quadloom.run.fetch_process import FetchProcess
 from quadloom.run.indexing import Indexer, Marks
 from quadloom.run.meter import Meter, Report
+from quadloom.run.notifying import Notifying
 from quadloom.run.opened import Opened
+from quadloom.run.pacing import Pacing
+from quadloom.run.refreshing import Refreshing
 from quadloom.run.workers import Done, WorkerPool
 from quadloom.run.writing import Ready, Writer
 from quadloom.settings import Settings
@@ -100,6 +103,7 @@ class Crawl:
         self.meter = Meter()
         self.paused = False
         self.stopping = False
+        self._closed = False
         put = self._inbox.put
         failpoints = Failpoints(settings.crawl.failpoint)
         self._admission = Admission(lambda text: put(Notice("trap", text)))
@@ -109,9 +113,13 @@ class Crawl:
             stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics,
             self._extractor.discoveries,
         )  # fmt: skip
+        self.refreshing = Refreshing(stores.catalog, settings)
+        self.notifying = Notifying(stores.catalog, stores.outbox)
+        self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
         self._writer = Writer(
-            stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission
-        )
+            stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
+            self.refreshing, self.notifying,
+        )  # fmt: skip
         self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(
             stores.worker_count(settings),
@@ -150,7 +158,13 @@ class Crawl:
         """Have `action` done by the owner's thread between two steps; for control requests from other threads."""
         call = Call(action)
         self._inbox.put(call)
-        return call.answer.result(timeout=60)
+        deadline = time.monotonic() + 60.0
+        while True:
+            try:
+                return call.answer.result(timeout=0.25)
+            except TimeoutError:
+                if self._closed or time.monotonic() > deadline:
+                    raise
 
     def scope_changed(self) -> None:
         self._pool.forget_links()
@@ -182,7 +196,13 @@ class Crawl:
             workers=[self._fetch.heartbeat(), *self._pool.heartbeats()],
         )
 
+    @property
+    def indexed(self) -> int:
+        """Grows with every page that entered the indexes."""
+        return self._indexer.indexed
+
     def close(self) -> None:
+        self._closed = True
         self._fetch.close()
         self._pool.close()
         self._indexer.close()
@@ -192,6 +212,7 @@ class Crawl:
             if isinstance(item, Marks):
                 self._writer.acknowledge(item)
         self._writer.write([], self._clock())
+        self.refreshing.close()
         counted(self._stores.catalog)
 
     def _cpu(self) -> dict[str, float]:
@@ -228,7 +249,8 @@ class Crawl:
             room = min(room, crawl.max_pages - self.meter.pages - len(self._outstanding))
         if room <= 0 or self._held_bytes > _BYTES_IN_FLIGHT:
             return
-        visits = self._stores.frontier.lease(room, self._clock())
+        quota = self._pacing.quota(self._clock()) if self._forever else None
+        visits = self._stores.frontier.lease(room, self._clock(), quota=quota)
         if not visits:
             return
         self._outstanding.update((visit.fingerprint, 0) for visit in visits)

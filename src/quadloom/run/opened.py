@@ -10,6 +10,7 @@ from typing import Protocol
 
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
+from quadloom.stores.outbox import Outbox
 from quadloom.stores.protocols import Archive, Bus, Catalog, Difference, Frontier, QuadStore, TextIndex
 
 
@@ -35,6 +36,7 @@ class Opened:
         bus: Bus,
         links: Links | None = None,
         quads_path: Path | None = None,
+        outbox: Outbox | None = None,
         changed: Callable[[str, Difference], None] = lambda _graph, _difference: None,
     ) -> None:
         self.frontier = frontier
@@ -45,6 +47,7 @@ class Opened:
         self.bus = bus
         self.changed = changed
         self.quads_path = quads_path
+        self.outbox = outbox
         self._links = links
         self._told: set[str] = set()
         usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -11,7 +11,7 @@ in 3, the same. Nothing that was acknowledged (2) depends on anything that is no
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -20,6 +20,7 @@ from quadloom.fetching.fetcher import Learned
 from quadloom.fetching.politeness import cost_of
 from quadloom.model import wire
 from quadloom.model.link import Discovery
+from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef, HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
@@ -31,6 +32,8 @@ from quadloom.run.admission import Admission
 from quadloom.run.describing import Sources
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
+from quadloom.run.notifying import Notifying
+from quadloom.run.refreshing import Refreshing
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
 from quadloom.settings import Settings
@@ -63,6 +66,8 @@ class Writer:
         settings: Settings,
         failpoints: Failpoints,
         admission: Admission,
+        refreshing: Refreshing | None = None,
+        notifying: Notifying | None = None,
     ) -> None:
         self._admission = admission
         self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
@@ -72,6 +77,8 @@ class Writer:
         self._indexer = indexer
         self._settings = settings
         self._failpoints = failpoints
+        self._refreshing = refreshing
+        self._notifying = notifying
         self.sources = Sources(catalog)
         self._marks: list[tuple[int, bytes, bytes]] = []
         self._statistics = b""
@@ -106,6 +113,7 @@ class Writer:
             self._settled(ready, known.get(ready.visit.fingerprint), ref)
             for ready, ref in zip(batch, refs, strict=True)
         ]
+        settlements, notices = self._planned(batch, settlements, known, now)
         marks, self._marks = self._marks, []
         with self._catalog.transaction():
             self._frontier.settle(settlements, now)
@@ -116,11 +124,17 @@ class Writer:
             if marks and self._statistics:
                 self._catalog.put(STATISTICS, self._statistics)
             self._write_learned(now)
+            if self._refreshing is not None:
+                self._refreshing.write(self._frontier, now)
+            if self._notifying is not None:
+                self._notifying.write(notices)
             if self._admission.changed:
                 self._admission.changed = False
                 self._catalog.put("traps", wire.encode(self._admission.report()[:1000]))
         self._found = []
         self.unmarked -= len(marks)
+        if self._refreshing is not None:
+            self._refreshing.committed()
         self._failpoints.reach("after-marks" if marks else "after-catalog")
         self._failpoints.reach("after-catalog")
         entries = [
@@ -132,6 +146,16 @@ class Writer:
             self.unmarked += len(entries)
             self._indexer.put(entries)
         return settlements
+
+    def _planned(
+        self, batch: Sequence[Ready], settlements: list[Settlement], known: Mapping[int, PageRow], now: float
+    ) -> tuple[list[Settlement], list[Notice]]:
+        """Next visits and notices. An import has neither: nobody visited anything."""
+        if self._refreshing is not None:
+            settlements = self._refreshing.plan(settlements, known, now)
+        if self._notifying is None:
+            return settlements, []
+        return settlements, self._notifying.notices(settlements, lambda i: _statements(batch[i]), known, now)
 
     def _write_learned(self, now: float) -> None:
         learned, self._learned = self._learned, []
@@ -218,3 +242,7 @@ class Writer:
         ):
             return None
         return Entry(row.fingerprint, Quads.of(old.final_url or old.href, b""), None, b"", fresh=False)
+
+
+def _statements(ready: Ready) -> bytes:
+    return ready.woven.quads.nquads if ready.woven is not None else b""

@@ -13,6 +13,7 @@ NAMING = tuple(
     for prefix, word in (
         ("rdfs", "label"), ("schema", "name"), ("schemas", "name"), ("foaf", "name"), ("skos", "prefLabel"),
         ("dcterms", "title"), ("dc", "title"), ("vcard", "fn"), ("schema", "headline"),
+        ("rss", "title"),
     )
 )  # fmt: skip
 _MOST = 200

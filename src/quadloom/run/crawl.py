@@ -108,7 +108,7 @@ class Crawl:
         self._admission = Admission(lambda text: put(Notice("trap", text)))
         statistics = Statistics.resume(stores.catalog, stores.quads)
         self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics)
-        self.refreshing = Refreshing(stores.catalog, settings)
+        self.refreshing = Refreshing(stores.catalog, settings, weigh=stores.links.weigh if stores.links else None)
         self.notifying = Notifying(stores.catalog, stores.outbox)
         self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
         self._writer = Writer(
@@ -126,6 +126,8 @@ class Crawl:
 
     def __iter__(self) -> Iterator[Settlement]:
         """Run until nothing is due, a limit is reached or `stop()` was called."""
+        if self._stores.links is not None:
+            self._stores.links.start(lambda error: self._inbox.put(Broken(error)))
         try:
             while not self._finished():
                 yield from self.step()
@@ -198,6 +200,8 @@ class Crawl:
 
     def close(self) -> None:
         self._closed = True
+        if self._stores.links is not None:
+            self._stores.links.close()
         self._fetch.close()
         self._pool.close()
         self._indexer.close()

@@ -85,6 +85,7 @@ class Refreshing:
         self._delay = settings.politeness.delay
         self.shares = Shares(freshness.bandwidth, freshness.suspect_share, freshness.discovery_share)
         self.weigh = weigh
+        self._guided = settings.crawl.order == "importance"
         self.planner, self._dead = _loaded(catalog, settings, self.shares.refresh_bandwidth(Reads()))
         self._announced: dict[int, float] = {}
         self._wanted: list[tuple[int, str, float]] = []
@@ -103,6 +104,8 @@ class Refreshing:
                 if done.outcome in _TELLING and done.discoveries:
                     self._hear(done, rows.get(done.page.fingerprint), now)
                 rows[done.page.fingerprint] = done.page  # a URL may be settled twice in one batch
+                if self._guided and done.discoveries:
+                    done = _scored(done, weight)
             planned.append(done)
         return planned
 
@@ -208,6 +211,12 @@ def planner_of(catalog: Catalog, settings: Settings) -> Planner:
     """The planner as the warehouse's rows and last save have it, for looking only (`quadloom why` at rest)."""
     shares = Shares(settings.freshness.bandwidth, settings.freshness.suspect_share, settings.freshness.discovery_share)
     return _restored(catalog, settings, shares.refresh_bandwidth(Reads()))[0]
+
+
+def _scored(settlement: Settlement, weight: float | None) -> Settlement:
+    """Guided discovery: a link is worth its page's weight divided by its number of links, one step of OPIC."""
+    score = (1.0 if weight is None else weight) / len(settlement.discoveries)
+    return replace(settlement, discoveries=tuple(replace(found, score=score) for found in settlement.discoveries))
 
 
 @lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ from quadloom.run.control import ControlServer, Request, Value, arguments
 from quadloom.run.crawl import Crawl
 from quadloom.run.explaining import Why
 from quadloom.run.meter import Report
-from quadloom.run.opened import Opened
+from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
 from quadloom.run.refreshing import SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
@@ -46,7 +46,9 @@ class Home(Protocol):
     @property
     def contact(self) -> str: ...
 
-    def opened(self) -> Opened: ...
+    def opened(self, links: Links | None = None) -> Opened: ...
+
+    def ranking(self) -> Links: ...
 
     def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]: ...
 
@@ -72,7 +74,7 @@ class Running:
         if not settings.crawl.contact and warehouse.contact:
             crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
             settings = msgspec.structs.replace(settings, crawl=crawl)
-        self.crawl = Crawl(warehouse.opened(), settings, forever=forever, notice=self._notice)
+        self.crawl = Crawl(warehouse.opened(warehouse.ranking()), settings, forever=forever, notice=self._notice)
         self._outgoing = Outgoing(
             self.crawl,
             self.crawl.notifying,

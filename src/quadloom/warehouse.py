@@ -30,6 +30,7 @@ from quadloom.run.importing import ImportReport, import_pages
 from quadloom.run.loading import document_loader
 from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
 from quadloom.run.opened import Links, Opened
+from quadloom.run.publishing import Publication, accept
 from quadloom.run.ranking import Ranking, Weights
 from quadloom.run.refreshing import planner_of
 from quadloom.run.requesting import request_pages, request_urls
@@ -193,6 +194,10 @@ class Warehouse(Questions):
             now=time.time(),
             weight=weights.of([Url.parse(url).fingerprint])[0],
         )
+
+    def publish(self, publication: Publication) -> dict[str, Value]:
+        """What a site owner announces: URLs, a sitemap, WebSub content."""
+        return accept(publication, frontier=self.frontier, catalog=self.catalog, scope=self.scope, now=time.time())
 
     def subscriptions(self) -> list[Subscription]:
         return read_subscriptions(self.catalog)

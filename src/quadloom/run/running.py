@@ -19,6 +19,7 @@ from quadloom.run.explaining import Why
 from quadloom.run.meter import Report
 from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
+from quadloom.run.publishing import Publication
 from quadloom.run.refreshing import SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
@@ -53,6 +54,8 @@ class Home(Protocol):
     def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]: ...
 
     def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int: ...
+
+    def publish(self, publication: Publication) -> dict[str, Value]: ...
 
     def subscribe(self, subscription: Subscription) -> Subscription: ...
 
@@ -126,6 +129,8 @@ class Running:
             return counts
         if request.verb in ("refresh", "why", "scope", "freshness"):
             return self._steer(request)
+        if request.verb == "publish":
+            return self._warehouse.publish(arguments(request, Publication))
         if request.verb in ("subscribe", "unsubscribe"):
             return self._subscribe(request)
         raise UsageError(

@@ -260,6 +260,7 @@ class Warehouse(Questions):
             quads=self.quads,
             text=self.text,
             bus=self.bus,
+            quads_path=self.path / "quads",
             outbox=self.outbox,
         )
 

@@ -32,6 +32,7 @@ from quadloom.model.page import Failure
 from quadloom.model.visit import Visit
 from quadloom.run.admission import Admission
 from quadloom.run.control import Value
+from quadloom.run.extracting import Extractor
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.fetch_process import FetchProcess
 from quadloom.run.indexing import Indexer, Marks
@@ -107,7 +108,11 @@ class Crawl:
         failpoints = Failpoints(settings.crawl.failpoint)
         self._admission = Admission(lambda text: put(Notice("trap", text)))
         statistics = Statistics.resume(stores.catalog, stores.quads)
-        self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics)
+        self._extractor = Extractor(settings, stores.quads_path, lambda text: put(Notice("notice", text)))
+        self._indexer = Indexer(
+            stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics,
+            self._extractor.discoveries,
+        )  # fmt: skip
         self.refreshing = Refreshing(stores.catalog, settings, weigh=stores.links.weigh if stores.links else None)
         self.notifying = Notifying(stores.catalog, stores.outbox)
         self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
@@ -205,6 +210,7 @@ class Crawl:
         self._fetch.close()
         self._pool.close()
         self._indexer.close()
+        self._extractor.close()
         while not self._inbox.empty():
             item = self._inbox.get()
             if isinstance(item, Marks):
@@ -233,6 +239,8 @@ class Crawl:
             return True
         if self._outstanding or self.paused or self._forever:
             return False
+        if self._extractor.queries and self._writer.unmarked:
+            return False  # the user's own strategies may still find links on the last pages
         due = self._stores.frontier.next_due(self._clock())
         return due is None or due > self._clock() + crawl.max_wait
 
@@ -330,7 +338,8 @@ class Crawl:
     def _settle(self) -> list[Settlement]:
         crawl = self._settings.crawl
         waited = time.monotonic() - self._last_write
-        if not self._ready or (len(self._ready) < crawl.batch and waited < crawl.batch_seconds):
+        news = self._ready or (self._extractor.queries and self._writer.has_news)
+        if not news or (len(self._ready) < crawl.batch and waited < crawl.batch_seconds):
             return []
         return self._write()
 

@@ -112,7 +112,7 @@ def _ready(item: Imported, visit: Visit, settings: Settings, loader: Loader | No
 
 
 def _as_described(woven: Woven, item: Imported) -> Woven:
-    """The dump's own digest is kept: it is that of the words the site used (`01.0` for `1`), so that a later visit which
-    finds the same page knows it for unchanged."""
+    """The dump's own digest is kept: it is that of the words the site used (`01.0` for `1`), so that a later visit
+    which finds the same page knows it for unchanged."""
     quads = msgspec.structs.replace(woven.quads, digest=item.digest) if item.digest else woven.quads
     return msgspec.structs.replace(woven, kind=item.kind, title=item.title, language=item.language, quads=quads)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from quadloom.model.visit import Visit
@@ -38,6 +39,7 @@ class Opened:
         text: TextIndex,
         bus: Bus,
         links: Links | None = None,
+        quads_path: Path | None = None,
         outbox: Outbox | None = None,
         changed: Callable[[str, Difference], None] = lambda _graph, _difference: None,
     ) -> None:
@@ -48,6 +50,7 @@ class Opened:
         self.text = text
         self.bus = bus
         self.changed = changed
+        self.quads_path = quads_path
         self.outbox = outbox
         self.links = links
         self._told: set[str] = set()

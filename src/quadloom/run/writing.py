@@ -19,6 +19,7 @@ from quadloom.asking.statistics import STATISTICS
 from quadloom.fetching.fetcher import Learned
 from quadloom.fetching.politeness import cost_of
 from quadloom.model import wire
+from quadloom.model.link import Discovery
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef, HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
@@ -81,15 +82,23 @@ class Writer:
         self.sources = Sources(catalog)
         self._marks: list[tuple[int, bytes, bytes]] = []
         self._statistics = b""
+        self._found: list[Discovery] = []
+        self.unmarked = 0  # pages given to the indexer whose marks are not written yet
         self._learned: list[Learned] = []
 
     def learn(self, learned: Learned) -> None:
         """A host's robots.txt and sitemaps, written with the next batch."""
         self._learned.append(learned)
 
+    @property
+    def has_news(self) -> bool:
+        """Marks or links of the indexer wait to be written."""
+        return bool(self._marks or self._found)
+
     def acknowledge(self, marks: Marks) -> None:
         self._marks.extend(marks.marks)
         self._statistics = marks.statistics
+        self._found.extend(marks.discoveries)
 
     def write(self, batch: Sequence[Ready], now: float) -> list[Settlement]:
         """Make a batch durable; returns what was settled, in order."""
@@ -110,6 +119,8 @@ class Writer:
             self._frontier.settle(settlements, now)
             self._catalog.record(settlements, now)
             self._catalog.mark_indexed(marks)
+            if self._found:
+                self._frontier.add(self._admission.admit(self._found), now)
             if marks and self._statistics:
                 self._catalog.put(STATISTICS, self._statistics)
             self._write_learned(now)
@@ -120,6 +131,8 @@ class Writer:
             if self._admission.changed:
                 self._admission.changed = False
                 self._catalog.put("traps", wire.encode(self._admission.report()[:1000]))
+        self._found = []
+        self.unmarked -= len(marks)
         if self._refreshing is not None:
             self._refreshing.committed()
         self._failpoints.reach("after-marks" if marks else "after-catalog")
@@ -130,6 +143,7 @@ class Writer:
             if (entry := self._entry(ready, settlement, known.get(ready.visit.fingerprint))) is not None
         ]
         if entries:
+            self.unmarked += len(entries)
             self._indexer.put(entries)
         return settlements
 
@@ -210,7 +224,11 @@ class Writer:
             return None
         fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
         about = page_description(row, ready.result.status, self.sources.href(row.via))
-        return Entry(row.fingerprint, ready.woven.quads, ready.woven.text, row.text_digest, fresh, quads, text, about)
+        woven = ready.woven
+        return Entry(
+            row.fingerprint, woven.quads, woven.text, row.text_digest, fresh, quads, text, about, woven.link_quads,
+            row.depth,
+        )  # fmt: skip
 
     def _removal(self, settlement: Settlement, old: PageRow | None) -> Entry | None:
         """A page that has died leaves the indexes; its history stays in the archive."""

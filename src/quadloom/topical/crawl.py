@@ -11,13 +11,14 @@ A strategy proposes errands, one at a time per host; the loop below carries up t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Literal, Protocol
 
 import msgspec
 
 from quadloom.topical.access import Access, Ask, Errand
+from quadloom.topical.channels import Channel
 from quadloom.topical.desk import RELEVANT, Desk, Found
 from quadloom.topical.sites import Seed
 from quadloom.topical.strategy_adaptive import Adaptive
@@ -48,11 +49,20 @@ class TopicReport(msgspec.Struct, frozen=True):
     recall_estimate: float
     purposes: dict[str, int]
     found: tuple[Found, ...]
+    refused: dict[str, int] = {}  # requests that robots.txt, scope or pace did not allow
 
 
-def make_strategy(name: StrategyName, desk: Desk, seeds: Sequence[Seed], random: Random, now: float) -> Strategy:
+def make_strategy(
+    name: StrategyName,
+    desk: Desk,
+    seeds: Sequence[Seed],
+    random: Random,
+    now: float,
+    known: Mapping[str, Channel] | None = None,
+) -> Strategy:
+    """`known`: channels of earlier crawls, by host."""
     if name == "adaptive":
-        return Adaptive(desk, seeds, random, now)
+        return Adaptive(desk, seeds, random, now, known)
     if name == "liu-agah":
         return LiuAgah(desk, seeds, random, now)
     return LinkCrawl(desk, seeds, random, name)

@@ -9,7 +9,7 @@ for the term over all sites and for the site over all terms; so one poor guess c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from quadloom.model.url import canonical, host_of
@@ -34,13 +34,17 @@ class Adaptive:
 
     name = "adaptive"
 
-    def __init__(self, desk: Desk, seeds: Sequence[Seed], random: Random, now: float) -> None:
+    def __init__(
+        self, desk: Desk, seeds: Sequence[Seed], random: Random, now: float, known: Mapping[str, Channel] | None = None
+    ) -> None:
         self.desk = desk
         self._now = now
         self._nonsense = f"zq{random.getrandbits(40):x}x"
         self.model = CandidateModel(desk.relevance)
         self.queue = CandidateQueue(self.model)
         self.sites = {seed.host: Site(seed) for seed in seeds}
+        for host, channel in (known or {}).items():
+            self.sites[host].channel = channel
         self._unopened = sorted(self.sites.values(), key=lambda site: -site.seed.score)
         self.terms = TermStatistics()
         for example in desk.topic.examples:

@@ -8,21 +8,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from quadloom.run.control import Value
+from quadloom.settings import seconds
 from quadloom.web.asks import Ask, View
 from quadloom.web.desk import Desk
 from quadloom.web.refusals import Refused
 from quadloom.web.rendering import json_response
 
 COOKIE = "quadloom_token"
-# Our word → the owner's, and which arguments it takes.
-_VERBS = {
-    "pause": ("pause", ()),
-    "resume": ("resume", ()),
-    "stop": ("stop", ()),
-    "seeds": ("seeds", ("urls",)),
-    "recrawl": ("refresh", ("urls", "site", "older_than")),
-    "scope": ("scope", ("include", "exclude", "add", "remove")),
-}
+_COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")
 _MOST_URLS = 10_000
 
 
@@ -44,27 +37,51 @@ def authorise(request: Request, desk: Desk) -> None:
 def command(ask: Ask) -> Response:
     """POST /control/{verb}. A form on a page is answered with the page again, a program with JSON."""
     verb = ask.path("verb")
-    if verb not in _VERBS:
-        raise Refused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(_VERBS)}")
-    word, names = _VERBS[verb]
-    document = ask.document() if ask.content_type == "application/json" else {}
-    arguments: dict[str, Value] = {name: document[name] for name in names if name in document}
-    if not document:
-        arguments = {name: [*ask.text(name).split()] for name in names if ask.text(name)}
-    answer = _told(ask, word, arguments)
+    if verb not in _COMMANDS:
+        raise Refused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(_COMMANDS)}")
+    answer = _told(ask, *_request(ask, verb))
     if ask.content_type == "application/x-www-form-urlencoded":
         return RedirectResponse("/monitor", HTTPStatus.SEE_OTHER)
     return json_response({"answer": answer})
 
 
+def _request(ask: Ask, verb: str) -> tuple[str, dict[str, Value]]:
+    """Our words as the owner knows them. A form gives lists as texts with spaces between."""
+    is_form = ask.content_type == "application/x-www-form-urlencoded"
+    given: dict[str, Value] = {name: [*text.split()] for name, text in ask.fields()} if is_form else {**ask.document()}
+    if verb == "seeds":
+        return "seeds", {"urls": _urls(given.get("urls"))}
+    if verb == "recrawl":
+        wish = {name: given[name] for name in ("urls", "site") if given.get(name)}
+        if isinstance(older := given.get("older_than"), str):
+            wish["read_before"] = ask.desk.clock() - _duration(older)
+        return "refresh", wish
+    if verb == "scope":
+        rules = {name: given[name] for name in ("include", "exclude", "host") if given.get(name)}
+        if not rules:
+            raise Refused(400, "there is no rule in the request", hint='such as {"exclude": ["*/private/*"]}')
+        return "scope", {"rules": rules, "remove": given.get("remove") is True}
+    return verb, {}
+
+
+def _urls(found: Value) -> Value:
+    if not isinstance(found, list) or not found or not all(isinstance(url, str) for url in found):
+        raise Refused(400, "there are no URLs in the body", hint='send {"urls": ["https://example.org/new"]}')
+    if len(found) > _MOST_URLS:
+        raise Refused(413, f"more than {_MOST_URLS} URLs at once", hint="send them in several requests")
+    return found
+
+
+def _duration(text: str) -> float:
+    try:
+        return seconds(text)
+    except ValueError:
+        raise Refused(400, f"not a time: {text[:30]}", hint="such as 7d, 12h or 30m") from None
+
+
 def publish(ask: Ask) -> Response:
     """A site's owner tells of new or changed pages."""
-    urls = ask.document().get("urls")
-    if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
-        raise Refused(400, "there are no URLs in the body", hint='send {"urls": ["https://example.org/new"]}')
-    if len(urls) > _MOST_URLS:
-        raise Refused(413, f"more than {_MOST_URLS} URLs at once", hint="send them in several requests")
-    return json_response({"answer": _told(ask, "seeds", {"urls": urls})})
+    return json_response({"answer": _told(ask, "seeds", {"urls": _urls(ask.document().get("urls"))})})
 
 
 def subscribe(ask: Ask) -> Response:

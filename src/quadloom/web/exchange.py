@@ -1,110 +1,142 @@
-"""`/export.*`, the whole warehouse as one stream, and `/.well-known/void`, what is in it.
+"""`/export.*`, the whole warehouse or a part of it as one stream, and `/.well-known/void`, what is in it.
 
-A dump comes from one read-only view, so it is consistent while a crawl writes. Graphs are converted block by block,
-each holding whole graphs, hence TriG, Turtle and JSON-LD stream as well as N-Quads.
+A dump is written by a thread with a view of its own, so it is consistent while a crawl writes and keeps no other reader
+waiting. It goes through a short queue: a slow client slows the dump, and one that leaves ends it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import queue
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import BinaryIO, cast
 
-from isal import igzip
 from starlette.responses import Response, StreamingResponse
 
+from quadloom.asking.prefixes import type_iris
 from quadloom.asking.result_formats import GRAPH_MEDIA
-from quadloom.model.url import host_of, site_of
-from quadloom.stores.oxigraph_quads import OxigraphQuads
-from quadloom.stores.protocols import QuadStore
+from quadloom.asking.search import moment
+from quadloom.errors import QuadloomError, UsageError
+from quadloom.export.description import dataset_description
+from quadloom.export.dump import parse_format
+from quadloom.export.selection import Selection
+from quadloom.settings import Settings
+from quadloom.warehouse import Warehouse
 from quadloom.web.asks import Ask
-from quadloom.web.rdf_answers import convert, negotiated_graph
+from quadloom.web.rdf_answers import negotiated_graph
 from quadloom.web.refusals import Refused
 from quadloom.web.usage import usage
 
-_NAMES = {"nq": "nq", "trig": "trig", "ttl": "turtle", "nt": "nt", "jsonld": "jsonld"}
-_MEDIA = {**{name: GRAPH_MEDIA[format] for name, format in _NAMES.items()}, "nq.gz": "application/gzip"}
-PRODUCES = tuple(media.partition(";")[0] for media in _MEDIA.values())
-_BLOCK = 1 << 20
-_INPUT = "application/n-quads"
+_MEDIA = {**GRAPH_MEDIA, "parquet": "application/vnd.apache.parquet", "warc": "application/warc"}
+_PACKED = {"gz": "application/gzip", "zst": "application/zstd"}
+PRODUCES = tuple(media.partition(";")[0] for media in (*_MEDIA.values(), *_PACKED.values()))
+_BLOCK = 256 * 1024
+_BLOCKS = 8
 
 
 def export(ask: Ask) -> Response:
-    name = ask.path("format")
-    if name not in _MEDIA:
-        hint = f"formats: {', '.join(_MEDIA)}; `quadloom export` knows more"
-        raise Refused(404, f"there is no export as {name[:30]}", hint=hint)
-    blocks = _blocks(OxigraphQuads.read_only(ask.desk.path / "quads"), ask.text("site"))
-    chunks = _converted(blocks, name)
+    format = ask.path("format")
+    try:
+        name, packing = parse_format(format)
+    except UsageError as error:
+        raise Refused(404, error.message, hint=error.hint) from None
+    selection = Selection(
+        sites=tuple(ask.texts("site")),
+        types=tuple(iri for name in ask.texts("type") for iri in type_iris(name)),
+        since=moment(ask.text("since")),
+        until=moment(ask.text("until")),
+    )
+    dump = Dump(ask.desk.path, ask.desk.settings, format, selection)
+    first = dump.next()  # so that a format that cannot be written is refused, not cut off
     return StreamingResponse(
-        _steps(chunks),
-        media_type=_MEDIA[name],
-        headers={"Content-Disposition": f'attachment; filename="quadloom.{name}"', "Cache-Control": "no-store"},
+        _stream(dump, first),
+        media_type=_PACKED.get(packing) or _MEDIA[name] if name in _MEDIA else "text/turtle",
+        headers={"Content-Disposition": f'attachment; filename="quadloom.{format}"', "Cache-Control": "no-store"},
     )
 
 
-def _blocks(quads: QuadStore, site: str) -> Iterator[bytes]:
-    """N-Quads of whole graphs, about a megabyte at a time."""
-    if not site:
-        yield from quads.dump()
-        return
-    parts: list[bytes] = []
-    size = 0
-    for graph in quads.graphs():
-        if site_of(host_of(graph)) == site:
-            parts.append(quads.graph(graph))
-            size += len(parts[-1])
-        if size >= _BLOCK:
-            yield b"".join(parts)
-            parts, size = [], 0
-    if parts:
-        yield b"".join(parts)
+class Dump:
+    """A file that its writer fills in one thread while blocks are taken out in another."""
+
+    def __init__(self, path: Path, settings: Settings, format: str, selection: Selection) -> None:
+        self._blocks: queue.Queue[bytes | QuadloomError] = queue.Queue(_BLOCKS)
+        self._part = bytearray()
+        self._left = threading.Event()
+        self._position = 0
+        arguments = (path, settings, format, selection)
+        threading.Thread(target=self._run, args=arguments, name="export", daemon=True).start()
+
+    def _run(self, path: Path, settings: Settings, format: str, selection: Selection) -> None:
+        try:
+            with Warehouse.read(path, settings=settings) as warehouse:
+                warehouse.export(cast("BinaryIO", self), format=format, selection=selection)
+            self.flush()
+        except BrokenPipeError:
+            return
+        except QuadloomError as error:
+            self._put(error)
+            return
+        self._put(b"")
+
+    def write(self, data: bytes) -> int:
+        self._part += data
+        self._position += len(data)
+        if len(self._part) >= _BLOCK:
+            self.flush()
+        return len(data)
+
+    def flush(self) -> None:
+        if self._part:
+            block, self._part = bytes(self._part), bytearray()
+            self._put(block)
+
+    def tell(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        """Nothing to do: the end is said when the whole dump is written."""
+
+    def _put(self, item: bytes | QuadloomError) -> None:
+        while True:
+            if self._left.is_set():
+                raise BrokenPipeError("the client has gone")
+            try:
+                self._blocks.put(item, timeout=0.5)
+                return
+            except queue.Full:
+                continue
+
+    def next(self) -> bytes:
+        """The next block, empty at the end. Raises what ended the dump."""
+        item = self._blocks.get()
+        if isinstance(item, QuadloomError):
+            raise item
+        return item
+
+    def leave(self) -> None:
+        self._left.set()
 
 
-def _converted(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
-    if name == "nq":
-        yield from blocks
-    elif name == "nq.gz":
-        yield from (igzip.compress(block, 1) for block in blocks)  # members may follow each other in one file
-    elif name == "jsonld":
-        yield from _json_arrays(convert(block, _INPUT, "jsonld") for block in blocks)
-    else:
-        yield from (convert(block, _INPUT, _NAMES[name]) for block in blocks)
-
-
-def _json_arrays(documents: Iterator[bytes]) -> Iterator[bytes]:
-    """Expanded JSON-LD is an array of nodes, so several documents join into one."""
-    yield b"["
-    for number, document in enumerate(documents):
-        yield (b",\n" if number else b"\n") + document.strip().removeprefix(b"[").removesuffix(b"]")
-    yield b"\n]\n"
-
-
-async def _steps(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _stream(dump: Dump, block: bytes) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
-    while chunk := await loop.run_in_executor(None, next, chunks, b""):
-        yield chunk
+    try:
+        while block:
+            yield block
+            block = await loop.run_in_executor(None, dump.next)
+    finally:
+        dump.leave()
 
 
 def void(ask: Ask) -> Response:
-    """VoID with class and property partitions by their measured use."""
+    """VoID and DCAT, with class and property partitions by their measured use."""
     base = str(ask.request.url.replace(path="/", query="", fragment=""))
-    figures = usage(ask.desk)
-    quads, pages = ask.desk.reader.look(lambda warehouse: (len(warehouse.quads), len(warehouse.text)))
-    parts = [f"[ void:class <{use.iri}> ; void:entities {use.count} ]" for use in figures.classes]
-    properties = [f"[ void:property <{use.iri}> ; void:triples {use.count} ]" for use in figures.properties]
-    turtle = f"""
-    @prefix void: <http://rdfs.org/ns/void#> .
-    @prefix dcterms: <http://purl.org/dc/terms/> .
-    @prefix dcat: <http://www.w3.org/ns/dcat#> .
-    <{base}#dataset> a void:Dataset, dcat:Dataset ;
-      dcterms:title "What Quadloom read"@en ;
-      void:sparqlEndpoint <{base}sparql> ;
-      void:dataDump <{base}export.nq.gz> ;
-      void:uriLookupEndpoint "{base}entity?iri=" ;
-      void:triples {quads} ;
-      void:documents {pages}"""
-    if parts:
-        turtle += f" ;\n      void:classPartition {', '.join(parts)}"
-    if properties:
-        turtle += f" ;\n      void:propertyPartition {', '.join(properties)}"
-    return negotiated_graph(ask, (turtle + " .").encode(), "text/turtle")
+    turtle = dataset_description(
+        usage(ask.desk).summary,
+        dataset=f"{base}#dataset",
+        title="What Quadloom read",
+        endpoint=f"{base}sparql",
+        now=ask.desk.clock(),
+    )
+    return negotiated_graph(ask, turtle, "text/turtle")

@@ -25,7 +25,7 @@ def read_graph(ask: Ask) -> Response:
         if format in ("nq", "trig"):
             format = "nt" if format == "nq" else "turtle"  # one graph without a name
         return streamed(ask.desk.queries.ask(_ALL, format=format, client=_client(ask)))
-    nquads = ask.desk.reader.look(lambda warehouse: warehouse.quads.graph(graphs[0]))
+    nquads = ask.desk.reader.ask(lambda warehouse: warehouse.quads.graph(graphs[0]))
     if not nquads:
         raise Refused(404, f"there is no graph {graphs[0][:200]}", hint="graphs are named by the URL of their page")
     return graph_response(nquads, "application/n-quads", format)

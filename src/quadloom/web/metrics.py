@@ -37,7 +37,7 @@ def live(_ask: Ask) -> Response:
 def ready(ask: Ask) -> Response:
     """503 with the reason of each store that does not answer."""
     try:
-        stores = ask.desk.reader.look(
+        stores = ask.desk.reader.ask(
             lambda warehouse: {
                 "catalog": len(warehouse.catalog.counts()),
                 "quads": len(warehouse.quads),

@@ -43,10 +43,13 @@ class Reader:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="reading")
 
     async def run(self, work: Callable[[Warehouse], Answer]) -> Answer:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self.look, work)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._look, work)
 
-    def look(self, work: Callable[[Warehouse], Answer]) -> Answer:
-        """In the calling thread, which must not be one of an event loop."""
+    def ask(self, work: Callable[[Warehouse], Answer]) -> Answer:
+        """The same for a thread that may wait."""
+        return self._pool.submit(self._look, work).result()
+
+    def _look(self, work: Callable[[Warehouse], Answer]) -> Answer:
         return work(self._fresh())
 
     def _fresh(self) -> Warehouse:

@@ -93,7 +93,8 @@ def _environment(desk: Desk, static: StaticFiles) -> Environment:
         entity_link=terms.entity_link, page_link=terms.page_link, query=_query,
     )  # fmt: skip
     environment.filters.update(
-        short=shorten, datatype=terms.shown_datatype, dir=terms.direction, is_web=terms.is_web, when=_when,
+        short=shorten, datatype=terms.shown_datatype, dir=terms.direction, is_web=terms.is_web,
+        when=_when, moment=_moment,
         ago=partial(_ago, desk), number=_number, size=_size, percent=_percent, snippet=_snippet, seconds=_seconds,
     )  # fmt: skip
     return environment
@@ -110,6 +111,10 @@ def _when(at: float) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(
         moment.isoformat(timespec="seconds"), moment.strftime("%Y-%m-%d %H:%M")
     )
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _ago(desk: Desk, at: float) -> str:

@@ -1,6 +1,6 @@
-"""How often each class and property is used: for completions, the vocabularies page and VoID.
+"""How often each class and property is used: for completions, the vocabularies page and example queries.
 
-Counted by two queries, which run like any visitor's, in a process that can be killed; the counts are kept for a minute.
+The crawl keeps these counts as it writes (`quadloom.asking.statistics`); here they are read and kept for a few seconds.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from quadloom.asking.prefixes import shorten
+from quadloom.asking.statistics import Summary
 from quadloom.web.desk import Desk
 from quadloom.web.terms import is_iri, vocabulary_of
 
-_KEPT = 60.0
-_MOST = 300
-_CLASSES = f"SELECT ?iri (COUNT(*) AS ?n) {{ ?s a ?iri }} GROUP BY ?iri ORDER BY DESC(?n) LIMIT {_MOST}"
-_PROPERTIES = f"SELECT ?iri (COUNT(*) AS ?n) {{ ?s ?iri ?o }} GROUP BY ?iri ORDER BY DESC(?n) LIMIT {_MOST}"
+_KEPT = 10.0
+_MOST = 1000
 _lock = threading.Lock()
 
 
@@ -37,12 +36,14 @@ class Vocabulary(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
+    """Most used first."""
+
+    summary: Summary
     classes: tuple[Use, ...] = ()
     properties: tuple[Use, ...] = ()
     at: float = 0.0
 
     def vocabularies(self) -> list[Vocabulary]:
-        """Most used first."""
         spaces = dict.fromkeys(vocabulary_of(use.iri) for use in (*self.properties, *self.classes))
         found = []
         for space in spaces:
@@ -57,16 +58,15 @@ _known: WeakKeyDictionary[Desk, Usage] = WeakKeyDictionary()
 
 
 def usage(desk: Desk) -> Usage:
-    """Counted now, or within the last minute. Raises `QueryLimit` where a huge store takes too long."""
+    """As of now, or of a few seconds ago."""
     with _lock:
         known = _known.get(desk)
         if known is None or time.monotonic() - known.at > _KEPT:
-            known = Usage(_counted(desk, _CLASSES), _counted(desk, _PROPERTIES), time.monotonic())
+            summary = desk.reader.ask(lambda warehouse: warehouse.statistics(limit=_MOST))
+            known = Usage(summary, _uses(summary.classes), _uses(summary.properties), time.monotonic())
             _known[desk] = known
         return known
 
 
-def _counted(desk: Desk, query: str) -> tuple[Use, ...]:
-    with desk.queries.ask(query, format="json", client="quadloom") as answer:
-        rows = answer.values()
-    return tuple(Use(iri, shorten(iri), int(count)) for iri, count in rows if is_iri(iri))
+def _uses(counts: tuple[tuple[str, int], ...]) -> tuple[Use, ...]:
+    return tuple(Use(iri, shorten(iri), count) for iri, count in counts if is_iri(iri))

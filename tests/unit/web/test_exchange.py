@@ -101,6 +101,10 @@ class Crawl:
         return request.verb
 
 
+def said(crawl: Crawl, verb: str) -> dict[str, Value]:
+    return next(request.arguments for request in reversed(crawl.asked) if request.verb == verb)
+
+
 def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) -> None:
     crawl = Crawl()
     server = ControlServer(warehouse_path, crawl.answer)
@@ -123,7 +127,13 @@ def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) 
             assert client.post("/control/pause", headers=head).json() == {"ok": True, "answer": "pause"}
             assert client.post("/control/dance", headers=head).status_code == 404
             client.post("/publish", json={"urls": ["http://a.example/new"]}, headers=head)
-            assert crawl.asked[-1].arguments == {"urls": ["http://a.example/new"]}
+            assert said(crawl, "seeds") == {"urls": ["http://a.example/new"]}
+            client.post("/control/scope", json={"exclude": ["*/private/*"]}, headers=head)
+            assert said(crawl, "scope") == {"rules": {"exclude": ["*/private/*"]}, "remove": False}
+            client.post("/control/recrawl", json={"site": "a.example", "older_than": "1h"}, headers=head)
+            assert said(crawl, "refresh").keys() == {"site", "read_before"}
+            assert client.post("/control/recrawl", json={"older_than": "soon"}, headers=head).status_code == 400
+            assert client.post("/control/scope", json={}, headers=head).status_code == 400
             assert client.post("/publish", json={"urls": []}, headers=head).status_code == 400
             form = client.post("/control/seeds", data={"urls": "http://a.example/"}, headers=head)
             assert form.status_code == 303 and form.headers["location"] == "/monitor"

@@ -152,6 +152,11 @@ def test_page_tells_its_history_and_why(client: TestClient) -> None:
     assert client.get("/page.json", params={"url": "http://never.example/"}).status_code == 404
     first = client.get("/page/body", params={"url": BOOK, "at": twin["visits"][1]["at"]}).text
     assert "978-0" in first and "978-3" not in first
+    ends = {"from": twin["visits"][1]["at"], "to": twin["visits"][0]["at"]}
+    difference = client.get("/page.json", params={"url": BOOK, **ends}).json()["difference"]
+    assert len(difference["added"]) == len(difference["removed"]) == 1
+    assert "978-0" in difference["removed"][0] and "978-3" in difference["added"][0]
+    assert "<ins>" in client.get("/page", params={"url": BOOK, **ends}, headers=HTML).text
 
 
 def test_inspect_reads_pasted_markup(client: TestClient) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from quadloom.asking.statistics import STATISTICS, Statistics
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
@@ -86,3 +87,4 @@ def fill(path: Path) -> None:
             warehouse.text.put([woven.text])
             warehouse.catalog.mark_indexed([(url.fingerprint, woven.quads.digest, woven.text_digest)])
         warehouse.text.commit()
+        warehouse.catalog.put(STATISTICS, Statistics.recounted(warehouse.quads).encode())

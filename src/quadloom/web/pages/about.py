@@ -16,6 +16,18 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     obeys_robots: bool
 
 
+class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscription as anybody may see it: without the secret that signs its notices, and without its address."""
+
+    id: str = ""
+    name: str = ""
+    urls: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    query: str = ""
+    created_at: float = 0.0
+
+
 class Kept(msgspec.Struct, frozen=True):
     name: str
     value: Json
@@ -41,7 +53,9 @@ def topics_page(ask: Ask) -> View:
 
 
 def subscriptions_page(ask: Ask) -> View:
-    return View("subscriptions.html", {"subscriptions": _kept(ask, "subscription:")})
+    stored = ask.warehouse.catalog.get("subscriptions")
+    found = msgspec.json.decode(stored, type=list[Subscribed]) if stored else []
+    return View("subscriptions.html", {"subscriptions": found})
 
 
 def _kept(ask: Ask, prefix: str) -> list[Kept]:

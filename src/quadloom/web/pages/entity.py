@@ -8,6 +8,7 @@ from starlette.responses import Response
 from quadloom.asking.entity import Entity, Property, as_nquads
 from quadloom.asking.prefixes import expand, shorten
 from quadloom.web.asks import Ask, View
+from quadloom.web.labels import labels
 from quadloom.web.negotiation import choose
 from quadloom.web.pictures import Edge, Node, star
 from quadloom.web.rdf_answers import RDF_TYPES, chosen_format, graph_response
@@ -32,7 +33,13 @@ def entity_page(ask: Ask) -> View | Response:
     sections: dict[str, list[Property]] = {}
     for found in entity.properties:
         sections.setdefault(vocabulary_of(found.iri), []).append(found)
+    shown = [
+        *(statement.value.text for found in entity.properties for statement in found.statements
+          if statement.value.kind == "iri"),
+        *(found.subject for found in entity.inverse),
+    ]  # fmt: skip
     extra: dict[str, object] = {
+        "names": labels(ask.warehouse.quads, shown),
         "sections": [Section(space, found) for space, found in sections.items()],
         "places": {source: number for number, source in enumerate(entity.sources, 1)},
         "formats": (("turtle", "Turtle"), ("jsonld", "JSON-LD"), ("nt", "N-Triples"), ("rdfxml", "RDF/XML"),
@@ -44,20 +51,22 @@ def entity_page(ask: Ask) -> View | Response:
 def picture(ask: Ask) -> Response:
     """The entity and its nearest neighbours."""
     entity = _entity(ask)
-    edges = [
-        Edge(shorten(found.iri), Node(_name(statement.value.text), entity_link(statement.value.text),
-                                      statement.value.text))
+    joined = [
+        (found.iri, statement.value.text)
         for found in entity.properties
         for statement in found.statements
         if statement.value.kind == "iri"
-    ]  # fmt: skip
-    inward = [
-        Edge(shorten(found.predicate), Node(_name(found.subject), entity_link(found.subject), found.subject), True)
-        for found in entity.inverse
-    ]
+    ][:_NEIGHBOURS]
+    pointing = [(found.predicate, found.subject) for found in entity.inverse][:_NEIGHBOURS]
+    names = labels(ask.warehouse.quads, [iri for _, iri in (*joined, *pointing)])
+
+    def edge(predicate: str, iri: str, inward: bool) -> Edge:
+        return Edge(shorten(predicate), Node(names.get(iri) or _name(iri), entity_link(iri), iri), inward)
+
     title = f"What {entity.label or entity.iri} is joined to"
     middle = Node(entity.label or _name(entity.iri), entity_link(entity.iri), entity.iri)
-    drawn = star(middle, [*inward[:_NEIGHBOURS], *edges[:_NEIGHBOURS]], title=title)
+    edges = [*(edge(*pair, True) for pair in pointing), *(edge(*pair, False) for pair in joined)]
+    drawn = star(middle, edges, title=title)
     return Response(drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
 
 

@@ -6,13 +6,15 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
+from quadloom.asking.search import moment
 from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import Url
-from quadloom.stores.protocols import Explanation, VisitRow
+from quadloom.stores.protocols import Difference, Explanation, VisitRow
 from quadloom.warehouse import Warehouse
 from quadloom.web.asks import Ask, View
+from quadloom.web.labels import labels
 from quadloom.web.refusals import Refused
 from quadloom.web.security import SANDBOX
 from quadloom.web.terms import Statement, is_web, statements
@@ -50,6 +52,9 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     links_out: list[Linked]
     links_in: list[Linked]
     why: Explanation | None
+    difference: Difference | None = None
+    difference_from: float = 0.0
+    difference_to: float = 0.0
 
 
 def page_view(ask: Ask) -> View:
@@ -57,18 +62,24 @@ def page_view(ask: Ask) -> View:
     graph = row.final_url or row.href
     lines = warehouse.quads.graph(graph).decode().split("\n")[:-1]
     stated = list(statements(lines[:_STATEMENTS]))
+    visits = _visits(warehouse.catalog.history(row.fingerprint))
+    difference, begin, end = _difference(ask, row, visits)
     found = PageView(
         url=row.href,
         page=row,
         found_on=_found_on(warehouse, row),
-        visits=_visits(warehouse.catalog.history(row.fingerprint)),
+        visits=visits,
         statements=stated,
         statements_total=len(lines),
         links_out=_links_out(stated, graph),
         links_in=_links_in(warehouse, graph),
         why=warehouse.frontier.explain(row.key, ask.desk.clock()),
+        difference=difference,
+        difference_from=begin,
+        difference_to=end,
     )
-    return View("page.html", found)
+    shown = [term.text for statement in stated for term in (statement.subject, statement.object) if term.kind == "iri"]
+    return View("page.html", found, {"names": labels(warehouse.quads, shown)})
 
 
 def archived_body(ask: Ask) -> Response:
@@ -133,6 +144,17 @@ def _visits(history: list[VisitRow]) -> list[Visited]:
         )
         for visit, before in zip(history, older, strict=True)
     ]
+
+
+def _difference(ask: Ask, row: PageRow, visits: list[Visited]) -> tuple[Difference | None, float, float]:
+    """Between the two visits that were chosen; without a choice, the newest change is only prepared for choosing."""
+    newest = next((place for place, visit in enumerate(visits) if visit.graph_changed), 0)
+    end = visits[newest].at if visits else 0.0
+    begin = visits[newest + 1].at if newest + 1 < len(visits) else end
+    if not ask.text("from"):
+        return None, begin, end
+    begin, end = moment(ask.text("from")), moment(ask.text("to") or end)
+    return ask.warehouse.changes(row.href, min(begin, end), max(begin, end)), begin, end
 
 
 def _links_out(stated: list[Statement], graph: str) -> list[Linked]:

@@ -114,7 +114,7 @@ class Crawl:
             stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics,
             self._extractor.discoveries,
         )  # fmt: skip
-        self.refreshing = Refreshing(stores.catalog, settings)
+        self.refreshing = Refreshing(stores.catalog, settings, weigh=stores.links.weigh if stores.links else None)
         self.notifying = Notifying(stores.catalog, stores.outbox)
         self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
         self._writer = Writer(
@@ -132,6 +132,8 @@ class Crawl:
 
     def __iter__(self) -> Iterator[Settlement]:
         """Run until nothing is due, a limit is reached or `stop()` was called."""
+        if self._stores.links is not None:
+            self._stores.links.start(lambda error: self._inbox.put(Broken(error)))
         try:
             while not self._finished():
                 yield from self.step()
@@ -204,6 +206,8 @@ class Crawl:
 
     def close(self) -> None:
         self._closed = True
+        if self._stores.links is not None:
+            self._stores.links.close()
         self._fetch.close()
         self._pool.close()
         self._indexer.close()

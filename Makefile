@@ -2,20 +2,27 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 STAMP  := $(VENV)/.installed
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: setup demo test test-all lint bench docs clean web
 
 setup: $(STAMP)
 
-# Rebuilt only when the dependencies change, so it costs nothing the second time.
-$(STAMP): pyproject.toml requirements.txt requirements-dev.txt
+# Each is made anew only when the dependencies change, so it costs nothing the second time. The demo needs no test tools.
+$(RUNTIME): pyproject.toml requirements.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@echo "setting up $(VENV) …"
+	@$(PIP) -r requirements.txt
+	@$(PIP) --no-deps -e .
 	@touch $@
 
-demo: setup
+$(STAMP): $(RUNTIME) requirements-dev.txt
+	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+demo: $(RUNTIME)
 	@$(BIN)/quadloom demo --offline
 
 test: setup lint

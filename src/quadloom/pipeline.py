@@ -28,6 +28,7 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import IsNews, Strategy, Target, discoveries, edges, targets
+from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.header_links import with_header_links
 from quadloom.phases.index import page_quads, text_document
 from quadloom.phases.transform import transform
@@ -62,6 +63,7 @@ class Woven(msgspec.Struct, frozen=True, array_like=True):
     has_data: bool = False
     findings: tuple[Finding, ...] = ()
     simhash: int = 0
+    link_quads: bytes = b""  # all links as N-Quads, where user queries want them
 
 
 def weave(
@@ -118,6 +120,9 @@ def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], s
         has_data=any(name not in _PAGE_WORDS for name, _ in transformed.syntaxes),
         findings=page.findings + transformed.findings,
         simhash=xxh3_64_intdigest(transformed.text.encode("utf-8", "replace")) >> 1,
+        link_quads=link_graph(transformed.links, page.final_url)
+        if any(name.endswith(".rq") for name in settings.crawl.strategies) and not (transformed.nofollow and obey)
+        else b"",
     )
 
 

@@ -10,35 +10,46 @@ import contextlib
 import ipaddress
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 
 import msgspec
 
 from quadloom.asking.questions import Questions
 from quadloom.errors import StoreError, UsageError
-from quadloom.model.event import Event, EventKind
-from quadloom.model.outcome import Settlement
+from quadloom.export.dump import Dumped, export_to, parse_format
+from quadloom.export.reading import read_pages
+from quadloom.export.selection import Selection
 from quadloom.model.url import Url
-from quadloom.run.control import ControlServer, Request, Value
-from quadloom.run.crawl import Crawl
+from quadloom.run.control import Value
+from quadloom.run.delivering import Message, message
+from quadloom.run.explaining import Why, why
+from quadloom.run.importing import ImportReport, import_pages
 from quadloom.run.loading import document_loader
-from quadloom.run.meter import Report
+from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
 from quadloom.run.opened import Opened
-from quadloom.run.replay import Replayed, replay_unindexed
+from quadloom.run.refreshing import planner_of
+from quadloom.run.requesting import request_pages, request_urls
+from quadloom.run.running import Running
+from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
 from quadloom.run.upkeep import Verified, rebuild, verify
+from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope
+from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.outbox import Outbox
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock
 from quadloom.stores.sqlite_frontier import SqliteFrontier
+from quadloom.stores.sqlite_outbox import SqliteOutbox
 from quadloom.stores.sqlite_schema import SCHEMA
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
@@ -105,6 +116,7 @@ class Warehouse(Questions):
         self._database = SqliteDatabase.open(file, SCHEMA) if self.writable else SqliteDatabase.read_only(file)
         self._closing.callback(self._database.close)
         self.catalog: Catalog = SqliteCatalog(self._database)
+        self.outbox: Outbox = SqliteOutbox(self._database)
         self.scope = self._scope([])
         self.frontier: Frontier = SqliteFrontier(
             self._database, FrontierPolicy.from_settings(self.settings), now=now, scope=self.scope
@@ -157,6 +169,61 @@ class Warehouse(Questions):
         report = self.frontier.add(found, time.time())
         return {"new": report.new, "known": report.known, "refused": report.refused}
 
+    def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int:
+        """Read these again before anything else: named URLs, a site's pages, pages last read before a time."""
+        now = time.time()
+        count = request_urls(self.frontier, urls, now) if urls else 0
+        if site or read_before is not None:
+            count += request_pages(self.frontier, self.catalog, now, site=site, read_before=read_before)
+        return count
+
+    def why(self, url: str, planner: Planner | None = None) -> Why:
+        """Every number that decides about a URL, with its rule. `planner`: of the running crawl, else as saved."""
+        return why(
+            url,
+            frontier=self.frontier,
+            catalog=self.catalog,
+            scope=self.scope,
+            planner=planner or planner_of(self.catalog, self.settings),
+            settings=self.settings,
+            now=time.time(),
+        )
+
+    def subscriptions(self) -> list[Subscription]:
+        return read_subscriptions(self.catalog)
+
+    def subscribe(self, subscription: Subscription) -> Subscription:
+        """Make a subscription durable, and queue the pages it names."""
+        added = add_subscription(self.catalog, subscription)
+        if subscription.urls:
+            self.frontier.add(seed_discoveries(subscription.urls, kind="published"), time.time())
+        return added
+
+    def unsubscribe(self, id: str) -> None:
+        remove_subscription(self.catalog, id)
+
+    def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[Message]:
+        """Notices after an id, each with what was added and removed."""
+        names = {item.id: item.name for item in self.subscriptions()}
+        return [
+            message(notice, difference(notice, self.archive, self.settings), names.get(notice.subscription, ""))
+            for notice in self.outbox.since(since, limit=limit, subscription=subscription)
+        ]
+
+    def scope_edits(self) -> ScopeEdits:
+        """Rules that were added to those of the configuration."""
+        return read_edits(self.catalog)
+
+    def change_scope(self, rules: ScopeEdits, *, remove: bool = False) -> int:
+        """Add rules to the scope or take them away; durable. Returns how many queued URLs moved."""
+        edits = self.scope_edits().without(rules) if remove else self.scope_edits().with_(rules)
+        scope = scope_of(self.settings.crawl, self.seeds(), edits)
+        with self.catalog.transaction():
+            write_edits(self.catalog, edits)
+            moved = self.frontier.set_scope(scope)
+        self.scope = scope
+        return moved
+
     def seeds(self) -> list[str]:
         return msgspec.json.decode(self.catalog.get("seeds") or b"[]", type=list[str])
 
@@ -168,11 +235,41 @@ class Warehouse(Questions):
             quads=self.quads,
             text=self.text,
             bus=self.bus,
+            quads_path=self.path / "quads",
+            outbox=self.outbox,
         )
 
     def verify(self) -> Verified:
         """Compare archive, quads and text with the catalog, page by page."""
         return verify(self.opened(), self.settings)
+
+    def export(
+        self,
+        target: str | Path | BinaryIO,
+        *,
+        format: str = "",
+        selection: Selection | None = None,
+        progress: Callable[[int], None] = lambda _pages: None,
+    ) -> Dumped:
+        """Write the warehouse, or a part of it, to a file (format by suffix: `out.nq.gz`) or a binary stream."""
+        chosen = selection or Selection()
+        if not isinstance(target, str | Path):
+            return export_to(self, target, format or "nq", chosen, time.time(), progress)
+        name = Path(target).name
+        parse_format(format or name.partition(".")[2] or "nq")
+        with Path(target).open("wb") as stream:
+            return export_to(self, stream, format or name.partition(".")[2] or "nq", chosen, time.time(), progress)
+
+    def import_(
+        self, *paths: str | Path, graph: str = "", progress: Callable[[int], None] = lambda _pages: None
+    ) -> ImportReport:
+        """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one."""
+        pages = (
+            page
+            for path in paths
+            for page in read_pages(Path(path), self.settings.limits, default_graph=graph, now=time.time())
+        )
+        return import_pages(self.opened(), self.settings, pages, self.loader, time.time, progress)
 
     def rebuild(self, *, progress: Callable[[int], None] = lambda _done: None) -> int:
         """Make quads and text anew from the archive; swapped in when complete. Returns the number of pages."""
@@ -247,71 +344,7 @@ class Warehouse(Questions):
     def _scope(self, seeds: list[str]) -> Scope:
         stored = self.catalog.get("seeds")
         known = seeds or (msgspec.json.decode(stored, type=list[str]) if stored else [])
-        return Scope.from_settings(self.settings.crawl, known)
-
-
-class Running:
-    """A crawl on a warehouse, answering control requests. Iterate to run it."""
-
-    def __init__(self, warehouse: Warehouse, *, forever: bool = False) -> None:
-        self._warehouse = warehouse
-        self._events = 0
-        self.replayed: Replayed = replay_unindexed(warehouse.opened(), warehouse.settings, time.time())
-        settings = warehouse.settings
-        if not settings.crawl.contact and warehouse.contact:
-            crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
-            settings = msgspec.structs.replace(settings, crawl=crawl)
-        self.crawl = Crawl(warehouse.opened(), settings, forever=forever, notice=self._notice)
-
-    def __iter__(self) -> Iterator[Settlement]:
-        control = ControlServer(self._warehouse.path, lambda request: self.crawl.call(lambda: self._handle(request)))
-        try:
-            for settlement in self.crawl:
-                self._published(settlement)
-                yield settlement
-        finally:
-            control.close()
-
-    def stop(self) -> None:
-        self.crawl.stop()
-
-    def report(self) -> Report:
-        return self.crawl.report()
-
-    def _handle(self, request: Request) -> Value:
-        """Runs in the crawl's own thread, between two steps: nothing here needs a lock."""
-        if request.verb == "status":
-            report = msgspec.to_builtins(self.crawl.report())
-            return report if isinstance(report, dict) else {}
-        if request.verb in ("pause", "resume"):
-            self.crawl.paused = request.verb == "pause"
-            self._notice("paused" if self.crawl.paused else "resumed", "")
-            return "paused" if self.crawl.paused else "running"
-        if request.verb == "stop":
-            self.crawl.stop()
-            return "stopping"
-        if request.verb == "seeds":
-            urls = request.arguments.get("urls")
-            counts = self._warehouse.add_seeds([str(url) for url in urls] if isinstance(urls, list) else [])
-            self.crawl.scope_changed()
-            return counts
-        raise UsageError(
-            f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
-        )
-
-    def _published(self, settlement: Settlement) -> None:
-        page = settlement.page
-        data: dict[str, str | int | float | bool | list[str]] = {"outcome": str(settlement.outcome)}
-        if page is not None:
-            data |= {"status": page.status, "kind": page.kind, "quads": page.quads, "title": page.title}
-        self._publish("settled", settlement.visit.href, data)
-
-    def _notice(self, kind: EventKind, text: str) -> None:
-        self._publish(kind, text, {})
-
-    def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:
-        self._events += 1
-        self._warehouse.bus.publish(Event(self._events, kind, time.time(), subject, data))
+        return scope_of(self.settings.crawl, known, read_edits(self.catalog))
 
 
 def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:

@@ -6,38 +6,18 @@ import re
 
 import msgspec
 
+from quadloom.asking.prefixes import PREFIXES as COMMON
 from quadloom.model.document import Transformed
-from quadloom.syntaxes.terms import RDF, TYPE
+from quadloom.syntaxes.terms import TYPE
 
 PREFIXES = {
-    "schema": "http://schema.org/",
-    "og": "http://ogp.me/ns#",
-    "article": "http://ogp.me/ns/article#",
-    "rdf": RDF,
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "owl": "http://www.w3.org/2002/07/owl#",
-    "skos": "http://www.w3.org/2004/02/skos/core#",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
-    "dc": "http://purl.org/dc/elements/1.1/",
-    "dcterms": "http://purl.org/dc/terms/",
-    "foaf": "http://xmlns.com/foaf/0.1/",
-    "vcard": "http://www.w3.org/2006/vcard/ns#",
-    "ical": "http://www.w3.org/2002/12/cal/icaltzd#",
-    "rss": "http://purl.org/rss/1.0/",
-    "content": "http://purl.org/rss/1.0/modules/content/",
+    **{prefix: space for prefix, space in COMMON.items() if prefix not in ("dct", "schemas")},
     "enc": "http://purl.oclc.org/net/rss_2.0/enc#",
-    "sioc": "http://rdfs.org/sioc/ns#",
-    "cc": "http://creativecommons.org/ns#",
-    "dcat": "http://www.w3.org/ns/dcat#",
-    "void": "http://rdfs.org/ns/void#",
-    "prov": "http://www.w3.org/ns/prov#",
-    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
-    "xhv": "http://www.w3.org/1999/xhtml/vocab#",
     "os": "http://a9.com/-/spec/opensearch/1.1/",
     "xml": "urn:quadloom:xml#",
     "xmla": "urn:quadloom:xml:attribute#",
 }
-"""Prefixes of the output: those that most readers know."""
+"""Prefixes of the output: the common ones without second names for one vocabulary, and those of feeds and plain XML."""
 
 _PAGE_WORDS = frozenset(("html", "meta", "text"))  # every page has these; they describe the page, not things
 _STATEMENT = re.compile(r"(\S+) <([^>]*)> (\S+)")

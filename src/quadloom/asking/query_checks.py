@@ -96,6 +96,17 @@ def scan(text: str) -> list[Token]:
     ]
 
 
+def template(text: str, variable: str) -> tuple[str, ...]:
+    """The query cut at each use of a variable: joined with an IRI between them, it has a constant in its place."""
+    parts: list[str] = []
+    done = 0
+    for token in scan(text):
+        if token.kind == "variable" and token.text[1:] == variable:
+            parts.append(text[done : token.start])
+            done = token.end
+    return (*parts, text[done:])
+
+
 def place(text: str, position: int) -> tuple[int, int]:
     """Line and column of a character, both from 1."""
     before = text[:position]

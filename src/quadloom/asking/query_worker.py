@@ -38,7 +38,7 @@ _GRACE = 2.0  # the owner kills first; the alarm is for an owner that hangs
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One query. `data`: ask these N-Quads instead of the store. `page` replaces the variable ?page by a constant."""
+    """One query. `data`: ask these N-Quads instead of the store."""
 
     query: str
     written: str  # as the user wrote it, to say where it does not parse
@@ -52,7 +52,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     result_bytes: int = 0
     seconds: float = 0.0
     data: bytes | None = None
-    page: str = ""
+    fresh: bool = False  # see all that is committed now, not only what was two seconds ago
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -133,7 +133,7 @@ class Worker:
             scratch.load(request.data, ox.RdfFormat.N_QUADS, lenient=True)
             return scratch
         now = time.monotonic()
-        if self._store is not None and now - self._opened_at < _REOPEN_SECONDS:
+        if self._store is not None and not request.fresh and now - self._opened_at < _REOPEN_SECONDS:
             return self._store
         files = _files(self._path)
         if self._store is None or files != self._seen:
@@ -173,7 +173,6 @@ def _evaluate(store: ox.Store, request: Request) -> ox.QuerySolutions | ox.Query
         use_default_graph_as_union=request.union and not chosen,
         default_graph=[ox.NamedNode(graph) for graph in request.default_graphs] if chosen else None,
         named_graphs=[ox.NamedNode(graph) for graph in request.named_graphs] if chosen else None,
-        substitutions={ox.Variable("page"): ox.NamedNode(request.page)} if request.page else None,
     )
 
 

@@ -17,7 +17,8 @@ from rich.text import Text
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, UsageError
 from quadloom.run.meter import Report
-from quadloom.warehouse import Running, Warehouse
+from quadloom.run.running import Running
+from quadloom.warehouse import Warehouse
 
 
 def crawl(
@@ -76,9 +77,9 @@ def crawl(
             "politeness.delay": delay,
         }
     )
-    starts = [*urls, *_from_file(seeds)]
+    starts = [*urls, *urls_from_file(seeds)]
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-        _require_contact(s, warehouse, starts)
+        require_contact(s, warehouse, starts)
         running = warehouse.start(starts or s.settings.crawl.seeds, forever=forever)
         report, interrupted = follow(s, running)
     return finish(s, report, interrupted, max_failures)
@@ -171,7 +172,7 @@ def progress_line(report: Report) -> str:
     )
 
 
-def _from_file(path: Path | None) -> list[str]:
+def urls_from_file(path: Path | None) -> list[str]:
     if path is None:
         return []
     if str(path) == "-":
@@ -183,7 +184,7 @@ def _from_file(path: Path | None) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
-def _require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None:
+def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None:
     """Sites must be able to reach whoever visits them. Asked once, then remembered in the warehouse."""
     if s.settings.crawl.contact or warehouse.contact or warehouse.is_private(starts):
         return

@@ -67,7 +67,7 @@ def serialised(nquads: bytes, format: Literal["turtle", "nquads", "jsonld"]) -> 
     """The statements in a syntax. Turtle has one graph, the page's, so it leaves graph names out."""
     if format == "nquads" or not nquads:
         return nquads.decode("utf-8", "replace")
-    quads = ox.parse(nquads, ox.RdfFormat.N_QUADS)
+    quads = ox.parse(nquads, ox.RdfFormat.N_QUADS, lenient=True)  # a page may name things by odd IRIs
     if format == "jsonld":
         data = ox.serialize(quads, format=ox.RdfFormat.JSON_LD)
     else:

@@ -21,11 +21,12 @@ QUESTIONS: tuple[Question, ...] = (
         "Which events are there, by city?",
         "sparql",
         """PREFIX schema: <http://schema.org/>
-SELECT ?city (COUNT(DISTINCT ?event) AS ?events) (MIN(?start) AS ?first)
+SELECT ?city (COUNT(DISTINCT ?name) AS ?events) (MIN(STR(?start)) AS ?first)
 WHERE {
-  ?event a schema:Event ; schema:startDate ?start ; schema:location ?place .
+  ?event a schema:Event ; schema:name ?title ; schema:startDate ?start ; schema:location ?place .
   ?place schema:address ?address .
-  ?address schema:addressLocality ?city .
+  ?address schema:addressLocality ?locality .
+  BIND (STR(?locality) AS ?city) BIND (STR(?title) AS ?name)
 }
 GROUP BY ?city
 ORDER BY DESC(?events) ?city""",
@@ -37,9 +38,10 @@ ORDER BY DESC(?events) ?city""",
 PREFIX owl: <http://www.w3.org/2002/07/owl#>
 SELECT DISTINCT ?name ?here ?there
 WHERE {
-  GRAPH ?page { ?here a schema:Person ; schema:name ?name ; schema:sameAs|owl:sameAs ?there . }
-  GRAPH ?other { ?there a schema:Person ; schema:name ?name . }
-  FILTER (?page != ?other && ?here != ?there)
+  GRAPH ?page { ?here a schema:Person ; schema:name ?label ; schema:sameAs|owl:sameAs ?there . }
+  GRAPH ?other { ?there a schema:Person . }
+  FILTER (?page != ?other && STR(?here) < STR(?there))
+  BIND (STR(?label) AS ?name)
 }
 ORDER BY ?name""",
     ),

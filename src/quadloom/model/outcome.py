@@ -66,6 +66,7 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     reason: str = ""  # of a failure, denial or quarantine, for people
     simhash: int = 0
+    schedule: bytes = b""  # what the refresh schedule keeps of the page, encoded `quadloom.run.refreshing.Kept`
 
 
 class HostPace(msgspec.Struct, frozen=True, array_like=True):

@@ -23,6 +23,9 @@ _SESSION = re.compile(r"(?i)^(phpsessid|jsessionid|sid|sessionid|session_id|asps
 _TRACKING = re.compile(r"(?i)^(utm_\w+|gclid|fbclid|msclkid|mc_eid|mc_cid|yclid|_ga|igshid)$")
 _PATH_SESSION = re.compile(r"(?i);(jsessionid|sid|phpsessid)=[^/?;]*")
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNSAFE = re.compile(r'[{}|^`\\\[\]"<>]|%(?![0-9A-Fa-f]{2})')
+_NO_HOST = re.compile(r'https?://[^/?]*[{}|^`\\"<>]')  # the URL standard lets these pass, no name server knows them
+_STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -78,7 +81,26 @@ def resolve(text: str, base: str | None = None) -> str | None:
     cut = href.find("#")
     if cut >= 0:
         href = href[:cut]
+    if _UNSAFE.search(href):
+        href = encoded(href)
+        if _NO_HOST.match(href):
+            return None
     return href if len(href) <= MAX_LENGTH else None
+
+
+def encoded(href: str) -> str:
+    """The same URL as an IRI that RDF can carry: what RFC 3987 forbids in path, query and fragment is percent-encoded.
+
+    The URL standard leaves `{`, `|`, `[` and stray percent signs alone, but a page's URL is its graph's name, and a
+    strict RDF parser refuses such names. Servers decode both spellings to the same.
+    """
+    slash = href.find("/", href.find("//") + 2) if "//" in href else href.find(":") + 1
+    if slash < 0:
+        slash = len(href)
+    head, tail = _STRAY_PERCENT.sub("%25", href[:slash]), href[slash:]
+    path, mark, fragment = tail.partition("#")
+    tail = path + mark + fragment.replace("#", "%23")
+    return head + _UNSAFE.sub(lambda match: f"%{ord(match.group()):02X}", tail)
 
 
 def canonical(href: str) -> str:

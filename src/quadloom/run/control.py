@@ -15,28 +15,39 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar, cast
 
 import msgspec
 
-from quadloom.errors import QuadloomError, StoreError
+from quadloom.errors import QuadloomError, StoreError, UsageError
 
 _LONGEST = 100  # sun_path holds 108 bytes
 _LINE = 64 * 1024 * 1024
 
+T = TypeVar("T")
 Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
 
 
 class Request(msgspec.Struct, frozen=True):
-    """`arguments` are JSON; msgspec cannot decode a recursive alias such as `Value`, so the field says Any."""
+    """`arguments` are JSON; msgspec cannot decode a recursive alias such as `Value`."""
 
     verb: str
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, object] = {}  # the function `arguments` makes a record of them
+
+
+def arguments(request: Request, kind: type[T]) -> T:
+    """What a request carries, as a record. Raises `UsageError` for anything else: a wrong request ends no crawl."""
+    try:
+        return msgspec.convert(request.arguments, kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"wrong arguments of {request.verb!r}: {error}", hint="both sides must be of the same version"
+        ) from None
 
 
 class Reply(msgspec.Struct, frozen=True):
     ok: bool
-    data: Any = None  # a `Value`
+    data: object = None  # a `Value`; msgspec has no recursive types
     error: str = ""
     hint: str = ""
 
@@ -61,7 +72,7 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
     except (FileNotFoundError, ConnectionRefusedError):
         return None
     with client, client.makefile("rwb") as stream:
-        stream.write(msgspec.json.encode(Request(verb, arguments)) + b"\n")
+        stream.write(msgspec.json.encode(Request(verb, dict(arguments))) + b"\n")
         stream.flush()
         line = stream.readline(_LINE)
     if not line:
@@ -71,8 +82,7 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
     reply = msgspec.json.decode(line, type=Reply)
     if not reply.ok:
         raise QuadloomError(reply.error, hint=reply.hint)
-    data: Value = reply.data
-    return data if data is not None else True
+    return cast(Value, reply.data) if reply.data is not None else True
 
 
 class ControlServer:

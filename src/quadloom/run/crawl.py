@@ -32,11 +32,15 @@ from quadloom.model.page import Failure
 from quadloom.model.visit import Visit
 from quadloom.run.admission import Admission
 from quadloom.run.control import Value
+from quadloom.run.extracting import Extractor
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.fetch_process import FetchProcess
 from quadloom.run.indexing import Indexer, Marks
 from quadloom.run.meter import Meter, Report
+from quadloom.run.notifying import Notifying
 from quadloom.run.opened import Opened
+from quadloom.run.pacing import Pacing
+from quadloom.run.refreshing import Refreshing
 from quadloom.run.workers import Done, WorkerPool
 from quadloom.run.writing import Ready, Writer
 from quadloom.settings import Settings
@@ -101,14 +105,23 @@ class Crawl:
         self.meter = Meter()
         self.paused = False
         self.stopping = False
+        self._closed = False
         put = self._inbox.put
         failpoints = Failpoints(settings.crawl.failpoint)
         self._admission = Admission(lambda text: put(Notice("trap", text)))
         statistics = Statistics.resume(stores.catalog, stores.quads)
-        self._indexer = Indexer(stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics)
+        self._extractor = Extractor(settings, stores.quads_path, lambda text: put(Notice("notice", text)))
+        self._indexer = Indexer(
+            stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics,
+            self._extractor.discoveries,
+        )  # fmt: skip
+        self.refreshing = Refreshing(stores.catalog, settings)
+        self.notifying = Notifying(stores.catalog, stores.outbox)
+        self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
         self._writer = Writer(
-            stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission
-        )
+            stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
+            self.refreshing, self.notifying,
+        )  # fmt: skip
         self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(
             stores.worker_count(settings),
@@ -146,7 +159,13 @@ class Crawl:
         """Have `action` done by the owner's thread between two steps; for control requests from other threads."""
         call = Call(action)
         self._inbox.put(call)
-        return call.answer.result(timeout=60)
+        deadline = time.monotonic() + 60.0
+        while True:
+            try:
+                return call.answer.result(timeout=0.25)
+            except TimeoutError:
+                if self._closed or time.monotonic() > deadline:
+                    raise
 
     def scope_changed(self) -> None:
         self._pool.forget_links()
@@ -178,15 +197,23 @@ class Crawl:
             workers=[self._fetch.heartbeat(), *self._pool.heartbeats()],
         )
 
+    @property
+    def indexed(self) -> int:
+        """Grows with every page that entered the indexes."""
+        return self._indexer.indexed
+
     def close(self) -> None:
+        self._closed = True
         self._fetch.close()
         self._pool.close()
         self._indexer.close()
+        self._extractor.close()
         while not self._inbox.empty():
             item = self._inbox.get()
             if isinstance(item, Marks):
                 self._writer.acknowledge(item)
         self._writer.write([], self._clock())
+        self.refreshing.close()
         counted(self._stores.catalog)
 
     def _cpu(self) -> dict[str, float]:
@@ -209,6 +236,8 @@ class Crawl:
             return True
         if self._outstanding or self.paused or self._forever:
             return False
+        if self._extractor.queries and self._writer.unmarked:
+            return False  # the user's own strategies may still find links on the last pages
         due = self._stores.frontier.next_due(self._clock())
         return due is None or due > self._clock() + crawl.max_wait
 
@@ -225,7 +254,8 @@ class Crawl:
         if room <= 0 or self._held_bytes > _BYTES_IN_FLIGHT:
             return True
         self._last_lease = time.monotonic()
-        visits = self._stores.frontier.lease(room, self._clock())
+        quota = self._pacing.quota(self._clock()) if self._forever else None
+        visits = self._stores.frontier.lease(room, self._clock(), quota=quota)
         if visits:
             self._outstanding.update((visit.fingerprint, 0) for visit in visits)
             self._fetch.send(visits, *self._stores.first_contacts(visits))
@@ -309,7 +339,8 @@ class Crawl:
     def _settle(self) -> list[Settlement]:
         crawl = self._settings.crawl
         waited = time.monotonic() - self._last_write
-        if not self._ready or (len(self._ready) < crawl.batch and waited < crawl.batch_seconds):
+        news = self._ready or (self._extractor.queries and self._writer.has_news)
+        if not news or (len(self._ready) < crawl.batch and waited < crawl.batch_seconds):
             return []
         return self._write()
 

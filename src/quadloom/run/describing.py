@@ -7,6 +7,7 @@ from collections import OrderedDict
 from quadloom.stores.protocols import Catalog
 
 _KEPT = 20_000
+_HOPS = 10
 
 
 class Sources:
@@ -16,13 +17,21 @@ class Sources:
         self._catalog = catalog
         self._known: OrderedDict[int, str] = OrderedDict()
 
+    def learn(self, fingerprint: int, href: str) -> None:
+        """A source that the catalog may not have yet: dumps list pages in any order."""
+        self._known[fingerprint] = href
+
     def href(self, fingerprint: int) -> str:
-        """Empty for a seed, and for a source the catalog does not know."""
+        """The page with the link, also where a redirect lay between. Empty for a seed, and for an unknown source."""
         if not fingerprint:
             return ""
         known = self._known.get(fingerprint)
         if known is None:
             row = self._catalog.page(fingerprint)
+            for _ in range(_HOPS):
+                if row is None or row.kind != "redirect":
+                    break
+                row = self._catalog.page(row.via) if row.via else None
             known = row.href if row is not None else ""
             self._known[fingerprint] = known
             if len(self._known) > _KEPT:

@@ -18,6 +18,7 @@ import msgspec
 
 from quadloom.asking.statistics import Statistics
 from quadloom.errors import StoreError
+from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
 from quadloom.phases.index import PAGES
 from quadloom.run.failpoints import Failpoints
@@ -38,6 +39,8 @@ class Entry(msgspec.Struct, frozen=True):
     write_quads: bool = True
     write_text: bool = True
     about: bytes = b""  # description of the page, N-Quads in the graph `PAGES`
+    links: bytes = b""  # all its links as N-Quads, where user queries want them
+    depth: int = 0
 
 
 class Marks(msgspec.Struct, frozen=True):
@@ -45,6 +48,7 @@ class Marks(msgspec.Struct, frozen=True):
 
     marks: tuple[tuple[int, bytes, bytes], ...]
     statistics: bytes = b""  # counts of all that is marked, these included
+    discoveries: tuple[Discovery, ...] = ()  # by the user's own link strategies
 
 
 class Indexer:
@@ -59,7 +63,9 @@ class Indexer:
         changed: Callable[[str, Difference], None],
         failpoints: Failpoints,
         statistics: Statistics,
+        extract: Callable[[Sequence[Entry]], tuple[Discovery, ...]] = lambda _entries: (),
     ) -> None:
+        self._extract = extract
         self._quads = quads
         self._statistics = statistics
         self._text = text
@@ -163,6 +169,7 @@ class Indexer:
         self._text.commit()
         self._failpoints.reach("after-text")
         marks = tuple((entry.fingerprint, entry.quads.digest, entry.text_digest) for entry in self._gathered)
+        found = self._extract(self._gathered)
         self._gathered = []
         self._gathered_bytes = 0
-        self._report(Marks(marks, self._statistics.encode()))
+        self._report(Marks(marks, self._statistics.encode(), found))

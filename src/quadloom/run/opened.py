@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
+from quadloom.stores.outbox import Outbox
 from quadloom.stores.protocols import Archive, Bus, Catalog, Difference, Frontier, QuadStore, TextIndex
 
 
@@ -33,6 +35,8 @@ class Opened:
         text: TextIndex,
         bus: Bus,
         links: Links | None = None,
+        quads_path: Path | None = None,
+        outbox: Outbox | None = None,
         changed: Callable[[str, Difference], None] = lambda _graph, _difference: None,
     ) -> None:
         self.frontier = frontier
@@ -42,6 +46,8 @@ class Opened:
         self.text = text
         self.bus = bus
         self.changed = changed
+        self.quads_path = quads_path
+        self.outbox = outbox
         self._links = links
         self._told: set[str] = set()
         usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -17,9 +17,11 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
+from quadloom.phases.extract_queries import user_queries
 from quadloom.phases.index import PAGES, page_description
 from quadloom.pipeline import Woven, weave
 from quadloom.run.describing import Sources
+from quadloom.run.extracting import Extractor
 from quadloom.run.indexing import Entry
 from quadloom.run.loading import all_syntaxes, document_loader
 from quadloom.run.opened import Opened
@@ -50,7 +52,9 @@ def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed
         stores.text.remove([entry.quads.graph for entry in entries if entry.text is None])
         stores.quads.flush()
         stores.text.commit()
+        found = _extracted(stores, settings, entries)
         with stores.catalog.transaction():
+            stores.frontier.add(found, now)
             stores.catalog.mark_indexed([(e.fingerprint, e.quads.digest, e.text_digest) for e in entries])
             if missing:  # they stay unindexed until they have been read again
                 stores.frontier.request([_request(row) for row in missing], now)
@@ -86,8 +90,24 @@ def _entries(stores: Opened, settings: Settings, rows: list[PageRow]) -> tuple[l
             # Marked with the settled digests: they are what the catalog compares with, also across versions of us.
             quads = msgspec.structs.replace(woven.quads, digest=row.quads_digest)
             about = page_description(row, page.status, sources.href(row.via))
-            entries.append(Entry(row.fingerprint, quads, woven.text, row.text_digest, fresh=False, about=about))
+            entries.append(
+                Entry(
+                    row.fingerprint, quads, woven.text, row.text_digest, fresh=False, about=about,
+                    links=woven.link_quads, depth=row.depth,
+                )
+            )  # fmt: skip
     return entries, missing
+
+
+def _extracted(stores: Opened, settings: Settings, entries: list[Entry]) -> tuple[Discovery, ...]:
+    """What the user's own strategies find: the crash may have come before their links were written."""
+    if not user_queries(settings.crawl.strategies):
+        return ()
+    extractor = Extractor(settings, stores.quads_path, lambda _text: None)
+    try:
+        return extractor.discoveries(entries)
+    finally:
+        extractor.close()
 
 
 def _archived(stores: Opened, row: PageRow) -> Page | None:

@@ -37,7 +37,7 @@ def settle_failure(
     if failure.kind in _DENIED_KINDS or failure.status in _DENIED_STATUS:
         return _ended(visit, Outcome.DENIED, failure, pace, old, None)
     if failure.status in _GONE_STATUS:
-        return _gone(visit, failure, pace, old, settings)
+        return _ended(visit, Outcome.GONE, failure, pace, old, None)  # `refreshing` may grant further tries
     failures = (old.failures if old else 0) + 1
     again = failure.transient and failures <= settings.politeness.retries
     at = _retry_at(failure, failures, pace, settings) if again else None
@@ -108,6 +108,7 @@ def settle_page(
         archive=archive or (old.archive if old else None),
         findings=woven.findings[:_FINDINGS_KEPT],
         simhash=woven.simhash,
+        schedule=old.schedule if old else b"",
     )
     return Settlement(visit, outcome, row, pace, woven.discoveries)
 
@@ -144,17 +145,6 @@ def _redirected(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | 
         return Settlement(visit, Outcome.FAILED, row, pace)
     link = Link(target, visit.href, "redirect", visit.anchor)
     return Settlement(visit, Outcome.UNCHANGED, row, pace, (discovery(link, visit),))
-
-
-def _gone(visit: Visit, failure: Failure, pace: HostPace | None, old: PageRow | None, settings: Settings) -> Settlement:
-    misses = (old.failures if old else 0) + 1
-    was_alive = old is not None and old.changed_at > 0
-    again = failure.fetched_at + 86400.0 * misses if was_alive and misses < settings.freshness.dead_after else None
-    settlement = _ended(visit, Outcome.GONE, failure, pace, old, again)
-    if again is not None or settlement.page is None:
-        return settlement
-    dead = msgspec.structs.replace(settlement.page, quads_digest=b"", text_digest=b"", quads=0)
-    return msgspec.structs.replace(settlement, page=dead)
 
 
 def _ended(

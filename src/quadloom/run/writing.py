@@ -11,7 +11,7 @@ in 3, the same. Nothing that was acknowledged (2) depends on anything that is no
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -19,6 +19,8 @@ from quadloom.asking.statistics import STATISTICS
 from quadloom.fetching.fetcher import Learned
 from quadloom.fetching.politeness import cost_of
 from quadloom.model import wire
+from quadloom.model.link import Discovery
+from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef, HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
@@ -30,6 +32,8 @@ from quadloom.run.admission import Admission
 from quadloom.run.describing import Sources
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
+from quadloom.run.notifying import Notifying
+from quadloom.run.refreshing import Refreshing
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
 from quadloom.settings import Settings
@@ -62,6 +66,8 @@ class Writer:
         settings: Settings,
         failpoints: Failpoints,
         admission: Admission,
+        refreshing: Refreshing | None = None,
+        notifying: Notifying | None = None,
     ) -> None:
         self._admission = admission
         self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
@@ -71,18 +77,28 @@ class Writer:
         self._indexer = indexer
         self._settings = settings
         self._failpoints = failpoints
-        self._sources = Sources(catalog)
+        self._refreshing = refreshing
+        self._notifying = notifying
+        self.sources = Sources(catalog)
         self._marks: list[tuple[int, bytes, bytes]] = []
         self._statistics = b""
+        self._found: list[Discovery] = []
+        self.unmarked = 0  # pages given to the indexer whose marks are not written yet
         self._learned: list[Learned] = []
 
     def learn(self, learned: Learned) -> None:
         """A host's robots.txt and sitemaps, written with the next batch."""
         self._learned.append(learned)
 
+    @property
+    def has_news(self) -> bool:
+        """Marks or links of the indexer wait to be written."""
+        return bool(self._marks or self._found)
+
     def acknowledge(self, marks: Marks) -> None:
         self._marks.extend(marks.marks)
         self._statistics = marks.statistics
+        self._found.extend(marks.discoveries)
 
     def write(self, batch: Sequence[Ready], now: float) -> list[Settlement]:
         """Make a batch durable; returns what was settled, in order."""
@@ -97,17 +113,28 @@ class Writer:
             self._settled(ready, known.get(ready.visit.fingerprint), ref)
             for ready, ref in zip(batch, refs, strict=True)
         ]
+        settlements, notices = self._planned(batch, settlements, known, now)
         marks, self._marks = self._marks, []
         with self._catalog.transaction():
             self._frontier.settle(settlements, now)
             self._catalog.record(settlements, now)
             self._catalog.mark_indexed(marks)
+            if self._found:
+                self._frontier.add(self._admission.admit(self._found), now)
             if marks and self._statistics:
                 self._catalog.put(STATISTICS, self._statistics)
             self._write_learned(now)
+            if self._refreshing is not None:
+                self._refreshing.write(self._frontier, now)
+            if self._notifying is not None:
+                self._notifying.write(notices)
             if self._admission.changed:
                 self._admission.changed = False
                 self._catalog.put("traps", wire.encode(self._admission.report()[:1000]))
+        self._found = []
+        self.unmarked -= len(marks)
+        if self._refreshing is not None:
+            self._refreshing.committed()
         self._failpoints.reach("after-marks" if marks else "after-catalog")
         self._failpoints.reach("after-catalog")
         entries = [
@@ -116,8 +143,19 @@ class Writer:
             if (entry := self._entry(ready, settlement, known.get(ready.visit.fingerprint))) is not None
         ]
         if entries:
+            self.unmarked += len(entries)
             self._indexer.put(entries)
         return settlements
+
+    def _planned(
+        self, batch: Sequence[Ready], settlements: list[Settlement], known: Mapping[int, PageRow], now: float
+    ) -> tuple[list[Settlement], list[Notice]]:
+        """Next visits and notices. An import has neither: nobody visited anything."""
+        if self._refreshing is not None:
+            settlements = self._refreshing.plan(settlements, known, now)
+        if self._notifying is None:
+            return settlements, []
+        return settlements, self._notifying.notices(settlements, lambda i: _statements(batch[i]), known, now)
 
     def _write_learned(self, now: float) -> None:
         learned, self._learned = self._learned, []
@@ -185,8 +223,12 @@ class Writer:
         if not quads and not text:
             return None
         fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
-        about = page_description(row, ready.result.status, self._sources.href(row.via))
-        return Entry(row.fingerprint, ready.woven.quads, ready.woven.text, row.text_digest, fresh, quads, text, about)
+        about = page_description(row, ready.result.status, self.sources.href(row.via))
+        woven = ready.woven
+        return Entry(
+            row.fingerprint, woven.quads, woven.text, row.text_digest, fresh, quads, text, about, woven.link_quads,
+            row.depth,
+        )  # fmt: skip
 
     def _removal(self, settlement: Settlement, old: PageRow | None) -> Entry | None:
         """A page that has died leaves the indexes; its history stays in the archive."""
@@ -200,3 +242,7 @@ class Writer:
         ):
             return None
         return Entry(row.fingerprint, Quads.of(old.final_url or old.href, b""), None, b"", fresh=False)
+
+
+def _statements(ready: Ready) -> bytes:
+    return ready.woven.quads.nquads if ready.woven is not None else b""

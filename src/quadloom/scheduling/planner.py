@@ -193,6 +193,20 @@ class Planner:
             if market.demand is not None and schedule.host_counted:
                 market.demand.replace(was, None)
 
+    def recount(self, host: str, site: str, schedule: PageSchedule) -> None:
+        """Take a page into all sums as it was kept, the inverse of `forget`: for a start after a crash."""
+        if not schedule.period:
+            return
+        where = _place_of(schedule)
+        self.demand.replace(None, where)
+        estimate = Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance)
+        self._sites.setdefault(site, SitePrior(self.world)).replace(None, estimate)
+        market = self._hosts.setdefault(host, _Market())
+        market.pages += 1
+        if schedule.host_counted:
+            market.demand = market.demand or Demand()
+            market.demand.replace(None, where)
+
     def reweigh(
         self, host: str, schedule: PageSchedule, weight: float, last_at: float, host_delay: float = 0.0
     ) -> Decision:
@@ -260,7 +274,8 @@ class Planner:
             ("refresh bandwidth", f"{self._bandwidth:.4g} reads/s for {self.demand.pages} pages",
              "bandwidth less the shares that discovery uses"),
             ("price of a read", f"{price.price:.4g}", "Σ reads of all pages = bandwidth"),
-            ("ideal period", _span(ideal), f"policy {self.policy}: value of a read reaches the price"),
+            ("ideal period", _span(ideal) if price.price else "the shortest",
+             f"policy {self.policy}: value of a read reaches the price"),
             ("host's price", "none" if market.demand is None else f"{market.price.price:.4g}",
              f"the dearer price holds, so that its {market.pages} pages stay within politeness"),
             ("period", _span(schedule.period) if schedule.period else "none",

@@ -103,8 +103,13 @@ def attempt_after(settlement: Settlement) -> int:
 
 
 def priority_after(priority: int, settlement: Settlement) -> int:
-    """An explicit request (0) is honoured once: after a success the page is an ordinary one again."""
-    return 3 if priority == 0 and settlement.outcome in SUCCESSES else priority
+    """A request, a seed, a refresh (0, 1) is honoured once: after a success the page is an ordinary one again."""
+    return 3 if priority <= 1 and settlement.outcome in SUCCESSES else priority
+
+
+def priority_due(priority: int, visits: int, refresh_first: bool) -> int:
+    """Of a URL that has become due. In a queue leased by quota refreshes stand together, before all first reads."""
+    return min(priority, 1) if refresh_first and visits else priority
 
 
 def token_of(settlement: Settlement) -> float:

@@ -30,17 +30,21 @@ class MemoryBus:
         """Waits for new events; ends when the bus is closed."""
         while True:
             with self._news:
-                fresh = self._after(after)
+                fresh = self._fresh(after)
                 while not fresh and not self._closed:
                     self._news.wait()
-                    fresh = self._after(after)
+                    fresh = self._fresh(after)
             if not fresh:
                 return
             for event in fresh:
                 after = event.id
                 yield event
 
-    def _after(self, last: int) -> list[Event]:
+    def recent(self, after: int = 0, limit: int = 1000) -> list[Event]:
+        with self._news:
+            return self._fresh(after)[-limit:]
+
+    def _fresh(self, last: int) -> list[Event]:
         """From the newest backwards, so that a listener that keeps up costs nothing."""
         fresh: list[Event] = []
         for event in reversed(self._events):

@@ -18,6 +18,7 @@ from quadloom.model.visit import Visit
 from quadloom.stores import frontier_policy as rules
 from quadloom.stores.frontier_policy import FrontierPolicy, UrlState
 from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
+from quadloom.stores.quota import Quota
 
 
 class _Url:
@@ -83,17 +84,22 @@ class MemoryFrontier:
             url.state = UrlState.OVER_BUDGET
         return url
 
-    def lease(self, limit: int, now: float, *, duration: float = 600.0) -> list[Visit]:
-        self._wake(now)
+    def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
+        self._wake(now, refresh_first=quota is not None)
         visits: list[Visit] = []
         while len(visits) < limit:
             free = [url for url in self._candidates() if self._ready_at(self._hosts[url.host]) <= now]
+            if quota is not None:
+                free = [url for url in free if quota.allows(url.priority, url.visits > 0)]
             if not free:
                 break
-            visits.append(self._hand_out(min(free, key=self._turn_of), now, duration))
+            chosen = min(free, key=self._turn_of)
+            if quota is not None:
+                quota.take(chosen.priority, chosen.visits > 0)
+            visits.append(self._hand_out(chosen, now, duration))
         return visits
 
-    def _wake(self, now: float) -> None:
+    def _wake(self, now: float, *, refresh_first: bool = False) -> None:
         for leased in [key for key, (visit, _, _) in self._leases.items() if visit.deadline <= now]:
             del self._leases[leased]
             self._urls[leased].attempt += 1
@@ -101,6 +107,7 @@ class MemoryFrontier:
             if url.state is UrlState.WAITING and url.due <= now:
                 exhausted = self._exhausted(self._hosts[url.host].row)
                 url.state = UrlState.OVER_BUDGET if exhausted else UrlState.QUEUED
+                url.priority = rules.priority_due(url.priority, url.visits, refresh_first)
 
     def _candidates(self) -> list[_Url]:
         """Queued URLs that only politeness may hold back."""

@@ -21,6 +21,7 @@ from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
+from quadloom.stores.quota import Quota
 
 
 class Transport(Protocol):
@@ -101,8 +102,12 @@ class Frontier(Protocol):
         """Offer URLs. Known ones are not queued again, but a higher priority or smaller depth is taken over."""
         ...
 
-    def lease(self, limit: int, now: float, *, duration: float = 600.0) -> list[Visit]:
-        """Up to `limit` visits whose hosts and addresses are free. Empty = nothing may be fetched at `now`."""
+    def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
+        """Up to `limit` visits whose hosts and addresses are free. Empty = nothing may be fetched at `now`.
+
+        With a `quota` only visits that it allows, each counted off; refreshes then go before first reads of their
+        host, and it is the quota that keeps the balance.
+        """
         ...
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
@@ -391,4 +396,8 @@ class Bus(Protocol):
 
     def follow(self, after: int = 0) -> Iterator[Event]:
         """Events with id > `after` that are still kept, then new ones as they come."""
+        ...
+
+    def recent(self, after: int = 0, limit: int = 1000) -> list[Event]:
+        """The newest events with id > `after` that are still kept, oldest first; returns at once."""
         ...

@@ -52,6 +52,7 @@ from quadloom.stores import frontier_policy as rules
 from quadloom.stores.frontier_policy import FrontierPolicy, UrlState
 from quadloom.stores.frontier_workbench import HostState
 from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
+from quadloom.stores.quota import Quota
 from quadloom.stores.recent_fingerprints import RecentFingerprints
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier_leasing import INFINITY, Leasing
@@ -175,21 +176,21 @@ class SqliteFrontier:
                 self._leasing.refill(self._leasing.on_bench(id))  # so that the bench sees the request's urgency
         return len(wanted)
 
-    def lease(self, limit: int, now: float, *, duration: float = 600.0) -> list[Visit]:
+    def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
         self._leasing.end_overdue(now)
         while self._tables.first_due <= now:
-            self._promote(now)
-        return self._leasing.lease(limit, now, duration)
+            self._promote(now, refresh_first=quota is not None)
+        return self._leasing.lease(limit, now, duration, quota)
 
-    def _promote(self, now: float) -> None:
+    def _promote(self, now: float, *, refresh_first: bool) -> None:
         """Queue what has become due. The one write that a lease may cause, and only when something is due."""
         with self._database.transaction():
             batch = Batch(self._tables)
             rows = self._tables.due(now, _PROMOTE)
             for row in rows:
                 batch.leave(row)
-                batch.enter(row._replace(state=UrlState.QUEUED))
-            self._tables.update([row._replace(state=UrlState.QUEUED) for row in rows])
+                batch.enter(row.due_now(refresh_first))
+            self._tables.update([row.due_now(refresh_first) for row in rows])
             batch.write()
             self._tables.read_first_due()
         for id in batch.queued:

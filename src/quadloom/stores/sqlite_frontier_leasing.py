@@ -14,6 +14,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier_policy import FrontierPolicy, UrlState, rank
 from quadloom.stores.frontier_workbench import Entry, HostState, Workbench
+from quadloom.stores.quota import Quota
 from quadloom.stores.sqlite_frontier_tables import Batch, FrontierTables, UrlRow, entry_of
 
 INFINITY = float("inf")
@@ -43,9 +44,10 @@ class Leasing:
         self._clocks: dict[int, float] = {}  # of hosts that left the bench in a transaction that may yet be undone
         self._outside_at = 0.0  # earliest time at which a host that is not on the bench may have work
 
-    def lease(self, limit: int, now: float, duration: float) -> list[Visit]:
+    def lease(self, limit: int, now: float, duration: float, quota: Quota | None = None) -> list[Visit]:
         self._load(now)
         visits: list[Visit] = []
+        aside: list[HostState] = []  # hosts that have work, but none that the quota allows
         while len(visits) < limit:
             host = self.bench.next(now)
             if host is None:
@@ -58,12 +60,34 @@ class Leasing:
                 self.apply_budget(host)
                 self.refill(host)
             if host.buffer:
-                visits.append(self._hand_out(host, now, duration))
+                entry = host.buffer.pop(0) if quota is None else self._allowed(host, quota)
+                if entry is None:
+                    aside.append(host)
+                    if quota is not None and not quota.left:
+                        break  # only requests remain, and hosts that have one come first
+                    continue
+                visits.append(self._hand_out(host, entry, now, duration))
+            self.bench.place(host)
+        for host in aside:
             self.bench.place(host)
         return visits
 
-    def _hand_out(self, host: HostState, now: float, duration: float) -> Visit:
-        entry = host.buffer.pop(0)
+    def _allowed(self, host: HostState, quota: Quota) -> Entry | None:
+        """The first of a host's URLs that the quota allows, counted off; looked for in the table where the buffer
+        holds only others."""
+        place = next((i for i, entry in enumerate(host.buffer) if quota.allows(entry[0], entry[12])), None)
+        if place is not None:
+            entry = host.buffer.pop(place)
+        else:
+            found = [] if host.complete else self._tables.front(host.id, 4 + host.active, quota.priorities())
+            allowed = [e for e in found if e[3] not in self.leases and quota.allows(e[0], e[12])]
+            if not allowed:
+                return None
+            entry = allowed[0]
+        quota.take(entry[0], entry[12])
+        return entry
+
+    def _hand_out(self, host: HostState, entry: Entry, now: float, duration: float) -> Visit:
         priority, _, _, key, href, canonical, depth, score, kind, attempt, etag, modified, known, via, anchor = entry
         visit = Visit(
             href, canonical, host.name, key, depth, priority, kind, attempt, now, now + duration, etag, modified,

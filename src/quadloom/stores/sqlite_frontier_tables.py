@@ -21,6 +21,7 @@ from quadloom.stores.frontier_policy import (
     UrlState,
     attempt_after,
     priority_after,
+    priority_due,
     rank,
     state_after,
     token_of,
@@ -49,6 +50,10 @@ class UrlRow(NamedTuple):
     attempt: int = 1
     visits: int = 0
     token: float = -1.0
+
+    def due_now(self, refresh_first: bool) -> UrlRow:
+        priority = priority_due(self.priority, self.visits, refresh_first)
+        return self._replace(state=UrlState.QUEUED, priority=priority)
 
 
 class SettledRow(NamedTuple):
@@ -342,12 +347,14 @@ class FrontierTables:
         blocked = self.database.execute("SELECT count(*) FROM host WHERE blocked_until > max(?, 0)", (now,)).fetchone()
         return self.last_host_id(), int(blocked[0])
 
-    def front(self, host_id: int, limit: int) -> list[Entry]:
+    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[Entry]:
+        """The first of a host's queue, of these priorities only where any are given."""
+        chosen = f" AND q.priority IN ({','.join(map(str, priorities))})" if priorities else ""
         cursor = self.database.execute(
             "SELECT q.priority, q.first, q.second, q.fingerprint, u.href, ifnull(u.key, u.href), u.depth, u.score, "
             "u.kind, u.attempt, u.etag, u.last_modified, u.visits > 0, u.via, u.anchor "
             "FROM queue q CROSS JOIN url u ON u.host_id = q.host_id AND u.fingerprint = q.fingerprint "
-            "WHERE q.host_id=? ORDER BY q.priority, q.first, q.second, q.fingerprint LIMIT ?",
+            f"WHERE q.host_id=?{chosen} ORDER BY q.priority, q.first, q.second, q.fingerprint LIMIT ?",
             (host_id, limit),
         )
         return cursor.fetchall()

@@ -44,4 +44,13 @@ _CATALOG = (
     "CREATE TABLE IF NOT EXISTS value(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID",
 )
 
-SCHEMA = _FRONTIER + _CATALOG
+# AUTOINCREMENT: an id is never used again, also after the newest notice was trimmed.
+_OUTBOX = (
+    """CREATE TABLE IF NOT EXISTS notice(
+        id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, subscription TEXT NOT NULL, record BLOB NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS notice_subscription ON notice(subscription, id)",
+    "CREATE INDEX IF NOT EXISTS notice_at ON notice(at)",
+    "CREATE TABLE IF NOT EXISTS delivery(subscription TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID",
+)
+
+SCHEMA = _FRONTIER + _CATALOG + _OUTBOX

@@ -188,7 +188,7 @@ def _keep_json_ld(context: Context, body: bytes) -> None:
     from quadloom.syntaxes import jsonld  # the complete JSON-LD machinery, only where a service answers in it
 
     nquads = jsonld.extract(body, url=context.base, loader=context.loader)
-    xslt.state(context, nquads, "nquads", base=context.base, syntax=SYNTAX)
+    context.sink.pour(xslt.apart(nquads))
 
 
 def _keep_xml(context: Context, body: bytes) -> None:
@@ -203,4 +203,4 @@ def _keep_xml(context: Context, body: bytes) -> None:
     generic_xml.read(inner)
     context.findings += inner.findings
     context.links += inner.links
-    xslt.state(context, inner.sink.nquads(), "nquads", base=context.base, syntax=SYNTAX)
+    context.sink.pour(xslt.apart(inner.sink.nquads()))

@@ -96,7 +96,7 @@ def _read_rss(root: etree._Element, writer: FeedWriter) -> None:
         elif name == "channel":
             channel.language = channel.language or child.get(_LANG) or ""
             for part in child:
-                if local_name(part.tag) == "item":
+                if part.tag == "item" or local_name(part.tag) == "item":
                     items.append(part)
                 else:
                     _take(channel, part)
@@ -108,11 +108,12 @@ def _read_rss(root: etree._Element, writer: FeedWriter) -> None:
 def _entry(element: etree._Element, language: str) -> Entry:
     entry = Entry(language)
     entry.about = element.get(_ABOUT) or ""
-    known = _PARTS
+    parts = _PARTS
     for child in element:
-        part = known.get(child.tag)
+        tag = child.tag  # once: lxml makes a new string at each look
+        part = parts.get(tag)
         if part is not None:
-            part(entry, child, child.tag)
+            part(entry, child, tag)
         else:
             _take(entry, child)
     return entry
@@ -205,14 +206,14 @@ def _author(entry: Entry, element: etree._Element, tag: str) -> None:
     if not len(element):
         name = (element.text or "").strip()
     else:
-        parts = {local_name(child.tag): text_of(child) for child in element.iterchildren(etree.Element)}
-        name = parts.get("name") or parts.get("email") or parts.get("uri") or ""
+        name = next((text_of(child) for child in element if local_name(child.tag) == "name"), "")
+        name = name or next((text_of(child) for child in element if local_name(child.tag) in ("email", "uri")), "")
     if name and len(entry.authors) < _MAX_VALUES and name not in entry.authors:
         entry.authors += (name,)
 
 
 def _category(entry: Entry, element: etree._Element, tag: str) -> None:
-    word = element.get("label") or element.get("term") or element.get("text") or text_of(element)
+    word = text_of(element) or element.get("label") or element.get("term") or element.get("text")
     if word and len(entry.subjects) < _MAX_VALUES and word not in entry.subjects:
         entry.subjects += (word,)
 

@@ -7,12 +7,12 @@ text.
 from __future__ import annotations
 
 import re
-from calendar import timegm
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_tz
 from functools import lru_cache
 from typing import NamedTuple
 
+_EPOCH = datetime(1970, 1, 1)
 _MAX_LENGTH = 64  # longer texts are no dates
 _MONTHS = {
     name: number
@@ -67,7 +67,7 @@ def _moment(
             at += timedelta(days=1)
     except (ValueError, OverflowError):
         return None
-    return Moment(f"{at.isoformat()}Z", float(timegm(at.timetuple())), zone is not None)
+    return Moment(f"{at.isoformat()}Z", (at - _EPOCH).total_seconds(), zone is not None)
 
 
 def _lenient(text: str) -> Moment | None:

@@ -8,9 +8,9 @@ statement of the list would change. And `rss:link` is an IRI, not a text. docs/r
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-
-from selectolax.lexbor import LexborHTMLParser
+from html import unescape
 
 from quadloom.model.link import Link, LinkKind
 from quadloom.syntaxes.feeds_dates import moment
@@ -45,45 +45,50 @@ _ENC_TYPE = f"<{ENCLOSURE}type>"
 _ENC_LENGTH = f"<{ENCLOSURE}length>"
 _DATE_TIME = f"{XSD}dateTime"
 _MAX_ANCHOR = 200
+# What has no end is taken up to the end of the text, and a tag ends before the next `<`: so no start is tried twice.
+_TAGS = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|</?[A-Za-z][^<>]*>", re.S | re.I)
 _MAX_DATE_FINDINGS = 5  # of one feed; its generator makes the same mistake in every entry
 
 
 class Entry:
-    """One entry, or with `is_channel` the feed itself. Texts as written; references not yet resolved."""
+    """One entry, or with `is_channel` the feed itself. Texts as written; references not yet resolved.
 
-    __slots__ = (
-        "about", "authors", "content", "enclosures", "extras", "id", "images", "is_channel", "language", "link",
-        "links", "published", "rights", "subjects", "summary", "title", "updated",
-    )  # fmt: skip
+    The defaults stand in the class, and several values are tuples: most entries have few of them, and setting all for
+    each entry would cost as much as reading its texts.
+    """
+
+    about = ""  # the name that the author gave it as an IRI
+    id = ""
+    link = ""
+    title = ""
+    summary = ""
+    content = ""
+    published = ""
+    updated = ""
+    rights = ""
+    authors: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    enclosures: tuple[tuple[str, str, str], ...] = ()  # (reference, media type, length)
+    links: tuple[tuple[str, LinkKind, str, str], ...] = ()  # (reference, kind, rel, anchor)
+    extras: tuple[tuple[str, str], ...] = ()  # (predicate IRI, text): modules of RSS
 
     def __init__(self, language: str = "", *, is_channel: bool = False) -> None:
-        self.is_channel = is_channel
         self.language = language
-        self.about = ""  # the name that the author gave it as an IRI
-        self.id = ""
-        self.link = ""
-        self.title = ""
-        self.summary = ""
-        self.content = ""
-        self.published = ""
-        self.updated = ""
-        self.rights = ""
-        # Tuples, because most entries have one value or none: six empty lists an entry would cost more than its texts.
-        self.authors: tuple[str, ...] = ()
-        self.subjects: tuple[str, ...] = ()
-        self.images: tuple[str, ...] = ()
-        self.enclosures: tuple[tuple[str, str, str], ...] = ()  # (reference, media type, length)
-        self.links: tuple[tuple[str, LinkKind, str, str], ...] = ()  # (reference, kind, rel, anchor)
-        self.extras: tuple[tuple[str, str], ...] = ()  # (predicate IRI, text): modules of RSS
+        self.is_channel = is_channel
 
 
 class FeedWriter:
     """Writes entries to a context: statements, links, dates for scheduling, words for the index."""
 
-    __slots__ = ("_context", "_dates", "_resolver", "_syntax", "_texts", "feed")
+    __slots__ = ("_add", "_context", "_dates", "_facts", "_links", "_resolver", "_syntax", "_texts", "_url", "feed")
 
     def __init__(self, context: Context, syntax: str) -> None:
         self._context = context
+        self._add = context.sink.add
+        self._links = context.links
+        self._facts = context.facts
+        self._url = context.url
         self._syntax = syntax
         self._resolver = Resolver(context.base)
         self._dates = 0
@@ -92,27 +97,27 @@ class FeedWriter:
 
     def channel(self, entry: Entry) -> None:
         """State the feed itself. Called first, so that its language and title are the page's."""
-        facts = self._context.facts
+        facts = self._facts
         facts.title = facts.title or plain(entry.title)
         facts.description = facts.description or plain(entry.summary)
         facts.language = facts.language or entry.language
-        self._context.sink.add(self.feed, TYPE, _CHANNEL)
+        self._add(self.feed, TYPE, _CHANNEL)
         if entry.language:
-            self._context.sink.add(self.feed, _LANGUAGE, literal(entry.language))
+            self._add(self.feed, _LANGUAGE, literal(entry.language))
         self._state(self.feed, entry, self._resolver(entry.link) if entry.link else None, "typed", "alternate")
 
     def entry(self, entry: Entry) -> None:
         """State an entry; its link leads to a page, so it is what a feed tells a crawl."""
         target = self._resolver(entry.link) if entry.link else None
         subject = self._subject(entry, target)
-        add = self._context.sink.add
+        add = self._add
         add(self.feed, _PART, subject)
         add(subject, TYPE, _ITEM)
         self._state(subject, entry, target, "item", "")
 
     def close(self) -> None:
         """Hand over the words of all entries."""
-        facts = self._context.facts
+        facts = self._facts
         if not facts.text:
             facts.text = "\n".join(self._texts)[: self._context.settings.limits.text_chars]
 
@@ -125,7 +130,7 @@ class FeedWriter:
         return (entry.id and iri(entry.id)) or self._context.sink.blank()
 
     def _state(self, subject: str, entry: Entry, target: str | None, kind: LinkKind, rel: str) -> None:
-        add = self._context.sink.add
+        add = self._add
         tag = _language_tag(entry.language)
         title, summary = plain(entry.title), plain(entry.summary)
         if title:
@@ -133,7 +138,7 @@ class FeedWriter:
             self._texts.append(title)
         if target:
             add(subject, _LINK, f"<{target}>")
-            self._context.links.append(Link(target, self._context.url, kind, title[:_MAX_ANCHOR], rel))
+            self._links.append(Link(target, self._url, kind, title[:_MAX_ANCHOR], rel))
         if summary:
             add(subject, _DESCRIPTION, literal(summary) + tag)
             self._texts.append(summary)
@@ -156,7 +161,7 @@ class FeedWriter:
         for reference, other_kind, words, anchor in entry.links:
             other = self._resolver(reference)
             if other:
-                self._context.links.append(Link(other, self._context.url, other_kind, anchor[:_MAX_ANCHOR], words))
+                self._links.append(Link(other, self._url, other_kind, anchor[:_MAX_ANCHOR], words))
 
     def _state_dates(self, subject: str, entry: Entry, target: str | None) -> None:
         latest = 0.0
@@ -165,13 +170,13 @@ class FeedWriter:
                 continue
             at = moment(text)
             if at is None:
-                self._context.sink.add(subject, predicate, literal(text))
+                self._add(subject, predicate, literal(text))
                 self._report_date(text)
             else:
-                self._context.sink.add(subject, predicate, literal(at.text, datatype=_DATE_TIME))
+                self._add(subject, predicate, literal(at.text, datatype=_DATE_TIME))
                 latest = max(latest, at.unix)
         if latest and target and not entry.is_channel:
-            self._context.facts.lastmods.append((target, latest))
+            self._facts.lastmods.append((target, latest))
 
     def _report_date(self, text: str) -> None:
         self._dates += 1
@@ -184,8 +189,8 @@ class FeedWriter:
             )
 
     def _state_media(self, subject: str, entry: Entry) -> None:
-        add = self._context.sink.add
-        links, images, url = self._context.links, self._context.facts.images, self._context.url
+        add = self._add
+        links, images, url = self._links, self._facts.images, self._url
         for reference, media_type, length in entry.enclosures:
             target = self._resolver(reference)
             if target is None:
@@ -213,9 +218,12 @@ def _language_tag(language: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The words of a text that may hold HTML, as descriptions of feeds do without saying so."""
-    if "<" in text or "&" in text:
-        body = LexborHTMLParser(text).body
-        if body is not None:
-            text = body.text(separator=" ")
+    """The words of a text that may hold HTML, as descriptions of feeds do without saying so.
+
+    By one scan, not by a parser: a parser's worst cases are bounded for one page, and a feed has thousands of texts.
+    """
+    if "<" in text:
+        text = _TAGS.sub(" ", text)
+    if "&" in text:
+        text = unescape(text)
     return fold(text)

@@ -85,10 +85,18 @@ def _mend(match: re.Match[str]) -> str:
     if text == "&":
         return "&amp;"
     name = match.group(1)
+    if text[:2] == "&#":
+        return text if _is_character(text[2:-1]) else "\ufffd"
     if name is None or name in _XML_ENTITIES:
         return text
     character = html5.get(f"{name};")
     return character if character and character not in "<&" else f"&amp;{name};"
+
+
+def _is_character(number: str) -> bool:
+    """Whether a numeric reference means a character of XML 1.0. libxml2 lets others through when it recovers."""
+    code = int(number[1:], 16) if number[0] in "xX" else int(number)
+    return code in (9, 10, 13) or 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or 0x10000 <= code <= 0x10FFFF
 
 
 def expanded(tag: str) -> str:

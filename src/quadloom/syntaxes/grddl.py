@@ -148,7 +148,7 @@ def _statements(context: Context, body: bytes, url: str, depth: int) -> list[ox.
             if stylesheet is not None:
                 stylesheet.state(inner, root, syntax=SYNTAX)
         nquads = inner.sink.nquads()
-    return list(ox.parse(nquads, ox.RdfFormat.N_QUADS))
+    return list(ox.parse(nquads, ox.RdfFormat.N_QUADS, lenient=True))
 
 
 def _stylesheet(context: Context, name: str) -> Stylesheet | None:

@@ -8,8 +8,12 @@ would refuse, so IRIs are checked and literals escaped in these few functions.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import ada_url
+import pyoxigraph
+
+from quadloom.model.url import encoded
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -18,26 +22,50 @@ TYPE = f"<{RDF}type>"
 
 # N-Triples IRIREF forbids these; a strict parser refuses the whole line, so such an IRI is no IRI.
 _BAD_IRI = re.compile('[\x00-\x20<>"{}|^`\\\\\ud800-\udfff]')
+# What may still be refused: brackets outside an IPv6 host, broken percent-encoding, two fragments, private characters,
+# and hosts or ports that are none.
+_DOUBTFUL = re.compile(
+    "[\\[\\]%]|#.*#|[\x7f-\x9f\u200e\u200f\u202a-\u202e\ufdd0-\uffff\ue000-\uf8ff]|[\U0001fffe-\U0010ffff]|//[^/?#]*[:@,;!$&'()*+=]"
+)
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*\Z")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z]{4})?(-(?:[A-Za-z]{2}|[0-9]{3}))?\Z")  # nearly all; others are asked
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def iri(value: str) -> str | None:
-    """`<value>`, or None where it is not an absolute IRI that N-Quads can carry."""
+    """`<value>`, or None where it is not an absolute IRI that N-Quads can carry.
+
+    Brackets, stray percent signs and second fragments, which sites use freely and RFC 3987 forbids, are encoded.
+    """
     if _BAD_IRI.search(value) or not _ABSOLUTE.match(value):
         return None
+    if _DOUBTFUL.search(value):
+        value = encoded(value)
+        try:
+            pyoxigraph.NamedNode(value)
+        except ValueError:
+            return None
     return f"<{value}>"
 
 
 def literal(text: str, language: str = "", datatype: str = "") -> str:
     """A literal. A language tag that is not well-formed is dropped; U+0000 and lone surrogates become U+FFFD."""
     text = _escaped(text)
-    if language and _LANGUAGE.match(language):
+    if language and (_LANGUAGE.match(language) or _is_language(language)):
         return f'"{text}"@{language.lower()}'
     if datatype:
         return f'"{text}"^^<{datatype}>'
     return f'"{text}"'
+
+
+@lru_cache(maxsize=1024)
+def _is_language(tag: str) -> bool:
+    """Whether BCP 47 knows a tag of this form."""
+    try:
+        pyoxigraph.Literal("", language=tag)
+    except ValueError:
+        return False
+    return tag.isascii()
 
 
 def join(base: str, reference: str) -> str:

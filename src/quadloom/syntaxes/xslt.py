@@ -101,7 +101,7 @@ def state(context: Context, body: bytes, kind: RdfKind, *, base: str, syntax: st
         return 0
     found = rdf_files.read(body, kind=kind, url=base, limit=context.settings.limits.quads_per_page)
     before = len(context.sink)
-    context.sink.pour(_apart(found.nquads))
+    context.sink.pour(apart(found.nquads))
     for finding in found.findings:
         context.find(finding.code, f"result of {syntax}: {finding.message}", syntax=syntax, severity=finding.severity)
     return len(context.sink) - before
@@ -182,13 +182,13 @@ def _check_size(source: bytes, name: str) -> None:
         raise SyntaxInvalid(f"{name}: larger than {MAX_STYLESHEET_BYTES} bytes", code="xslt-too-large")
 
 
-def _apart(nquads: bytes) -> bytes:
+def apart(nquads: bytes) -> bytes:
     """Blank nodes under names of their own: a stylesheet may well write `_:b0`, as the page's own extractors do."""
     if b"_:b" not in nquads:
         return nquads
     import pyoxigraph as ox
 
-    parsed = ox.parse(nquads, ox.RdfFormat.N_QUADS, rename_blank_nodes=True)
+    parsed = ox.parse(nquads, ox.RdfFormat.N_QUADS, rename_blank_nodes=True, lenient=True)
     return ox.serialize(parsed, format=ox.RdfFormat.N_QUADS) or b""
 
 

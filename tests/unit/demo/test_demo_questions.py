@@ -50,4 +50,4 @@ def test_every_question_has_an_answer() -> None:
 def test_people_have_two_names() -> None:
     rows = list(store_of(demo_web(8000)).query(QUESTIONS[2].query, use_default_graph_as_union=True))
     assert all(row["here"] != row["there"] for row in rows)
-    assert any("registry" in row["there"].value for row in rows)
+    assert any("registry" in row["here"].value for row in rows)

@@ -13,6 +13,7 @@ from quadloom.phases.detect import detect
 from quadloom.settings import Settings
 from quadloom.syntaxes import feeds, sitemaps_rdf
 from quadloom.syntaxes.feeds_dates import moment
+from quadloom.syntaxes.feeds_writing import plain
 from quadloom.syntaxes.feeds_xml import mended
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.xslt_bundle import NAMES, bundled
@@ -110,6 +111,28 @@ def test_no_text_breaks_the_reader_of_dates(text: str) -> None:
 def test_mended_text_is_always_decodable_and_keeps_words(text: str) -> None:
     source = f"<a>{text}</a>".encode("utf-8", "replace")
     assert mended(source).decode("utf-8").startswith("<a>")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<p>One</p><p>Two</p>", "One Two"),
+        ("a &lt; b &amp; c", "a < b & c"),
+        ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
+        ("x<!-- no --><script>no()</script ><style>no</style>y", "x y"),
+        ("x<!-- never closed", "x"),
+        ("caf&eacute;\n\t au  lait", "café au lait"),
+    ],
+)
+def test_words_of_html(text: str, words: str) -> None:
+    assert plain(text) == words
+
+
+@pytest.mark.parametrize("piece", ["<", "<!--", "<script>", "<a ", "<a a='", "&", "&#x", "</"])
+def test_words_of_hostile_html_come_in_linear_time(piece: str) -> None:
+    started = time.process_time()
+    plain(piece * 300_000)
+    assert time.process_time() - started < 3.0
 
 
 def test_a_feed_without_place_for_words_keeps_limits() -> None:

@@ -134,3 +134,13 @@ def test_imports_are_limited_in_number_and_depth_and_circles_end() -> None:
 def test_large_stylesheets_are_refused() -> None:
     with pytest.raises(SyntaxInvalid, match="larger"):
         compiled(b" " * (MAX_STYLESHEET_BYTES + 1), name="x.xsl")
+
+
+def test_opensearch_descriptions_name_their_templates() -> None:
+    body = b"""<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/"><ShortName>Looms</ShortName>
+    <Url type="text/html" template="https://site.example/?q={searchTerms}"/><Image>/i.png</Image></OpenSearchDescription>"""
+    result = transform(body, url=URL, content_type="application/opensearchdescription+xml")
+    nquads = result.nquads.decode()
+    assert result.types == ("http://a9.com/-/spec/opensearch/1.1/OpenSearchDescription",)
+    assert '<http://a9.com/-/spec/opensearch/1.1/template> "https://site.example/?q={searchTerms}"' in nquads
+    assert f"<{URL}> <http://xmlns.com/foaf/0.1/depiction> <https://site.example/i.png>" in nquads

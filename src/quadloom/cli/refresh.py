@@ -1,0 +1,44 @@
+"""`quadloom refresh`: read known pages again, before anything else."""
+
+from __future__ import annotations
+
+import time
+
+from quadloom.cli.session import session
+from quadloom.errors import UsageError
+from quadloom.run.control import ask
+from quadloom.settings import seconds
+from quadloom.warehouse import Warehouse
+
+
+def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
+    """Ask for pages again; a running crawl reads them next, otherwise the next `quadloom crawl` does.
+
+    Parameters
+    ----------
+    urls
+        pages to read again, known or not
+    site
+        all pages of this site or host
+    older_than
+        all pages last read longer ago than this: 7d, 12h, 30m
+    """
+    s = session()
+    if not urls and not site and not older_than:
+        raise UsageError("nothing to refresh was named", hint="give URLs, --site example.org or --older-than 7d")
+    before = time.time() - _span(older_than) if older_than else None
+    answer = ask(s.warehouse, "refresh", urls=list(urls), site=site, read_before=before)
+    if answer is None:
+        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+            answer = warehouse.refresh(urls, site=site, read_before=before)
+    if s.json:
+        s.emit({"requested": answer})
+    else:
+        s.write(f"{answer} requested")
+
+
+def _span(text: str) -> float:
+    try:
+        return seconds(text)
+    except ValueError:
+        raise UsageError(f"not a length of time: {text!r}", hint="write 7d, 12h, 30m or 45s") from None

@@ -1,0 +1,121 @@
+"""`quadloom serve`: the site and API of a warehouse, and with --crawl a crawl beside it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import uvicorn
+from cyclopts import Parameter
+
+from quadloom.cli.session import Session, session
+from quadloom.errors import SettingsError, StoreError, UsageError
+from quadloom.run.control import ask
+from quadloom.warehouse import DATABASE
+from quadloom.web.app import create_app
+from quadloom.web.desk import Desk
+from quadloom.web.security import is_loopback
+from quadloom.web.tokens import FILE, Tokens
+
+_STOP_SECONDS = 60.0
+
+
+def serve(
+    *urls: str,
+    port: int | None = None,
+    host: str | None = None,
+    crawl: Annotated[bool, Parameter(negative="")] = False,
+    new_token: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Serve search, SPARQL, entity pages and the live monitor of the warehouse. Reads only, unless --crawl is given.
+
+    Parameters
+    ----------
+    urls
+        with --crawl: where to start; without any, the crawl goes on where it stopped
+    port
+        port to listen on
+    host
+        address to listen on; anything but loopback needs a token
+    crawl
+        run a continuous crawl beside the site, which a token can steer
+    new_token
+        make a token, print it once, store its hash, and end
+    """
+    s = session()
+    s.override({"web.port": port, "web.host": host})
+    tokens = Tokens(Path(s.settings.web.token_file) if s.settings.web.token_file else s.warehouse / FILE)
+    if new_token:
+        s.write(tokens.make(time.strftime("%Y-%m-%d")))
+        return 0
+    _check(s, tokens, urls, crawl)
+    child = _start_crawl(s, urls) if crawl else None
+    try:
+        if crawl and not tokens:
+            s.say(f"Token  {tokens.make('first')}   (shown once; /sign-in takes it)")
+        _run(s, may_control=crawl)
+    finally:
+        if child is not None:
+            _stop_crawl(s, child)
+    return 0
+
+
+def _check(s: Session, tokens: Tokens, urls: tuple[str, ...], crawl: bool) -> None:
+    if urls and not crawl:
+        raise UsageError("URLs are for crawling", hint="add --crawl, or run `quadloom crawl` beside the server")
+    if not is_loopback(s.settings.web.host) and not tokens:
+        raise SettingsError(
+            f"listening on {s.settings.web.host} needs a token",
+            hint="`quadloom serve --new-token` makes one; or stay on 127.0.0.1",
+        )
+    if not crawl and not (s.warehouse / DATABASE).exists():
+        raise StoreError(f"there is no warehouse at {s.warehouse}", hint="run `quadloom crawl URL` or `quadloom demo`")
+
+
+def _run(s: Session, *, may_control: bool) -> None:
+    web = s.settings.web
+    # Crawling needs its own interpreter lock and memory; the site must answer whatever the crawl is doing.
+    app = create_app(Desk(s.warehouse, s.settings, may_control=may_control))
+    name = f"[{web.host}]" if ":" in web.host else web.host
+    s.say(f"Open   http://{name}:{web.port}/   (search, SPARQL, monitor) - Ctrl-C stops")
+    uvicorn.run(
+        app,
+        host=web.host,
+        port=web.port,
+        log_level="info" if s.verbose else "warning",
+        access_log=s.verbose,
+        timeout_graceful_shutdown=3,
+        server_header=False,
+        limit_concurrency=1000,
+        h11_max_incomplete_event_size=256 * 1024,
+    )
+
+
+def _start_crawl(s: Session, urls: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    """The crawl owns the warehouse in a process of its own; both sides speak through its control socket."""
+    command = [sys.executable, "-m", "quadloom.cli", "-w", str(s.warehouse)]
+    if s.config is not None:
+        command += ["--config", str(s.config)]
+    if s.quiet:
+        command.append("--quiet")
+    child = subprocess.Popen([*command, "crawl", "--forever", *urls], stdin=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while not (s.warehouse / DATABASE).exists() and time.monotonic() < deadline:
+        if child.poll() is not None:
+            raise StoreError("the crawl could not begin", hint="its message stands above")
+        time.sleep(0.1)
+    return child
+
+
+def _stop_crawl(s: Session, child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is None and ask(s.warehouse, "stop") is None:
+        child.terminate()
+    try:
+        child.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+    s.say("the crawl is stopped and saved")

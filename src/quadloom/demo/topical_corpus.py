@@ -1,0 +1,117 @@
+"""Labelled documents for the topical bench: made from a word model, so that truth is exact and nothing is copied.
+
+Categories hold sibling topics. A document's words come from three urns: words of everybody (Zipf), of its category, of its
+topic. A topic has a few core words and three facets with words of their own, and a document draws on one facet, so that
+no single query finds all of a topic. Siblings are hard negatives: they share the category's words, and some mention
+the topic's core words in passing.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from random import Random
+from typing import NamedTuple
+
+_ONSETS = "b c d f g h j k l m n p r s t v w z br cr dr fl gr kl pl pr sk sl sp st tr".split()
+_VOWELS = "a e i o u ai ea ou".split()
+_CODAS = ["", "", "", "n", "r", "s", "l", "t", "m", "nd", "rk", "st"]
+COMMON_WORDS = 2500
+CATEGORIES = 6
+SIBLINGS = 5
+
+
+class Topic(NamedTuple):
+    """`core`: the words that name it, the best known first; `facets`: words of its three sides."""
+
+    name: str
+    category: int
+    core: tuple[str, ...]
+    facets: tuple[tuple[str, ...], ...]
+
+
+class Text(NamedTuple):
+    """A document before it has a place. `topic`: its label, never shown to a crawler."""
+
+    title: str
+    words: tuple[str, ...]
+    topic: int
+    day: int
+
+    @property
+    def body(self) -> str:
+        sentences = [self.words[at : at + 14] for at in range(0, len(self.words), 14)]
+        return " ".join(" ".join(part).capitalize() + "." for part in sentences)
+
+
+class Corpus:
+    """One world of words and topics. The same seed gives the same world and the same texts."""
+
+    def __init__(self, seed: int) -> None:
+        random = Random(f"corpus {seed}")
+        self._taken: set[str] = set()
+        self.common = [self._word(random, 2) for _ in range(COMMON_WORDS)]
+        self._weights = list(accumulate(1 / (rank + 3) for rank in range(COMMON_WORDS)))
+        self.category_words = [[self._word(random, 2) for _ in range(50)] for _ in range(CATEGORIES)]
+        self.topics = [
+            Topic(
+                f"c{category}t{number}",
+                category,
+                tuple(self._word(random, 2) for _ in range(5)),
+                tuple(tuple(self._word(random, 3) for _ in range(10)) for _ in range(3)),
+            )
+            for category in range(CATEGORIES)
+            for number in range(SIBLINGS)
+        ]
+
+    def siblings(self, topic: int) -> list[int]:
+        category = self.topics[topic].category
+        return [other for other, t in enumerate(self.topics) if t.category == category and other != topic]
+
+    def broad_query(self, topic: int) -> str:
+        """Names the category: for finding sites."""
+        return " ".join(self.category_words[self.topics[topic].category][:2])
+
+    def narrow_query(self, topic: int) -> str:
+        """Names the topic: for finding pages."""
+        return self.topics[topic].core[0]
+
+    def text(self, topic: int, random: Random) -> Text:
+        """A new document on a topic."""
+        chosen = self.topics[topic]
+        facet = random.choice(chosen.facets)
+        own = [*chosen.core * 2, *facet * 3]
+        common = random.choices(self.common, cum_weights=self._weights, k=random.randint(60, 180))
+        words = [self._draw(word, chosen.category, own, random) for word in common]
+        if random.random() < 0.18:
+            self._mention_sibling(topic, words, random)
+        own_in_title = random.random() < 0.65
+        title = random.choices(self.common, cum_weights=self._weights, k=random.randint(2, 4))
+        if own_in_title:
+            title += random.sample(sorted(set(own)), random.randint(1, 2))
+        if random.random() < 0.5:
+            title.append(random.choice(self.category_words[chosen.category]))
+        random.shuffle(title)
+        return Text(" ".join(title).capitalize(), tuple(words), topic, random.randrange(3000))
+
+    def _draw(self, common: str, category: int, own: list[str], random: Random) -> str:
+        urn = random.random()
+        if urn < 0.72:
+            return common
+        if urn < 0.91:
+            words = self.category_words[category]
+            return words[min(int(random.expovariate(0.1)), len(words) - 1)]
+        return random.choice(own)
+
+    def _mention_sibling(self, topic: int, words: list[str], random: Random) -> None:
+        other = self.topics[random.choice(self.siblings(topic))]
+        for _ in range(random.randint(2, 5)):
+            words[random.randrange(len(words))] = random.choice([*other.core, *random.choice(other.facets)[:4]])
+
+    def _word(self, random: Random, syllables: int) -> str:
+        while True:
+            word = "".join(
+                random.choice(_ONSETS) + random.choice(_VOWELS) + random.choice(_CODAS) for _ in range(syllables)
+            )
+            if word not in self._taken:
+                self._taken.add(word)
+                return word

@@ -1,0 +1,182 @@
+"""Dumps: statements as N-Quads, TriG, Turtle, N-Triples, JSON-LD, RDF/XML or Parquet, and archive records as WARC.
+
+Everything is streamed page by page. N-Quads are canonical: sorted within a page, pages in the order of their
+fingerprints, so that equal warehouses give equal bytes. Formats without graphs (Turtle, N-Triples, RDF/XML) hold the
+pages' own statements only; the others also the descriptions of pages.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing
+from typing import BinaryIO, Protocol, cast
+
+import msgspec
+import pyoxigraph as ox
+import zstandard
+
+from quadloom.asking.prefixes import PREFIXES
+from quadloom.asking.questions import Questions
+from quadloom.asking.result_formats import GRAPH_FORMATS
+from quadloom.errors import UsageError
+from quadloom.export.description import dataset_description
+from quadloom.export.parquet import write_parquet
+from quadloom.export.selection import PageGraph, Selection, selected_graphs, selected_pages
+from quadloom.stores.protocols import Archive, Catalog, QuadStore
+from quadloom.stores.warc_record import encode as encode_record
+from quadloom.stores.warc_record import file_header
+
+SUFFIXES = {
+    "nq": "nq", "nquads": "nq", "trig": "trig", "ttl": "turtle", "turtle": "turtle", "nt": "nt", "jsonld": "jsonld",
+    "json-ld": "jsonld", "rdf": "rdfxml", "rdfxml": "rdfxml", "parquet": "parquet", "warc": "warc", "void": "void",
+}  # fmt: skip
+_WITHOUT_GRAPHS = frozenset(("turtle", "nt", "rdfxml"))
+
+
+class Dumped(msgspec.Struct, frozen=True):
+    """What was written."""
+
+    pages: int
+    quads: int
+
+
+class Sink(Protocol):
+    def write(self, data: bytes, /) -> int: ...
+
+
+def parse_format(text: str) -> tuple[str, str]:
+    """`nq.gz` → (`nq`, `gz`). The compression is empty, gz or zst. Raises `UsageError`."""
+    name, _, packing = text.lower().lstrip(".").partition(".")
+    if name not in SUFFIXES or packing not in ("", "gz", "zst"):
+        raise UsageError(
+            f"unknown export format {text!r}",
+            hint=f"formats are {', '.join(SUFFIXES)}, each with .gz or .zst where wanted",
+        )
+    return SUFFIXES[name], packing
+
+
+def export_to(
+    warehouse: Questions,
+    stream: BinaryIO,
+    format: str,
+    selection: Selection,
+    now: float,
+    progress: Callable[[int], None] = lambda _pages: None,
+) -> Dumped:
+    """Write a warehouse in any format that `parse_format` knows. `stream` stays open."""
+    name, packing = parse_format(format)
+    if name == "warc":  # compressed record by record already
+        return dump_archive(
+            warehouse.catalog, warehouse.archive, stream, selection, name="export.warc.gz", now=now, progress=progress
+        )
+    with packed(stream, packing) as sink:
+        if name == "void":
+            title = f"Quadloom warehouse {warehouse.path.name}"
+            numbers = warehouse.statistics(limit=1000)
+            sink.write(dataset_description(numbers, dataset="urn:quadloom:dataset", title=title, now=now))
+            return Dumped(0, 0)
+        return dump(warehouse.catalog, warehouse.quads, sink, name, selection, progress)
+
+
+def packed(stream: BinaryIO, packing: str) -> AbstractContextManager[Sink]:
+    """A stream that compresses into `stream`; closing it leaves `stream` open."""
+    if packing == "gz":
+        # No name and no time in the header: equal data give equal files.
+        return closing(gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0))
+    if packing == "zst":
+        writer = zstandard.ZstdCompressor(level=6).stream_writer(stream, closefd=False)
+        return closing(cast("gzip.GzipFile", writer))
+    return _Plain(stream)
+
+
+def dump(
+    catalog: Catalog,
+    quads: QuadStore,
+    stream: Sink,
+    format: str,
+    selection: Selection,
+    progress: Callable[[int], None] = lambda _pages: None,
+) -> Dumped:
+    """Write the selected pages' statements."""
+    counted = _Counted(selected_graphs(catalog, quads, selection), progress)
+    if format == "nq":
+        for found in counted:
+            stream.write(found.about + found.nquads)
+    elif format == "parquet":
+        write_parquet(_quads(counted, described=True), stream)
+    else:
+        statements = _quads(counted, described=format not in _WITHOUT_GRAPHS)
+        given = (quad.triple for quad in statements) if format in _WITHOUT_GRAPHS else statements
+        prefixes = PREFIXES if format in ("turtle", "trig") else None
+        ox.serialize(given, _File(stream), GRAPH_FORMATS[format], prefixes=prefixes)  # type: ignore[arg-type]  # only write is called
+    return Dumped(counted.pages, counted.quads)
+
+
+def dump_archive(
+    catalog: Catalog,
+    archive: Archive,
+    stream: Sink,
+    selection: Selection,
+    *,
+    name: str,
+    now: float,
+    progress: Callable[[int], None] = lambda _pages: None,
+) -> Dumped:
+    """Write all archived versions of the selected pages, oldest first, as one .warc.gz."""
+    stream.write(file_header(name, now))
+    pages = records = 0
+    for row in selected_pages(catalog, selection):
+        refs = [visit.archive for visit in reversed(catalog.history(row.fingerprint)) if visit.archive is not None]
+        for ref in dict.fromkeys(refs):
+            stream.write(encode_record(archive.get(ref)).member)
+            records += 1
+        pages += 1
+        progress(pages)
+    return Dumped(pages, records)
+
+
+class _Counted:
+    def __init__(self, graphs: Iterable[PageGraph], progress: Callable[[int], None]) -> None:
+        self._graphs = graphs
+        self._progress = progress
+        self.pages = 0
+        self.quads = 0
+
+    def __iter__(self) -> Iterator[PageGraph]:
+        for found in self._graphs:
+            self.pages += 1
+            self.quads += found.nquads.count(b"\n")
+            yield found
+            self._progress(self.pages)
+
+
+def _quads(graphs: Iterable[PageGraph], *, described: bool) -> Iterator[ox.Quad]:
+    for found in graphs:
+        data = found.about + found.nquads if described else found.nquads
+        yield from ox.parse(data, ox.RdfFormat.N_QUADS, lenient=True)
+
+
+class _File:
+    """What the engine's serialiser needs of a file."""
+
+    def __init__(self, stream: Sink) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes) -> int:
+        self._stream.write(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        return
+
+
+class _Plain:
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> Sink:
+        return self._stream
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.flush()

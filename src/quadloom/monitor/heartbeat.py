@@ -1,0 +1,42 @@
+"""The system manager's list: every process of a crawl with memory, CPU and work in hand, and the totals below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+
+class Beat(msgspec.Struct, frozen=True):
+    """`load`: cores used on average since the crawl began. The totals row has pid 0."""
+
+    name: str
+    pid: int
+    memory: int
+    cpu_seconds: float
+    load: float
+    in_hand: int
+
+
+def heartbeat(workers: Sequence[tuple[str, int, int, float, int]], seconds: float) -> list[Beat]:
+    """(name, pid, resident bytes, CPU seconds, in hand) → rows, the last one with the sums."""
+    beats = [
+        Beat(name, pid, memory, round(cpu, 2), _load(cpu, seconds), in_hand)
+        for name, pid, memory, cpu, in_hand in workers
+    ]
+    if not beats:
+        return []
+    cpu = sum(beat.cpu_seconds for beat in beats)
+    total = Beat(
+        f"total of {len(beats)}",
+        0,
+        sum(beat.memory for beat in beats),
+        round(cpu, 2),
+        _load(cpu, seconds),
+        sum(beat.in_hand for beat in beats),
+    )
+    return [*beats, total]
+
+
+def _load(cpu: float, seconds: float) -> float:
+    return round(cpu / seconds, 3) if seconds > 0 else 0.0

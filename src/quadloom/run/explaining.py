@@ -1,0 +1,115 @@
+"""Why a URL is where it is, and when it is read next: every number with the rule behind it, for `quadloom why`.
+
+Each part of the crawl explains what it decides itself: scope, robots.txt, frontier, catalog, refresh schedule, ranking.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from quadloom.errors import NothingFound
+from quadloom.fetching.robots import RobotsRow, path_of, verdict
+from quadloom.model.outcome import PageRow
+from quadloom.model.url import Url, site_of
+from quadloom.model.wire import decode
+from quadloom.run.refreshing import Kept
+from quadloom.scheduling.planner import Planner
+from quadloom.settings import Settings
+from quadloom.stores.protocols import Catalog, Frontier, HostRow, ScopeRules
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """One fact: `value` of `what`, decided by `part` of the crawl under `rule`."""
+
+    part: str
+    what: str
+    value: str
+    rule: str
+
+
+class Why(msgspec.Struct, frozen=True):
+    url: str
+    key: str
+    state: str
+    reasons: tuple[Reason, ...]
+
+
+def why(
+    text: str, *, frontier: Frontier, catalog: Catalog, scope: ScopeRules, planner: Planner, settings: Settings,
+    now: float, weight: float | None = None,
+) -> Why:  # fmt: skip
+    """All reasons for one URL. Raises `NothingFound` where it was never met and the scope has nothing to say on it."""
+    url = Url.parse(text)
+    explanation = frontier.explain(url.key, now)
+    row = catalog.page(url.fingerprint)
+    reasons = [_scope_reason(scope, url, row)]
+    reasons += _robots_reasons(frontier.host(url.host), url, settings)
+    if explanation is None and row is None:
+        if reasons[0].value == "inside":
+            raise NothingFound(
+                f"{url.href} was never met: no page read so far links to it",
+                hint=f"`quadloom seeds add {url.href}` queues it",
+            )
+        return Why(url.href, url.key, "unknown", tuple(reasons))
+    state = explanation.state if explanation is not None else "unknown"
+    reasons += [Reason("frontier", *line) for line in (explanation.lines if explanation is not None else ())]
+    if row is not None:
+        reasons += _page_reasons(row)
+        reasons += _schedule_reasons(row, planner)
+    ranked = "not ranked yet" if weight is None else f"{weight:.4g}"
+    reasons.append(
+        Reason("ranking", "weight in the last ranking", ranked, "1 is the mean; the next visit takes it over")
+    )
+    return Why(url.href, url.key, state, tuple(reasons))
+
+
+def _scope_reason(scope: ScopeRules, url: Url, row: PageRow | None) -> Reason:
+    refusal = scope.verdict(url.href, url.host, row.depth if row is not None else 0)
+    return Reason(
+        "scope", "verdict", "inside" if refusal is None else "outside", refusal or "reach, patterns and depth allow it"
+    )
+
+
+def _robots_reasons(host: HostRow | None, url: Url, settings: Settings) -> list[Reason]:
+    if settings.politeness.robots == "ignore":
+        return [Reason("robots", "verdict", "not asked", "politeness.robots = ignore")]
+    stored = RobotsRow.decode(host.robots) if host is not None and host.robots else None
+    if stored is None:
+        return [Reason("robots", "verdict", "not known yet", "robots.txt is read before the first page of a host")]
+    age = Reason(
+        "robots", "robots.txt", stored.status, f"read {_date(stored.fetched_at)}, valid until {_date(stored.expires)}"
+    )
+    if stored.status == "unavailable":
+        return [
+            age,
+            Reason("robots", "verdict", "disallowed", stored.reason or "an unavailable robots.txt forbids all"),
+        ]
+    rule = verdict(stored.robots.rules, path_of(url.href))
+    if rule is None:
+        return [age, Reason("robots", "verdict", "allowed", "the longest matching rule allows it, or none matches")]
+    return [age, Reason("robots", "verdict", "disallowed", f"Disallow: {rule.pattern}")]
+
+
+def _page_reasons(row: PageRow) -> list[Reason]:
+    changed = _date(row.changed_at) if row.changed_at else "none"
+    kind = f"{row.kind or 'unknown kind'} {row.media_type}".strip()
+    return [
+        Reason("page", "last visit", _date(row.fetched_at), f"{row.outcome}: HTTP {row.status} {row.reason}".strip()),
+        Reason("page", "last change", changed, "graph or main text differed"),
+        Reason("page", "found through", row.link_kind or "unknown", f"{row.depth} links from a seed"),
+        Reason("page", "holds", f"{row.quads} quads, {row.links} links", kind),
+    ]
+
+
+def _schedule_reasons(row: PageRow, planner: Planner) -> list[Reason]:
+    if not row.schedule:
+        return [Reason("schedule", "next visit", "none", "never read with success, so nothing to refresh")]
+    kept = decode(row.schedule, Kept)
+    lines = planner.explain(row.host, site_of(row.host), kept.plan, kept.read_at)
+    return [Reason("schedule", *line) for line in lines]
+
+
+def _date(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

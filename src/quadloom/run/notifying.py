@@ -1,0 +1,134 @@
+"""Notices for subscribers, written with the change that caused them.
+
+A visit that found something new or changed is settled in one transaction, and its notices are rows of that transaction.
+So a change has its notice exactly once, whenever the process is killed: before the commit there is neither, after it
+there are both. Delivery comes later, from the outbox, at least once and with the notice's id.
+
+`difference` works out what a notice is about from the two archived versions of the page. It is a pure function of them,
+so a repeated delivery says the same, and nobody pays for it but those who read notices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from quadloom.errors import ArchiveDamaged, NothingFound, UsageError
+from quadloom.model.notice import Notice, NoticeKind
+from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
+from quadloom.model.page import Page
+from quadloom.model.url import Url, host_of
+from quadloom.model.visit import Visit
+from quadloom.pipeline import weave
+from quadloom.run.loading import document_loader
+from quadloom.scheduling.subscriptions import Interests, Subscription
+from quadloom.settings import Settings
+from quadloom.stores.outbox import Outbox
+from quadloom.stores.protocols import Archive, Catalog, Difference
+
+_NAME = "subscriptions"
+_KINDS: dict[Outcome, NoticeKind] = {Outcome.NEW: "new", Outcome.CHANGED: "changed"}
+
+
+class Notifying:
+    """Owned by the crawl's own thread."""
+
+    def __init__(self, catalog: Catalog, outbox: Outbox | None) -> None:
+        self._catalog = catalog
+        self._outbox = outbox
+        self.interests = Interests(read_subscriptions(catalog))
+
+    def reload(self) -> None:
+        """Subscriptions were added or removed."""
+        self.interests = Interests(read_subscriptions(self._catalog))
+
+    def notices(
+        self,
+        settlements: Sequence[Settlement],
+        statements: Callable[[int], bytes],
+        known: Mapping[int, PageRow],
+        now: float,
+    ) -> list[Notice]:
+        """What subscribers must hear of a batch. `statements(i)`: N-Quads of the i-th settlement's page."""
+        if not self.interests:
+            return []
+        found: dict[tuple[int, str], Notice] = {}  # a page settled twice in one batch changed once
+        for index, settlement in enumerate(settlements):
+            row, old = settlement.page, known.get(settlement.visit.fingerprint)
+            kind = _kind(settlement, old)
+            if row is None or kind is None:
+                continue
+            for id in self.interests.of(row.key, row.host, statements(index)):
+                found[row.fingerprint, id] = Notice(
+                    at=now,
+                    subscription=id,
+                    kind=kind,
+                    url=row.final_url or row.href,
+                    title=row.title,
+                    before=old.archive if old is not None else None,
+                    after=row.archive if kind != "gone" else None,
+                )
+        return list(found.values())
+
+    def write(self, notices: Sequence[Notice]) -> None:
+        """Inside the transaction that settles the batch."""
+        if notices and self._outbox is not None:
+            self._outbox.append(notices)
+
+
+def _kind(settlement: Settlement, old: PageRow | None) -> NoticeKind | None:
+    if settlement.outcome is Outcome.GONE:
+        lost = settlement.again_at is None and old is not None and bool(old.quads_digest or old.text_digest)
+        return "gone" if lost else None
+    return _KINDS.get(settlement.outcome)
+
+
+def difference(notice: Notice, archive: Archive, settings: Settings) -> Difference:
+    """Statements that came and went between the two versions, as sorted N-Quads lines; a query's rows as they are."""
+    if notice.kind == "result":
+        return Difference(notice.added, notice.removed)
+    before, after = (_statements(ref, archive, settings) for ref in (notice.before, notice.after))
+    return Difference(tuple(sorted(after - before)), tuple(sorted(before - after)))
+
+
+def _statements(ref: ArchiveRef | None, archive: Archive, settings: Settings) -> set[str]:
+    if ref is None:
+        return set()
+    try:
+        page = archive.get(ref)
+    except ArchiveDamaged:
+        return set()
+    if not isinstance(page, Page):
+        return set()
+    visit = Visit(page.url, page.url, host_of(page.url), 0)
+    woven = weave(page, visit, settings, (), document_loader(settings))
+    return set(woven.quads.nquads.decode("utf-8", "replace").splitlines())
+
+
+def read_subscriptions(catalog: Catalog) -> list[Subscription]:
+    stored = catalog.get(_NAME)
+    return msgspec.json.decode(stored, type=list[Subscription]) if stored else []
+
+
+def add_subscription(catalog: Catalog, subscription: Subscription) -> Subscription:
+    """Make it durable. URLs become canonical keys. Raises `UsageError` or `UrlError` for what makes no sense."""
+    subscription.check()
+    existing = read_subscriptions(catalog)
+    if any(item.id == subscription.id for item in existing):
+        raise UsageError(f"there is a subscription {subscription.id!r} already", hint="choose another --id")
+    keys = tuple(Url.parse(text).key for text in subscription.urls)
+    if subscription.webhook:
+        Url.parse(subscription.webhook)
+    added = msgspec.structs.replace(subscription, urls=keys)
+    catalog.put(_NAME, msgspec.json.encode([*existing, added]))
+    return added
+
+
+def remove_subscription(catalog: Catalog, id: str) -> None:
+    """Its notices stay in the outbox until they are trimmed."""
+    existing = read_subscriptions(catalog)
+    kept = [item for item in existing if item.id != id]
+    if len(kept) == len(existing):
+        raise NothingFound(f"there is no subscription {id!r}", hint="`quadloom subscribe list` shows all")
+    catalog.put(_NAME, msgspec.json.encode(kept))

@@ -1,0 +1,180 @@
+"""A crawl on a warehouse, as other processes see it: it answers control requests and tells the bus what happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from quadloom.asking.sparql import QueryService
+from quadloom.errors import UsageError
+from quadloom.model.event import Event, EventKind
+from quadloom.model.outcome import Settlement
+from quadloom.run.control import ControlServer, Request, Value, arguments
+from quadloom.run.crawl import Crawl
+from quadloom.run.explaining import Why
+from quadloom.run.meter import Report
+from quadloom.run.opened import Opened
+from quadloom.run.outgoing import Outgoing
+from quadloom.run.refreshing import SharesChange
+from quadloom.run.replay import Replayed, replay_unindexed
+from quadloom.run.requesting import RefreshWish
+from quadloom.run.scoping import ScopeChange, ScopeEdits
+from quadloom.scheduling.planner import Planner
+from quadloom.scheduling.subscriptions import Subscription
+from quadloom.settings import Settings
+from quadloom.stores.outbox import Outbox
+from quadloom.stores.protocols import Archive, Bus, Catalog
+
+
+class Home(Protocol):
+    """The warehouse, as far as a running crawl needs it: `quadloom.warehouse.Warehouse`."""
+
+    path: Path
+    settings: Settings
+    bus: Bus
+    catalog: Catalog
+    outbox: Outbox
+    archive: Archive
+
+    @property
+    def queries(self) -> QueryService: ...
+
+    @property
+    def contact(self) -> str: ...
+
+    def opened(self) -> Opened: ...
+
+    def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]: ...
+
+    def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int: ...
+
+    def subscribe(self, subscription: Subscription) -> Subscription: ...
+
+    def unsubscribe(self, id: str) -> None: ...
+
+    def change_scope(self, rules: ScopeEdits, *, remove: bool = False) -> int: ...
+
+    def why(self, url: str, planner: Planner | None = None) -> Why: ...
+
+
+class Running:
+    """A crawl on a warehouse, answering control requests. Iterate to run it."""
+
+    def __init__(self, warehouse: Home, *, forever: bool = False) -> None:
+        self._warehouse = warehouse
+        self._events = 0
+        self.replayed: Replayed = replay_unindexed(warehouse.opened(), warehouse.settings, time.time())
+        settings = warehouse.settings
+        if not settings.crawl.contact and warehouse.contact:
+            crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
+            settings = msgspec.structs.replace(settings, crawl=crawl)
+        self.crawl = Crawl(warehouse.opened(), settings, forever=forever, notice=self._notice)
+        self._outgoing = Outgoing(
+            self.crawl,
+            self.crawl.notifying,
+            warehouse.catalog,
+            warehouse.outbox,
+            warehouse.archive,
+            lambda: warehouse.queries,
+            lambda: self.crawl.indexed,
+            settings,
+        )
+
+    def __iter__(self) -> Iterator[Settlement]:
+        control = ControlServer(self._warehouse.path, lambda request: self.crawl.call(lambda: self._handle(request)))
+        self._outgoing.start()
+        try:
+            for settlement in self.crawl:
+                self._published(settlement)
+                yield settlement
+        finally:
+            control.close()
+            self._outgoing.close()
+        self._outgoing.flush()
+
+    def stop(self) -> None:
+        self.crawl.stop()
+
+    def report(self) -> Report:
+        return self.crawl.report()
+
+    def _handle(self, request: Request) -> Value:
+        """Runs in the crawl's own thread, between two steps: nothing here needs a lock."""
+        if request.verb == "status":
+            report = msgspec.to_builtins(self.crawl.report())
+            return report if isinstance(report, dict) else {}
+        if request.verb in ("pause", "resume"):
+            self.crawl.paused = request.verb == "pause"
+            self._notice("paused" if self.crawl.paused else "resumed", "")
+            return "paused" if self.crawl.paused else "running"
+        if request.verb == "stop":
+            self.crawl.stop()
+            return "stopping"
+        if request.verb == "events":
+            after = request.arguments.get("after")
+            return [_event(event) for event in self._warehouse.bus.recent(after if isinstance(after, int) else 0)]
+        if request.verb == "seeds":
+            urls = request.arguments.get("urls")
+            counts = self._warehouse.add_seeds([str(url) for url in urls] if isinstance(urls, list) else [])
+            self.crawl.scope_changed()
+            return counts
+        if request.verb in ("refresh", "why", "scope", "freshness"):
+            return self._steer(request)
+        if request.verb in ("subscribe", "unsubscribe"):
+            return self._subscribe(request)
+        raise UsageError(
+            f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
+        )
+
+    def _steer(self, request: Request) -> Value:
+        """What a person changes or asks about the schedule while it runs."""
+        given = request.arguments
+        refreshing = self.crawl.refreshing
+        if request.verb == "refresh":
+            wish = arguments(request, RefreshWish)
+            return self._warehouse.refresh(wish.urls, site=wish.site, read_before=wish.read_before)
+        if request.verb == "scope":
+            change = arguments(request, ScopeChange)
+            moved = self._warehouse.change_scope(change.rules, remove=change.remove)
+            self.crawl.scope_changed()
+            self._notice("scope", f"{moved} URLs moved")
+            return moved
+        if request.verb == "freshness":
+            return refreshing.change(arguments(request, SharesChange))
+        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.planner))
+        return explained if isinstance(explained, dict) else {}
+
+    def _subscribe(self, request: Request) -> Value:
+        if request.verb == "subscribe":
+            id = self._warehouse.subscribe(arguments(request, Subscription)).id
+        else:
+            id = str(request.arguments.get("id", ""))
+            self._warehouse.unsubscribe(id)
+        self.crawl.notifying.reload()
+        return id
+
+    def _published(self, settlement: Settlement) -> None:
+        page = settlement.page
+        data: dict[str, str | int | float | bool | list[str]] = {"outcome": str(settlement.outcome)}
+        if page is not None:
+            data |= {"status": page.status, "kind": page.kind, "quads": page.quads, "title": page.title}
+        self._publish("settled", settlement.visit.href, data)
+
+    def _notice(self, kind: EventKind, text: str) -> None:
+        self._publish(kind, text, {})
+
+    def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:
+        # Milliseconds, so that ids go on growing when the next crawl begins: listeners resume by them.
+        self._events = max(self._events + 1, int(time.time() * 1000))
+        self._warehouse.bus.publish(Event(self._events, kind, time.time(), subject, data))
+
+
+def _event(event: Event) -> Value:
+    data: dict[str, Value] = {
+        name: [*value] if isinstance(value, list) else value for name, value in event.data.items()
+    }
+    return {"id": event.id, "kind": event.kind, "at": event.at, "subject": event.subject, "data": data}

@@ -1,0 +1,72 @@
+"""How a topical crawl reaches the web: it asks, somebody polite answers.
+
+All decisions of this package are plain functions and generators that yield `Ask`s; who carries them out (the guarded
+fetcher with robots.txt and pace, or a simulated web in the same process) is behind the `Access` seam. A generator
+that yields asks and receives answers is an *errand*: many errands can be under way on different hosts at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Literal, Protocol, TypeVar
+
+import msgspec
+
+from quadloom.model.url import host_of
+
+Purpose = Literal["home", "search", "probe", "index", "sitemap", "page"]
+T = TypeVar("T")
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """One request. `fields` are sent as a form where `method` is post. `purpose` says what it is for, in the log."""
+
+    url: str
+    method: Literal["get", "post"] = "get"
+    fields: tuple[tuple[str, str], ...] = ()
+    purpose: Purpose = "page"
+    multipart: bool = False
+    score: float = 0.0  # estimated relevance of a page, kept with it
+
+    @property
+    def host(self) -> str:
+        return host_of(self.url)
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What came back, after redirects. `headers` have names in lower case."""
+
+    url: str
+    status: int
+    content_type: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def good(self) -> bool:
+        return 200 <= self.status < 300
+
+    def header(self, name: str) -> str:
+        return next((value for key, value in self.headers if key == name), "")
+
+
+class Access(Protocol):
+    """Carries out requests within robots.txt, pace, scope and guard."""
+
+    def ask(self, asks: Sequence[Ask]) -> list[Answer | None]:
+        """Answers in the same order. None = not allowed, not reached, or no page. The hosts are distinct."""
+        ...
+
+
+Errand = Generator[Ask, Answer | None, T]
+
+
+def run_errand(errand: Errand[T], access: Access) -> T:
+    """Carry out one errand alone, to its end."""
+    try:
+        ask = next(errand)
+        while True:
+            ask = errand.send(access.ask([ask])[0])
+    except StopIteration as end:
+        value: T = end.value
+        return value

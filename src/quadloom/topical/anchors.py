@@ -1,0 +1,158 @@
+"""Links of an HTML page with what is needed to tell results from furniture: where each stands, and the words around it."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, urlsplit
+
+import lxml.html
+import msgspec
+
+from quadloom.model.url import canonical, host_of, resolve, site_of
+from quadloom.topical.form_reading import parse_html
+
+MAX_ANCHORS = 3000
+_DEPTH = 6  # elements above a link that make its signature
+_SPACE = re.compile(r"\s+")
+_DIGITS = re.compile(r"\d+")
+_BLOCK_CHARS = 1200  # a block longer than this is no longer one result
+_SKIP = frozenset(("script", "style", "noscript", "template"))
+
+
+class Anchor(msgspec.Struct, frozen=True):
+    """`signature`: tags and classes of the elements around the link, without numbers: equal for results of one list.
+    `shape`: its URL without digits and values. `block`: words of the smallest element that holds no other target."""
+
+    url: str
+    key: str
+    text: str
+    signature: str
+    shape: str
+    block: str = ""
+    rel: str = ""
+
+
+class Sheet(msgspec.Struct, frozen=True):
+    """A page as links and words."""
+
+    url: str
+    title: str
+    anchors: tuple[Anchor, ...]
+    runs: tuple[str, ...] = ()  # visible text, a run between two tags each
+    lines: tuple[str, ...] = ()  # short runs of text outside links: where counts are written
+
+    @property
+    def longest(self) -> str:
+        """Equal for copies of an article, whatever the template around them."""
+        return max(self.runs, key=len, default="")
+
+
+def read_sheet(body: bytes | str, url: str) -> Sheet:
+    """Links and words of a page; empty for what is no HTML."""
+    tree = parse_html(body)
+    if tree is None:
+        return Sheet(url, "", ())
+    base = url
+    for element in tree.iter("base"):
+        base = resolve(element.get("href") or "", url) or url
+        break
+    elements: list[tuple[lxml.html.HtmlElement, str]] = []
+    targets: dict[lxml.html.HtmlElement, set[str]] = {}
+    for element in tree.iter("a"):
+        target = resolve((element.get("href") or "").strip(), base)
+        if target is None or len(elements) >= MAX_ANCHORS:
+            continue
+        target = unwrapped(target)
+        elements.append((element, target))
+        _note_target(element, target, targets)
+    anchors = tuple(_anchor(element, target, targets) for element, target in elements)
+    heading = tree.find(".//title")
+    title = _folded(heading.text_content()) if heading is not None else ""
+    return Sheet(url, title, anchors, *_texts(tree))
+
+
+def _note_target(
+    element: lxml.html.HtmlElement, target: str, targets: dict[lxml.html.HtmlElement, set[str]]
+) -> None:
+    """Mark the element and those above it with a link's target, as far as a block could reach."""
+    node: lxml.html.HtmlElement | None = element
+    for _ in range(_DEPTH):
+        if node is None:
+            return
+        targets.setdefault(node, set()).add(target)
+        node = node.getparent()
+
+
+def _anchor(
+    element: lxml.html.HtmlElement, target: str, targets: dict[lxml.html.HtmlElement, set[str]]
+) -> Anchor:
+    chain: list[str] = []
+    node = element.getparent()
+    block = element
+    alone = True
+    while node is not None and len(chain) < _DEPTH:
+        chain.append(f"{node.tag}.{_DIGITS.sub('', node.get('class') or '')}")
+        alone = alone and len(targets.get(node, ())) == 1
+        if alone:
+            block = node
+        node = node.getparent()
+    text = _folded(element.text_content()) or element.get("title") or ""
+    return Anchor(
+        url=target,
+        key=canonical(target),
+        text=text[:300],
+        signature=f"a.{_DIGITS.sub('', element.get('class') or '')} {' '.join(chain)}",
+        shape=shape_of(target),
+        block=_block_text(block, element),
+        rel=element.get("rel") or "",
+    )
+
+
+def _block_text(block: lxml.html.HtmlElement, element: lxml.html.HtmlElement) -> str:
+    """Words of a result without those of its link. A table row or definition list may keep them in the next cell."""
+    words = _folded(block.text_content()) if block is not element else ""
+    if block is element or words == _folded(element.text_content()):
+        tail = (block.tail or "") + " "
+        following = block.getnext()
+        if following is not None and following.find(".//a") is None and following.tag != "a":
+            tail += following.text_content()
+        return _folded(tail)[:_BLOCK_CHARS]
+    return words.replace(_folded(element.text_content()), " ", 1).strip()[:_BLOCK_CHARS]
+
+
+def _texts(tree: lxml.html.HtmlElement) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    parts: list[str] = []
+    lines: list[str] = []
+    body = tree.find("body")
+    for node in (body if body is not None else tree).iter():
+        inside = isinstance(node.tag, str) and node.tag not in _SKIP
+        for text in ((node.text if inside else None), node.tail):
+            if text and not text.isspace():
+                folded = _folded(text)
+                parts.append(folded)
+                if len(folded) < 120 and node.tag not in ("a", "option"):
+                    lines.append(folded)
+    return tuple(parts[:5000]), tuple(lines[:2000])
+
+
+def unwrapped(url: str) -> str:
+    """The target of a tracking redirect of the same site (`/out?u=https://…`), or the URL itself."""
+    if "%3A%2F%2F" not in url and "%3a%2f%2f" not in url and url.count("://") < 2:
+        return url
+    for _, value in parse_qsl(urlsplit(url).query):
+        if value.startswith(("http://", "https://")):
+            target = resolve(value)
+            if target is not None and site_of(host_of(target)) == site_of(host_of(url)):
+                return target
+    return url
+
+
+def shape_of(url: str) -> str:
+    """A URL's pattern: host, path with numbers as #, names of its parameters."""
+    parts = urlsplit(url)
+    names = "&".join(sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}))
+    return f"{parts.netloc}{_DIGITS.sub('#', parts.path)}?{names}"
+
+
+def _folded(text: str) -> str:
+    return _SPACE.sub(" ", text).strip()

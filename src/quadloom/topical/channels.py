@@ -1,0 +1,260 @@
+"""The way into a site: found once, validated by a real and a nonsense query, kept with an expiry.
+
+`open_site` is an errand that tries what the home page tells, in the order of cost and certainty: OpenSearch description,
+SearchAction, engine interfaces and index files, HTML form, sitemap, and, only where the page hints at a search that
+needs a script, two guessed templates. `look_up` asks a known channel one question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import quote_plus, urlencode
+
+import msgspec
+
+from quadloom.model.url import resolve
+from quadloom.topical import fingerprints, site_indexes
+from quadloom.topical.access import Answer, Ask, Errand
+from quadloom.topical.anchors import Sheet, read_sheet
+from quadloom.topical.fingerprints import ChannelKind, Format, Lead
+from quadloom.topical.forms import SearchForm, find_search_form
+from quadloom.topical.result_formats import READERS
+from quadloom.topical.results import Result, ResultPage, Wrapper, learn_wrapper, read_results
+
+INDEXES: frozenset[str] = frozenset(("sphinx", "documents", "sitemap"))
+GUESSES = ("/search?q={searchTerms}", "/?s={searchTerms}")
+_HINT = re.compile(rb"(?i)<(input|button|div|a|svg|i|span)\b[^>]{0,300}\bsearch")
+_MAX_SITEMAPS = 3
+_DATA = ("application/json", "text/json", "+json", "javascript", "xml", "text/plain")
+
+
+class Channel(msgspec.Struct, frozen=True):
+    """How a site is asked. `kind` "links" = no search was found: links are all there is."""
+
+    kind: ChannelKind
+    home: str
+    format: Format = "html"
+    template: str = ""
+    page_size: int = 0
+    form: SearchForm | None = None
+    wrapper: Wrapper = Wrapper()
+    learned_at: float = 0.0
+
+    @property
+    def searchable(self) -> bool:
+        """Whether it takes queries; index files and bare links do not."""
+        return self.kind != "links" and self.format not in INDEXES
+
+    def encode(self) -> bytes:
+        return msgspec.msgpack.encode(self)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Channel | None:
+        """None for bytes that an older version wrote: the site is then looked at again."""
+        try:
+            return msgspec.msgpack.decode(data, type=cls)
+        except msgspec.MsgspecError:
+            return None
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """What opening a site brought: its channel, the answer to the first query, all entries of an index, home links."""
+
+    channel: Channel
+    first: ResultPage = ResultPage()
+    entries: tuple[Result, ...] = ()
+    home: Sheet | None = None
+    tried: tuple[str, ...] = ()  # leads that were refused, with the reason
+
+
+def open_site(home: str, query: str, nonsense: str, now: float, known: Channel | None = None) -> Errand[Opening]:
+    """Find the way into a site. `nonsense`: a word that no page has. `known`: an unexpired channel, only asked anew."""
+    if known is not None and known.searchable:
+        page = yield from look_up(known, query)
+        return Opening(known, page or ResultPage())
+    answer = yield Ask(home, purpose="home")
+    if answer is None or not answer.good:
+        return Opening(Channel("links", home, learned_at=now), tried=("home page not reached",))
+    sheet = read_sheet(answer.body, answer.url)
+    tried: list[str] = []
+    leads = yield from _descriptions(answer)
+    leads += fingerprints.search_actions(answer.body, answer.url) + fingerprints.engine_leads(answer.body, answer.url)
+    for lead in leads:
+        opening = yield from _try_lead(lead, answer, sheet, query, nonsense, now)
+        if opening is not None:
+            return msgspec.structs.replace(opening, home=sheet, tried=tuple(tried))
+        tried.append(f"{lead.kind}: {lead.template}")
+    form = find_search_form(answer.body, answer.url)
+    if form is not None:
+        opening = yield from _validate(Channel("form", answer.url, form=form, learned_at=now), sheet, query, nonsense)
+        if opening is not None:
+            return msgspec.structs.replace(opening, home=sheet, tried=tuple(tried))
+        tried.append(f"form: {form.action}")
+    opening = yield from _fall_back(answer, sheet, query, nonsense, now)
+    return msgspec.structs.replace(opening, home=sheet, tried=tuple(tried))
+
+
+def look_up(channel: Channel, query: str, page: int = 0, next_url: str = "") -> Errand[ResultPage | None]:
+    """Ask a channel; `page` counts from 0, `next_url` is the link of the page before. None = no answer."""
+    ask = _question(channel, query, page, next_url)
+    if ask is None:
+        return ResultPage()
+    answer = yield ask
+    form = channel.form
+    if (answer is None or not answer.good) and form is not None and form.has_token and not next_url:
+        fresh = yield Ask(channel.home, purpose="home")  # the token may have aged
+        renewed = find_search_form(fresh.body, fresh.url) if fresh is not None and fresh.good else None
+        if renewed is not None and renewed.action == form.action:
+            answer = yield _form_ask(renewed, query)
+    if answer is None or not answer.good:
+        return None
+    return _read(channel, answer, query)
+
+
+def _question(channel: Channel, query: str, page: int, next_url: str) -> Ask | None:
+    """None = there is no further page."""
+    if next_url:
+        return Ask(next_url, purpose="search")
+    if channel.form is not None:
+        return _form_ask(channel.form, query) if page == 0 else None
+    pages = any(mark in channel.template for mark in ("{page}", "{offset}", "{offset1}"))
+    if page and not pages:
+        return None
+    return Ask(filled(channel.template, query, page, channel.page_size), purpose="search")
+
+
+def _form_ask(form: SearchForm, query: str) -> Ask:
+    if form.method == "get":
+        return Ask(form.url_for(query), purpose="search")
+    return Ask(form.action, "post", tuple(form.pairs(query)), "search", form.multipart)
+
+
+def filled(template: str, query: str, page: int = 0, size: int = 0) -> str:
+    """A template with its places filled."""
+    offset = page * (size or 10)
+    values = {
+        "{searchTerms}": quote_plus(query), "{page}": str(page + 1), "{offset}": str(offset),
+        "{offset1}": str(offset + 1), "{count}": "20",
+    }  # fmt: skip
+    for mark, value in values.items():
+        template = template.replace(mark, value)
+    return template
+
+
+def _sheet_of(channel: Channel, answer: Answer, query: str) -> Sheet:
+    """An answer as links and words. A posted form has no query in its URL; paging links are compared with one that has."""
+    url = answer.url
+    if channel.form is not None and channel.form.method == "post" and "?" not in url:
+        url = f"{url}?{urlencode({channel.form.query_field: query})}"
+    return read_sheet(answer.body, url)
+
+
+def _read(channel: Channel, answer: Answer, query: str) -> ResultPage:
+    if channel.format == "html":
+        return read_results(_sheet_of(channel, answer, query), channel.wrapper)
+    page = READERS[channel.format](answer.body, answer.url)
+    total = answer.header("x-wp-total")
+    return msgspec.structs.replace(page, total=int(total)) if total.isdigit() and len(total) < 10 else page
+
+
+def _descriptions(home: Answer) -> Errand[list[Lead]]:
+    leads: list[Lead] = []
+    for link in fingerprints.description_links(home.body, home.url)[:1]:
+        answer = yield Ask(link, purpose="index")
+        if answer is not None and answer.good:
+            leads += fingerprints.read_description(answer.body, answer.url)
+    return leads
+
+
+def _try_lead(
+    lead: Lead, home: Answer, sheet: Sheet, query: str, nonsense: str, now: float
+) -> Errand[Opening | None]:
+    channel = Channel(lead.kind, home.url, lead.format, lead.template, lead.page_size, learned_at=now)
+    if lead.format not in INDEXES:
+        return (yield from _validate(channel, sheet, query, nonsense))
+    answer = yield Ask(lead.template, purpose="index")
+    if answer is None or not answer.good:
+        return None
+    reader = site_indexes.read_sphinx if lead.format == "sphinx" else site_indexes.read_documents
+    entries = reader(answer.body, answer.url)
+    return Opening(channel, entries=tuple(entries)) if entries else None
+
+
+def _validate(channel: Channel, home: Sheet, query: str, nonsense: str) -> Errand[Opening | None]:
+    """Accept a channel iff a real query and a nonsense word are answered differently, the second with nothing."""
+    if channel.format != "html":
+        return (yield from _validate_data(channel, query, nonsense))
+    ask = _question(channel, nonsense, 0, "")
+    empty = (yield ask) if ask else None
+    if empty is None or not _is_html(empty):
+        return None
+    blank = _sheet_of(channel, empty, nonsense)
+    for word in (query, *_lively_words(home, query)):
+        ask = _question(channel, word, 0, "")
+        answer = (yield ask) if ask else None
+        if answer is None or not _is_html(answer):
+            return None
+        full = _sheet_of(channel, answer, word)
+        wrapper = learn_wrapper(full, blank)
+        if wrapper is not None:
+            channel = msgspec.structs.replace(channel, wrapper=wrapper)
+            return Opening(channel, read_results(full, wrapper) if word == query else ResultPage(total=0))
+    return None
+
+
+def _validate_data(channel: Channel, query: str, nonsense: str) -> Errand[Opening | None]:
+    reader = READERS[channel.format]
+    empty = yield Ask(filled(channel.template, nonsense, 0, channel.page_size), purpose="probe")
+    if empty is None or not empty.good or not _is_data(empty) or reader(empty.body, empty.url).results:
+        return None
+    page = yield from look_up(channel, query)
+    return Opening(channel, page) if page is not None else None
+
+
+def _lively_words(home: Sheet, query: str) -> Iterator[str]:
+    """A word of the site's own link texts, for sites that have nothing on the topic: does the search work at all?"""
+    seen: dict[str, int] = {}
+    for anchor in home.anchors:
+        for word in set(re.findall(r"[^\W\d_]{5,}", anchor.text.lower())):
+            seen[word] = seen.get(word, 0) + 1
+    ranked = sorted(seen, key=lambda word: (-min(seen[word], 3), -len(word), word))
+    yield from [word for word in ranked if word not in query.lower()][:1]
+
+
+def _fall_back(home: Answer, sheet: Sheet, query: str, nonsense: str, now: float) -> Errand[Opening]:
+    entries = yield from _sitemap(home.url)
+    if entries and site_indexes.tells(entries):
+        channel = Channel("sitemap", home.url, "sitemap", learned_at=now)
+        return Opening(channel, entries=tuple(entries))
+    if _HINT.search(home.body):
+        for guess in GUESSES:
+            template = fingerprints.resolved_template(guess, home.url)
+            channel = Channel("template", home.url, "html", template, learned_at=now)
+            opening = yield from _validate(channel, sheet, query, nonsense)
+            if opening is not None:
+                return opening
+    return Opening(Channel("links", home.url, learned_at=now))
+
+
+def _sitemap(home: str) -> Errand[list[Result]]:
+    pending = [resolve("/sitemap.xml", home) or home]
+    entries: list[Result] = []
+    for _ in range(_MAX_SITEMAPS):
+        if not pending:
+            break
+        answer = yield Ask(pending.pop(0), purpose="sitemap")
+        if answer is not None and answer.good and not _is_html(answer):
+            pages, more = site_indexes.read_sitemap(answer.body, answer.url)
+            entries += pages
+            pending += more
+    return entries
+
+
+def _is_html(answer: Answer) -> bool:
+    return answer.good and ("html" in answer.content_type or (not answer.content_type and b"<html" in answer.body[:2000]))
+
+
+def _is_data(answer: Answer) -> bool:
+    return any(mark in answer.content_type for mark in _DATA)
+

@@ -1,0 +1,90 @@
+"""Which words to ask next: terms that relevant documents have and others have not, by log-odds and coverage.
+
+The log-odds have an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008): a term seen twice by chance does not
+outrank one seen in forty documents. Coverage decides among strong terms, since a query is worth what it finds that is
+not found yet (Ntoulas, Zerfos and Cho 2005), not what it finds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Literal
+
+import msgspec
+
+from quadloom.topical.relevance import words_of
+
+Mode = Literal["unknown", "all", "any"]
+_LEAST_LENGTH = 3
+_TERMS_OF_DOCUMENT = 400
+
+
+class Term(msgspec.Struct, frozen=True):
+    """`coverage`: share of relevant documents that have it; `purity`: share of its documents that are relevant."""
+
+    text: str
+    z: float
+    coverage: float
+    purity: float
+
+
+class TermStatistics:
+    """Document frequencies of words among relevant and other documents."""
+
+    def __init__(self) -> None:
+        self.relevant: Counter[str] = Counter()
+        self.other: Counter[str] = Counter()
+        self.relevant_documents = 0
+        self.other_documents = 0
+        self._stale = True
+        self._ranked: list[Term] = []
+
+    def add(self, title: str, text: str, is_relevant: bool) -> None:
+        words = {word for word in words_of(f"{title} {text}")[:_TERMS_OF_DOCUMENT] if len(word) >= _LEAST_LENGTH}
+        if is_relevant:
+            self.relevant.update(words)
+            self.relevant_documents += 1
+        else:
+            self.other.update(words)
+            self.other_documents += 1
+        self._stale = True
+
+    def ranked(self, limit: int = 40) -> list[Term]:
+        """Telling terms, most promising first: purity times coverage among those that are surely not chance."""
+        if self._stale and self.relevant_documents >= 3:
+            terms = [term for word, n in self.relevant.items() if n >= 2 and (term := self._term(word)).z > 2.0]
+            self._ranked = sorted(terms, key=lambda term: (-term.purity * term.coverage, term.text))[:limit]
+            self._stale = False
+        return self._ranked
+
+    def _term(self, word: str) -> Term:
+        a, b = self.relevant[word], self.other[word]
+        prior = 0.01 * (a + b) + 0.5
+        total = self.relevant_documents + self.other_documents + 1.0
+        rest = 0.01 * total + 1.0
+        here = (a + prior) / (self.relevant_documents - a + rest)
+        there = (b + prior) / (max(0, self.other_documents - b) + rest)
+        z = (math.log(here) - math.log(there)) / math.sqrt(1 / (a + prior) + 1 / (b + prior))
+        share_here = a / max(1, self.relevant_documents)
+        share_there = b / max(1, self.other_documents)
+        # Classes weigh the same here: what was fetched is mostly relevant, what an engine holds is mostly not.
+        purity = share_here / (share_here + 2 * share_there + 0.02)
+        return Term(word, z, share_here, purity)
+
+
+def combining(alone: tuple[int, int], together: int) -> Mode:
+    """How an engine joins two words, from the totals of each alone and of both: AND narrows, OR widens."""
+    if min(*alone, together) < 0 or alone == (0, 0):
+        return "unknown"
+    if together >= max(alone) and max(alone) > 0 and (together > max(alone) or min(alone) > 0):
+        return "any"
+    return "all" if together <= min(alone) else "unknown"
+
+
+def top_terms(texts: list[tuple[str, str]], stop: set[str], limit: int = 10) -> list[str]:
+    """The most common terms of documents, without stop words: the paper's candidates for a longer query."""
+    counts: Counter[str] = Counter()
+    for title, text in texts:
+        counts.update(word for word in words_of(f"{title} {text}") if len(word) >= _LEAST_LENGTH and word not in stop)
+    return [word for word, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]]

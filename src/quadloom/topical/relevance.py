@@ -1,0 +1,205 @@
+"""Is it on the topic? A light model: hashed words, word pairs, address tokens and types, by logistic regression.
+
+Two questions are asked. Of a *document*, with its whole text: `Relevance.judge`. Of a *candidate*, known only by title,
+snippet, address and where it was found: `CandidateModel.estimate`, which starts from the document model's opinion of those few
+words and is corrected by the verdict on every document that was fetched, so that its probabilities are calibrated.
+No network, no large library; a deeper judge (embeddings) can be handed in wherever `Judge` is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from xxhash import xxh32_intdigest
+
+Vector = NDArray[np.float64]
+BITS = 16  # 65,536 places: collisions are rare beside the few thousand words that examples have
+_SIZE = 1 << BITS
+_WORD = re.compile(r"[^\W_]+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_MAX_WORDS = 3000
+_FOLDS = 4
+_PRIOR = 0.15  # share of relevant documents among those that are judged
+_STRENGTH = 0.02  # of the penalty on weights
+
+
+class Example(msgspec.Struct, frozen=True):
+    """A text whose relevance is known, or that is to be judged."""
+
+    title: str = ""
+    text: str = ""
+    url: str = ""
+    types: tuple[str, ...] = ()
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """What is looked for. `broad` finds sites, `narrow` finds pages; `types` are IRIs or their last parts."""
+
+    broad: str
+    narrow: str
+    examples: tuple[Example, ...] = ()
+    counterexamples: tuple[Example, ...] = ()
+    types: tuple[str, ...] = ()
+
+
+class Judge(Protocol):
+    """Probability that a document is on the topic."""
+
+    def judge(self, document: Example) -> float: ...
+
+
+def words_of(text: str) -> list[str]:
+    """Lower-case words; runs of Chinese, Japanese or Korean as pairs of characters."""
+    found: list[str] = []
+    for word in _WORD.findall(text.lower())[:_MAX_WORDS]:
+        if _CJK.search(word):
+            found += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
+        elif len(word) > 1 and not word.isdigit():
+            found.append(word)
+    return found
+
+
+@lru_cache(maxsize=200_000)
+def _place(token: str) -> int:
+    return xxh32_intdigest(token.encode()) & (_SIZE - 1)
+
+
+def bag(document: Example) -> dict[int, float]:
+    """Hashed counts, damped; a word in the title counts twice more."""
+    counts: dict[int, float] = {}
+    title, body = words_of(document.title), words_of(document.text)
+    for weight, words in ((2.0, title), (1.0, body)):
+        for word in words:
+            place = _place(word)
+            counts[place] = counts.get(place, 0.0) + weight
+    for one, two in zip(title, title[1:], strict=False):
+        counts[_place(f"{one} {two}")] = 1.0
+    for name in document.types:
+        counts[_place("type:" + re.split(r"[/#:]", name)[-1].lower())] = 3.0
+    return counts
+
+
+class Relevance:
+    """The document model of one topic. `fit` learns from examples; without counterexamples, from what it is shown."""
+
+    def __init__(self, topic: Topic) -> None:
+        self.topic = topic
+        self._query = set(words_of(topic.narrow))
+        self._types = {re.split(r"[/#:]", name)[-1].lower() for name in topic.types}
+        self._frequency = np.zeros(_SIZE)
+        self._documents = 0
+        self._weights: Vector | None = None
+        self._bias = 0.0
+        self._background: list[Example] = []
+        if topic.examples and topic.counterexamples:
+            self.fit(topic.examples, topic.counterexamples)
+
+    @property
+    def trained(self) -> bool:
+        return self._weights is not None
+
+    def fit(self, positives: Sequence[Example], negatives: Sequence[Example]) -> None:
+        """Learn from scratch. Classes weigh the same. Scores are calibrated on folds that the weights did not see, since
+        with few examples a regression is surer of what it has seen than of what it has not (Platt 1999)."""
+        bags = [bag(example) for example in (*positives, *negatives)]
+        self._frequency[:] = 0.0
+        for counts in bags:
+            self._frequency[list(counts)] += 1
+        self._documents = len(bags)
+        used = np.flatnonzero(self._frequency >= 1)
+        column = {int(place): number for number, place in enumerate(used)}
+        rows = np.zeros((len(bags), len(used)))
+        for number, counts in enumerate(bags):
+            for place, value in self._scaled(counts).items():
+                rows[number, column[place]] = value
+        labels = np.array([1.0] * len(positives) + [0.0] * len(negatives))
+        shares = np.where(labels > 0, 0.5 / max(1, len(positives)), 0.5 / max(1, len(negatives))) * len(bags)
+        weights, bias = _logistic(rows, labels, shares, _STRENGTH)
+        slope, shift = _calibration(rows, labels, shares)
+        self._weights = np.zeros(_SIZE)
+        self._weights[used] = slope * weights
+        self._bias = slope * bias + shift
+
+    def score(self, document: Example) -> float:
+        """Log-odds by the words. 0 where nothing was learned and the topic's words do not occur either."""
+        if self._weights is None:
+            return self._by_words(document)
+        scaled = self._scaled(bag(document))
+        total = self._bias + sum(self._weights[place] * value for place, value in scaled.items())
+        return float(max(-12.0, min(12.0, total)))
+
+    def judge(self, document: Example) -> float:
+        """Probability that a document is on the topic; wanted types decide together with the words."""
+        score = self.score(document)
+        if self._types:
+            own = {re.split(r"[/#:]", name)[-1].lower() for name in document.types}
+            score += 2.0 if own & self._types else -2.5
+        return 1.0 / (1.0 + math.exp(-score))
+
+    def observe(self, document: Example) -> None:
+        """Show a fetched page to a model without counterexamples. Pages without any of the topic's words are its
+        background; with twenty of them and one example it can learn."""
+        if self.topic.counterexamples or len(self._background) >= 300:
+            return
+        if self._query & set(words_of(f"{document.title} {document.text}")):
+            return
+        self._background.append(document)
+        if len(self._background) in (20, 60, 150, 300) and self.topic.examples:
+            self.fit(self.topic.examples, self._background)
+
+    def _by_words(self, document: Example) -> float:
+        """Before anything was learned: how many of the topic's words occur, in the title and how often in the text."""
+        if not self._query:
+            return 0.0
+        title, text = set(words_of(document.title)), words_of(document.text)
+        in_title = len(self._query & title) / len(self._query)
+        in_text = len(self._query & set(text)) / len(self._query)
+        density = sum(word in self._query for word in text) / max(20, len(text))
+        return -3.0 + 2.5 * in_title + 2.0 * in_text + min(3.0, 100.0 * density)
+
+    def _scaled(self, counts: dict[int, float]) -> dict[int, float]:
+        scaled = {
+            place: (1.0 + math.log(value)) * math.log((self._documents + 1.0) / (self._frequency[place] + 0.5))
+            for place, value in counts.items()
+        }
+        norm = math.sqrt(sum(value * value for value in scaled.values())) or 1.0
+        return {place: 4.0 * value / norm for place, value in scaled.items()}
+
+
+def _calibration(rows: Vector, labels: Vector, shares: Vector) -> tuple[float, float]:
+    """Slope and shift that turn raw scores into log-odds."""
+    if min(labels.sum(), (1 - labels).sum()) < _FOLDS:
+        return 1.0, 0.0
+    fold = np.empty(len(labels), dtype=int)
+    for value in (0.0, 1.0):  # every fold has both classes
+        members = np.flatnonzero(labels == value)
+        fold[members] = np.arange(len(members)) % _FOLDS
+    scores = np.zeros(len(labels))
+    for number in range(_FOLDS):
+        inside, outside = fold != number, fold == number
+        weights, bias = _logistic(rows[inside], labels[inside], shares[inside], _STRENGTH)
+        scores[outside] = rows[outside] @ weights + bias
+    shares = np.where(labels > 0, _PRIOR / labels.sum(), (1 - _PRIOR) / (1 - labels).sum()) * len(labels)
+    slope, shift = _logistic(scores[:, None], labels, shares, 0.02)
+    return max(0.5, min(5.0, float(slope[0]))), shift
+
+
+def _logistic(rows: Vector, labels: Vector, shares: Vector, strength: float) -> tuple[Vector, float]:
+    def loss(w: Vector) -> tuple[float, Vector]:
+        p = 1.0 / (1.0 + np.exp(-np.clip(rows @ w[1:] + w[0], -30, 30)))
+        value = -np.sum(shares * (labels * np.log(p + 1e-12) + (1 - labels) * np.log(1 - p + 1e-12)))
+        error = shares * (p - labels)
+        gradient = np.concatenate(([error.sum()], rows.T @ error + strength * w[1:]))
+        return float(value + strength / 2 * (w[1:] ** 2).sum()), gradient
+
+    w = np.asarray(minimize(loss, np.zeros(rows.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 60}).x)
+    return w[1:], float(w[0])
+

@@ -1,0 +1,113 @@
+"""What changes a crawl: only with --crawl, only with a token, and always by asking the crawl's owner."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from quadloom.run.control import Value
+from quadloom.settings import seconds
+from quadloom.web.asks import Ask, View
+from quadloom.web.desk import Desk
+from quadloom.web.refusals import Refused
+from quadloom.web.rendering import json_response
+
+COOKIE = "quadloom_token"
+_COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")
+_MOST_URLS = 10_000
+
+
+def authorise(request: Request, desk: Desk) -> None:
+    """Raises 403 on a read-only server, 401 without a good token. Browsers carry it in a SameSite=Strict cookie."""
+    if not desk.may_control:
+        raise Refused(403, "this server only reads", hint="start it with `quadloom serve --crawl` to control a crawl")
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    given = token.strip() if scheme.lower() == "bearer" else request.cookies.get(COOKIE, "")
+    if not given or not desk.tokens.accepts(given):
+        raise Refused(
+            401,
+            "a token is needed" if not given else "this token is not known",
+            hint="send `Authorization: Bearer …`, or sign in at /sign-in; `quadloom serve` printed the token",
+            headers={"WWW-Authenticate": 'Bearer realm="quadloom"'},
+        )
+
+
+def command(ask: Ask) -> Response:
+    """POST /control/{verb}. A form on a page is answered with the page again, a program with JSON."""
+    verb = ask.path("verb")
+    if verb not in _COMMANDS:
+        raise Refused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(_COMMANDS)}")
+    answer = _told(ask, *_request(ask, verb))
+    if ask.content_type == "application/x-www-form-urlencoded":
+        return RedirectResponse("/monitor", HTTPStatus.SEE_OTHER)
+    return json_response({"answer": answer})
+
+
+def _request(ask: Ask, verb: str) -> tuple[str, dict[str, Value]]:
+    """Our words as the owner knows them. A form gives lists as texts with spaces between."""
+    is_form = ask.content_type == "application/x-www-form-urlencoded"
+    given: dict[str, Value] = {name: [*text.split()] for name, text in ask.fields()} if is_form else {**ask.document()}
+    if verb == "seeds":
+        return "seeds", {"urls": _urls(given.get("urls"))}
+    if verb == "recrawl":
+        wish = {name: given[name] for name in ("urls", "site") if given.get(name)}
+        if isinstance(older := given.get("older_than"), str):
+            wish["read_before"] = ask.desk.clock() - _duration(older)
+        return "refresh", wish
+    if verb == "scope":
+        rules = {name: given[name] for name in ("include", "exclude", "host") if given.get(name)}
+        if not rules:
+            raise Refused(400, "there is no rule in the request", hint='such as {"exclude": ["*/private/*"]}')
+        return "scope", {"rules": rules, "remove": given.get("remove") is True}
+    return verb, {}
+
+
+def _urls(found: Value) -> Value:
+    if not isinstance(found, list) or not found or not all(isinstance(url, str) for url in found):
+        raise Refused(400, "there are no URLs in the body", hint='send {"urls": ["https://example.org/new"]}')
+    if len(found) > _MOST_URLS:
+        raise Refused(413, f"more than {_MOST_URLS} URLs at once", hint="send them in several requests")
+    return found
+
+
+def _duration(text: str) -> float:
+    try:
+        return seconds(text)
+    except ValueError:
+        raise Refused(400, f"not a time: {text[:30]}", hint="such as 7d, 12h or 30m") from None
+
+
+def publish(ask: Ask) -> Response:
+    """A site's owner tells of new or changed pages."""
+    return json_response({"answer": _told(ask, "seeds", {"urls": _urls(ask.document().get("urls"))})})
+
+
+def subscribe(ask: Ask) -> Response:
+    verb = "unsubscribe" if ask.request.method == "DELETE" else "subscribe"
+    document: dict[str, Value] = {**ask.document()}
+    if not document:
+        raise Refused(400, "there is no subscription in the body", hint='such as {"url": "https://example.org/"}')
+    return json_response({"answer": _told(ask, verb, document)})
+
+
+def sign_in(ask: Ask) -> View | Response:
+    """The token goes into a cookie that scripts cannot read and other sites' pages cannot send."""
+    if ask.request.method == "GET":
+        return View("sign_in.html", {"wrong": False})
+    token = ask.text("token").strip()
+    if not ask.desk.may_control or not ask.desk.tokens.accepts(token):
+        return View("sign_in.html", {"wrong": True}, status=401, headers={"WWW-Authenticate": "Bearer"})
+    response = RedirectResponse("/monitor", HTTPStatus.SEE_OTHER)
+    response.set_cookie(
+        COOKIE, token, httponly=True, samesite="strict", secure=ask.request.url.scheme == "https", max_age=7 * 86400
+    )
+    return response
+
+
+def _told(ask: Ask, verb: str, arguments: dict[str, Value]) -> Value:
+    answer = ask.desk.tell(verb, **arguments)
+    if answer is None:
+        raise Refused(409, "no crawl is running", hint="it has ended, or is just beginning: see /monitor")
+    return answer

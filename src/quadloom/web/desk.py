@@ -1,0 +1,79 @@
+"""What all handlers share: settings, views of the warehouse, the query service, tokens, the feed of events."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from quadloom.asking.sparql import QueryService
+from quadloom.errors import QuadloomError
+from quadloom.run.control import Value, ask
+from quadloom.settings import Settings
+from quadloom.stores.protocols import TextIndex
+from quadloom.stores.tantivy_text import TantivyText
+from quadloom.web.feed import Feed
+from quadloom.web.reading import Reader
+from quadloom.web.static_files import StaticFiles
+from quadloom.web.tokens import FILE, Tokens
+
+_QUERY_THREADS = 16  # each waits for a query process or for a slow reader of a result
+
+
+class Desk:
+    """`may_control`: this server was started with --crawl, so tokens open the control routes."""
+
+    def __init__(
+        self,
+        path: Path,
+        settings: Settings,
+        *,
+        may_control: bool = False,
+        clock: Callable[[], float] = time.time,
+        query_processes: int = 2,
+    ) -> None:
+        self.path = path
+        self.settings = settings
+        self.may_control = may_control
+        self.clock = clock
+        self.reader = Reader(path, settings)
+        self.tokens = Tokens(Path(settings.web.token_file) if settings.web.token_file else path / FILE)
+        self.feed = Feed(path, clock)
+        self.waiting = ThreadPoolExecutor(_QUERY_THREADS, thread_name_prefix="waiting")
+        self.static = StaticFiles.load(Path(__file__).parent / "static")
+        self._query_processes = query_processes
+        self._queries: QueryService | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def queries(self) -> QueryService:
+        """Made at the first query: before a first crawl there is nothing that it could open."""
+        with self._lock:
+            if self._queries is None:
+                self._queries = QueryService(
+                    self.path / "quads",
+                    self.settings.limits,
+                    text=self._text(),
+                    processes=self._query_processes,
+                    concurrency=self.settings.web.concurrency,
+                )
+            return self._queries
+
+    def _text(self) -> TextIndex | None:
+        try:
+            return TantivyText.read_only(self.path / "text")
+        except QuadloomError:
+            return None
+
+    def tell(self, verb: str, **arguments: Value) -> Value | None:
+        """Ask the running crawl; None = none runs."""
+        return ask(self.path, verb, **arguments)
+
+    def close(self) -> None:
+        self.feed.close()
+        if self._queries is not None:
+            self._queries.close()
+        self.waiting.shutdown(wait=True, cancel_futures=True)
+        self.reader.close()

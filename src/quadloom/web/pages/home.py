@@ -1,0 +1,71 @@
+"""`/`: what is in the warehouse, in one look."""
+
+from __future__ import annotations
+
+import msgspec
+
+from quadloom.asking.prefixes import shorten
+from quadloom.asking.search import search
+from quadloom.stores.protocols import Hit, SearchRequest
+from quadloom.web.asks import Ask, View
+
+_EVERYTHING = 1.0  # since this unix time: a filter that all pages pass, so that the index lists them by date
+
+
+class Example(msgspec.Struct, frozen=True):
+    title: str
+    query: str
+
+
+class Home(msgspec.Struct, frozen=True, kw_only=True):
+    pages: int
+    quads: int
+    sites: int
+    running: bool
+    types: list[tuple[str, int]]
+    recent: tuple[Hit, ...]
+    examples: list[Example]
+
+
+def home(ask: Ask) -> View:
+    warehouse = ask.warehouse
+    newest = search(warehouse.text, SearchRequest(since=_EVERYTHING, limit=8, facets=True))
+    types = newest.facets.get("types", [])
+    view = Home(
+        pages=len(warehouse.text),
+        quads=len(warehouse.quads),
+        sites=len(newest.facets.get("sites", [])),
+        running=ask.desk.feed.report() is not None,
+        types=types[:12],
+        recent=newest.hits,
+        examples=examples([name for name, _ in types]),
+    )
+    return View("home.html", view)
+
+
+def examples(types: list[str]) -> list[Example]:
+    """Queries that have answers here: they are about the types that are most frequent."""
+    found = [
+        Example(
+            "Which kinds of things are there?",
+            "SELECT ?type (COUNT(*) AS ?things)\nWHERE { ?thing a ?type }\nGROUP BY ?type\nORDER BY DESC(?things)\n"
+            "LIMIT 20",
+        )
+    ]
+    for name in types[:2]:
+        term = name if not name.startswith(("http:", "https:", "urn:")) else f"<{name}>"
+        found.append(
+            Example(
+                f"Things of type {shorten(name)}, and the pages that tell of them",
+                f"SELECT ?thing ?property ?value ?page\nWHERE {{ GRAPH ?page {{ ?thing a {term} ; ?property ?value }} "
+                "}\nLIMIT 20",
+            )
+        )
+    found.append(
+        Example(
+            "Which pages state the most?",
+            "SELECT ?page (COUNT(*) AS ?statements)\nWHERE { GRAPH ?page { ?s ?p ?o } }\nGROUP BY ?page\n"
+            "ORDER BY DESC(?statements)\nLIMIT 20",
+        )
+    )
+    return found

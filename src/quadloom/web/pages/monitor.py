@@ -1,0 +1,113 @@
+"""`/monitor`: the crawl, live. The page is complete without scripts; with them its figures refresh, and can be stopped.
+
+All figures are in `monitor.json` too, so that a browser, a terminal and a script see the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import msgspec
+
+from quadloom.model.event import Event
+from quadloom.monitor.balance import Balance, balance
+from quadloom.monitor.freshness import SAMPLE, Freshness, freshness
+from quadloom.monitor.heartbeat import Beat, heartbeat
+from quadloom.run.meter import Report
+from quadloom.stores.protocols import HostRow
+from quadloom.web.asks import Ask, View
+from quadloom.web.feed import Point
+
+_BUSIEST = 10
+
+
+class Busy(msgspec.Struct, frozen=True):
+    host: str
+    site: str
+    pages: int
+    queued: int
+    delay: float
+    blocked: str
+
+
+class Monitor(msgspec.Struct, frozen=True, kw_only=True):
+    at: float
+    running: bool
+    state: str
+    sentence: str
+    report: Report | None
+    balance: Balance
+    workers: list[Beat]
+    frontier: dict[str, int]
+    outcomes: dict[str, int]
+    statuses: dict[str, int]
+    kinds: dict[str, int]
+    quads: int
+    documents: int
+    freshness: Freshness
+    findings: dict[str, int]
+    busiest: list[Busy]
+    events: list[Event]
+    points: list[Point]
+
+
+def monitor_page(ask: Ask) -> View:
+    warehouse, now = ask.warehouse, ask.desk.clock()
+    live = ask.desk.feed.report()
+    report = msgspec.convert(live, Report) if live is not None else None
+    stats = warehouse.frontier.stats(now)
+    counts = warehouse.catalog.counts()
+    sample = warehouse.catalog.scan(limit=SAMPLE)
+    found = Monitor(
+        at=now,
+        running=report is not None,
+        state=report.state if report else "stopped",
+        sentence=_sentence(report, stats.total, stats.queued + stats.waiting, len(warehouse.text)),
+        report=report,
+        balance=_balance(report),
+        workers=heartbeat(report.workers, report.seconds) if report else [],
+        frontier={name: number for name, number in msgspec.structs.asdict(stats).items() if isinstance(number, int)},
+        outcomes=_counted(counts, "outcome"),
+        statuses=_counted(counts, "status"),
+        kinds=_counted(counts, "kind"),
+        quads=len(warehouse.quads),
+        documents=len(warehouse.text),
+        freshness=freshness(sample, now),
+        findings=dict(Counter(finding.code for page in sample for finding in page.findings).most_common(15)),
+        busiest=[_busy(row, now) for row in sorted(warehouse.frontier.hosts(limit=10_000), key=_activity)[:_BUSIEST]],
+        events=ask.desk.feed.events(0, 20)[::-1],
+        points=ask.desk.feed.points()[-120:],
+    )
+    return View("monitor.html", found)
+
+
+def _balance(report: Report | None) -> Balance:
+    if report is None:
+        return Balance(advice="No crawl is running.")
+    workers = sum(name.startswith("transform") for name, *_ in report.workers) or max(1, len(report.workers) - 1)
+    return balance(report.phases, report.cpu, report.rates, workers=workers, cores=os.cpu_count() or 1)
+
+
+def _sentence(report: Report | None, total: int, waiting: int, documents: int) -> str:
+    """One line that says it all, for people who hear the page as well."""
+    if report is None:
+        return f"No crawl is running. {documents} pages are searchable, {waiting} URLs wait."
+    rate = report.rates.get("fetch", 0.0)
+    return (
+        f"The crawl is {report.state}: {report.pages} pages read, {waiting} of {total} URLs wait, "
+        f"{rate:.1f} pages a second now, {report.pages_per_second:.1f} on average."
+    )
+
+
+def _counted(counts: dict[str, int], word: str) -> dict[str, int]:
+    return {name.partition(":")[2]: number for name, number in counts.items() if name.startswith(f"{word}:")}
+
+
+def _activity(row: HostRow) -> tuple[int, int]:
+    return -row.queued, -row.pages
+
+
+def _busy(row: HostRow, now: float) -> Busy:
+    blocked = f"{row.block_reason or 'resting'} for {row.blocked_until - now:.0f} s" if row.blocked_until > now else ""
+    return Busy(row.host, row.site, row.pages, row.queued, row.delay, blocked)

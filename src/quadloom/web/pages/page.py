@@ -1,0 +1,178 @@
+"""`/page`: where a page stands. Its visits, what it states, what is wrong with it, who links to it, and why it is read
+when it is. The archived body is shown as text that no browser will run."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.responses import Response
+
+from quadloom.asking.search import moment
+from quadloom.errors import ArchiveDamaged, StoreError
+from quadloom.model.outcome import ArchiveRef, PageRow
+from quadloom.model.page import Page
+from quadloom.model.url import Url
+from quadloom.stores.protocols import Difference, Explanation, VisitRow
+from quadloom.warehouse import Warehouse
+from quadloom.web.asks import Ask, View
+from quadloom.web.labels import labels
+from quadloom.web.refusals import Refused
+from quadloom.web.security import SANDBOX
+from quadloom.web.terms import Statement, is_web, statements
+
+_STATEMENTS = 500
+_LINKS = 200
+_BODY = 2 * 1024 * 1024
+
+
+class Visited(msgspec.Struct, frozen=True, kw_only=True):
+    """One visit, and what it changed of the last one before it."""
+
+    at: float
+    status: int
+    outcome: str
+    body_bytes: int
+    quads: int
+    graph_changed: bool
+    text_changed: bool
+    archived: bool
+
+
+class Linked(msgspec.Struct, frozen=True):
+    url: str
+    relation: str
+
+
+class PageView(msgspec.Struct, frozen=True, kw_only=True):
+    url: str
+    page: PageRow
+    found_on: str
+    visits: list[Visited]
+    statements: list[Statement]
+    statements_total: int
+    links_out: list[Linked]
+    links_in: list[Linked]
+    why: Explanation | None
+    difference: Difference | None = None
+    difference_from: float = 0.0
+    difference_to: float = 0.0
+
+
+def page_view(ask: Ask) -> View:
+    warehouse, row = ask.warehouse, _row(ask)
+    graph = row.final_url or row.href
+    lines = warehouse.quads.graph(graph).decode().split("\n")[:-1]
+    stated = list(statements(lines[:_STATEMENTS]))
+    visits = _visits(warehouse.catalog.history(row.fingerprint))
+    difference, begin, end = _difference(ask, row, visits)
+    found = PageView(
+        url=row.href,
+        page=row,
+        found_on=_found_on(warehouse, row),
+        visits=visits,
+        statements=stated,
+        statements_total=len(lines),
+        links_out=_links_out(stated, graph),
+        links_in=_links_in(warehouse, graph),
+        why=warehouse.frontier.explain(row.key, ask.desk.clock()),
+        difference=difference,
+        difference_from=begin,
+        difference_to=end,
+    )
+    shown = [term.text for statement in stated for term in (statement.subject, statement.object) if term.kind == "iri"]
+    return View("page.html", found, {"names": labels(warehouse.quads, shown)})
+
+
+def archived_body(ask: Ask) -> Response:
+    """What the server sent, as plain text in a sandbox: the charset as detected, nothing interpreted."""
+    row, at = _row(ask), ask.text("at")
+    ref = row.archive
+    if at:
+        wanted = [visit for visit in ask.warehouse.catalog.history(row.fingerprint) if str(visit.fetched_at) == at]
+        ref = wanted[0].archive if wanted else None
+    page = _archived(ask.warehouse, ref)
+    try:
+        text = page.body[:_BODY].decode(row.charset or "utf-8", "replace")
+    except LookupError:
+        text = page.body[:_BODY].decode("utf-8", "replace")
+    return Response(
+        text.encode("utf-8", "replace"),
+        media_type="text/plain; charset=utf-8",
+        headers={"Content-Security-Policy": SANDBOX, "Content-Disposition": "inline", "Cache-Control": "no-store"},
+    )
+
+
+def _row(ask: Ask) -> PageRow:
+    url = Url.parse(ask.required("url", "https://example.org/"))
+    row = ask.warehouse.catalog.page(url.fingerprint)
+    if row is None:
+        state = ask.warehouse.frontier.explain(url.key, ask.desk.clock())
+        known = f"; it is {state.state} in the frontier" if state else ""
+        raise Refused(404, f"{url.href} was not read yet{known}", hint="search finds the pages that were")
+    return row
+
+
+def _archived(warehouse: Warehouse, ref: ArchiveRef | None) -> Page:
+    if ref is None:
+        raise Refused(404, "no body of this visit is archived", hint="unchanged, denied and failed visits bring none")
+    try:
+        page = warehouse.archive.get(ref)
+    except (ArchiveDamaged, StoreError) as error:
+        raise Refused(503, error.message, hint=error.hint or "run `quadloom verify`") from error
+    if not isinstance(page, Page):
+        raise Refused(404, "this visit failed and brought no body", hint="choose another visit")
+    return page
+
+
+def _found_on(warehouse: Warehouse, row: PageRow) -> str:
+    parent = warehouse.catalog.page(row.via) if row.via else None
+    return parent.href if parent else ""
+
+
+def _visits(history: list[VisitRow]) -> list[Visited]:
+    """Newest first, as the catalog gives them; each is compared with the one after it in the list."""
+    older = [*history[1:], None]
+    return [
+        Visited(
+            at=visit.fetched_at,
+            status=visit.status,
+            outcome=visit.outcome,
+            body_bytes=visit.body_bytes,
+            quads=visit.quads,
+            graph_changed=before is not None and visit.quads_digest != before.quads_digest,
+            text_changed=before is not None and visit.text_digest != before.text_digest,
+            archived=visit.archive is not None,
+        )
+        for visit, before in zip(history, older, strict=True)
+    ]
+
+
+def _difference(ask: Ask, row: PageRow, visits: list[Visited]) -> tuple[Difference | None, float, float]:
+    """Between the two visits that were chosen; without a choice, the newest change is only prepared for choosing."""
+    newest = next((place for place, visit in enumerate(visits) if visit.graph_changed), 0)
+    end = visits[newest].at if visits else 0.0
+    begin = visits[newest + 1].at if newest + 1 < len(visits) else end
+    if not ask.text("from"):
+        return None, begin, end
+    begin, end = moment(ask.text("from")), moment(ask.text("to") or end)
+    return ask.warehouse.changes(row.href, min(begin, end), max(begin, end)), begin, end
+
+
+def _links_out(stated: list[Statement], graph: str) -> list[Linked]:
+    found = {
+        statement.object.text: Linked(statement.object.text, statement.predicate)
+        for statement in stated
+        if statement.object.kind == "iri" and statement.object.text != graph and is_web(statement.object.text)
+        and not statement.predicate.endswith("#type")
+    }  # fmt: skip
+    return list(found.values())[:_LINKS]
+
+
+def _links_in(warehouse: Warehouse, graph: str) -> list[Linked]:
+    """Pages that name this one in their statements."""
+    lines = warehouse.quads.match(None, None, f"<{graph}>", None, limit=2 * _LINKS)
+    found = {
+        (statement.graph, statement.predicate): Linked(statement.graph, statement.predicate)
+        for statement in statements(lines)
+        if statement.graph != graph and is_web(statement.graph)
+    }
+    return list(found.values())[:_LINKS]

@@ -1,0 +1,119 @@
+"""`/sites` and `/site/…`: hosts as the frontier knows them, and one site with its pages, words and defects."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+from starlette.responses import Response
+
+from quadloom.asking.search import search
+from quadloom.model.outcome import PageRow
+from quadloom.stores.protocols import HostRow, SearchRequest
+from quadloom.web.asks import Ask, View
+from quadloom.web.pages.entity import PICTURE_POLICY
+from quadloom.web.pictures import Branch, Node, tree
+from quadloom.web.refusals import Refused
+from quadloom.web.terms import page_link
+
+_HOSTS = 100_000
+_PAGES = 200
+_DRAWN = 60
+_SORTS = {
+    "pages": lambda row: -row.pages,
+    "queued": lambda row: -row.queued,
+    "failed": lambda row: -row.failures,
+    "next": lambda row: row.next_at,
+}
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True):
+    host: str
+    site: str
+    pages: int
+    queued: int
+    delay: float
+    crawl_delay: float
+    failures: int
+    next_at: float
+    blocked_until: float
+    block_reason: str
+    address: str
+    robots_known: bool
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    hosts: list[Host]
+    pages: list[PageRow]
+    kinds: dict[str, int]
+    outcomes: dict[str, int]
+    findings: dict[str, int]
+    types: list[tuple[str, int]]
+    vocabularies: list[tuple[str, int]]
+
+
+def sites_page(ask: Ask) -> View:
+    sort = ask.text("sort", "pages")
+    if sort not in _SORTS:
+        raise Refused(400, f"cannot sort by {sort[:30]}", hint=f"sort by {', '.join(_SORTS)}")
+    limit = ask.number("limit", 100, low=1, high=1000)
+    rows = sorted(ask.warehouse.frontier.hosts(limit=_HOSTS), key=_SORTS[sort])
+    return View(
+        "sites.html",
+        {"hosts": [_host(row) for row in rows[:limit]], "total": len(rows), "sort": sort},
+        {"sorts": tuple(_SORTS), "now": ask.desk.clock()},
+    )
+
+
+def site_page(ask: Ask) -> View:
+    name, hosts = _hosts(ask)
+    pages = _pages(ask, hosts)
+    words = search(ask.warehouse.text, SearchRequest(sites=(name,), limit=1, facets=True)).facets
+    site = Site(
+        name=name,
+        hosts=[_host(row) for row in hosts],
+        pages=sorted(pages, key=lambda page: (page.depth, page.href))[:100],
+        kinds=dict(Counter(page.kind or "unknown" for page in pages).most_common()),
+        outcomes=dict(Counter(str(page.outcome) for page in pages).most_common()),
+        findings=dict(Counter(finding.code for page in pages for finding in page.findings).most_common(20)),
+        types=words.get("types", []),
+        vocabularies=words.get("vocabularies", []),
+    )
+    return View("site.html", site, {"now": ask.desk.clock()})
+
+
+def picture(ask: Ask) -> Response:
+    """How the site's pages were found from each other, nearest to the seeds first."""
+    name, hosts = _hosts(ask)
+    pages = sorted(_pages(ask, hosts), key=lambda page: (page.depth, page.href))[:_DRAWN]
+    places = {page.fingerprint: place for place, page in enumerate(pages)}
+    first = min((page.depth for page in pages), default=0)
+    branches = [
+        Branch(Node(page.title or page.href.partition("//")[2].partition("/")[2] or page.host, page_link(page.href),
+                    page.href), page.depth - first, places.get(page.via, -1))
+        for page in pages
+    ]  # fmt: skip
+    drawn = tree(branches, title=f"Pages of {name} by distance from where the crawl began")
+    return Response(drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
+
+
+def _hosts(ask: Ask) -> tuple[str, list[HostRow]]:
+    name = ask.path("name")
+    hosts = [row for row in ask.warehouse.frontier.hosts(limit=_HOSTS) if name in (row.site, row.host)]
+    if not hosts:
+        raise Refused(404, f"no site {name[:100]} is known", hint="/sites lists those that are")
+    return hosts[0].site, hosts
+
+
+def _pages(ask: Ask, hosts: list[HostRow]) -> list[PageRow]:
+    each = max(20, _PAGES // len(hosts))
+    return [page for row in hosts[:50] for page in ask.warehouse.catalog.scan(limit=each, host=row.host)]
+
+
+def _host(row: HostRow) -> Host:
+    return Host(
+        host=row.host, site=row.site, pages=row.pages, queued=row.queued, delay=row.delay, crawl_delay=row.crawl_delay,
+        failures=row.failures, next_at=row.next_at, blocked_until=row.blocked_until, block_reason=row.block_reason,
+        address=row.address, robots_known=bool(row.robots),
+    )  # fmt: skip

@@ -1,0 +1,90 @@
+"""Views of the warehouse for handlers: a few threads, each with a view of its own.
+
+A read-only SQLite connection belongs to one thread, and an Oxigraph view shows what was committed when it was opened.
+So each reading thread keeps a warehouse and opens it anew when the database has moved on and the view is older than
+`STALE` seconds: opening costs 20 ms, and what a crawl writes is seen within five seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from quadloom.errors import QuadloomError
+from quadloom.settings import Settings
+from quadloom.warehouse import DATABASE, Warehouse
+
+STALE = 2.0
+THREADS = 4
+
+Answer = TypeVar("Answer")
+
+
+class _View(threading.local):
+    warehouse: Warehouse | None = None
+    opened: float = 0.0
+    mark: tuple[int, int] = (0, 0)
+
+
+class Reader:
+    """`run` does some reading in a thread that has a fresh enough view."""
+
+    def __init__(self, path: Path, settings: Settings, *, threads: int = THREADS) -> None:
+        self.path = path
+        self.settings = settings
+        self._threads = threads
+        self._view = _View()
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="reading")
+
+    async def run(self, work: Callable[[Warehouse], Answer]) -> Answer:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._look, work)
+
+    def ask(self, work: Callable[[Warehouse], Answer]) -> Answer:
+        """The same for a thread that may wait."""
+        return self._pool.submit(self._look, work).result()
+
+    def _look(self, work: Callable[[Warehouse], Answer]) -> Answer:
+        return work(self._fresh())
+
+    def _fresh(self) -> Warehouse:
+        view, now, mark = self._view, time.monotonic(), self._mark()
+        if view.warehouse is not None and (view.mark == mark or now - view.opened < STALE):
+            return view.warehouse
+        if view.warehouse is not None:
+            view.warehouse.close()
+            view.warehouse = None
+        view.warehouse = Warehouse.read(self.path, settings=self.settings)
+        view.opened, view.mark = now, mark
+        return view.warehouse
+
+    def _mark(self) -> tuple[int, int]:
+        """Changes with every commit: it is appended to the write-ahead log, or copied from it."""
+        marks = []
+        for name in (DATABASE, DATABASE + "-wal"):
+            try:
+                marks.append((self.path / name).stat().st_mtime_ns)
+            except FileNotFoundError:
+                marks.append(0)
+        return marks[0], marks[1]
+
+    def close(self) -> None:
+        """Each thread closes its own view: SQLite does not let another do it."""
+        everybody = threading.Barrier(self._threads, timeout=5.0)
+
+        def leave() -> None:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                everybody.wait()
+            if self._view.warehouse is not None:
+                with contextlib.suppress(QuadloomError):
+                    self._view.warehouse.close()
+                self._view.warehouse = None
+
+        for _ in range(self._threads):
+            self._pool.submit(leave)
+        self._pool.shutdown(wait=True)

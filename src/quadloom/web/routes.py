@@ -1,0 +1,160 @@
+"""READ THIS FIRST: everything that can be asked of the site, in one table.
+
+`app.py` makes the routes of it, `openapi.py` the description, and a test walks through it to see that each address
+refuses what it should in the one shape. A page (`twin`) is also there as JSON, at its address + `.json`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from starlette.responses import Response
+
+from quadloom.web import control, events, exchange, graph_store, metrics, sparql_protocol, static_serving
+from quadloom.web.asks import Ask, Handler
+from quadloom.web.described import Parameter
+from quadloom.web.openapi import describe
+from quadloom.web.pages import about, entity, home, inspecting, monitor, page, search, sites, sparql, vocabularies
+
+Runs = Literal["reading", "waiting"]  # in a thread with a view of the warehouse, or in one that may wait for others
+HTML, JSON = "text/html", "application/json"
+
+_Q = Parameter("q", 'words, "phrases", prefix*, field:word, -not', "lighthouse")
+_IRI = Parameter("iri", "the entity's IRI", "http://schema.org/Person", required=True)
+_URL = Parameter("url", "the page's URL", "https://example.org/", required=True)
+_LIMIT = Parameter("limit", "how many", "20", kind="integer")
+_NEXT = Parameter("next", "opaque mark of the next part, from the last answer")
+_FORMAT = Parameter("format", "result format; wins over Accept", "json")
+_SITE = Parameter("name", "registered domain or host", "example.org", required=True, place="path")
+_DATASET = (
+    Parameter("default-graph-uri", "graphs that make the default graph", many=True),
+    Parameter("named-graph-uri", "graphs that GRAPH can name", many=True),
+)
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One address. `token`: only with --crawl and a token. `open`: other sites' pages may read it (CORS)."""
+
+    path: str
+    handler: Handler
+    summary: str
+    methods: tuple[str, ...] = ("GET",)
+    parameters: tuple[Parameter, ...] = ()
+    produces: tuple[str, ...] = (HTML,)
+    consumes: tuple[str, ...] = ()
+    twin: bool = False
+    token: bool = False
+    open: bool = False
+    runs: Runs = "reading"
+
+    @property
+    def twin_path(self) -> str:
+        return "/index.json" if self.path == "/" else f"{self.path}.json"
+
+
+def _description(_ask: Ask) -> Response:
+    return Response(msgspec.json.encode(describe(ROUTES)), media_type=JSON)
+
+
+_PAGES = (
+    Endpoint(path="/", handler=home.home, summary="Search box, counts, types, newest pages, examples", twin=True),
+    Endpoint(
+        path="/search", handler=search.search_page, summary="Keyword search with facets", twin=True, open=True,
+        parameters=(
+            _Q, Parameter("type", "such as schema:Event", "schema:Event", many=True),
+            Parameter("vocab", "only this vocabulary", "schema", many=True),
+            Parameter("site", "registered domain", "example.org", many=True),
+            Parameter("lang", "language", "en", many=True),
+            Parameter("kind", "document kind", "html", many=True),
+            Parameter("since", "read since this date", "2026-01-01"),
+            Parameter("until", "read before this date", "2026-12-31"), _LIMIT, _NEXT,
+        ),
+    ),
+    Endpoint(
+        path="/entity", handler=entity.entity_page, summary="All that is said of an IRI, with sources", twin=True,
+        open=True, parameters=(_IRI,), produces=(HTML, *entity.RDF_TYPES),
+    ),
+    Endpoint(path="/entity.svg", handler=entity.picture, summary="An entity's neighbourhood as a picture",
+             parameters=(_IRI,), produces=("image/svg+xml",)),
+    Endpoint(path="/page", handler=page.page_view, summary="A page: visits, changes, findings, links, why", twin=True,
+             open=True, parameters=(_URL, Parameter("from", "compare this visit (unix time or date)"),
+                                    Parameter("to", "with this one"))),
+    Endpoint(path="/page/body", handler=page.archived_body, summary="The archived body, as plain text",
+             parameters=(_URL, Parameter("at", "unix time of the visit; the newest if absent")),
+             produces=("text/plain",)),
+    Endpoint(path="/inspect", handler=inspecting.inspect_page, summary="Five phases over one page or pasted markup",
+             methods=("GET", "POST"), twin=True, runs="waiting",
+             parameters=(Parameter("url", "what to read, or the pasted markup's address", "https://example.org/"),
+                         Parameter("markup", "HTML or data to read instead")),
+             consumes=("application/x-www-form-urlencoded", JSON, HTML)),
+    Endpoint(path="/monitor", handler=monitor.monitor_page, summary="The crawl, live", twin=True),
+    Endpoint(path="/sites", handler=sites.sites_page, summary="Hosts with pages, queue, pace and blocks", twin=True,
+             parameters=(Parameter("sort", "pages, queued, failed or next", "pages"), _LIMIT)),
+    Endpoint(path="/site/{name}", handler=sites.site_page, summary="One site: hosts, pages, vocabularies, findings",
+             twin=True, parameters=(_SITE,)),
+    Endpoint(path="/site/{name}/picture.svg", handler=sites.picture, summary="The site's link structure as a picture",
+             parameters=(_SITE,), produces=("image/svg+xml",)),
+    Endpoint(path="/vocabularies", handler=vocabularies.vocabularies_page, summary="Classes and properties by use",
+             twin=True, runs="waiting"),
+    Endpoint(path="/topics", handler=about.topics_page, summary="Topics and what they found", twin=True),
+    Endpoint(path="/subscriptions", handler=about.subscriptions_page, summary="Who is told of which changes",
+             twin=True),
+    Endpoint(path="/about", handler=about.about_page, summary="Who crawls here, and how to opt out", twin=True),
+)  # fmt: skip
+
+_API = (
+    Endpoint(
+        path="/sparql", handler=sparql.sparql_page, summary="SPARQL 1.1 Protocol; without a query, the editor or the "
+        "Service Description", methods=("GET", "POST", "QUERY"), open=True, runs="waiting",
+        parameters=(Parameter("query", "the query", "SELECT * { ?s ?p ?o } LIMIT 5"), _FORMAT, *_DATASET),
+        produces=sparql_protocol.PRODUCES,
+        consumes=("application/x-www-form-urlencoded", "application/sparql-query"),
+    ),
+    Endpoint(path="/sparql/words.json", handler=sparql.completions, summary="Classes and properties for completion",
+             runs="waiting", produces=(JSON,),
+             parameters=(Parameter("kind", "class or property", "class"), Parameter("start", "what is typed", "Ev"))),
+    Endpoint(path="/store", handler=graph_store.read_graph, summary="Graph Store Protocol, reading", open=True,
+             parameters=(Parameter("graph", "the graph's IRI", "https://example.org/"),
+                         Parameter("default", "the union of all graphs"), _FORMAT),
+             produces=graph_store.PRODUCES, runs="waiting"),
+    Endpoint(path="/events", handler=events.stream, summary="Server-Sent Events of the crawl", runs="waiting",
+             parameters=(Parameter("kinds", "only these, separated by commas", "settled,finding"),
+                         Parameter("after", "only events after this id", kind="integer"),
+                         Parameter("once", "1 = what is kept, then end")),
+             produces=("text/event-stream",)),
+    Endpoint(path="/metrics", handler=metrics.metrics, summary="OpenMetrics", produces=(metrics.MEDIA_TYPE,)),
+    Endpoint(path="/health/live", handler=metrics.live, summary="The server answers", produces=(JSON,), runs="waiting"),
+    Endpoint(path="/health/ready", handler=metrics.ready, summary="The stores answer", produces=(JSON,),
+             runs="waiting"),
+    Endpoint(path="/export.{format}", handler=exchange.export, summary="All quads, streamed", runs="waiting",
+             parameters=(Parameter("format", "nq, trig, ttl, nt, jsonld, rdf, warc …, also .gz, .zst", "nq",
+                                   required=True, place="path"),
+                         Parameter("site", "only this registered domain", many=True),
+                         Parameter("type", "only pages that tell of this type", many=True),
+                         Parameter("since", "changed since this date"),
+                         Parameter("until", "changed before this date")),
+             produces=exchange.PRODUCES, open=True),
+    Endpoint(path="/.well-known/void", handler=exchange.void, summary="VoID description of the dataset", open=True,
+             produces=("text/turtle", *graph_store.PRODUCES[1:]), runs="waiting"),
+    Endpoint(path="/openapi.json", handler=_description, summary="This table as OpenAPI 3.1", produces=(JSON,),
+             open=True, runs="waiting"),
+    Endpoint(path="/static/{name:path}", handler=static_serving.static_file, summary="Styles and scripts",
+             runs="waiting",
+             parameters=(Parameter("name", "file", "quadloom.css", required=True, place="path"),),
+             produces=("text/css", "text/javascript")),
+)  # fmt: skip
+
+_CONTROL = (
+    Endpoint(path="/sign-in", handler=control.sign_in, summary="Keep a token in this browser", methods=("GET", "POST"),
+             runs="waiting", consumes=("application/x-www-form-urlencoded",)),
+    Endpoint(path="/control/{verb}", handler=control.command, methods=("POST",), token=True, runs="waiting",
+             summary="pause, resume, stop, seeds, recrawl or scope", produces=(JSON,), consumes=(JSON,),
+             parameters=(Parameter("verb", "what to do", "pause", required=True, place="path"),)),
+    Endpoint(path="/publish", handler=control.publish, methods=("POST",), token=True, runs="waiting",
+             summary="Tell of new or changed pages", produces=(JSON,), consumes=(JSON,)),
+    Endpoint(path="/subscriptions", handler=control.subscribe, methods=("POST", "DELETE"), token=True, runs="waiting",
+             summary="Add or remove a subscription", produces=(JSON,), consumes=(JSON,)),
+)  # fmt: skip
+
+ROUTES: tuple[Endpoint, ...] = _PAGES + _API + _CONTROL

@@ -1,0 +1,42 @@
+// YASGUI in place of the plain form, with completions from this warehouse's own words instead of other servers'.
+"use strict";
+(() => {
+  const place = document.getElementById("yasgui");
+  const plain = document.getElementById("plain");
+  if (!window.Yasgui) return;
+  const { Yasgui } = window;
+  const Yasqe = window.Yasqe || Yasgui.Yasqe;
+
+  function complete(kind) {
+    return async (_yasqe, token) => {
+      const start = (token && (token.autocompletionString || token.string)) || "";
+      const answer = await fetch(`/sparql/words.json?kind=${kind}&start=${encodeURIComponent(start.replace(/[<>]/g, ""))}`);
+      return answer.ok ? (await answer.json()).words.map((word) => word.iri) : [];
+    };
+  }
+
+  for (const [name, kind] of [["class", "class"], ["property", "property"]]) {
+    const completer = Yasqe && Yasqe.Autocompleters && Yasqe.Autocompleters[name];
+    if (completer) completer.get = complete(kind);
+  }
+
+  const query = document.getElementById("query").value;
+  const endpoint = `${location.origin}/sparql`;
+  const yasgui = new Yasgui(place, {
+    requestConfig: { endpoint, method: "POST" },
+    copyEndpointOnNewTab: true,
+    endpointCatalogueOptions: { getData: () => [{ endpoint }] },
+    persistenceId: null,
+    yasqe: { value: query, createShareableLink: (editor) => `/sparql?query=${encodeURIComponent(editor.getValue())}` },
+  });
+  place.hidden = false;
+  plain.hidden = true;
+  const shown = document.getElementById("plain-result");
+  if (shown) shown.hidden = true; // the editor asks again and shows it itself
+  const tab = yasgui.getTab();
+  tab.setQuery(query);
+  tab.setRequestConfig({ endpoint });
+  // CodeMirror keeps Tab for itself; Escape gives it back to the keyboard user.
+  const editor = tab.getYasqe();
+  editor.setOption("extraKeys", { ...editor.getOption("extraKeys"), Esc: () => editor.getInputField().blur(), Tab: false, "Shift-Tab": false });
+})();

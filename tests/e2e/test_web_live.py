@@ -1,0 +1,224 @@
+"""The site over a real crawl: started by `quadloom serve --crawl`, asked by foreign clients, seen in a real browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.parse import quote
+
+import msgspec
+import pytest
+
+from quadloom.cli.demo import demo_settings
+from quadloom.demo.serving import serve_in_process
+from quadloom.demo.web import demo_web
+from quadloom.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+AXE = ROOT / "web-assets" / "node_modules" / "axe-core" / "axe.min.js"
+PAGES = (
+    "/",
+    "/search?q=lighthouse",
+    "/sparql",
+    "/monitor",
+    "/inspect",
+    "/sites",
+    "/vocabularies",
+    "/about",
+    "/sign-in",
+)
+
+
+class Live:
+    """A running server: its address, and the token it printed."""
+
+    def __init__(self, base: str, token: str) -> None:
+        self.base = base
+        self.token = token
+
+    def get(self, path: str) -> dict[str, object]:
+        with urllib.request.urlopen(self.base + path, timeout=10) as answer:
+            found = json.load(answer)
+        assert isinstance(found, dict)
+        return found
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    folder = tmp_path_factory.mktemp("live")
+    with serve_in_process(demo_web(), logging=False) as serving:
+        settings = demo_settings(Settings(), serving.web)
+        polite = msgspec.structs.replace(settings.politeness, delay=0.2)  # slow enough to be watched
+        web = msgspec.structs.replace(settings.web, rate=1000.0, port=_free_port())
+        settings = msgspec.structs.replace(settings, politeness=polite, web=web)
+        (folder / "quadloom.toml").write_bytes(msgspec.toml.encode(_changed(settings)))
+        command = [sys.executable, "-m", "quadloom.cli", "-w", str(folder / "data")]
+        command += ["--config", str(folder / "quadloom.toml"), "serve", "--crawl", *serving.web.homes]
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(command, stderr=log, stdout=log)
+        try:
+            base = f"http://127.0.0.1:{web.port}"
+            _wait(base, process, folder / "log")
+            token = next(
+                line.split()[1] for line in (folder / "log").read_text().splitlines() if line.startswith("Token")
+            )
+            yield Live(base, token)
+        finally:
+            process.terminate()
+            assert process.wait(60) in (0, -15), (folder / "log").read_text()
+
+
+def _changed(settings: Settings) -> dict[str, object]:
+    """What differs from the defaults: the sections that the demo sets."""
+    tree = msgspec.to_builtins(settings)
+    assert isinstance(tree, dict)
+    return {name: tree[name] for name in ("crawl", "politeness", "guard", "web")}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait(base: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Until the stores answer and the first pages are searchable."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert process.poll() is None, log.read_text()
+        try:
+            with urllib.request.urlopen(base + "/search.json?q=lighthouse", timeout=5) as answer:
+                if json.load(answer)["total"]:
+                    return
+        except (URLError, ConnectionError, TimeoutError):
+            pass
+        time.sleep(0.3)
+    pytest.fail(f"nothing became searchable: {log.read_text()}")
+
+
+def test_a_foreign_client_speaks_sparql(live: Live) -> None:
+    wrapper = pytest.importorskip("SPARQLWrapper", reason="the SPARQLWrapper package is not installed")
+    client = wrapper.SPARQLWrapper(live.base + "/sparql")
+    client.setQuery("PREFIX schema: <http://schema.org/> SELECT ?s { ?s a schema:Person } LIMIT 5")
+    for method in (wrapper.GET, wrapper.POST):
+        client.setMethod(method)
+        client.setReturnFormat(wrapper.JSON)
+        assert client.query().convert()["results"]["bindings"]
+    client.setReturnFormat(wrapper.XML)
+    assert "results" in client.query().convert().toxml()
+    client.setQuery("CONSTRUCT { ?s a ?t } WHERE { ?s a ?t } LIMIT 5")
+    client.setReturnFormat(wrapper.TURTLE)
+    assert b"a " in client.query().convert()
+    client.setReturnFormat(wrapper.RDFXML)
+    assert len(client.query().convert()) == 5, "rdflib reads our RDF/XML"
+    client.setQuery("ASK {}")
+    client.setReturnFormat(wrapper.JSON)
+    assert client.query().convert()["boolean"] is True
+    client.setQuery("SELECT nonsense")
+    with pytest.raises(wrapper.SPARQLExceptions.QueryBadFormed):
+        client.query()
+
+
+def test_the_crawl_can_be_watched_and_paused(live: Live) -> None:
+    assert live.get("/monitor.json")["running"] is True
+    headers = {"Authorization": f"Bearer {live.token}"}
+
+    def say(verb: str) -> object:
+        asked = urllib.request.Request(f"{live.base}/control/{verb}", method="POST", headers=headers)
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            return json.load(answer)["answer"]
+
+    assert say("pause") == "paused"
+    assert say("resume") == "running"
+    with urllib.request.urlopen(f"{live.base}/events?once=1", timeout=10) as answer:
+        stream = answer.read().decode()
+    assert "event: settled" in stream and "event: paused" in stream
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="the playwright package is not installed")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("no system Chromium was found")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_from_search_to_the_monitor(live: Live, browser: object, scripts: bool) -> None:
+    context = browser.new_context(java_script_enabled=scripts)  # type: ignore[attr-defined]
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(live.base)
+    page.get_by_role("searchbox").fill("lighthouse")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_selector(".hits h3 a")
+    page.locator(".hits h3 a").first.click()
+    assert page.get_by_role("heading", name="Visits").is_visible()
+    page.get_by_role("link", name="What is said of this page").click()
+    page.locator(".statements a.iri").first.wait_for()
+    page.locator(".sources-list a").first.click()
+    assert "/page?url=" in page.url
+    page.get_by_role("navigation").get_by_role("link", name="SPARQL").click()
+    if scripts and page.locator("#yasgui").is_visible():
+        page.locator(".yasqe_queryButton").click()
+        page.locator(".yasr_results table tbody tr").first.wait_for(timeout=15000)
+    else:
+        page.get_by_role("button", name="Run").click()
+        page.locator("#plain-result tbody tr").first.wait_for()
+    page.get_by_role("navigation").get_by_role("link", name="Monitor").click()
+    assert "pages read" in page.locator("#sentence").inner_text()
+    assert page.get_by_text("total of").is_visible()
+    if scripts:
+        hold = page.get_by_role("button", name="Stop refreshing")
+        hold.click()
+        assert page.get_by_role("button", name="Refresh again").get_attribute("aria-pressed") == "true"
+    assert errors == []
+    context.close()
+
+
+@pytest.mark.browser
+def test_pages_are_accessible(live: Live, browser: object) -> None:
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: run npm ci in web-assets")
+    hits = live.get("/search.json?q=lighthouse")["hits"]
+    assert isinstance(hits, list)
+    url = quote(hits[0]["id"])
+    serious = {}
+    for theme in ("light", "dark"):
+        page = browser.new_context(color_scheme=theme).new_page()  # type: ignore[attr-defined]
+        for path in (*PAGES, f"/page?url={url}", f"/entity?iri={url}"):
+            page.goto(live.base + path)
+            page.wait_for_timeout(300)
+            page.evaluate(AXE.read_text(encoding="utf-8"))
+            # The bundled SPARQL editor is other people's markup; its plain form is tested without scripts.
+            found = page.evaluate("() => axe.run({exclude: [['#yasgui']]}, {runOnly: ['wcag2a','wcag2aa','wcag22aa']})")
+            for violation in found["violations"]:
+                if violation["impact"] in ("serious", "critical"):
+                    serious[f"{path} {theme} {violation['id']}"] = [node["html"][:200] for node in violation["nodes"]][
+                        :3
+                    ]
+    assert serious == {}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_is_wider_than_the_screen(live: Live, browser: object, width: int) -> None:
+    page = browser.new_context(viewport={"width": width, "height": 800}).new_page()  # type: ignore[attr-defined]
+    for path in PAGES:
+        page.goto(live.base + path)
+        page.wait_for_timeout(200)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path

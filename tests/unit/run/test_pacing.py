@@ -1,0 +1,115 @@
+"""A constant bandwidth, divided as the shares say, on a real frontier in simulated time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import Outcome, PageRow, Settlement
+from quadloom.model.url import canonical, fingerprint, host_of
+from quadloom.model.visit import Visit
+from quadloom.run.pacing import Pacing
+from quadloom.scheduling.planner import Planner
+from quadloom.scheduling.shares import Shares
+from quadloom.settings import Freshness
+from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.memory_frontier import MemoryFrontier
+from quadloom.stores.protocols import Frontier
+from quadloom.stores.sqlite_database import SqliteDatabase
+from quadloom.stores.sqlite_frontier import SqliteFrontier
+from quadloom.stores.sqlite_schema import SCHEMA
+
+START = 1_000_000.0
+_POLICY = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=1000)
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def frontier(request: pytest.FixtureRequest, tmp_path: Path) -> Frontier:
+    if request.param == "memory":
+        return MemoryFrontier(_POLICY, now=START)
+    return SqliteFrontier(SqliteDatabase.open(tmp_path / "f.db", SCHEMA), _POLICY, now=START)
+
+
+def discovery(number: int, priority: int) -> Discovery:
+    href = f"http://host{number % 3}.example/{priority}/{number}"
+    key = canonical(href)
+    return Discovery(href, key, host_of(href), fingerprint(key), 1, "plain", priority)
+
+
+def settled(visit: Visit, now: float, again_at: float) -> Settlement:
+    row = PageRow(
+        fingerprint=visit.fingerprint, key=visit.key, href=visit.href, host=visit.host, status=200, fetched_at=now
+    )
+    return Settlement(visit, Outcome.NEW, row, None, (), again_at)
+
+
+def run(frontier: Frontier, pacing: Pacing, *, slots: int, again_after: float) -> list[Counter[str]]:
+    """Slot by slot: lease four times a second, settle at once."""
+    counts: list[Counter[str]] = []
+    for quarter in range(slots * 4):
+        now = START + quarter / 4
+        if quarter % 4 == 0:
+            counts.append(Counter())
+        visits = frontier.lease(1000, now, quota=pacing.quota(now))
+        for visit in visits:
+            known = "refresh" if visit.known else "suspects" if visit.priority <= 2 else "pages"
+            counts[-1]["requests" if visit.priority == 0 else known] += 1
+        frontier.settle([settled(visit, now, now + again_after) for visit in visits], now)
+    return counts
+
+
+def pacing(bandwidth: float) -> Pacing:
+    shares = Shares(bandwidth, 0.2, 0.4)
+    return Pacing(shares, Planner(Freshness(), bandwidth))
+
+
+def test_every_slot_has_the_same_number_of_reads_divided_by_the_shares(frontier: Frontier) -> None:
+    frontier.add([discovery(number, 2) for number in range(400)], START)
+    frontier.add([discovery(number, 3) for number in range(700)], START)
+    counts = run(frontier, pacing(30.0), slots=24, again_after=2.0)
+    assert [sum(slot.values()) for slot in counts] == [30] * 24
+    late: Counter[str] = sum(counts[8:], Counter())
+    total = sum(late.values())
+    assert late["suspects"] / total == pytest.approx(0.2, abs=0.01)
+    assert late["pages"] / total == pytest.approx(0.4, abs=0.02)
+    assert late["refresh"] / total == pytest.approx(0.4, abs=0.02)
+
+
+def test_an_unused_share_rolls_over(frontier: Frontier) -> None:
+    frontier.add([discovery(number, 3) for number in range(700)], START)
+    counts = run(frontier, pacing(20.0), slots=10, again_after=10_000.0)
+    assert all(sum(slot.values()) == 20 for slot in counts), counts
+    assert all(slot["pages"] == 20 for slot in counts), "nothing to refresh and no suspects: all is discovery"
+
+
+def test_requests_go_first_and_are_taken_off_the_next_slot(frontier: Frontier) -> None:
+    frontier.add([discovery(number, 3) for number in range(700)], START)
+    frontier.request([discovery(1000 + number, 3) for number in range(15)], START)
+    counts = run(frontier, pacing(10.0), slots=4, again_after=10_000.0)
+    assert counts[0]["requests"] == 15
+    assert sum(sum(slot.values()) for slot in counts) <= 45
+
+
+def test_shares_change_while_running(frontier: Frontier) -> None:
+    frontier.add([discovery(number, 2) for number in range(600)], START)
+    frontier.add([discovery(number, 3) for number in range(600)], START)
+    shares = Shares(20.0, 0.5, 0.5)
+    pace = Pacing(shares, Planner(Freshness(), 20.0))
+    before = run(frontier, pace, slots=5, again_after=10_000.0)
+    shares.set(0.1, 0.9)
+    shares.bandwidth = 40.0
+    pace = Pacing(shares, Planner(Freshness(), 40.0))
+    after = run(frontier, pace, slots=5, again_after=10_000.0)
+    assert before[-1] == Counter(suspects=10, pages=10)
+    assert after[-1] == Counter(suspects=4, pages=36)
+
+
+def test_a_pause_is_not_made_up_for(frontier: Frontier) -> None:
+    frontier.add([discovery(number, 3) for number in range(700)], START)
+    pace = pacing(10.0)
+    frontier.lease(1000, START, quota=pace.quota(START))
+    later = START + 3600.0
+    assert len(frontier.lease(1000, later, quota=pace.quota(later))) <= 30

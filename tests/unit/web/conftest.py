@@ -1,0 +1,43 @@
+"""The site over the small warehouse of `web_fixture`."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quadloom.settings import Settings, Web
+from quadloom.web.app import create_app
+from quadloom.web.desk import Desk
+from quadloom.web.tokens import FILE, Tokens
+
+sys.path.insert(0, str(Path(__file__).parent))
+from web_fixture import fill
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
+
+
+@pytest.fixture(scope="session")
+def warehouse_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("web") / "data"
+    fill(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def token(warehouse_path: Path) -> str:
+    return Tokens(warehouse_path / FILE).make("tests")
+
+
+@pytest.fixture(scope="session")
+def client(warehouse_path: Path, token: str) -> Iterator[TestClient]:
+    """A server that may control, without a limit on the rate."""
+    settings = Settings(web=Web(rate=0.0, concurrency=0))
+    desk = Desk(warehouse_path, settings, may_control=True)
+    with TestClient(create_app(desk), base_url="http://127.0.0.1:7272", follow_redirects=False) as client:
+        yield client

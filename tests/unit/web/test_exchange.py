@@ -1,0 +1,141 @@
+"""Dumps, VoID, metrics, events: what other programs read."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import msgspec
+import pyoxigraph as ox
+import pytest
+from starlette.testclient import TestClient
+from web_fixture import BOOK
+
+from quadloom.model.event import Event
+from quadloom.run.control import ControlServer, Request, Value
+from quadloom.settings import Settings, Web
+from quadloom.web.app import create_app
+from quadloom.web.desk import Desk
+from quadloom.web.events import encode
+
+
+def quads(data: bytes, format: ox.RdfFormat) -> set[str]:
+    return {str(quad) for quad in ox.parse(data, format, lenient=True)}
+
+
+@pytest.mark.parametrize(("name", "format"), [("trig", ox.RdfFormat.TRIG), ("jsonld", ox.RdfFormat.JSON_LD)])
+def test_exports_hold_the_same_quads(client: TestClient, name: str, format: ox.RdfFormat) -> None:
+    plain = client.get("/export.nq")
+    assert plain.headers["content-type"] == "application/n-quads"
+    expected = quads(plain.content, ox.RdfFormat.N_QUADS)
+    assert expected and quads(client.get(f"/export.{name}").content, format) == expected
+    packed = gzip.decompress(client.get("/export.nq.gz").content)
+    assert quads(packed, ox.RdfFormat.N_QUADS) == expected
+
+
+def test_triple_formats_drop_only_the_graph(client: TestClient) -> None:
+    lines = client.get("/export.nq").content
+    triples = {str(quad.triple) for quad in ox.parse(lines, ox.RdfFormat.N_QUADS, lenient=True)}
+    for name, format in (("ttl", ox.RdfFormat.TURTLE), ("nt", ox.RdfFormat.N_TRIPLES)):
+        found = {str(quad.triple) for quad in ox.parse(client.get(f"/export.{name}").content, format, lenient=True)}
+        assert found == triples
+
+
+def test_export_of_one_site(client: TestClient) -> None:
+    lines = client.get("/export.nq", params={"site": "books.example"}).text.splitlines()
+    assert lines and all(line.endswith(f"<{BOOK}> .") for line in lines)
+    assert client.get("/export.docx").status_code == 404
+
+
+def test_void_counts_classes_and_properties(client: TestClient) -> None:
+    answer = client.get("/.well-known/void", headers={"accept": "application/n-triples"})
+    assert "<http://rdfs.org/ns/void#class> <http://schema.org/Book>" in answer.text
+    assert "<http://rdfs.org/ns/void#sparqlEndpoint> <http://127.0.0.1:7272/sparql>" in answer.text
+
+
+def test_metrics_are_openmetrics(client: TestClient) -> None:
+    answer = client.get("/metrics")
+    assert answer.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    lines = answer.text.splitlines()
+    assert lines[-1] == "# EOF"
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(families) == len(set(families))
+    sample = re.compile(r'^[a-z_]+(\{[a-z]+="[^"]*"\})? [0-9.e+-]+$')
+    assert all(sample.match(line) for line in lines if not line.startswith("#"))
+    assert 'quadloom_pages_by_outcome{outcome="changed"} 1' in lines
+
+
+def test_health(client: TestClient) -> None:
+    assert client.get("/health/live").json() == {"ok": True, "state": "live"}
+    ready = client.get("/health/ready").json()
+    assert ready["stores"]["text"] == 3 and ready["crawl"] is False
+
+
+def test_an_event_is_one_block() -> None:
+    block = encode(Event(7, "settled", 1.5, "http://a.example/\n", {"title": "two\nlines"})).decode()
+    assert block.startswith("id: 7\nevent: settled\ndata: {") and block.endswith("}\n\n") and block.count("\n") == 4
+
+
+class Crawl:
+    """A crawl's owner as the site sees it: answers over the real control socket."""
+
+    def __init__(self) -> None:
+        self.asked: list[Request] = []
+        self.events = [
+            Event(number, "settled", 1.0, f"http://a.example/{number}", {"status": 200}) for number in (5, 6, 7)
+        ]
+
+    def answer(self, request: Request) -> Value:
+        self.asked.append(request)
+        if request.verb == "status":
+            workers: list[Value] = [["fetch", 11, 1000, 2.0, 3], ["transform-1", 12, 2000, 8.0, 1]]
+            phases: dict[str, Value] = dict.fromkeys(("fetch", "detect", "transform", "index", "extract"), 100)
+            cpu: dict[str, Value] = {"fetch": 1.0, "transform": 8.0, "index": 1.0, "settle": 1.0}
+            return {"pages": 90, "phases": phases, "cpu": cpu, "rates": {"fetch": 10.0, "transform": 10.0},
+                    "seconds": 10.0, "workers": workers, "state": "running", "frontier": {"queued": 4}}  # fmt: skip
+        if request.verb == "events":
+            after = request.arguments["after"]
+            assert isinstance(after, int)
+            return [msgspec.to_builtins(event) for event in self.events if event.id > after]
+        return request.verb
+
+
+def said(crawl: Crawl, verb: str) -> dict[str, Value]:
+    return next(request.arguments for request in reversed(crawl.asked) if request.verb == verb)
+
+
+def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) -> None:
+    crawl = Crawl()
+    server = ControlServer(warehouse_path, crawl.answer)
+    desk = Desk(warehouse_path, Settings(web=Web(rate=0)), may_control=True)
+    try:
+        with TestClient(create_app(desk), base_url="http://localhost", follow_redirects=False) as client:
+            monitor = client.get("/monitor.json").json()
+            assert monitor["running"] and monitor["workers"][-1]["memory"] == 3000
+            assert monitor["balance"]["bottleneck"] == "transform"
+            stream = client.get("/events?once=1").text
+            assert stream.count("event: settled") == 3
+            resumed = client.get("/events?once=1", headers={"last-event-id": "6"}).text
+            assert re.findall(r"^id: (\d+)$", resumed, re.M) == ["7"]
+            assert "id:" not in client.get("/events?once=1&kinds=finding").text
+            assert client.get("/events?after=x").status_code == 400
+            assert "quadloom_phase_pages_total" in client.get("/metrics").text
+            page = client.get("/monitor", headers={"accept": "text/html"}).text
+            assert "bottleneck" in page and "total of 2" in page
+            head = {"authorization": f"Bearer {token}"}
+            assert client.post("/control/pause", headers=head).json() == {"ok": True, "answer": "pause"}
+            assert client.post("/control/dance", headers=head).status_code == 404
+            client.post("/publish", json={"urls": ["http://a.example/new"]}, headers=head)
+            assert said(crawl, "seeds") == {"urls": ["http://a.example/new"]}
+            client.post("/control/scope", json={"exclude": ["*/private/*"]}, headers=head)
+            assert said(crawl, "scope") == {"rules": {"exclude": ["*/private/*"]}, "remove": False}
+            client.post("/control/recrawl", json={"site": "a.example", "older_than": "1h"}, headers=head)
+            assert said(crawl, "refresh").keys() == {"site", "read_before"}
+            assert client.post("/control/recrawl", json={"older_than": "soon"}, headers=head).status_code == 400
+            assert client.post("/control/scope", json={}, headers=head).status_code == 400
+            assert client.post("/publish", json={"urls": []}, headers=head).status_code == 400
+            form = client.post("/control/seeds", data={"urls": "http://a.example/"}, headers=head)
+            assert form.status_code == 303 and form.headers["location"] == "/monitor"
+    finally:
+        server.close()

@@ -1,0 +1,182 @@
+"""Every page, its twin, and what nobody may get through them."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from urllib.parse import quote
+
+import pytest
+from starlette.testclient import TestClient
+from web_fixture import BOOK, EVIL, PERSON
+
+HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+PAGES = (
+    "/", "/search", "/search?q=lighthouse", f"/entity?iri={quote(BOOK + '#it')}", f"/page?url={quote(BOOK)}", "/sparql",
+    "/inspect", "/monitor", "/sites", "/site/books.example", "/vocabularies", "/topics", "/subscriptions", "/about",
+    "/sign-in", "/sparql?query=" + quote("SELECT * { ?s ?p ?o }"),
+    "/sparql?query=" + quote("CONSTRUCT WHERE {?s ?p ?o}"),
+)  # fmt: skip
+WITHOUT_TWIN = ("/sparql", "/sign-in")
+EVIL_PAGES = (
+    "/", "/search?q=lighthouse", "/search?q=" + quote("<script>window.hit=1</script>"), f"/page?url={quote(EVIL)}",
+    "/entity?iri=" + quote("http://evil.example/thing"), "/entity?iri=" + quote("javascript:window.hit=1"),
+    "/sparql?query=" + quote("SELECT * { ?s ?p ?o }"), "/sparql?query=" + quote("</textarea><script>window.hit=1"),
+    "/site/evil.example", "/search?type=" + quote('"><script>window.hit=1</script>'), "/vocabularies", "/monitor",
+    "/site/" + quote("<script>window.hit=1<|script>"), "/page?url=" + quote("http://x/<script>window.hit=1</script>"),
+)  # fmt: skip
+
+
+class _Dangers(HTMLParser):
+    """Collects everything in a page that could run or lead to something that runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.ids: list[str] = []
+        self.headings = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.headings += tag == "h1"
+        attributes = dict(attrs)
+        if "id" in attributes:
+            self.ids.append(attributes["id"] or "")
+        if tag == "script" and not (attributes.get("src") or "").startswith("/static/"):
+            self.found.append(f"script {attrs}")
+        if tag in ("iframe", "object", "embed", "style", "base"):
+            self.found.append(tag)
+        for name, value in attrs:
+            if name.startswith("on") or name in ("style", "srcdoc", "formaction"):
+                self.found.append(f"{tag} {name}={value}")
+            if name in ("href", "src", "action") and not re.match(r"(https?://|/|#)", value or ""):
+                self.found.append(f"{tag} {name}={value}")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_page_is_whole_without_scripts(client: TestClient, path: str) -> None:
+    answer = client.get(path, headers=HTML)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    page = _Dangers()
+    page.feed(answer.text)
+    assert page.headings == 1
+    assert len(page.ids) == len(set(page.ids)), "ids are unique"
+    for landmark in ("<main", "<nav", "<header", "<footer", 'lang="en"', "skip"):
+        assert landmark in answer.text
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if not path.startswith(WITHOUT_TWIN)])
+def test_page_has_a_twin(client: TestClient, path: str) -> None:
+    plain, mark, query = path.partition("?")
+    answer = client.get(("/index" if plain == "/" else plain) + ".json" + mark + query)
+    assert answer.status_code == 200
+    assert answer.json()["ok"] is True
+    by_accept = client.get(path, headers={"accept": "application/json"})
+    assert by_accept.json().keys() == answer.json().keys()
+
+
+@pytest.mark.parametrize("path", EVIL_PAGES)
+def test_nothing_crawled_can_run(client: TestClient, path: str) -> None:
+    answer = client.get(path, headers=HTML)
+    assert answer.status_code in (200, 400, 404)
+    page = _Dangers()
+    page.feed(answer.text)
+    assert page.found == []
+    assert "49" not in answer.text.partition("{{7*7}}")[0][-3:], "templates do not evaluate what was crawled"
+    assert "'unsafe-" not in answer.headers["content-security-policy"]
+
+
+def test_pictures_escape_what_was_crawled(client: TestClient) -> None:
+    answer = client.get("/entity.svg", params={"iri": "http://evil.example/thing"})
+    assert answer.headers["content-type"] == "image/svg+xml"
+    assert "script-src" not in answer.headers["content-security-policy"]
+    assert "<script" not in answer.text and "onerror" not in re.sub(
+        r"<title>.*?</title>|<text.*?</text>", "", answer.text
+    )
+    assert 'href="javascript' not in answer.text
+
+
+def test_archived_body_is_text_in_a_sandbox(client: TestClient) -> None:
+    answer = client.get("/page/body", params={"url": EVIL}, headers=HTML)
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert "sandbox" in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "window.hit" in answer.text
+
+
+def test_search_has_hits_facets_and_an_opaque_next(client: TestClient) -> None:
+    first = client.get("/search.json", params={"q": "lighthouse", "limit": 1}).json()
+    assert first["total"] == 3 and len(first["hits"]) == 1 and first["next"]
+    assert ["schema:Book", 1] in first["facets"]["types"]
+    second = client.get("/search.json", params={"q": "lighthouse", "limit": 1, "next": first["next"]}).json()
+    assert second["hits"][0]["id"] != first["hits"][0]["id"]
+    only = client.get("/search.json", params={"q": "lighthouse", "type": "schema:Book"}).json()
+    assert [hit["id"] for hit in only["hits"]] == [BOOK]
+    assert client.get("/search.json", params={"next": "zzz"}).status_code == 400
+    assert client.get("/search.json", params={"since": "yesterday"}).status_code == 400
+
+
+def test_search_as_sparql_finds_the_same(client: TestClient) -> None:
+    found = client.get("/search.json", params={"q": "lighthouse", "type": "schema:Book"}).json()
+    rows = client.get("/sparql", params={"query": found["sparql"]}).json()["results"]["bindings"]
+    assert {cell["value"] for row in rows for cell in row.values() if cell["type"] == "uri"} >= {BOOK}
+
+
+def test_entity_shows_sources_contradictions_and_directions(client: TestClient) -> None:
+    twin = client.get("/entity.json", params={"iri": f"{BOOK}#it"}).json()
+    assert twin["label"] == "The Distant Lighthouse"
+    isbn = next(found for found in twin["properties"] if found["iri"].endswith("isbn"))
+    assert isbn["contradicted"] and {s["value"]["text"] for s in isbn["statements"]} == {"978-3", "979-9"}
+    page = client.get("/entity", params={"iri": f"{PERSON}#it"}, headers=HTML).text
+    assert 'lang="ar" dir="rtl"' in page
+    assert BOOK in page, "what points here"
+
+
+@pytest.mark.parametrize(
+    ("accept", "found"),
+    [("text/turtle", "text/turtle"), ("application/ld+json", "application/ld+json"), ("text/html", "text/html"),
+     ("application/rdf+xml;q=0.9, text/turtle;q=0.8", "application/rdf+xml"),
+     ("application/n-quads", "application/n-quads")],
+)  # fmt: skip
+def test_entity_negotiates(client: TestClient, accept: str, found: str) -> None:
+    answer = client.get("/entity", params={"iri": f"{BOOK}#it"}, headers={"accept": accept})
+    assert answer.headers["content-type"].startswith(found)
+    assert "Accept" in answer.headers["vary"]
+
+
+def test_page_tells_its_history_and_why(client: TestClient) -> None:
+    twin = client.get("/page.json", params={"url": BOOK}).json()
+    assert [visit["status"] for visit in twin["visits"]] == [200, 200]
+    assert twin["visits"][0]["graph_changed"] and not twin["visits"][1]["graph_changed"]
+    assert twin["why"]["lines"]
+    assert client.get("/page.json", params={"url": "http://never.example/"}).status_code == 404
+    first = client.get("/page/body", params={"url": BOOK, "at": twin["visits"][1]["at"]}).text
+    assert "978-0" in first and "978-3" not in first
+    ends = {"from": twin["visits"][1]["at"], "to": twin["visits"][0]["at"]}
+    difference = client.get("/page.json", params={"url": BOOK, **ends}).json()["difference"]
+    assert len(difference["added"]) == len(difference["removed"]) == 1
+    assert "978-0" in difference["removed"][0] and "978-3" in difference["added"][0]
+    assert "<ins>" in client.get("/page", params={"url": BOOK, **ends}, headers=HTML).text
+
+
+def test_inspect_reads_pasted_markup(client: TestClient) -> None:
+    data = '{"@context":"http://schema.org/","@type":"Event","name":"Opera"}'
+    markup = f'<html><title>T</title><script type="application/ld+json">{data}</script></html>'
+    for answer in (
+        client.post("/inspect", json={"markup": markup}, headers={"accept": "application/json"}),
+        client.post("/inspect", content=markup, headers={"content-type": "text/html"}),
+        client.post("/inspect", data={"markup": markup}, headers={"accept": "application/json"}),
+    ):
+        assert answer.status_code == 200, answer.text
+    page = client.post("/inspect", data={"markup": markup}, headers=HTML).text
+    assert "schema:Event" in page and "5 Extract" in page
+
+
+def test_inspect_refuses_private_addresses_and_foreign_pages(client: TestClient) -> None:
+    answer = client.get("/inspect.json", params={"url": "http://127.0.0.1:1/"})
+    assert "guard" in answer.json()["inspection"]["failure"]
+    crossing = client.get(
+        "/inspect.json", params={"url": "http://a.example/"}, headers={"sec-fetch-site": "cross-site"}
+    )
+    assert crossing.status_code == 403
+    assert client.get("/inspect.json", params={"url": "file:///etc/passwd"}).status_code == 400

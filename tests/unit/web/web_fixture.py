@@ -1,0 +1,90 @@
+"""A small warehouse, written by the real stores, with pages that mean harm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from quadloom.asking.statistics import STATISTICS, Statistics
+from quadloom.model.page import Page
+from quadloom.model.url import Url
+from quadloom.model.visit import Visit
+from quadloom.phases.extract import chosen
+from quadloom.pipeline import weave
+from quadloom.run.settling import settle_page
+from quadloom.settings import Settings
+from quadloom.stores.warc_record import encode
+from quadloom.warehouse import Warehouse
+
+BOOK = "http://books.example/lighthouse"
+PERSON = "http://people.example/ada"
+EVIL = "http://evil.example/page?x=%3Cscript%3E"
+# Ways to run a script that others have tried, in a title, a literal, a language, an IRI and an anchor.
+ATTACKS = (
+    "<script>window.hit=1</script>",
+    '"><img src=x onerror="window.hit=1">',
+    "'-alert(1)-'",
+    "javascript:window.hit=1",
+    "</title></textarea></script><svg onload=window.hit=1>",
+    "{{7*7}}{% raw %}",
+)
+_PAGES = {
+    BOOK: f"""<!doctype html><html lang="en"><head><title>The Distant Lighthouse</title></head><body>
+      <script type="application/ld+json">{{"@context": "http://schema.org/", "@id": "{BOOK}#it", "@type": "Book",
+      "name": "The Distant Lighthouse", "isbn": "978-3", "author": {{"@id": "{PERSON}#it"}},
+      "image": "http://books.example/cover.png"}}</script>
+      <p>A lighthouse far away, and who wrote of it.</p><a href="{PERSON}">author</a></body></html>""",
+    PERSON: f"""<!doctype html><html lang="ar"><head><title>عدا</title></head><body>
+      <script type="application/ld+json">{{"@context": "http://schema.org/", "@id": "{PERSON}#it", "@type": "Person",
+      "name": [{{"@value": "Ada", "@language": "en"}}, {{"@value": "عدا", "@language": "ar"}}]}}</script>
+      <script type="application/ld+json">{{"@context": "http://schema.org/", "@id": "{BOOK}#it", "isbn": "979-9"}}
+      </script><p>Ada keeps a lighthouse.</p></body></html>""",
+    EVIL: "<!doctype html><html><head><title>&lt;script&gt;window.hit=1&lt;/script&gt; lighthouse</title></head><body>"
+    '<script type="application/ld+json">'
+    + msgspec.json.encode(
+        {
+            "@context": "http://schema.org/",
+            "@id": "http://evil.example/thing",
+            "@type": "Thing",
+            "name": list(ATTACKS),
+            "url": "javascript:window.hit=1",
+            "image": "javascript:window.hit=1",
+            "sameAs": {"@id": "javascript:window.hit=1"},
+        }
+    )
+    .decode()
+    .replace("</", "<\\/")
+    + '</script><a href="javascript:window.hit=1">x</a><p>lighthouse &lt;img src=x onerror=window.hit=1&gt;</p>'
+    "</body></html>",
+}
+
+
+def fill(path: Path) -> None:
+    """Three pages; the first is visited twice and says something else the second time."""
+    settings = Settings()
+    with Warehouse.open(path, settings=settings) as warehouse:
+        warehouse.add_seeds([BOOK, PERSON, EVIL])
+        versions = [
+            (BOOK, _PAGES[BOOK].replace("978-3", "978-0"), 1.7e9),
+            *((u, t, 1.7e9 + 60) for u, t in _PAGES.items()),
+        ]
+        for href, markup, at in versions:
+            url = Url.parse(href)
+            page = Page(
+                url.href, url.href, 200, (("content-type", "text/html; charset=utf-8"),), markup.encode(), at, 0.1
+            )
+            visit = Visit(url.href, url.key, url.host, url.fingerprint)
+            woven = weave(page, visit, settings, chosen(["all"]))
+            (ref,) = warehouse.archive.put([encode(page)])
+            warehouse.archive.sync()
+            settlement = settle_page(visit, page, woven, None, warehouse.catalog.page(url.fingerprint), ref)
+            with warehouse.catalog.transaction():
+                warehouse.frontier.settle([settlement], at)
+                warehouse.catalog.record([settlement], at)
+            warehouse.quads.replace(woven.quads)
+            assert woven.text is not None
+            warehouse.text.put([woven.text])
+            warehouse.catalog.mark_indexed([(url.fingerprint, woven.quads.digest, woven.text_digest)])
+        warehouse.text.commit()
+        warehouse.catalog.put(STATISTICS, Statistics.recounted(warehouse.quads).encode())

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 from typing import Annotated, get_args, get_origin, get_type_hints
 
+import docstring_parser
 import msgspec
+from cyclopts import App
 
 from quadloom import settings as tree
 from quadloom.cli.main import COMMANDS, app
@@ -66,23 +68,26 @@ def commands_page() -> str:
         inner = [child for child in command if not child.startswith("-")] if command.default_command is None else []
         lines += ["", f"## quadloom {name}", ""]
         if not inner:
-            lines += _described(command.help, command.assemble_argument_collection())
+            lines += _described(command)
             continue
         lines += [command.help.strip()]
         for child in inner:
             lines += ["", f"### quadloom {name} {child}", ""]
-            lines += _described(command[child].help, command[child].assemble_argument_collection())
+            lines += _described(command[child])
     return "\n".join(lines) + "\n"
 
 
-def _described(help_text: str, arguments: object) -> list[str]:
-    lines = [help_text.strip().split("\n\nParameters")[0].strip()]
+def _described(command: App) -> list[str]:
+    """First sentence of the help, then the arguments with the meanings that the function's docstring gives them."""
+    lines = [(command.help or "").strip().split("\n\nParameters")[0].strip()]
+    parsed = docstring_parser.parse(command.default_command.__doc__ or "") if command.default_command else None
+    meanings = {item.arg_name: item.description or "" for item in parsed.params} if parsed else {}
     rows = []
-    for argument in arguments:  # type: ignore[attr-defined]  # cyclopts publishes no type for its collection
-        if not argument.show:
-            continue
-        names = ", ".join(f"`{name}`" for name in argument.names) or f"`{argument.name}`"
-        rows.append(f"| {names} | {(argument.parameter.help or '').strip()} |")
+    for argument in command.assemble_argument_collection():
+        if argument.show:
+            names = ", ".join(f"`{name}`" for name in argument.names) or f"`{argument.name}`"
+            meaning = " ".join(meanings.get(argument.field_info.name, "").split())
+            rows.append(f"| {names} | {meaning} |")
     return [*lines, "", "| argument | meaning |", "|---|---|", *rows] if rows else lines
 
 

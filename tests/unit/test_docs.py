@@ -37,6 +37,11 @@ def test_every_command_is_in_the_reference() -> None:
     assert not [name for name in COMMANDS if f"## quadloom {name}\n" not in page]
 
 
+def test_every_argument_has_a_meaning() -> None:
+    page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    assert not [line for line in page.splitlines() if line.startswith("| `") and line.endswith("|  |")]
+
+
 def test_every_decision_is_listed() -> None:
     folder = ROOT / "docs/decisions"
     index = (folder / "README.md").read_text(encoding="utf-8")

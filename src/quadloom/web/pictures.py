@@ -85,7 +85,8 @@ def tree(branches: Sequence[Branch], *, title: str) -> str:
 def _svg(width: float, height: float, title: str, parts: Sequence[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'width="{width:.0f}" height="{height:.0f}" aria-label={quoteattr(_clean(title))}><title>{escape(_clean(title))}</title>'
+        f'width="{width:.0f}" height="{height:.0f}" aria-label={quoteattr(_clean(title))}>'
+        f"<title>{escape(_clean(title))}</title>"
         f'<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         f'<path d="M0 0 8 4 0 8z" fill="#8a94a6"/></marker></defs><style>{_STYLE}</style>{"".join(parts)}</svg>'
     )

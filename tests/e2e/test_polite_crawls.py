@@ -38,10 +38,10 @@ def test_no_host_and_no_address_is_asked_early_also_after_a_crash(tmp_path: Path
             wait_for_requests(serving, serving.load().requests + requests_more, process, seconds=60)
             kill_group(process)
     log = RequestLog(serving.log_path)
-    # The server stamps a request when it has read it: a loaded machine may move that by some milliseconds.
-    assert not log.never_earlier_than(HOST_DELAY, tolerance=0.05)
-    early = log.never_earlier_than_by_address(ADDRESS_DELAY, tolerance=0.02)
-    assert len(early) <= 5, early[:5]
+    # The server stamps a request when it has read it, which a loaded machine delays: then the next looks early. Over
+    # many requests that evens out, and without its delay an address would get 40 requests in a tenth of a second.
+    assert not log.never_earlier_than(HOST_DELAY, tolerance=0.2)
+    assert log.shortest_by_address(40) >= 40 * ADDRESS_DELAY - 0.6
     assert not log.disallowed_hits(serving.web)
     assert not log.robots_first()
 

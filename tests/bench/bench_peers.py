@@ -9,8 +9,8 @@ Dublin Core) and gives Python objects; our figure covers more: detection, links,
 
 Each page goes to one and then to the other, so that a busy neighbour disturbs both alike, and to us three times in a
 row: a worker has its code in the processor's caches, from which 40 ms of another program drive it. The best of several
-rounds of each page counts; the figures are means over the pages. extruct stays out of the project's environment: the folder is
-searched last, so both use the same lxml.
+rounds of each page counts; the figures are means over the pages. extruct stays out of the project's environment: its
+folder is searched last, so both use the same lxml.
 """
 
 from __future__ import annotations

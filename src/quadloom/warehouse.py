@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -29,7 +29,9 @@ from quadloom.run.explaining import Why, why
 from quadloom.run.importing import ImportReport, import_pages
 from quadloom.run.loading import document_loader
 from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
-from quadloom.run.opened import Opened
+from quadloom.run.opened import Links, Opened
+from quadloom.run.publishing import Publication, accept
+from quadloom.run.ranking import Ranking, Weights
 from quadloom.run.refreshing import planner_of
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
@@ -39,6 +41,7 @@ from quadloom.run.upkeep import Verified, rebuild, verify
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.subscriptions import Subscription
+from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
 from quadloom.stores.frontier_policy import FrontierPolicy
@@ -54,6 +57,7 @@ from quadloom.stores.sqlite_schema import SCHEMA
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
 
+T = TypeVar("T")
 DATABASE = "quadloom.db"
 
 
@@ -179,6 +183,7 @@ class Warehouse(Questions):
 
     def why(self, url: str, planner: Planner | None = None) -> Why:
         """Every number that decides about a URL, with its rule. `planner`: of the running crawl, else as saved."""
+        weights = Weights.load(self.path / "links")
         return why(
             url,
             frontier=self.frontier,
@@ -187,7 +192,12 @@ class Warehouse(Questions):
             planner=planner or planner_of(self.catalog, self.settings),
             settings=self.settings,
             now=time.time(),
+            weight=weights.of([Url.parse(url).fingerprint])[0],
         )
+
+    def publish(self, publication: Publication) -> dict[str, Value]:
+        """What a site owner announces: URLs, a sitemap, WebSub content."""
+        return accept(publication, frontier=self.frontier, catalog=self.catalog, scope=self.scope, now=time.time())
 
     def subscriptions(self) -> list[Subscription]:
         return read_subscriptions(self.catalog)
@@ -227,8 +237,23 @@ class Warehouse(Questions):
     def seeds(self) -> list[str]:
         return msgspec.json.decode(self.catalog.get("seeds") or b"[]", type=list[str])
 
-    def opened(self) -> Opened:
+    def ranking(self) -> Ranking:
+        """Links and weights of pages, for one crawl. Its thread looks at the catalog through connections of its own."""
+
+        def look(question: Callable[[SqliteCatalog], list[T]]) -> list[T]:
+            with contextlib.closing(SqliteDatabase.read_only(self.path / DATABASE)) as database:
+                return question(SqliteCatalog(database))
+
+        return Ranking(
+            self.path / "links",
+            self.settings.freshness,
+            lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
+            lambda: look(read_subscriptions),
+        )
+
+    def opened(self, links: Links | None = None) -> Opened:
         return Opened(
+            links=links,
             frontier=self.frontier,
             catalog=self.catalog,
             archive=self.archive,

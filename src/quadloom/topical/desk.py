@@ -142,7 +142,7 @@ def article_links(sheet: Sheet, furniture: frozenset[str] = frozenset()) -> list
 def _types(body: bytes) -> tuple[str, ...]:
     """schema.org types named in the page, without reading its data: enough for a verdict on a wanted type."""
     found: dict[str, None] = {}
-    for mark in (b'"@type"', b"itemtype="):
+    for mark in (b'"@type"', b"itemtype=", b"typeof="):
         at = body.find(mark)
         while at >= 0 and len(found) < 20:
             tail = body[at + len(mark) : at + len(mark) + 120].decode("utf-8", "replace").lstrip(" \t\r\n:[")

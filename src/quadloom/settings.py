@@ -228,7 +228,9 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     delay: Annotated[float | None, _doc("seconds between two requests")] = None
     per_site: Annotated[int | None, _doc("requests under way at a time")] = None
     max_pages: Annotated[int | None, _doc("budget of pages")] = None
-    robots: Annotated[Literal["obey", "ignore"] | None, _doc("robots.txt, for sites of your own")] = None
+    robots: Annotated[
+        Literal["obey", "ignore"] | None, _doc("robots.txt, meta robots and X-Robots-Tag, for sites of your own")
+    ] = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

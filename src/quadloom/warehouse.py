@@ -306,7 +306,7 @@ class Warehouse(Questions):
             shutil.rmtree(folder, ignore_errors=True)
         quads, text = OxigraphQuads(fresh["quads"]), TantivyText(fresh["text"])
         try:
-            pages = rebuild(self.opened(), self.settings, quads, text, progress=progress)
+            pages = rebuild(self.opened(), self.settings, quads, text, now=time.time(), progress=progress)
         finally:
             quads.close()
             text.close()

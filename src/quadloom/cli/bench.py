@@ -17,6 +17,7 @@ from quadloom.settings import Guard, Politeness, Settings
 from quadloom.warehouse import Warehouse
 
 bench = App(name="bench", help="Measure the pipeline on a fake web on loopback.")
+bench.command("quadloom.cli.bench_topical:topical", name="topical")
 
 
 @bench.command

@@ -31,6 +31,7 @@ COMMANDS = {
     "demo": ("quadloom.cli.demo:demo", "Crawl a small web that comes with Quadloom, and show what can be asked."),
     "init": ("quadloom.cli.config:init", "Write a commented quadloom.toml."),
     "crawl": ("quadloom.cli.crawl:crawl", "Crawl from URLs, or go on where the last crawl stopped."),
+    "topic": ("quadloom.cli.topic:topic", "Gather pages on a topic through sites' own search."),
     "inspect": ("quadloom.cli.inspect:inspect", "Show what one page, file or stream says. Stores nothing."),
     "search": ("quadloom.cli.ask:search", "Find pages by words, types, sites."),
     "sparql": ("quadloom.cli.ask:sparql", "Ask the graph in SPARQL."),

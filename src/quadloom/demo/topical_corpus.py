@@ -1,9 +1,9 @@
 """Labelled documents for the topical bench: made from a word model, so that truth is exact and nothing is copied.
 
-Categories hold sibling topics. A document's words come from three urns: words of everybody (Zipf), of its category, of its
-topic. A topic has a few core words and three facets with words of their own, and a document draws on one facet, so that
-no single query finds all of a topic. Siblings are hard negatives: they share the category's words, and some mention
-the topic's core words in passing.
+Categories hold sibling topics. A document's words come from three urns: words of everybody (Zipf), of its category,
+of its topic. A topic has a few core words and three facets with words of their own, and a document draws on one
+facet, so that no single query finds all of a topic. Siblings are hard negatives: they share the category's words, and
+some mention the topic's core words in passing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,40 @@ from itertools import accumulate
 from random import Random
 from typing import NamedTuple
 
-_ONSETS = "b c d f g h j k l m n p r s t v w z br cr dr fl gr kl pl pr sk sl sp st tr".split()
-_VOWELS = "a e i o u ai ea ou".split()
+_ONSETS = [
+    "b",
+    "c",
+    "d",
+    "f",
+    "g",
+    "h",
+    "j",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "r",
+    "s",
+    "t",
+    "v",
+    "w",
+    "z",
+    "br",
+    "cr",
+    "dr",
+    "fl",
+    "gr",
+    "kl",
+    "pl",
+    "pr",
+    "sk",
+    "sl",
+    "sp",
+    "st",
+    "tr",
+]
+_VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "ou"]
 _CODAS = ["", "", "", "n", "r", "s", "l", "t", "m", "nd", "rk", "st"]
 COMMON_WORDS = 2500
 CATEGORIES = 6

@@ -81,7 +81,9 @@ class SitePages:
 
     def sitemap(self) -> bytes:
         rows = "".join(f"<url><loc>{escape(self.url(n))}</loc></url>" for n in range(len(self._plan.documents)))
-        return f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{rows}</urlset>'.encode()
+        return (
+            f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{rows}</urlset>'.encode()
+        )
 
     def description(self) -> bytes:
         template = f"http://{self._plan.host}/feed?q={{searchTerms}}&amp;pw={{startPage?}}"
@@ -112,7 +114,9 @@ class SitePages:
         return f"Search.setIndex({json.dumps(index)})".encode()
 
     def mkdocs_index(self) -> bytes:
-        rows = [{"location": p.path.lstrip("/"), "title": p.text.title, "text": p.text.body} for p in self._plan.documents]
+        rows = [
+            {"location": p.path.lstrip("/"), "title": p.text.title, "text": p.text.body} for p in self._plan.documents
+        ]
         return json.dumps({"config": {"lang": ["en"]}, "docs": rows}).encode()
 
     def results(self, query: str, found: list[int], offset: int) -> bytes:
@@ -120,14 +124,15 @@ class SitePages:
         part = found[offset : offset + size]
         items = "".join(self._item(number, query) for number in part)
         ads = "".join(
-            f'<div class="promo"><a href="/ad/{n}?q={quote_plus(query)}">Best {escape(query)} deals {n}</a> {escape(query)} '
-            "for less</div>"
+            f'<div class="promo"><a href="/ad/{n}?q={quote_plus(query)}">Best {escape(query)} deals {n}</a> '
+            f"{escape(query)} for less</div>"
             for n in range(self._plan.ads)
         )
         count = look.total.format(a=offset + 1, b=offset + len(part), n=f"{len(found):,}") if found else ""
         body = (
             f"<h1>{look.search_word}: {escape(query)}</h1><p class='count'>{count}</p>{ads}"
-            f"<{look.list_tag} class='{look.item}-list'>{items}</{look.list_tag}>{self._pager(query, len(found), offset)}"
+            f"<{look.list_tag} class='{look.item}-list'>{items}</{look.list_tag}>"
+            f"{self._pager(query, len(found), offset)}"
         )
         return self._page(f"{look.search_word}: {query}", body)
 
@@ -137,8 +142,9 @@ class SitePages:
         if self._plan.tracked:
             url = f"/out?u={quote(self.url(number), safe='')}"
         return (
-            f"<{look.item_tag} class='{look.item}'><{look.link_in}><a href='{escape(url)}'>{escape(self.title(number))}</a>"
-            f"</{look.link_in}><{look.snippet_tag}>{self.snippet(number, query)}</{look.snippet_tag}></{look.item_tag}>"
+            f"<{look.item_tag} class='{look.item}'><{look.link_in}><a href='{escape(url)}'>"
+            f"{escape(self.title(number))}</a></{look.link_in}>"
+            f"<{look.snippet_tag}>{self.snippet(number, query)}</{look.snippet_tag}></{look.item_tag}>"
         )
 
     def _pager(self, query: str, total: int, offset: int) -> str:
@@ -183,8 +189,9 @@ class SitePages:
         word = plan.look.search_word
         if plan.search == "form":
             return (
-                '<form action="/search"><select name="in"><option value="all" selected>All<option value="t">Titles</select>'
-                f'<input type="text" name="q" placeholder="{word}"><input type="submit" name="go" value="{word}"></form>'
+                '<form action="/search"><select name="in"><option value="all" selected>All<option value="t">Titles'
+                f'</select><input type="text" name="q" placeholder="{word}"><input type="submit" name="go" '
+                f'value="{word}"></form>'
             )
         if plan.search == "post-form":
             return (

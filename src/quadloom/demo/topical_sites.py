@@ -1,7 +1,7 @@
 """Which sites the simulated web has: what they hold, how they look, and how they can be searched.
 
-Two families of templates, `known` and `held_out`, share no class name, paging style, count text or furniture language, so
-that what was tuned on one can be measured on the other.
+Two families of templates, `known` and `held_out`, share no class name, paging style, count text or furniture
+language, so that what was tuned on one can be measured on the other.
 """
 
 from __future__ import annotations
@@ -83,8 +83,13 @@ class SitePlan(NamedTuple):
     extra: str  # further form on the page: login, newsletter or none
 
 
-def plan_sites(corpus: Corpus, topic: int, seed: int, family: Family, sites: int = 60) -> list[SitePlan]:
-    """Sites for one topic: two in five are topical and hold 85 % of it; the others are background."""
+def plan_sites(
+    corpus: Corpus, topic: int, seed: int, family: Family, sites: int = 60, *, port: int = 0
+) -> list[SitePlan]:
+    """Sites for one topic: two in five are topical and hold 85 % of it; the others are background.
+
+    `port`: part of every address, for a web that is served on loopback.
+    """
     random = Random(f"sites {seed} {topic} {family}")
     ways = [kind for kind, count in _WAYS for _ in range(count)]
     ways = [ways[number * len(ways) // sites] for number in range(sites)]
@@ -96,7 +101,8 @@ def plan_sites(corpus: Corpus, topic: int, seed: int, family: Family, sites: int
         size = random.randint(50, 110)
         texts = [corpus.text(random.choices(*mixture)[0], random) for _ in range(size)]
         mirrors = _mirrors(plans, size, random)
-        plans.append(_site(number, ways[number], texts, mirrors, family, random))
+        host = f"s{number:02d}.{family.replace('_', '-')}.test" + (f":{port}" if port else "")
+        plans.append(_site(host, ways[number], texts, mirrors, family, random))
     return plans
 
 
@@ -122,7 +128,7 @@ def _mirrors(plans: list[SitePlan], size: int, random: Random) -> list[Text]:
 
 
 def _site(
-    number: int, search: SearchKind, texts: list[Text], mirrors: list[Text], family: Family, random: Random
+    host: str, search: SearchKind, texts: list[Text], mirrors: list[Text], family: Family, random: Random
 ) -> SitePlan:
     style = random.randrange(4)
     all_texts = [*texts, *mirrors]
@@ -139,7 +145,7 @@ def _site(
     ]
     engine: EngineKind = "all" if search == "mediawiki" else random.choice(_ENGINES)
     return SitePlan(
-        host=f"s{number:02d}.{family.replace('_', '-')}.test",
+        host=host,
         search=search,
         engine=engine,
         look=random.choice(_LOOKS[family]),
@@ -171,7 +177,7 @@ def _path(search: SearchKind, place: int, title: str, style: int) -> str:
 
 
 def _links(place: int, text: Text, texts: list[Text], orphans: set[int], random: Random) -> tuple[int, ...]:
-    """`Related` links of an article: two in five on its own topic where the site has more of it, the others anywhere."""
+    """`Related` links of an article: two in five on its own topic where the site has more, the others anywhere."""
     reachable = [other for other in range(len(texts)) if other != place and other not in orphans]
     same = [other for other in reachable if texts[other].topic == text.topic]
     chosen: list[int] = []

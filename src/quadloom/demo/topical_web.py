@@ -1,7 +1,7 @@
 """The simulated web of the topical bench: answers requests in process, byte for byte as servers on the wire would.
 
-No crawler sees more than `respond` gives: HTML with navigation, forms, ads, paging, feeds and the APIs of common engines.
-Truth (`labels`, `canonical`) is for the judge alone.
+No crawler sees more than `respond` gives: HTML with navigation, forms, ads, paging, feeds and the APIs of common
+engines. Truth (`labels`, `canonical`) is for the judge alone.
 """
 
 from __future__ import annotations
@@ -156,7 +156,12 @@ class _Site:
         found = self._found(asked.get("srsearch", ""))
         offset, size = int(asked.get("sroffset", "0")), min(50, int(asked.get("srlimit", "10")))
         rows = [
-            {"ns": 0, "title": self.pages.title(n), "pageid": n + 1, "snippet": self.pages.snippet(n, asked["srsearch"])}
+            {
+                "ns": 0,
+                "title": self.pages.title(n),
+                "pageid": n + 1,
+                "snippet": self.pages.snippet(n, asked["srsearch"]),
+            }
             for n in found[offset : offset + size]
         ]
         general = {"server": f"http://{self.plan.host}", "articlepath": "/wiki/$1"}
@@ -169,5 +174,3 @@ class _Site:
         topics = [{"id": n, "title": self.pages.title(n), "slug": "t"} for n in found]
         posts = [{"topic_id": n, "blurb": self.pages.snippet(n, asked.get("q", ""))} for n in found]
         return Response(200, "application/json", json.dumps({"topics": topics, "posts": posts}).encode())
-
-

@@ -1,4 +1,4 @@
-"""Links of an HTML page with what is needed to tell results from furniture: where each stands, and the words around it."""
+"""Links of an HTML page, each with its place and the words around it: what tells results from furniture."""
 
 from __future__ import annotations
 
@@ -71,9 +71,7 @@ def read_sheet(body: bytes | str, url: str) -> Sheet:
     return Sheet(url, title, anchors, *_texts(tree))
 
 
-def _note_target(
-    element: lxml.html.HtmlElement, target: str, targets: dict[lxml.html.HtmlElement, set[str]]
-) -> None:
+def _note_target(element: lxml.html.HtmlElement, target: str, targets: dict[lxml.html.HtmlElement, set[str]]) -> None:
     """Mark the element and those above it with a link's target, as far as a block could reach."""
     node: lxml.html.HtmlElement | None = element
     for _ in range(_DEPTH):
@@ -83,9 +81,7 @@ def _note_target(
         node = node.getparent()
 
 
-def _anchor(
-    element: lxml.html.HtmlElement, target: str, targets: dict[lxml.html.HtmlElement, set[str]]
-) -> Anchor:
+def _anchor(element: lxml.html.HtmlElement, target: str, targets: dict[lxml.html.HtmlElement, set[str]]) -> Anchor:
     chain: list[str] = []
     node = element.getparent()
     block = element

@@ -1,8 +1,8 @@
 """Pages that are known by title, snippet or anchor only, and how likely each is to be on the topic.
 
-The estimate is a small logistic regression over a dozen dense measures. It begins with weights that any text judge would
-start from and is fitted again as verdicts on fetched documents come in, with those first weights as its prior: early
-on it trusts the words, later it knows which sites, queries and kinds of links keep what they promise.
+The estimate is a small logistic regression over a dozen dense measures. It begins with weights that any text judge
+would start from and is fitted again as verdicts on fetched documents come in, with those first weights as its prior:
+early on it trusts the words, later it knows which sites, queries and kinds of links keep what they promise.
 """
 
 from __future__ import annotations

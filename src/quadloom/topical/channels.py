@@ -1,19 +1,19 @@
 """The way into a site: found once, validated by a real and a nonsense query, kept with an expiry.
 
-`open_site` is an errand that tries what the home page tells, in the order of cost and certainty: OpenSearch description,
-SearchAction, engine interfaces and index files, HTML form, sitemap, and, only where the page hints at a search that
-needs a script, two guessed templates. `look_up` asks a known channel one question.
+`open_site` is an errand that tries what the home page tells, in the order of cost and certainty: OpenSearch
+description, SearchAction, engine interfaces and index files, HTML form, sitemap, and, only where the page hints at a
+search that needs a script, two guessed templates. `look_up` asks a known channel one question.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
 from urllib.parse import quote_plus, urlencode
 
 import msgspec
 
-from quadloom.model.url import resolve
+from quadloom.model.url import canonical, host_of, resolve
 from quadloom.topical import fingerprints, site_indexes
 from quadloom.topical.access import Answer, Ask, Errand
 from quadloom.topical.anchors import Sheet, read_sheet
@@ -25,6 +25,7 @@ from quadloom.topical.results import Result, ResultPage, Wrapper, learn_wrapper,
 INDEXES: frozenset[str] = frozenset(("sphinx", "documents", "sitemap"))
 GUESSES = ("/search?q={searchTerms}", "/?s={searchTerms}")
 _HINT = re.compile(rb"(?i)<(input|button|div|a|svg|i|span)\b[^>]{0,300}\bsearch")
+_LONG_WORD = re.compile(r"[^\W\d_]{5,}")
 _MAX_SITEMAPS = 3
 _DATA = ("application/json", "text/json", "+json", "javascript", "xml", "text/plain")
 
@@ -143,7 +144,7 @@ def filled(template: str, query: str, page: int = 0, size: int = 0) -> str:
 
 
 def _sheet_of(channel: Channel, answer: Answer, query: str) -> Sheet:
-    """An answer as links and words. A posted form has no query in its URL; paging links are compared with one that has."""
+    """An answer as links and words. A posted form has no query in its URL; its paging links have, so it gets one."""
     url = answer.url
     if channel.form is not None and channel.form.method == "post" and "?" not in url:
         url = f"{url}?{urlencode({channel.form.query_field: query})}"
@@ -167,9 +168,7 @@ def _descriptions(home: Answer) -> Errand[list[Lead]]:
     return leads
 
 
-def _try_lead(
-    lead: Lead, home: Answer, sheet: Sheet, query: str, nonsense: str, now: float
-) -> Errand[Opening | None]:
+def _try_lead(lead: Lead, home: Answer, sheet: Sheet, query: str, nonsense: str, now: float) -> Errand[Opening | None]:
     channel = Channel(lead.kind, home.url, lead.format, lead.template, lead.page_size, learned_at=now)
     if lead.format not in INDEXES:
         return (yield from _validate(channel, sheet, query, nonsense))
@@ -190,7 +189,8 @@ def _validate(channel: Channel, home: Sheet, query: str, nonsense: str) -> Erran
     if empty is None or not _is_html(empty):
         return None
     blank = _sheet_of(channel, empty, nonsense)
-    for word in (query, *_lively_words(home, query)):
+    word = query
+    for attempt in range(3):
         ask = _question(channel, word, 0, "")
         answer = (yield ask) if ask else None
         if answer is None or not _is_html(answer):
@@ -200,6 +200,11 @@ def _validate(channel: Channel, home: Sheet, query: str, nonsense: str) -> Erran
         if wrapper is not None:
             channel = msgspec.structs.replace(channel, wrapper=wrapper)
             return Opening(channel, read_results(full, wrapper) if word == query else ResultPage(total=0))
+        word = lively_word(home, query) if attempt == 0 else ""
+        if not word:
+            word = yield from _word_of_inner_page(home)
+        if not word:
+            return None
     return None
 
 
@@ -212,14 +217,27 @@ def _validate_data(channel: Channel, query: str, nonsense: str) -> Errand[Openin
     return Opening(channel, page) if page is not None else None
 
 
-def _lively_words(home: Sheet, query: str) -> Iterator[str]:
-    """A word of the site's own link texts, for sites that have nothing on the topic: does the search work at all?"""
-    seen: dict[str, int] = {}
-    for anchor in home.anchors:
-        for word in set(re.findall(r"[^\W\d_]{5,}", anchor.text.lower())):
-            seen[word] = seen.get(word, 0) + 1
-    ranked = sorted(seen, key=lambda word: (-min(seen[word], 3), -len(word), word))
-    yield from [word for word in ranked if word not in query.lower()][:1]
+def lively_word(sheet: Sheet, without: str) -> str:
+    """A word of the site's own, for sites that have nothing on the topic: does the search work at all? Empty = none.
+
+    Words of longer runs of text count, since those of short ones are navigation, which no engine indexes.
+    """
+    counts = Counter(word for run in sheet.runs if run.count(" ") >= 2 for word in _LONG_WORD.findall(run.lower()))
+    ranked = sorted(counts, key=lambda word: (-min(counts[word], 3), -len(word), word))
+    return next((word for word in ranked if word not in without.lower()), "")
+
+
+def _word_of_inner_page(home: Sheet) -> Errand[str]:
+    """A home page of pictures and menus: look at a page from the middle of its links, which is seldom navigation."""
+    same = [anchor for anchor in home.anchors if host_of(anchor.url) == host_of(home.url)]
+    middle = [anchor for anchor in same if anchor.key != canonical(home.url)][len(same) // 2 :][:1]
+    answer = (yield Ask(middle[0].url, purpose="probe")) if middle else None
+    if answer is None or not _is_html(answer):
+        return ""
+    known = set(home.runs)
+    sheet = read_sheet(answer.body, answer.url)
+    own = tuple(run for run in sheet.runs if run not in known)
+    return lively_word(msgspec.structs.replace(sheet, runs=own), "")
 
 
 def _fall_back(home: Answer, sheet: Sheet, query: str, nonsense: str, now: float) -> Errand[Opening]:
@@ -252,9 +270,10 @@ def _sitemap(home: str) -> Errand[list[Result]]:
 
 
 def _is_html(answer: Answer) -> bool:
-    return answer.good and ("html" in answer.content_type or (not answer.content_type and b"<html" in answer.body[:2000]))
+    return answer.good and (
+        "html" in answer.content_type or (not answer.content_type and b"<html" in answer.body[:2000])
+    )
 
 
 def _is_data(answer: Answer) -> bool:
     return any(mark in answer.content_type for mark in _DATA)
-

@@ -84,9 +84,7 @@ class Desk:
         if document.verdict >= RELEVANT and not document.copy:
             self.relevant += 1
             self.marks.append((self.spent, self.relevant))
-        self.found.append(
-            Found(url, document.example.title, document.verdict, estimate, source, query, document.copy)
-        )
+        self.found.append(Found(url, document.example.title, document.verdict, estimate, source, query, document.copy))
         self.relevance.observe(document.example)
         return document
 

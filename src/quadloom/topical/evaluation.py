@@ -1,9 +1,9 @@
 """Strategies side by side on a simulated web whose truth is known: `quadloom bench topical`.
 
-Every request counts: home pages, probes, result pages, documents, failures. `harvest` is the paper's measure, relevant among
-documents; `per request` is the headline. At equal recall, relevant documents per request compare as the requests needed
-compare, inversely. Copies of a document count once. The judge (labels) never meets the crawler, which sees twenty examples
-and two hundred counterexamples from texts that no site serves.
+Every request counts: home pages, probes, result pages, documents, failures. `harvest` is the paper's measure,
+relevant among documents; `per request` is the headline. At equal recall, relevant documents per request compare as
+the requests needed compare, inversely. Copies of a document count once. The judge (labels) never meets the crawler,
+which sees twenty examples and two hundred counterexamples from texts that no site serves.
 """
 
 from __future__ import annotations
@@ -216,7 +216,15 @@ def summarise(runs: Sequence[Run], family: str, budget: int, sites: int) -> Eval
     best = min(advantages, key=lambda name: advantages[name].mean) if advantages else ""
     none = Interval(0.0, 0.0, 0.0)
     return Evaluation(
-        rows, best, advantages.get(best, none), advantages, tuple(runs), family, len({run.seed for run in runs}), budget, sites
+        rows,
+        best,
+        advantages.get(best, none),
+        advantages,
+        tuple(runs),
+        family,
+        len({run.seed for run in runs}),
+        budget,
+        sites,
     )
 
 

@@ -1,7 +1,7 @@
 """What a home page says about its site's search without being asked: descriptions, actions, engines.
 
-Order of trust: an OpenSearch description and a SearchAction are the site's own word; an engine's fingerprint leads to an
-interface that the engine documents. Nothing here sends a request; templates are tried by `channels`.
+Order of trust: an OpenSearch description and a SearchAction are the site's own word; an engine's fingerprint leads to
+an interface that the engine documents. Nothing here sends a request; templates are tried by `channels`.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ def engine_leads(body: bytes | str, url: str) -> list[Lead]:
     leads: list[Lead] = []
     if "https://api.w.org/" in links or "wordpress" in generator:
         root = resolve(links.get("https://api.w.org/") or "/wp-json/", url) or url
-        leads.append(_lead("wordpress", f"{root.rstrip('/')}/wp/v2/search?search={{searchTerms}}&per_page=50&page={{page}}",
-                           url, "wordpress", 50))  # fmt: skip
+        api = f"{root.rstrip('/')}/wp/v2/search?search={{searchTerms}}&per_page=50&page={{page}}"
+        leads.append(_lead("wordpress", api, url, "wordpress", 50))
         leads.append(_lead("wordpress", "/?s={searchTerms}&feed=rss2&paged={page}", url, "rss"))
     if "mediawiki" in generator or "api.php" in links.get("EditURI", ""):
         api = (resolve(links.get("EditURI") or "/w/api.php", url) or url).partition("?")[0]

@@ -56,10 +56,10 @@ NAMES = (
     "box searchy", "box words", "button words", "button searchy", "form marks searchy", "action searchy",
     "around searchy", "text words", "other in marks", "other in action", "other in box", "other in button",
     "other in words",
-    "passwords", "mails", "textareas", "files", "checkboxes", "radios", "selects", "hiddens", "submits", "images", "no button",
-    "words length", "cart names", "login names", "mail names", "filter names", "talk names", "no action", "scripted",
-    "place", "multipart", "in header", "in footer", "only submit and hidden", "any sign", "two signs", "many options",
-    "tel or number", "action has query", "name=q", "name=s", "value searchy", "strong others",
+    "passwords", "mails", "textareas", "files", "checkboxes", "radios", "selects", "hiddens", "submits", "images",
+    "no button", "words length", "cart names", "login names", "mail names", "filter names", "talk names", "no action",
+    "scripted", "place", "multipart", "in header", "in footer", "only submit and hidden", "any sign", "two signs",
+    "many options", "tel or number", "action has query", "name=q", "name=s", "value searchy", "strong others",
 )  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 """Finds the search form of a page: `find_search_form(html, url)`.
 
 Every form is measured (`form_features`) and judged by a logistic regression whose weights were learned offline on one
-half of a public collection of annotated pages; tests/quality/test_forms_held_out.py measures the other half. The judgement is
-about safety too: a form with a password, a file, a long text or a mail box as its only field is never a search,
-whatever its words say, so nothing that logs in, orders, subscribes or posts is ever submitted.
+half of a public collection of annotated pages; tests/quality/test_forms_held_out.py measures the other half. The
+judgement is about safety too: a form with a password, a file, a long text or a mail box as its only field is never a
+search, whatever its words say, so nothing that logs in, orders, subscribes or posts is ever submitted.
 """
 
 from __future__ import annotations

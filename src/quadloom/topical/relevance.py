@@ -1,9 +1,10 @@
 """Is it on the topic? A light model: hashed words, word pairs, address tokens and types, by logistic regression.
 
-Two questions are asked. Of a *document*, with its whole text: `Relevance.judge`. Of a *candidate*, known only by title,
-snippet, address and where it was found: `CandidateModel.estimate`, which starts from the document model's opinion of those few
-words and is corrected by the verdict on every document that was fetched, so that its probabilities are calibrated.
-No network, no large library; a deeper judge (embeddings) can be handed in wherever `Judge` is asked for.
+Two questions are asked. Of a *document*, with its whole text: `Relevance.judge`. Of a *candidate*, known only by
+title, snippet, address and where it was found: `CandidateModel.estimate`, which starts from the document model's
+opinion of those few words and is corrected by the verdict on every document that was fetched, so that its
+probabilities are calibrated. No network, no large library; a deeper judge (embeddings) can be handed in wherever
+`Judge` is asked for.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Protocol
 
 import msgspec
@@ -80,7 +82,7 @@ def bag(document: Example) -> dict[int, float]:
         for word in words:
             place = _place(word)
             counts[place] = counts.get(place, 0.0) + weight
-    for one, two in zip(title, title[1:], strict=False):
+    for one, two in pairwise(title):
         counts[_place(f"{one} {two}")] = 1.0
     for name in document.types:
         counts[_place("type:" + re.split(r"[/#:]", name)[-1].lower())] = 3.0
@@ -107,7 +109,7 @@ class Relevance:
         return self._weights is not None
 
     def fit(self, positives: Sequence[Example], negatives: Sequence[Example]) -> None:
-        """Learn from scratch. Classes weigh the same. Scores are calibrated on folds that the weights did not see, since
+        """Learn from scratch. Classes weigh the same. Scores are calibrated on folds that the weights did not see:
         with few examples a regression is surer of what it has seen than of what it has not (Platt 1999)."""
         bags = [bag(example) for example in (*positives, *negatives)]
         self._frequency[:] = 0.0
@@ -202,4 +204,3 @@ def _logistic(rows: Vector, labels: Vector, shares: Vector, strength: float) -> 
 
     w = np.asarray(minimize(loss, np.zeros(rows.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 60}).x)
     return w[1:], float(w[0])
-

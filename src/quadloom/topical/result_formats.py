@@ -1,7 +1,8 @@
 """Answers that are data and not pages: RSS and Atom, and the JSON of common engines.
 
-Endpoints and members as their makers document them: WordPress REST `wp/v2/search`, MediaWiki `action=query&list=search`,
-Discourse `search.json`, Solr `select`. All of them state titles and links; most state totals, in no human language.
+Endpoints and members as their makers document them: WordPress REST `wp/v2/search`, MediaWiki
+`action=query&list=search`, Discourse `search.json`, Solr `select`. All of them state titles and links; most state
+totals, in no human language.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _feed_item(item: lxml.etree._Element, url: str, rank: int) -> Result | None:
 
 
 def read_wordpress(body: bytes, url: str) -> ResultPage:
-    """`/wp-json/wp/v2/search`: a list of {title, url}; posts of `wp/v2/posts` have {title: {rendered}, link} instead."""
+    """`/wp-json/wp/v2/search`: a list of {title, url}; `wp/v2/posts` has {title: {rendered}, link} instead."""
     rows = _decode(body)
     results: list[Result] = []
     for row in rows if isinstance(rows, list) else []:
@@ -94,7 +95,9 @@ def read_mediawiki(body: bytes, url: str) -> ResultPage:
     results: list[Result] = []
     for row in rows if isinstance(rows, list) else []:
         title = str(row.get("title") or "") if isinstance(row, dict) else ""
-        target = resolve(path.replace("$1", quote(title.replace(" ", "_"), safe="/:@!$'()*,;")), base) if title else None
+        target = (
+            resolve(path.replace("$1", quote(title.replace(" ", "_"), safe="/:@!$'()*,;")), base) if title else None
+        )
         if target:
             results.append(Result(target, title, plain(str(row.get("snippet") or ""))[:1200], len(results)))
     total = info.get("totalhits")

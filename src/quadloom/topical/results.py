@@ -1,8 +1,8 @@
 """Result pages of a site's own search: what is a result, how many there are in all, where the next page is.
 
-A `Wrapper` is learned from two answers of one engine: to a real query, and to a nonsense word that nothing can match. What
-the second page shows is furniture in any language, advertisements that echo the query included: their URLs differ, but
-their place and shape are the same. What only the first shows, in the most regular list, are results.
+A `Wrapper` is learned from two answers of one engine: to a real query, and to a nonsense word that nothing can match.
+What the second page shows is furniture in any language, advertisements that echo the query included: their URLs
+differ, but their place and shape are the same. What only the first shows, in the most regular list, are results.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from quadloom.model.url import canonical, host_of, site_of
 from quadloom.topical.anchors import Anchor, Sheet, shape_of
 
 _NEXT = re.compile(
-    r"(?i)^\W*(next|more results|older|older posts|weiter|nächste|ältere|suivant|page suivante|siguiente|próxim[oa]|seguinte|"
-    r"avanti|successiv[oaie]|volgende|nästa|neste|næste|seuraava|następn[ay]|další|ďalej|következő|următoare[al]*|следующ\w+|"
-    r"вперед|вперёд|далее|дальше|наступна|επόμεν\w+|sonraki|التالي|بعدی|הבא|अगला|ถัดไป|tiếp|berikutnya|次へ|次|下一页|下一頁|"
-    r"下页|다음)?\W*([›»>→]+)?\W*$"
+    r"(?i)^\W*(next|more results|older|older posts|weiter|nächste|ältere|suivant|page suivante|siguiente|"
+    r"próxim[oa]|seguinte|avanti|successiv[oaie]|volgende|nästa|neste|næste|seuraava|następn[ay]|další|ďalej|következő|următoare[al]*|"
+    r"следующ\w+|вперед|вперёд|далее|дальше|наступна|επόμεν\w+|sonraki|التالي|بعدی|הבא|अगला|ถัดไป|tiếp|berikutnya|"
+    r"次へ|次|下一页|下一頁|下页|다음)\W*$"
 )
+_ARROW = re.compile(r"^\s*[›»>→]+\s*$")
 _NUMBER = re.compile(r"\d[\d.,'\u2019\u00a0\u202f ]*\d|\d")
 _RANGE = re.compile(r"(\d+)\s*(?:[-–—]|to|bis|à|a|до|～|~)\s*(\d+)")
 
@@ -54,7 +55,9 @@ def learn_wrapper(real: Sheet, nonsense: Sheet) -> Wrapper | None:
     """What a real answer has and an empty one has not; None where the two do not differ: then this is no search."""
     furniture = frozenset(anchor.key for anchor in nonsense.anchors)
     shapes = frozenset(
-        anchor.shape for anchor in nonsense.anchors if urlsplit(anchor.url).query and anchor.key != canonical(nonsense.url)
+        anchor.shape
+        for anchor in nonsense.anchors
+        if urlsplit(anchor.url).query and anchor.key != canonical(nonsense.url)
     )
     fresh = [
         anchor
@@ -139,7 +142,12 @@ def next_url(sheet: Sheet) -> str:
     for anchor in sheet.anchors:
         if site_of(host_of(anchor.url)) != site_of(host_of(sheet.url)):
             continue
-        if not worded and anchor.text and len(anchor.text) < 25 and _NEXT.match(anchor.text):
+        if (
+            not worded
+            and anchor.text
+            and len(anchor.text) < 25
+            and (_NEXT.match(anchor.text) or _ARROW.match(anchor.text))
+        ):
             worded = anchor.url
         if urlsplit(anchor.url).path == path:
             step = _growth(here, dict(parse_qsl(urlsplit(anchor.url).query, keep_blank_values=True)))
@@ -151,7 +159,7 @@ def next_url(sheet: Sheet) -> str:
 
 
 def _growth(here: dict[str, str], there: dict[str, str]) -> int:
-    """By how much one number grows where everything else stays; 0 = no such thing. A missing number counts as page 1."""
+    """By how much one number grows where everything else stays; 0 = no such thing. A missing number is page 1."""
     differing = [name for name in there if there[name] != here.get(name)]
     kept = all(there.get(name, value) == value or name in differing for name, value in here.items())
     if len(differing) != 1 or not kept or not there[differing[0]].isdigit() or len(there[differing[0]]) > 6:

@@ -1,7 +1,8 @@
 """Whole indexes in one request: what documentation builders and static sites put beside their pages, and sitemaps.
 
-Sphinx (`searchindex.js`), MkDocs (`search/search_index.json`), Hugo and Jekyll (`index.json`, lunr documents), sitemaps.
-Where the search runs in the visitor's browser, its index is a file, and one request tells all titles of the site.
+Sphinx (`searchindex.js`), MkDocs (`search/search_index.json`), Hugo and Jekyll (`index.json`, lunr documents),
+sitemaps. Where the search runs in the visitor's browser, its index is a file, and one request tells all titles of the
+site.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ def read_sitemap(body: bytes, url: str) -> tuple[list[Result], list[str]]:
 def slug_words(url: str) -> str:
     """Words of an address: `/2020/paris-museums.html` → `paris museums`."""
     parts = urlsplit(url)
-    path = unquote(parts.path.rpartition(".")[0] if parts.path.endswith((".html", ".htm", ".php", ".aspx")) else parts.path)
+    path = unquote(
+        parts.path.rpartition(".")[0] if parts.path.endswith((".html", ".htm", ".php", ".aspx")) else parts.path
+    )
     return " ".join(word for word in _SLUG.findall(path.replace("_", " ")) if not word.isdigit())
 
 

@@ -1,10 +1,10 @@
 """One queue of actions, ordered by expected new relevant documents per request.
 
-Actions: fetch a candidate (its estimated relevance), ask a site's search for a term or its next page, read a hub of a site
-without search, open a further site. An action that costs a request and then makes N fetches worth M documents
+Actions: fetch a candidate (its estimated relevance), ask a site's search for a term or its next page, read a hub of a
+site without search, open a further site. An action that costs a request and then makes N fetches worth M documents
 possible is worth M / (1 + N). Predictions of M are products of what is known of the term (how many relevant documents
-have it), of the site (how many are likely left there), and two corrections that compare what came with what was expected,
-for the term over all sites and for the site over all terms; so one poor guess costs one request.
+have it), of the site (how many are likely left there), and two corrections that compare what came with what was
+expected, for the term over all sites and for the site over all terms; so one poor guess costs one request.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ from quadloom.topical.sites import Arm, Ratio, Seed, Site
 FLOOR = 0.06  # below this yield per request the crawl ends: sixteen requests for one document do not pay
 GOOD = 0.5  # candidates that count towards an action's mass
 BUNDLE = 6  # terms in one query where any of them is enough
+# What an action is worth beyond its own yield: an opened site can be asked again, an answer teaches terms. Without it,
+# doubtful documents at hand were read while better ones waited on sites that nobody had opened.
+OPENING = 1.6
+ASKING = 1.05
 _HUB_WORDS = 3
 
 
@@ -98,7 +102,7 @@ class Adaptive:
         best: tuple[float, Arm | None, str] | None = None
         if site.channel is not None and site.channel.searchable:
             for arm in self._arms(site):
-                value = _yield_of(self._mass(site, arm))
+                value = ASKING * _yield_of(self._mass(site, arm))
                 if best is None or value > best[0]:
                     best = (value, arm, "")
         if site.hubs:
@@ -141,7 +145,7 @@ class Adaptive:
         scores = [other.seed.score for other in recent]
         rank = site.seed.score / (sum(scores) / len(scores)) if scores else 1.0
         mass *= max(0.3, min(1.0, rank))
-        return mass / (cost + mass / 0.9)
+        return OPENING * mass / (cost + mass / 0.9)
 
     def _open(self, site: Site) -> Errand[None]:
         self._unopened.remove(site)
@@ -278,7 +282,8 @@ class Adaptive:
         if key in self.queue.seen:
             return None
         return self._enqueue(
-            site, self.model.candidate(result.url, key, result.title, result.snippet, source, query=query, rank=result.rank)
+            site,
+            self.model.candidate(result.url, key, result.title, result.snippet, source, query=query, rank=result.rank),
         )
 
     def _enqueue(self, site: Site, candidate: Candidate) -> Candidate | None:

@@ -1,8 +1,9 @@
 """The crawler of Liu and Agah (2012), as published, with its learning loop mended.
 
-Site after site: home page, search form, query learned by twenty probes, its result pages, every result whose title or snippet
-holds the query. The paper's loop counts a probe down only when it was better than all before, so it need not end; here
-every probe counts. A probe costs one search and the documents of its first page that were not fetched before.
+Site after site: home page, search form, query learned by twenty probes, its result pages, every result whose title or
+snippet holds the query. The paper's loop counts a probe down only when it was better than all before, so it need not
+end; here every probe counts. A probe costs one search and the documents of its first page that were not fetched
+before.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class LiuAgah:
                 if self._matches(result) and not self.desk.full(seed.host):
                     yield from self._fetch(result, learned)
             number += 1
-            page = (yield from look_up(channel, learned, number, page.next_url)) if self._has_next(channel, page) else None
+            page = (
+                (yield from look_up(channel, learned, number, page.next_url)) if self._has_next(channel, page) else None
+            )
 
     def _learn(self, channel: Channel, query: str, first: ResultPage) -> Errand[tuple[str, ResultPage]]:
         best, best_page = query, first

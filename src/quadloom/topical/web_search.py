@@ -1,9 +1,9 @@
 """Web searchers: a broad query in, sites out. Several at once are joined by reciprocal rank fusion.
 
-`searxng:URL` (JSON must be enabled on the instance), `brave:` (key in the environment as QUADLOOM_BRAVE_KEY), `file:PATH`
-(one URL a line, or JSON), `warehouse:` (what was crawled before). Each gives ranked hits; a site's score is the sum
-of 1 / (60 + rank) over its hits in all lists (Cormack, Clarke and Büttcher 2009). Liu and Agah keep home pages only, which
-drops every site whose home page does not rank; that is an option here, not the rule.
+`searxng:URL` (JSON must be enabled on the instance), `brave:` (key in the environment as QUADLOOM_BRAVE_KEY),
+`file:PATH` (one URL a line, or JSON), `warehouse:` (what was crawled before). Each gives ranked hits; a site's score
+is the sum of 1 / (60 + rank) over its hits in all lists (Cormack, Clarke and Büttcher 2009). Liu and Agah keep home
+pages only, which drops every site whose home page does not rank; that is an option here, not the rule.
 """
 
 from __future__ import annotations

@@ -5,15 +5,15 @@ All figures are in `monitor.json` too, so that a browser, a terminal and a scrip
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import msgspec
 
 from quadloom.model.event import Event
-from quadloom.monitor.balance import Balance, balance
+from quadloom.monitor.balance import Balance
 from quadloom.monitor.freshness import SAMPLE, Freshness, freshness
 from quadloom.monitor.heartbeat import Beat, heartbeat
+from quadloom.run.balancing import balance_of
 from quadloom.run.meter import Report
 from quadloom.stores.protocols import HostRow
 from quadloom.web.asks import Ask, View
@@ -65,7 +65,7 @@ def monitor_page(ask: Ask) -> View:
         state=report.state if report else "stopped",
         sentence=_sentence(report, stats.total, stats.queued + stats.waiting, len(warehouse.text)),
         report=report,
-        balance=_balance(report),
+        balance=balance_of(report) if report else Balance(advice="No crawl is running."),
         workers=heartbeat(report.workers, report.seconds) if report else [],
         frontier={name: number for name, number in msgspec.structs.asdict(stats).items() if isinstance(number, int)},
         outcomes=_counted(counts, "outcome"),
@@ -80,13 +80,6 @@ def monitor_page(ask: Ask) -> View:
         points=ask.desk.feed.points()[-120:],
     )
     return View("monitor.html", found)
-
-
-def _balance(report: Report | None) -> Balance:
-    if report is None:
-        return Balance(advice="No crawl is running.")
-    workers = sum(name.startswith("transform") for name, *_ in report.workers) or max(1, len(report.workers) - 1)
-    return balance(report.phases, report.cpu, report.rates, workers=workers, cores=os.cpu_count() or 1)
 
 
 def _sentence(report: Report | None, total: int, waiting: int, documents: int) -> str:

@@ -1,0 +1,101 @@
+"""Pages that are fetched outside the frontier's order enter the warehouse like those of any crawl.
+
+Transformed in a disposable worker process, archived, settled in one transaction, indexed: the same parts as
+`quadloom.run.crawl`, without its loop. The topical crawl uses it for the documents it takes.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+
+from quadloom.asking.statistics import Statistics
+from quadloom.model.outcome import HostPace
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
+from quadloom.run.admission import Admission
+from quadloom.run.failpoints import Failpoints
+from quadloom.run.indexing import Indexer, Marks
+from quadloom.run.opened import Opened
+from quadloom.run.workers import Done, WorkerPool
+from quadloom.run.writing import Ready, Writer
+from quadloom.settings import Settings
+
+_PATIENCE = 0.05
+
+
+class Shelf:
+    """`put` pages, then `close`: everything that was put is settled when it returns. One thread."""
+
+    def __init__(self, stores: Opened, settings: Settings, *, clock: Callable[[], float] = time.time) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._inbox: queue.SimpleQueue[Done | Marks | BaseException | None] = queue.SimpleQueue()
+        self._paces: dict[int, HostPace] = {}
+        self._ready: list[Ready] = []
+        failpoints = Failpoints("")
+        put = self._inbox.put
+        self._indexer = Indexer(
+            stores.quads, stores.text, settings.index, put, stores.changed, failpoints,
+            Statistics.resume(stores.catalog, stores.quads),
+        )  # fmt: skip
+        self._writer = Writer(
+            stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints,
+            Admission(lambda _text: None),
+        )  # fmt: skip
+        self._pool = WorkerPool(1, settings, put, lambda _kind, _text: put(None), put)
+        self.kept = 0
+
+    def put(self, visit: Visit, page: Page, pace: HostPace) -> None:
+        """Take a page; waits where the worker has enough in hand. A page that is on its way is not taken twice."""
+        if visit.fingerprint in self._paces:
+            return
+        while not self._pool.room():
+            self._take(wait=True)
+        self._paces[visit.fingerprint] = pace
+        self._pool.submit(visit, page)
+        self._take(wait=False)
+        if len(self._ready) >= self._settings.crawl.batch:
+            self._write()
+
+    def close(self) -> None:
+        limits = self._settings.limits
+        deadline = time.monotonic() + 3 * limits.transform_seconds + 5
+        while self._paces and time.monotonic() < deadline:
+            self._take(wait=True)
+        self._write()
+        self._pool.close()
+        self._indexer.close()
+        while not self._inbox.empty():
+            item = self._inbox.get()
+            if isinstance(item, Marks):
+                self._writer.acknowledge(item)
+        self._writer.write([], self._clock())
+
+    def _take(self, *, wait: bool) -> None:
+        try:
+            item = self._inbox.get(timeout=_PATIENCE) if wait else self._inbox.get_nowait()
+            while True:
+                self._enter(item)
+                item = self._inbox.get_nowait()
+        except queue.Empty:
+            return
+
+    def _enter(self, item: Done | Marks | BaseException | None) -> None:
+        if isinstance(item, BaseException):
+            raise item
+        if isinstance(item, Marks):
+            self._writer.acknowledge(item)
+        elif isinstance(item, Done):
+            pace = self._paces.pop(item.visit.fingerprint, None)
+            if item.answer is None:
+                self._ready.append(Ready(item.visit, item.page, pace, reason=item.reason))
+            else:
+                self._ready.append(Ready(item.visit, item.page, pace, item.answer.woven, item.answer.record))
+        else:
+            self._pool.tend()
+
+    def _write(self) -> None:
+        batch, self._ready = self._ready, []
+        self.kept += len(self._writer.write(batch, self._clock()))

@@ -1,0 +1,136 @@
+"""A topical crawl on a warehouse: access, shelf, cache of channels, and the topic's scores as statements."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from random import Random
+
+import msgspec
+
+from quadloom.model.quads import Quads
+from quadloom.run.opened import Opened
+from quadloom.run.polite_access import PoliteAccess
+from quadloom.run.shelving import Shelf
+from quadloom.scheduling.scope import Scope
+from quadloom.settings import Settings, seconds
+from quadloom.stores.protocols import Catalog
+from quadloom.topical.channels import Channel
+from quadloom.topical.crawl import Strategy, StrategyName, TopicReport, make_strategy
+from quadloom.topical.crawl import run as run_strategy
+from quadloom.topical.desk import RELEVANT, Desk
+from quadloom.topical.relevance import Topic
+from quadloom.topical.sites import Seed
+from quadloom.topical.strategy_adaptive import Adaptive
+from quadloom.topical.survey import Survey, Surveyed
+
+SCORE = "urn:quadloom:topicScore"
+_WIDTH = 16  # hosts that are asked at a time
+_DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
+
+
+def crawl_topic(
+    stores: Opened,
+    settings: Settings,
+    topic: Topic,
+    seeds: Sequence[Seed],
+    *,
+    strategy: StrategyName,
+    random: Random | None = None,
+    progress: Callable[[Desk, Strategy], None] = lambda _desk, _strategy: None,
+    clock: Callable[[], float] = time.time,
+) -> TopicReport:
+    """Crawl `topic` from `seeds` within `settings.topic.budget` requests; documents land in the warehouse."""
+    random = random or Random()
+    desk = Desk(topic, settings.topic.budget, per_site=settings.topic.per_site)
+    known = known_channels(stores.catalog, seeds, clock() - seconds(settings.topic.channel_ttl))
+    chosen = make_strategy(strategy, desk, seeds, random, clock(), known)
+    settings = _without_links(settings)
+    shelf = Shelf(stores, settings, clock=clock)
+    access = PoliteAccess(
+        settings,
+        stores.frontier,
+        topic_scope(settings, seeds),
+        lambda brought: shelf.put(brought.visit, brought.result, brought.pace),
+        clock=clock,
+        random=random,
+    )
+    try:
+        report = run_strategy(chosen, desk, access, width=_WIDTH, progress=lambda now: progress(now, chosen))
+    finally:
+        access.close()
+        shelf.close()
+        if isinstance(chosen, Adaptive):
+            remember_channels(stores.catalog, [site.channel for site in chosen.sites.values() if site.channel])
+        _state_scores(stores, topic, desk)
+    return msgspec.structs.replace(report, refused=dict(access.refused))
+
+
+def survey_sites(
+    stores: Opened,
+    settings: Settings,
+    seeds: Sequence[Seed],
+    *,
+    random: Random | None = None,
+    progress: Callable[[Desk], None] = lambda _desk: None,
+    clock: Callable[[], float] = time.time,
+) -> list[Surveyed]:
+    """Which sites have a search, and of what kind. Nothing is kept but the channels."""
+    survey = Survey(seeds, random or Random(), clock())
+    desk = Desk(Topic("", ""), budget=12 * len(seeds) + 1)
+    access = PoliteAccess(
+        settings, stores.frontier, topic_scope(settings, seeds), lambda _brought: None, clock=clock, random=random
+    )
+    try:
+        run_strategy(survey, desk, access, width=_WIDTH, progress=progress)
+    finally:
+        access.close()
+    remember_channels(stores.catalog, [line.channel for line in survey.lines])
+    return survey.lines
+
+
+def topic_scope(settings: Settings, seeds: Sequence[Seed]) -> Scope:
+    """The sites themselves, and the patterns that the user set."""
+    return Scope.from_settings(settings.crawl, [seed.home for seed in seeds])
+
+
+def known_channels(catalog: Catalog, seeds: Sequence[Seed], not_before: float) -> dict[str, Channel]:
+    """Channels of earlier crawls that have not expired."""
+    found = {}
+    for seed in seeds:
+        data = catalog.get(f"channel:{seed.host}")
+        channel = Channel.decode(data) if data else None
+        if channel is not None and channel.learned_at >= not_before:
+            found[seed.host] = channel
+    return found
+
+
+def remember_channels(catalog: Catalog, channels: Sequence[Channel]) -> None:
+    with catalog.transaction():
+        for channel in channels:
+            catalog.put(f"channel:{Seed(channel.home).host}", channel.encode())
+
+
+def topic_graph(topic: Topic) -> str:
+    """Name of the graph that holds a topic's scores."""
+    return "urn:quadloom:topic:" + (re.sub(r"[^\w]+", "-", topic.narrow.lower()).strip("-") or "topic")
+
+
+def _state_scores(stores: Opened, topic: Topic, desk: Desk) -> None:
+    """One statement per relevant page; scores of earlier crawls of the topic stay unless the page was judged anew."""
+    graph = topic_graph(topic)
+    kept = {line.partition(" ")[0]: line for line in stores.quads.graph(graph).decode("utf-8").splitlines()}
+    for found in desk.found:
+        subject = f"<{found.url}>"
+        kept.pop(subject, None)
+        if found.verdict >= RELEVANT and not re.search(r'[<>"{}|\\^`\s]', found.url):
+            kept[subject] = f'{subject} <{SCORE}> "{found.verdict:.3f}"^^<{_DOUBLE}> <{graph}> .'
+    lines = sorted(set(kept.values()))
+    if lines:
+        stores.quads.replace(Quads.of(graph, ("\n".join(lines) + "\n").encode()))
+
+
+def _without_links(settings: Settings) -> Settings:
+    """Links of documents are the strategy's business: they do not queue up in the frontier."""
+    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))

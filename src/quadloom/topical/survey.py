@@ -1,0 +1,52 @@
+"""Which share of sites can be searched, and how: the paper's table 1, for any list of sites."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+
+import msgspec
+
+from quadloom.topical.access import Errand
+from quadloom.topical.channels import Channel, open_site
+from quadloom.topical.sites import Seed
+
+
+class Surveyed(msgspec.Struct, frozen=True):
+    """A site and the way into it. `reached`: its home page could be read."""
+
+    home: str
+    channel: Channel
+    reached: bool
+    tried: tuple[str, ...] = ()
+
+
+class Survey:
+    """A strategy that opens every site once."""
+
+    name = "survey"
+
+    def __init__(self, seeds: Sequence[Seed], random: Random, now: float) -> None:
+        self._waiting = list(seeds)
+        self._nonsense = f"zq{random.getrandbits(40):x}x"
+        self._now = now
+        self.lines: list[Surveyed] = []
+
+    def next(self, busy: set[str]) -> tuple[str, Errand[None]] | None:
+        seed = next((seed for seed in self._waiting if seed.host not in busy), None)
+        if seed is None:
+            return None
+        self._waiting.remove(seed)
+        return seed.host, self._open(seed)
+
+    def _open(self, seed: Seed) -> Errand[None]:
+        opening = yield from open_site(seed.home, "information", self._nonsense, self._now)
+        self.lines.append(Surveyed(seed.home, opening.channel, opening.home is not None, opening.tried))
+
+
+def shares(lines: Sequence[Surveyed]) -> list[tuple[str, int, float]]:
+    """(kind, sites, share of the sites that were reached), most common first."""
+    reached = [line for line in lines if line.reached]
+    counts = Counter(line.channel.kind for line in reached)
+    return [(kind, count, count / len(reached)) for kind, count in counts.most_common()]

@@ -1,0 +1,193 @@
+"""A topical crawl over HTTP: real servers on loopback, the guarded client, robots.txt, pace, and the warehouse."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+import pytest
+
+from quadloom.cli.main import run
+from quadloom.demo.topical_corpus import Corpus
+from quadloom.demo.topical_sites import SitePlan, plan_sites
+from quadloom.demo.topical_web import TopicalWeb
+from quadloom.model.url import Url
+from quadloom.topical.channels import Channel
+from quadloom.warehouse import Warehouse
+
+TOPIC = 3
+DELAY = 0.05
+KINDS = ("form", "post-form", "opensearch", "wordpress", "mediawiki", "discourse", "mkdocs", "sphinx")
+
+
+class TopicServer:
+    """The simulated web on one port, by Host header, and a SearXNG beside it. Remembers every request."""
+
+    def __init__(self) -> None:
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                owner.answer(self, "get", [])
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+                owner.answer(self, "post", parse_qsl(body, keep_blank_values=True))
+
+            def log_message(self, *_: object) -> None:
+                return
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.port = self._server.server_address[1]
+        self.corpus = Corpus(5)
+        plans = plan_sites(self.corpus, TOPIC, 1, "known", 20, port=self.port)
+        first: dict[str, SitePlan] = {}
+        for plan in plans:
+            first.setdefault(plan.search, plan)
+        self.plans = [first[kind] for kind in KINDS if kind in first]
+        self.web = TopicalWeb(self.plans)
+        self.log: list[tuple[float, str, str, str]] = []
+        self._lock = threading.Lock()
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def answer(self, handler: BaseHTTPRequestHandler, method: str, fields: list[tuple[str, str]]) -> None:
+        host = handler.headers["Host"]
+        with self._lock:
+            self.log.append((time.monotonic(), host, method, handler.path))
+            if host.startswith("searx."):
+                status, kind, body = 200, "application/json", self._searxng(handler.path)
+            else:
+                response = self.web.respond(f"http://{host}{handler.path}", method, fields)
+                status, kind, body = response.status or 404, response.content_type, response.body
+                location = response.location
+        handler.send_response(status)
+        if not host.startswith("searx.") and location:
+            handler.send_header("Location", location)
+        handler.send_header("Content-Type", kind or "text/plain")
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def _searxng(self, path: str) -> bytes:
+        asked = dict(parse_qsl(urlsplit(path).query))
+        assert asked["format"] == "json"
+        pages = self.web.homes() if asked.get("pageno") == "1" else []
+        return json.dumps(
+            {"results": [{"url": f"{home}about", "title": "t", "content": "c"} for home in pages]}
+        ).encode()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@contextmanager
+def topic_server() -> Iterator[TopicServer]:
+    server = TopicServer()
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def configured(folder: Path, server: TopicServer) -> list[str]:
+    """Options of a command on this server's web, examples written to files."""
+    config = folder / "quadloom.toml"
+    config.write_text(
+        f'[crawl]\ncontact = "test@example.org"\n[politeness]\ndelay = {DELAY}\nip_delay = 0.0\nadaptive = 0.0\n'
+        '[guard]\nallow = ["127.0.0.0/8"]\nhosts = { "*.known.test" = "127.0.0.1", "searx.test" = "127.0.0.1" }\n'
+        "[index]\ntext_commit_seconds = 0.2\n",
+        encoding="utf-8",
+    )
+    return ["--config", str(config), "-w", str(folder / "data"), "--json"]
+
+
+def examples(folder: Path, corpus: Corpus) -> list[str]:
+    random = Random(9)
+    options = []
+    for number in range(8):
+        for option, topic in (
+            ("--example", TOPIC),
+            ("--against", random.choice(corpus.siblings(TOPIC))),
+            ("--against", 20),
+        ):
+            text = corpus.text(topic, random)
+            file = folder / f"{option[2:]}-{topic}-{number}.txt"
+            file.write_text(f"{text.title}\n{text.body}", encoding="utf-8")
+            options += [option, str(file)]
+    return options
+
+
+def test_topic_crawl_over_http_is_polite_and_lands_in_the_warehouse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with topic_server() as server:
+        options = configured(tmp_path, server)
+        query = (server.corpus.broad_query(TOPIC), server.corpus.narrow_query(TOPIC))
+        search = ["--searcher", f"searxng:http://searx.test:{server.port}", "--budget", "160"]
+        code = run(["topic", *query, *search, *examples(tmp_path, server.corpus), *options])
+        report = json.loads(capsys.readouterr().out)
+        truth = {Url.parse(url).key for url in server.web.truth(TOPIC)}
+        log = list(server.log)
+    assert code == 0
+    found = {Url.parse(line["url"]).key for line in report["found"]}
+    assert len(found & truth) >= 25
+    assert len(found & truth) / len(found) >= 0.8
+    assert any(line["isolated"] for line in report["found"])
+    check_politeness(log)
+    with Warehouse.read(tmp_path / "data") as warehouse:
+        for line in report["found"]:
+            row = warehouse.catalog.page(Url.parse(line["url"]).fingerprint)
+            assert row is not None
+            assert row.status == 200
+            assert row.link_kind == "result"
+        channels = {
+            name: Channel.decode(warehouse.catalog.get(name) or b"") for name in warehouse.catalog.names("channel:")
+        }
+        scores = warehouse.quads.query("SELECT ?page ?score { GRAPH ?g { ?page <urn:quadloom:topicScore> ?score } }")
+    kinds = {channel.kind for channel in channels.values() if channel is not None}
+    assert {"form", "mediawiki", "wordpress"} <= kinds
+    scored = {row["page"]["value"] for row in msgspec.json.decode(scores)["results"]["bindings"]}
+    assert {line["url"] for line in report["found"]} <= scored
+
+
+def check_politeness(log: list[tuple[float, str, str, str]]) -> None:
+    """robots.txt first, pauses between requests to a host, nothing disallowed, POST only to the search."""
+    by_host: dict[str, list[tuple[float, str, str]]] = defaultdict(list)
+    for at, host, method, path in log:
+        if not host.startswith("searx."):
+            by_host[host].append((at, method, path))
+    for requests in by_host.values():
+        assert requests[0][2] == "/robots.txt"
+        assert all(path not in ("/login", "/subscribe") for _, _, path in requests)
+        assert all(path == "/find" for _, method, path in requests if method == "post")
+        gaps = [after[0] - before[0] for before, after in pairwise(requests)]
+        assert min(gaps, default=1.0) >= DELAY * 0.8
+
+
+def test_survey_prints_shares_and_keeps_channels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with topic_server() as server:
+        options = configured(tmp_path, server)
+        sites = tmp_path / "sites.txt"
+        sites.write_text("\n".join([*server.web.homes(), "http://gone.known.test:9/"]), encoding="utf-8")
+        assert run(["topic", "survey", str(sites), *options]) == 0
+        survey = json.loads(capsys.readouterr().out)
+        expected = {f"http://{plan.host}/": plan.search for plan in server.plans}
+    kinds = {line["home"]: line["kind"] for line in survey["sites"] if line["reached"]}
+    for home, search in expected.items():
+        assert kinds[home] == {"post-form": "form"}.get(search, search)
+    assert len(kinds) == len(expected)
+    assert sum(row["sites"] for row in survey["shares"]) == len(expected)

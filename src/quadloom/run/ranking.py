@@ -93,8 +93,8 @@ class Ranking:
         self._read: deque[tuple[int, bytes]] = deque(maxlen=_OPIC_BACKLOG)
         self._last: Fixpoints | None = None
         self.weights = Weights.load(directory)
-        # A window of one unit of time: then the fixpoint's histories weigh as much as all cash together, and a new page,
-        # which has cash but no history, is not drowned by them.
+        # A window of one unit of time: then the fixpoint's histories weigh as much as all cash together, and a new
+        # page, which has cash but no history, is not drowned by them.
         self._unit = max(seconds(freshness.importance_every), 1.0)
         self._opic = Opic(window=1.0, damping=freshness.damping)
         self._fresh: dict[int, int] = {}  # pages that only OPIC knows

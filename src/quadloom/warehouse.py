@@ -18,6 +18,7 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 from quadloom.asking.questions import Questions
+from quadloom.asking.sparql import form_of
 from quadloom.errors import StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
@@ -197,7 +198,9 @@ class Warehouse(Questions):
         return read_subscriptions(self.catalog)
 
     def subscribe(self, subscription: Subscription) -> Subscription:
-        """Make a subscription durable, and queue the pages it names."""
+        """Make a subscription durable, and queue the pages it names. Raises `QueryRefused`, `UsageError`."""
+        if subscription.query:
+            form_of(subscription.query, self.settings.limits)
         added = add_subscription(self.catalog, subscription)
         if subscription.urls:
             self.frontier.add(seed_discoveries(subscription.urls, kind="published"), time.time())

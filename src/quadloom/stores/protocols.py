@@ -110,11 +110,8 @@ class Frontier(Protocol):
         ...
 
     def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
-        """Up to `limit` visits whose hosts and addresses are free. Empty = nothing may be fetched at `now`.
-
-        With a `quota` only visits that it allows, each counted off; refreshes then go before first reads of their
-        host, and it is the quota that keeps the balance.
-        """
+        """Up to `limit` visits whose hosts and addresses are free. Empty = nothing may be fetched at `now`. With a
+        `quota` only what it allows, counted off; a host's refreshes then come before its first reads."""
         ...
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:

@@ -42,6 +42,10 @@ lint: setup
 bench: setup
 	@$(BIN)/quadloom bench pipeline
 
+# The browser's parts of the site (SPARQL editor, charts); pages work without them.
+web:
+	@cd web-assets && npm ci --ignore-scripts --no-audit --no-fund --silent && npm run --silent build
+
 docs: setup
 	@$(BIN)/python tools/build_reference.py
 

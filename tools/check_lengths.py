@@ -1,4 +1,4 @@
-"""Fails when a source file grows beyond 400 lines: the ceiling that keeps every file one noun (see STYLE in CONTRIBUTING)."""
+"""Fails when a source file grows beyond 400 lines: the ceiling that keeps every file one noun (CONTRIBUTING.md)."""
 
 from __future__ import annotations
 

@@ -21,11 +21,13 @@ from collections.abc import Sequence
 import msgspec
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
+from quadloom.fetching.politeness import rules_for
 from quadloom.model.document import Transformed
 from quadloom.model.finding import Finding
 from quadloom.model.link import Discovery
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
+from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import IsNews, Strategy, Target, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
@@ -83,7 +85,7 @@ def weave(
         transformed = with_header_links(transformed, page)
         leading_to = targets(transformed.links)
         woven = _woven(page, transformed, leading_to, settings)
-        if transformed.nofollow and settings.politeness.robots == "obey":
+        if transformed.nofollow and _obeys(page, settings):
             return woven
         # Last of all: what `is_news` has once heard must not be lost to a failure afterwards.
         found = discoveries(transformed, leading_to, visit, strategies, is_news)
@@ -93,12 +95,15 @@ def weave(
 
 
 def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], settings: Settings) -> Woven:
-    obey = settings.politeness.robots == "obey"
+    obey = _obeys(page, settings)
     noindex = transformed.noindex and obey
+    has_data = any(name not in _PAGE_WORDS for name, _ in transformed.syntaxes)
+    # Left out here and not by the writer, so that the page counts as indexed: nothing is what the indexes owe it.
+    left_out = noindex or (settings.index.only_data and not has_data)
     quads = (
-        page_quads(transformed, page.final_url, settings.index.links) if not noindex else Quads.of(page.final_url, b"")
+        page_quads(transformed, page.final_url, settings.index.links) if not left_out else Quads.of(page.final_url, b"")
     )
-    text = text_document(transformed, page, quads) if settings.index.text and not noindex else None
+    text = text_document(transformed, page, quads) if settings.index.text and not left_out else None
     return Woven(
         kind=transformed.kind,
         quads=quads,
@@ -117,13 +122,18 @@ def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], s
         syntaxes=transformed.syntaxes,
         noindex=noindex,
         noarchive=transformed.noarchive and obey,
-        has_data=any(name not in _PAGE_WORDS for name, _ in transformed.syntaxes),
+        has_data=has_data,
         findings=page.findings + transformed.findings,
         simhash=xxh3_64_intdigest(transformed.text.encode("utf-8", "replace")) >> 1,
         link_quads=link_graph(transformed.links, page.final_url)
         if any(name.endswith(".rq") for name in settings.crawl.strategies) and not (transformed.nofollow and obey)
         else b"",
     )
+
+
+def _obeys(page: Page, settings: Settings) -> bool:
+    """Whether the page's own wishes (meta robots, X-Robots-Tag) count: as its robots.txt does, by the same settings."""
+    return rules_for(host_of(page.final_url), settings).robots == "obey"
 
 
 def _broken(page: Page, error: Exception) -> Woven:

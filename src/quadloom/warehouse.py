@@ -1,7 +1,7 @@
 """A warehouse: all stores of one directory as one thing.
 
 `Warehouse.open(path)` owns it (one process at a time, may write); `Warehouse.read(path)` looks at it while another
-process may be crawling. Which backends it has is decided in one table, `BACKENDS`, by the URLs in `[stores]`.
+process may be crawling. Which backends it has is decided by the URLs in `[stores]`, see `quadloom.stores.backends`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
 from quadloom.asking.questions import Questions
+from quadloom.asking.sparql import form_of
 from quadloom.errors import StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
@@ -29,7 +30,9 @@ from quadloom.run.explaining import Why, why
 from quadloom.run.importing import ImportReport, import_pages
 from quadloom.run.loading import document_loader
 from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
-from quadloom.run.opened import Opened
+from quadloom.run.opened import Links, Opened
+from quadloom.run.publishing import Publication, accept
+from quadloom.run.ranking import Ranking, Weights
 from quadloom.run.refreshing import planner_of
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
@@ -39,21 +42,21 @@ from quadloom.run.upkeep import Verified, rebuild, verify
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.subscriptions import Subscription
+from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
+from quadloom.stores.backends import check_database, open_archive, open_quads, open_text
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.outbox import Outbox
-from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock
 from quadloom.stores.sqlite_frontier import SqliteFrontier
 from quadloom.stores.sqlite_outbox import SqliteOutbox
 from quadloom.stores.sqlite_schema import SCHEMA
-from quadloom.stores.tantivy_text import TantivyText
-from quadloom.stores.warc_archive import WarcArchive
 
+T = TypeVar("T")
 DATABASE = "quadloom.db"
 
 
@@ -112,6 +115,7 @@ class Warehouse(Questions):
 
     def _open(self) -> None:
         now = time.time()
+        check_database(self.settings)
         file = self.path / DATABASE
         self._database = SqliteDatabase.open(file, SCHEMA) if self.writable else SqliteDatabase.read_only(file)
         self._closing.callback(self._database.close)
@@ -121,11 +125,7 @@ class Warehouse(Questions):
         self.frontier: Frontier = SqliteFrontier(
             self._database, FrontierPolicy.from_settings(self.settings), now=now, scope=self.scope
         )
-        self.archive: Archive = WarcArchive(
-            [self.path / "archive", *(Path(folder) for folder in self.settings.stores.directories)],
-            file_bytes=self.settings.stores.archive_file_bytes,
-            read_only=not self.writable,
-        )
+        self.archive: Archive = open_archive(self.path / "archive", self.settings, writable=self.writable)
         self._open_indexes()
         self._closing.callback(self.frontier.close)
         self._closing.callback(self.archive.close)
@@ -133,9 +133,8 @@ class Warehouse(Questions):
         self._closing.callback(lambda: self.text.close())
 
     def _open_indexes(self) -> None:
-        quads, text = self.path / "quads", self.path / "text"
-        self.quads: QuadStore = OxigraphQuads(quads) if self.writable else OxigraphQuads.read_only(quads)
-        self.text: TextIndex = TantivyText(text) if self.writable else TantivyText.read_only(text)
+        self.quads: QuadStore = open_quads(self.path / "quads", self.settings, writable=self.writable)
+        self.text: TextIndex = open_text(self.path / "text", self.settings, writable=self.writable)
 
     def crawl(self, urls: Sequence[str] = (), *, forever: bool = False, **limits: int | float | str) -> Running:
         """A crawl that runs while it is iterated; leaving the loop pauses it safely.
@@ -179,6 +178,7 @@ class Warehouse(Questions):
 
     def why(self, url: str, planner: Planner | None = None) -> Why:
         """Every number that decides about a URL, with its rule. `planner`: of the running crawl, else as saved."""
+        weights = Weights.load(self.path / "links")
         return why(
             url,
             frontier=self.frontier,
@@ -187,13 +187,20 @@ class Warehouse(Questions):
             planner=planner or planner_of(self.catalog, self.settings),
             settings=self.settings,
             now=time.time(),
+            weight=weights.of([Url.parse(url).fingerprint])[0],
         )
+
+    def publish(self, publication: Publication) -> dict[str, Value]:
+        """What a site owner announces: URLs, a sitemap, WebSub content."""
+        return accept(publication, frontier=self.frontier, catalog=self.catalog, scope=self.scope, now=time.time())
 
     def subscriptions(self) -> list[Subscription]:
         return read_subscriptions(self.catalog)
 
     def subscribe(self, subscription: Subscription) -> Subscription:
-        """Make a subscription durable, and queue the pages it names."""
+        """Make a subscription durable, and queue the pages it names. Raises `QueryRefused`, `UsageError`."""
+        if subscription.query:
+            form_of(subscription.query, self.settings.limits)
         added = add_subscription(self.catalog, subscription)
         if subscription.urls:
             self.frontier.add(seed_discoveries(subscription.urls, kind="published"), time.time())
@@ -227,8 +234,23 @@ class Warehouse(Questions):
     def seeds(self) -> list[str]:
         return msgspec.json.decode(self.catalog.get("seeds") or b"[]", type=list[str])
 
-    def opened(self) -> Opened:
+    def ranking(self) -> Ranking:
+        """Links and weights of pages, for one crawl. Its thread looks at the catalog through connections of its own."""
+
+        def look(question: Callable[[SqliteCatalog], list[T]]) -> list[T]:
+            with contextlib.closing(SqliteDatabase.read_only(self.path / DATABASE)) as database:
+                return question(SqliteCatalog(database))
+
+        return Ranking(
+            self.path / "links",
+            self.settings.freshness,
+            lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
+            lambda: look(read_subscriptions),
+        )
+
+    def opened(self, links: Links | None = None) -> Opened:
         return Opened(
+            links=links,
             frontier=self.frontier,
             catalog=self.catalog,
             archive=self.archive,
@@ -276,9 +298,10 @@ class Warehouse(Questions):
         fresh = {name: self.path / f"{name}.new" for name in ("quads", "text")}
         for folder in fresh.values():
             shutil.rmtree(folder, ignore_errors=True)
-        quads, text = OxigraphQuads(fresh["quads"]), TantivyText(fresh["text"])
+        quads = open_quads(fresh["quads"], self.settings, writable=True)
+        text = open_text(fresh["text"], self.settings, writable=True)
         try:
-            pages = rebuild(self.opened(), self.settings, quads, text, progress=progress)
+            pages = rebuild(self.opened(), self.settings, quads, text, now=time.time(), progress=progress)
         finally:
             quads.close()
             text.close()

@@ -468,3 +468,15 @@ def test_a_failed_transaction_undoes_all_and_keeps_politeness(state: State) -> N
     assert frontier.lease(1, 4.9) == []
     assert frontier.add(links("b.example", 3), 5.0).new == 3
     assert {v.host for v in frontier.lease(5, 5.0)} == {"a.example", "b.example", "single.example"}
+
+
+def test_a_budget_counts_what_is_under_way(state: State) -> None:
+    frontier = state.open(FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=4, budget=3.0), 0.0)
+    frontier.add(links("a.example", 9), 0.0)
+    (first,) = frontier.lease(1, 0.0)
+    frontier.settle([settlement(first)], 0.0)
+    visits = frontier.lease(9, 0.0)
+    assert len(visits) == 2, "one of three is spent"
+    frontier.settle([settlement(visit) for visit in visits], 0.0)
+    assert frontier.lease(9, 0.0) == []
+    assert frontier.stats(0.0).parked == 6

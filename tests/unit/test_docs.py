@@ -23,8 +23,9 @@ def _builder() -> ModuleType:
 
 def test_the_reference_pages_are_up_to_date() -> None:
     builder = _builder()
-    assert (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8") == builder.settings_page(), "run `make docs`"
-    assert (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8") == builder.commands_page(), "run `make docs`"
+    folder = ROOT / "docs/reference"
+    assert (folder / "settings.md").read_text(encoding="utf-8") == builder.settings_page(), "run `make docs`"
+    assert (folder / "commands.md").read_text(encoding="utf-8") == builder.commands_page(), "run `make docs`"
 
 
 def test_every_setting_has_a_meaning() -> None:
@@ -34,6 +35,11 @@ def test_every_setting_has_a_meaning() -> None:
 def test_every_command_is_in_the_reference() -> None:
     page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
     assert not [name for name in COMMANDS if f"## quadloom {name}\n" not in page]
+
+
+def test_every_argument_has_a_meaning() -> None:
+    page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    assert not [line for line in page.splitlines() if line.startswith("| `") and line.endswith("|  |")]
 
 
 def test_every_decision_is_listed() -> None:

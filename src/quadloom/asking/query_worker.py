@@ -6,7 +6,7 @@ a query that gathers too much ends this process and no other. A thread waits for
 that the process does not outlive its owner even in the middle of a query.
 
 The view of the store is frozen at its opening. It is opened again when files have changed since, at most once in
-`_REOPEN_SECONDS`. A writer beside it may remove a file under the view; then the view is opened anew once.
+`_REOPEN_SECONDS`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from quadloom.asking.result_formats import boolean, row_writer, write_graph
 FRAME = struct.Struct("<cI")  # kind and length of what follows
 _REOPEN_SECONDS = 2.0
 _CHUNK = 64 * 1024
+_ATTEMPTS = 7
 _PLACE = re.compile(r"error at (\d+):(\d+): ")
 _GRACE = 2.0  # the owner kills first; the alarm is for an owner that hangs
 
@@ -101,27 +102,32 @@ class Worker:
             self._refuse(Refused(kind="store", message=str(error)[:500]))
 
     def _answer(self, request: Request) -> None:
+        """A writer may remove a file under the view, or while the view is opened: as long as nothing of the answer has
+        left, all is done again on a new view."""
+        for attempt in itertools.count(1):
+            output = _Output(self._send)
+            try:
+                ended = self._evaluated(request, output)
+                output.flush()
+                self._send(b"E", msgspec.json.encode(ended))
+                return
+            except (OSError, RuntimeError):
+                if output.sent or attempt == _ATTEMPTS:
+                    raise
+                self._store = None
+                time.sleep(0.01 * 2**attempt)
+
+    def _evaluated(self, request: Request, output: _Output) -> Ended:
         started = time.perf_counter()
-        try:
-            result = _evaluate(self._view(request), request)
-        except OSError:
-            self._store = None  # a file went away under the view
-            result = _evaluate(self._view(request), request)
+        result = _evaluate(self._view(request), request)
         parsed = time.perf_counter()
-        output = _Output(self._send)
         rows, cut = _write(result, request, output)
-        output.flush()
-        self._send(
-            b"E",
-            msgspec.json.encode(
-                Ended(
-                    parse_seconds=parsed - started,
-                    evaluate_seconds=time.perf_counter() - parsed,
-                    rows=rows,
-                    bytes=output.sent,
-                    truncated=cut,
-                )
-            ),
+        return Ended(
+            parse_seconds=parsed - started,
+            evaluate_seconds=time.perf_counter() - parsed,
+            rows=rows,
+            bytes=output.total,
+            truncated=cut,
         )
 
     def _refuse(self, refused: Refused) -> None:
@@ -138,7 +144,7 @@ class Worker:
         files = _files(self._path)
         if self._store is None or files != self._seen:
             self._store = None
-            self._store = _opened(self._path)
+            self._store = ox.Store.read_only(self._path)
             self._seen = files
         self._opened_at = now
         return self._store
@@ -152,17 +158,6 @@ def _files(path: str) -> tuple[tuple[str, int, int], ...]:
             status = entry.stat()
             found.append((entry.name, status.st_size, status.st_mtime_ns))
     return tuple(sorted(found))
-
-
-def _opened(path: str) -> ox.Store:
-    for attempt in itertools.count(1):
-        try:
-            return ox.Store.read_only(path)
-        except OSError:
-            if attempt == 5:
-                raise
-            time.sleep(0.02 * 2**attempt)
-    raise AssertionError("count never ends")
 
 
 def _evaluate(store: ox.Store, request: Request) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
@@ -249,6 +244,7 @@ class _Output:
 
     def __init__(self, send: Callable[[bytes, bytes], None]) -> None:
         self._send = send
+        self._head = b""
         self._parts: list[bytes] = []
         self._size = 0
         self.sent = 0
@@ -258,7 +254,8 @@ class _Output:
         return self.sent + self._size
 
     def head(self, head: Head) -> None:
-        self._send(b"H", msgspec.json.encode(head))
+        """Leaves with the first bytes, not before."""
+        self._head = msgspec.json.encode(head)
 
     def write(self, data: bytes) -> None:
         self._parts.append(data)
@@ -267,6 +264,9 @@ class _Output:
             self.flush()
 
     def flush(self) -> None:
+        if self._head:
+            self._send(b"H", self._head)
+            self._head = b""
         if self._parts:
             self._send(b"D", b"".join(self._parts))
             self.sent += self._size

@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 from typing import Annotated, Literal
 
+import msgspec
 from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
+from quadloom.monitor.heartbeat import heartbeat
+from quadloom.run.balancing import balance_of
 from quadloom.run.control import ask
+from quadloom.run.meter import Report
 from quadloom.warehouse import Warehouse
 
 
@@ -84,3 +88,22 @@ def _print(s: Session) -> None:
             s.write(f"{name}\t" + "  ".join(f"{key} {inner}" for key, inner in value.items() if inner))
         elif not isinstance(value, list):
             s.write(f"{name}\t{value}")
+    if isinstance(live, dict):
+        _print_balance(s, msgspec.convert(live, Report))
+
+
+def _print_balance(s: Session, report: Report) -> None:
+    """What each phase can do, which one holds up the others, and every process with the sums below."""
+    found = balance_of(report)
+    s.table(
+        ["phase", "pages", "pages/s now", "pages/s a core", "ratio", "cores busy", "cores due"],
+        [(row.phase, row.pages, row.rate, row.per_core, row.ratio, row.busy, row.cores) for row in found.phases],
+    )
+    s.table(
+        ["process", "pid", "MiB", "CPU s", "cores", "in hand"],
+        [
+            (beat.name, beat.pid or "", beat.memory / 2**20, beat.cpu_seconds, beat.load, beat.in_hand)
+            for beat in heartbeat(report.workers, report.seconds)
+        ],
+    )
+    s.write(f"advice\t{found.advice}")

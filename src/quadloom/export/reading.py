@@ -115,7 +115,10 @@ def read_rdf(path: Path, format: str, packing: str, *, default_graph: str, now: 
                 f"{path.name} is not valid {format}: {error.msg} (line {error.lineno})",
                 hint="nothing of this file was imported; correct the line and try again",
             ) from None
-        for name in sorted(str(graph)[1:-1] for graph in scratch.named_graphs()):
+        names = {str(graph)[1:-1] for graph in scratch.named_graphs()}
+        # Pages that state nothing (an image, say) have a description only.
+        names |= {str(q.subject)[1:-1] for q in scratch.quads_for_pattern(None, None, None, ox.NamedNode(PAGES))}
+        for name in sorted(names):
             if resolve(name) is not None:
                 yield _of_graph(scratch, name, now)
         del scratch  # closes its files before the folder goes

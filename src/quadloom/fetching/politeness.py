@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
-from fnmatch import fnmatchcase
 
 import msgspec
 
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, FailureKind, Page
+from quadloom.model.url import host_matches
 from quadloom.settings import Politeness, Settings
 
 # The server's explicit wish outranks our own longest pause, but a year 9999 must not lose the host for ever.
@@ -114,15 +114,10 @@ def pace(
 
 
 def rules_for(host: str, settings: Settings) -> Politeness:
-    """Politeness of one host: the first `site` table whose glob matches its name changes what it names."""
-    name = host if host.endswith("]") else host.rpartition(":")[0] or host
-    rules = settings.politeness
+    """Politeness of one host. Of several `site` tables that match it, the first that names a value decides it."""
+    changes: dict[str, float | str] = {}
     for site in settings.site:
-        if fnmatchcase(name, site.match.lower()) or fnmatchcase(host, site.match.lower()):
-            changes = {
-                field: value
-                for field, value in (("delay", site.delay), ("per_site", site.per_site), ("robots", site.robots))
-                if value is not None
-            }
-            return msgspec.structs.replace(rules, **changes)
-    return rules
+        if host_matches(host, site.match):
+            stated = {"delay": site.delay, "per_site": site.per_site, "robots": site.robots}
+            changes = {**{name: value for name, value in stated.items() if value is not None}, **changes}
+    return msgspec.structs.replace(settings.politeness, **changes) if changes else settings.politeness

@@ -8,6 +8,7 @@ servers treat alike meet in one page, while the request still goes to the spelli
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import ada_url
@@ -173,3 +174,10 @@ def _without_userinfo(head: str) -> str:
     scheme, _, rest = head.partition("//")
     authority, slash, path = rest.partition("/")
     return f"{scheme}//{authority.rpartition('@')[2]}{slash}{path}"
+
+
+def host_matches(host: str, glob: str) -> bool:
+    """Whether a glob over host names, such as that of a `[[site]]`, speaks of `host`, with its port or without."""
+    glob = glob.lower()
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    return fnmatchcase(name, glob) or fnmatchcase(host, glob)

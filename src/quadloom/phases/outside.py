@@ -1,8 +1,8 @@
 """What a transformation may ask of the network: documents that a page refers to, and services of the configuration.
 
-Both go through the guarded client. Documents (JSON-LD contexts, GRDDL stylesheets) are named by strangers, so
-everything that holds for pages holds for them. Services are named by the user, so they may be on private addresses
-too.
+Both go through the guarded client. Documents (JSON-LD contexts, GRDDL stylesheets, vocabularies) are named by
+strangers, so everything that holds for pages holds for them. Services are named by the user, so they may be on
+private addresses too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def document_loader(settings: Settings) -> Loader | None:
 
     One load may take a third of the transformation's time, so that the page can still be finished.
     """
-    if settings.transform.contexts == "known" and settings.transform.grddl != "allow":
+    wanted = settings.transform
+    if wanted.contexts == "known" and wanted.grddl != "allow" and not wanted.vocabulary_expansion:
         return None
     seconds = min(settings.limits.total_seconds, settings.limits.transform_seconds / 3)
     limits = msgspec.structs.replace(settings.limits, total_seconds=seconds, connections=2)

@@ -13,12 +13,14 @@ from quadloom.model.document import Document, Transformed
 from quadloom.model.link import Link
 from quadloom.model.page import Page
 from quadloom.phases.detect import detect
+from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
 from quadloom.syntaxes.data_links import data_links
 from quadloom.syntaxes.html_meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
 from quadloom.syntaxes.signs import signs_in
+from quadloom.syntaxes.sitemaps_rdf import links_allowed
 from quadloom.syntaxes.terms import TYPE
 
 _DEFAULTS = Settings()
@@ -47,6 +49,10 @@ def transform(
     if content_type is None:
         content_type = next((value for name, value in headers if name == "content-type"), None)
     document = detect(body, url=url, content_type=content_type)
+    if document.kind == "archive" and body.startswith(MAGIC):
+        opened = unpack(body, url=url, content_type=content_type)
+        if opened is not None:
+            body, document = opened.body, opened.document
     context = Context(body, document, url=url, settings=settings, headers=headers, loader=loader)
     context.findings += document.findings
     extractors = syntaxes.extractors(document.kind, settings.transform.syntaxes)
@@ -118,7 +124,7 @@ def _gather(
         url=context.url,
         kind=document.kind,
         nquads=sink.nquads(context.url),
-        links=tuple(context.links[: limits.links_per_page]),
+        links=tuple(context.links[: links_allowed(document.kind, limits)]),
         text=facts.text[: limits.text_chars],
         title=facts.title,
         description=facts.description,
@@ -140,7 +146,7 @@ def _gather(
 
 
 def _add_data_links(context: Context, statements: list[str]) -> None:
-    room = context.settings.limits.links_per_page - len(context.links)
+    room = links_allowed(context.document.kind, context.settings.limits) - len(context.links)
     if room <= 0:
         return
     known = {link.target for link in context.links}

@@ -21,6 +21,7 @@ from quadloom.model import wire
 T = TypeVar("T")
 _LENGTH = struct.Struct("<I")
 _BUFFER = 1 << 20
+_CHUNK = 1 << 18
 
 
 class Closed(Exception):
@@ -33,6 +34,7 @@ class Channel:
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._received = bytearray()
+        self._chunk = memoryview(bytearray(_CHUNK))  # read into: `recv` would make and shrink a new object each time
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -73,12 +75,12 @@ class Channel:
 
     def _fill(self) -> None:
         try:
-            chunk = self._socket.recv(_BUFFER)
+            size = self._socket.recv_into(self._chunk)
         except OSError as error:
             raise Closed from error
-        if not chunk:
+        if not size:
             raise Closed
-        self._received += chunk
+        self._received += self._chunk[:size]
 
     def _taken(self) -> bytes | None:
         if len(self._received) < 4:

@@ -25,7 +25,6 @@ from quadloom.run.failpoints import Failpoints
 from quadloom.settings import Index
 from quadloom.stores.protocols import Difference, QuadStore, TextDocument, TextIndex
 
-
 _MOST_BYTES = 32 << 20  # of quads and text gathered before they are indexed
 
 

@@ -15,11 +15,15 @@ from quadloom.stores.protocols import Archive, Bus, Catalog, Difference, Frontie
 
 
 class Links(Protocol):
-    """Where the link matrix grows; see `quadloom.stores.link_matrix`."""
+    """Where the link matrix grows, and what pages weigh; see `quadloom.run.ranking.Ranking`."""
 
     def append(self, source: int, targets: bytes) -> None: ...
 
-    def flush(self) -> None: ...
+    def weigh(self, fingerprints: Sequence[int]) -> list[float | None]: ...
+
+    def start(self, failed: Callable[[BaseException], None]) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Opened:
@@ -48,7 +52,7 @@ class Opened:
         self.changed = changed
         self.quads_path = quads_path
         self.outbox = outbox
-        self._links = links
+        self.links = links
         self._told: set[str] = set()
         usage = resource.getrusage(resource.RUSAGE_SELF)
         self.cpu_before = usage.ru_utime + usage.ru_stime
@@ -74,12 +78,12 @@ class Opened:
         self._told.clear()
 
     def linked(self, source: int, targets: bytes) -> None:
-        if self._links is not None and targets:
-            self._links.append(source, targets)
+        if self.links is not None:
+            self.links.append(source, targets)
 
     def close(self) -> None:
         """Close all, the derived ones first."""
-        if self._links is not None:
-            self._links.flush()
+        if self.links is not None:
+            self.links.close()
         for store in (self.text, self.quads, self.archive, self.frontier, self.catalog):
             store.close()

@@ -85,6 +85,7 @@ class Refreshing:
         self._delay = settings.politeness.delay
         self.shares = Shares(freshness.bandwidth, freshness.suspect_share, freshness.discovery_share)
         self.weigh = weigh
+        self._guided = settings.crawl.order == "importance"
         self.planner, self._dead = _loaded(catalog, settings, self.shares.refresh_bandwidth(Reads()))
         self._announced: dict[int, float] = {}
         self._wanted: list[tuple[int, str, float]] = []
@@ -103,6 +104,8 @@ class Refreshing:
                 if done.outcome in _TELLING and done.discoveries:
                     self._hear(done, rows.get(done.page.fingerprint), now)
                 rows[done.page.fingerprint] = done.page  # a URL may be settled twice in one batch
+                if self._guided and done.discoveries:
+                    done = _scored(done, weight)
             planned.append(done)
         return planned
 
@@ -174,23 +177,26 @@ class Refreshing:
         decision = self.planner.settle(seen, kept.plan)
         read_at = row.fetched_at if settlement.outcome in _READ else kept.read_at
         row = replace(row, schedule=encode(Kept(decision.schedule, read_at)))
-        if decision.again_at is None:
+        if decision.again_at is not None:
+            self._dead.pop(row.fingerprint, None)
+        else:
             _remember(self._dead, row.fingerprint, (row.fetched_at, decision.schedule.gone))
             row = replace(row, quads_digest=b"", text_digest=b"", quads=0)
         return replace(settlement, page=row, again_at=decision.again_at)
 
     def _hear(self, settlement: Settlement, old: PageRow | None, now: float) -> None:
         """What a new or changed page says about others: a link to a dead one, a date of change."""
-        since = old.fetched_at if old is not None else math.inf
-        for found in settlement.discoveries:
-            died = self._dead.get(found.fingerprint)
-            if died is not None and now >= died[0] + self._pause_of_death(died[1]):
-                del self._dead[found.fingerprint]
+        dead = self._dead
+        for found in [found for found in settlement.discoveries if found.fingerprint in dead] if dead else ():
+            died_at, gone = dead[found.fingerprint]
+            if now >= died_at + self._pause_of_death(gone):
+                del dead[found.fingerprint]
                 self._wanted.append((found.fingerprint, found.host, now))
-            if found.lastmod > 0.0:
-                _remember(self._announced, found.fingerprint, found.lastmod)
-                if since < found.lastmod <= now and self.planner.trust(found.host, "announced").trusted:
-                    self._wanted.append((found.fingerprint, found.host, now))
+        since = old.fetched_at if old is not None else math.inf
+        for found in [found for found in settlement.discoveries if found.lastmod]:
+            _remember(self._announced, found.fingerprint, found.lastmod)
+            if since < found.lastmod <= now and self.planner.trust(found.host, "announced").trusted:
+                self._wanted.append((found.fingerprint, found.host, now))
 
     def _pause_of_death(self, gone: int) -> float:
         return float(min(self.planner.min_interval * 24.0 * 2.0 ** min(gone, 60), self.planner.max_interval))
@@ -208,6 +214,12 @@ def planner_of(catalog: Catalog, settings: Settings) -> Planner:
     """The planner as the warehouse's rows and last save have it, for looking only (`quadloom why` at rest)."""
     shares = Shares(settings.freshness.bandwidth, settings.freshness.suspect_share, settings.freshness.discovery_share)
     return _restored(catalog, settings, shares.refresh_bandwidth(Reads()))[0]
+
+
+def _scored(settlement: Settlement, weight: float | None) -> Settlement:
+    """Guided discovery: a link is worth its page's weight divided by its number of links, one step of OPIC."""
+    score = (1.0 if weight is None else weight) / len(settlement.discoveries)
+    return replace(settlement, discoveries=tuple(replace(found, score=score) for found in settlement.discoveries))
 
 
 @lru_cache(maxsize=4096)

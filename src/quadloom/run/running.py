@@ -17,8 +17,9 @@ from quadloom.run.control import ControlServer, Request, Value, arguments
 from quadloom.run.crawl import Crawl
 from quadloom.run.explaining import Why
 from quadloom.run.meter import Report
-from quadloom.run.opened import Opened
+from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
+from quadloom.run.publishing import Publication
 from quadloom.run.refreshing import SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
@@ -46,11 +47,15 @@ class Home(Protocol):
     @property
     def contact(self) -> str: ...
 
-    def opened(self) -> Opened: ...
+    def opened(self, links: Links | None = None) -> Opened: ...
+
+    def ranking(self) -> Links: ...
 
     def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]: ...
 
     def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int: ...
+
+    def publish(self, publication: Publication) -> dict[str, Value]: ...
 
     def subscribe(self, subscription: Subscription) -> Subscription: ...
 
@@ -72,7 +77,7 @@ class Running:
         if not settings.crawl.contact and warehouse.contact:
             crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
             settings = msgspec.structs.replace(settings, crawl=crawl)
-        self.crawl = Crawl(warehouse.opened(), settings, forever=forever, notice=self._notice)
+        self.crawl = Crawl(warehouse.opened(warehouse.ranking()), settings, forever=forever, notice=self._notice)
         self._outgoing = Outgoing(
             self.crawl,
             self.crawl.notifying,
@@ -124,6 +129,8 @@ class Running:
             return counts
         if request.verb in ("refresh", "why", "scope", "freshness"):
             return self._steer(request)
+        if request.verb == "publish":
+            return self._warehouse.publish(arguments(request, Publication))
         if request.verb in ("subscribe", "unsubscribe"):
             return self._subscribe(request)
         raise UsageError(

@@ -9,6 +9,7 @@ from xxhash import xxh3_128_digest
 
 from quadloom.asking.statistics import STATISTICS, Statistics, ended
 from quadloom.errors import ArchiveDamaged
+from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
@@ -76,6 +77,7 @@ def rebuild(
     quads: QuadStore,
     text: TextIndex,
     *,
+    now: float,
     progress: Callable[[int], None] = lambda _n: None,
 ) -> int:
     """Fill empty stores from the archive; the caller puts them in place of the old. Returns the number of pages."""
@@ -85,10 +87,10 @@ def rebuild(
         if row.quads_digest or row.text_digest:
             batch.append(row)
         if len(batch) >= _BATCH:
-            done += _fill(stores, settings, quads, text, batch)
+            done += _fill(stores, settings, quads, text, batch, now)
             progress(done)
             batch = []
-    done += _fill(stores, settings, quads, text, batch)
+    done += _fill(stores, settings, quads, text, batch, now)
     quads.flush()
     text.commit()
     stores.catalog.put(STATISTICS, Statistics.recounted(quads).encode())
@@ -103,14 +105,24 @@ def all_pages(stores: Opened) -> Iterator[PageRow]:
         after = rows[-1].fingerprint
 
 
-def _fill(stores: Opened, settings: Settings, quads: QuadStore, text: TextIndex, rows: list[PageRow]) -> int:
+def _fill(
+    stores: Opened, settings: Settings, quads: QuadStore, text: TextIndex, rows: list[PageRow], now: float
+) -> int:
+    """A page that its site does not want archived (or whose record is damaged) keeps its graph and is read again."""
     new: list[Quads] = []
     documents = []
     marks = []
     abouts = []
+    again: list[Discovery] = []
     sources = Sources(stores.catalog)
     for row, woven, page in rewoven(stores, settings, rows):
         if woven is None or page is None:
+            kept = stores.quads.graph(row.final_url or row.href)
+            if kept:
+                new.append(Quads.of(row.final_url or row.href, kept))
+                abouts.append(page_description(row, 200, sources.href(row.via)))
+                marks.append((row.fingerprint, row.quads_digest, b""))  # its words come back with its next visit
+                again.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
             continue
         new.append(woven.quads)
         abouts.append(page_description(row, page.status, sources.href(row.via)))
@@ -119,7 +131,10 @@ def _fill(stores: Opened, settings: Settings, quads: QuadStore, text: TextIndex,
         marks.append((row.fingerprint, row.quads_digest, row.text_digest))
     quads.insert_new([item for item in new if item.nquads], b"".join(abouts))
     text.put(documents)
-    stores.catalog.mark_indexed(marks)
+    with stores.catalog.transaction():
+        stores.catalog.mark_indexed(marks)
+        if again:
+            stores.frontier.request(again, now)
     return len(new)
 
 

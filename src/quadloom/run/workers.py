@@ -143,10 +143,13 @@ class WorkerPool:
         return worker
 
     def _watch(self) -> None:
+        checked = time.monotonic()
         while not self._closing:
             for key, _ in self._selector.select(_TICK):
                 self._receive(key.data)
-            if not self._closing:
+            # Not after every answer: a look at a worker's memory took half as long as taking in its answer.
+            if not self._closing and time.monotonic() - checked >= _TICK:
+                checked = time.monotonic()
                 self._check()
 
     def _receive(self, worker: _Worker) -> None:

@@ -216,8 +216,6 @@ class Writer:
         row = settlement.page
         if row is None or ready.woven is None:
             return self._removal(settlement, old)
-        if self._settings.index.only_data and not ready.woven.has_data:
-            return None
         quads = row.quads_digest != row.indexed_quads
         text = row.text_digest != row.indexed_text
         if not quads and not text:

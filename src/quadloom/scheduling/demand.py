@@ -14,7 +14,7 @@ import math
 
 import msgspec
 import numpy as np
-from scipy.optimize import brentq
+import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.scheduling.objectives import Policy, rate_at_price
 
@@ -115,7 +115,7 @@ class Demand:
         step = 0.02
         while excess(high) > 0.0 and high < 600.0:
             high, step = high + step, step * 4.0
-        log_price = float(brentq(excess, low, high, xtol=1e-3)) if low < high else low
+        log_price = float(scipy.optimize.brentq(excess, low, high, xtol=1e-3)) if low < high else low
         return Price(math.exp(log_price), max_interval)
 
     def dump(self) -> list[tuple[int, int, float, float, float]]:

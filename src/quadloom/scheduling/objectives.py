@@ -23,7 +23,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import exp1, gammainc, gammaincinv
+import scipy  # its parts load on first use: half a second that most commands need not wait
 
 Policy = Literal["harmonic", "xyleme", "freshness", "uniform"]
 Vector = npt.NDArray[np.float64]
@@ -43,7 +43,7 @@ def rate_at_price(policy: Policy, weights: Vector, rates: Vector, price: float, 
         return np.asarray(rates / _inverse_harmonic(y))
     worth = y < 1.0  # a page with w/λ ≤ μ is never worth a read: freshness starves it
     result = np.zeros(len(weights))
-    result[worth] = rates[worth] / gammaincinv(2.0, y[worth])
+    result[worth] = rates[worth] / scipy.special.gammaincinv(2.0, y[worth])
     return result
 
 
@@ -56,7 +56,7 @@ def value(policy: Policy, weights: Vector, rates: Vector, elapsed: Vector, alpha
     changes = rates * elapsed
     if policy == "harmonic":
         return np.asarray(weights / rates * _harmonic_gain(changes))
-    return np.asarray(weights / rates * gammainc(2.0, changes))  # P(2, M) = 1 − (1 + M)e^−M
+    return np.asarray(weights / rates * scipy.special.gammainc(2.0, changes))  # P(2, M) = 1 − (1 + M)e^−M
 
 
 def page_freshness(rates: Vector, reads: Vector) -> Vector:
@@ -78,7 +78,7 @@ def harmonic_cost(weights: Vector, rates: Vector, reads: Vector) -> float:
     small = m < _SMALL
     large = np.where(small, 1.0, m)
     with np.errstate(invalid="ignore"):
-        cost = EULER + np.log(large) + exp1(large) - 1.0 - np.expm1(-large) / large
+        cost = EULER + np.log(large) + scipy.special.exp1(large) - 1.0 - np.expm1(-large) / large
     little = np.where(small, m, 0.0)
     series = little / 2.0 - little**2 / 12.0 + little**3 / 72.0
     return float(np.sum(weights * np.where(small, series, np.where(np.isinf(m), np.inf, cost))))

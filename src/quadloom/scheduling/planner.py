@@ -18,7 +18,7 @@ import math
 from datetime import UTC, datetime
 
 import msgspec
-from scipy.special import gammaincinv
+import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.model.outcome import Outcome
 from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePrior
@@ -359,7 +359,7 @@ def _ideal_period(policy: Policy, weight: float, rate: float, price: float, alph
         return float((price / (weight * rate**alpha)) ** (1.0 / (alpha + 1.0)))
     y = price * rate / weight
     if policy == "freshness":
-        return float(gammaincinv(2.0, y)) / rate if y < 1.0 else math.inf
+        return float(scipy.special.gammaincinv(2.0, y)) / rate if y < 1.0 else math.inf
     if y < 1e-8:
         return (math.sqrt(2.0 * y) + y / 3.0) / rate
     m = min(math.sqrt(2.0 * y) + y, y + 1.0)

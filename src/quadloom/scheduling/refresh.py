@@ -18,7 +18,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
+import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.errors import UsageError
 from quadloom.scheduling.objectives import Policy, Vector, rate_at_price, value
@@ -219,7 +219,7 @@ def _root(excess: Callable[[float], float], guess: float) -> float:
         high, width = high + width, width * 2.0
     if low == high:
         return guess
-    root = float(brentq(excess, low, high, xtol=1e-13, rtol=1e-14, maxiter=200))
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-14, maxiter=200))
     # Freshness drops a page at once when μ passes w/λ (f falls like 1/−log): stand on the side that buys enough.
     step = 1e-14 * max(1.0, abs(root))
     while excess(root) < 0.0 and step < 1.0:

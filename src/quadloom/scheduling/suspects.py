@@ -25,7 +25,7 @@ _KINDS: dict[str, float] = {
     "feed": 0.95, "describedby": 0.9, "seealso": 0.75, "vocabulary": 0.7, "alternate": 0.5, "sitemap": 0.3,
     "published": 0.5, "search": 0.9, "item": 0.35, "image": 0.01, "stylesheet": 0.1, "other": 0.4,
 }  # fmt: skip
-_DATA_KINDS = frozenset(
+DATA_KINDS = frozenset(
     {
         "xml",
         "rdfxml",
@@ -103,7 +103,7 @@ def _suffix_guess(href: str, source_kind: str) -> tuple[str, float]:
     suffix = suffix_of(href)
     if suffix in _SUFFIXES:
         return "suffix:" + suffix, _SUFFIXES[suffix]
-    if source_kind in _DATA_KINDS:
+    if source_kind in DATA_KINDS:
         return "from-data:" + suffix, _FROM_DATA
     return "suffix:" + suffix, _BASE
 

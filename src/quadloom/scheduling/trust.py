@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 
-from scipy.special import betaincinv
+import scipy  # its parts load on first use: half a second that most commands need not wait
 
 _STATE = struct.Struct("<fff")
 _STAMP_SECONDS = 5.0  # younger than this at the time of the response: generated with it
@@ -45,12 +45,12 @@ class Trust:
     @property
     def recall(self) -> float:
         """A change is announced with at least this probability (lower tenth of the posterior)."""
-        return float(betaincinv(1.0 + self.confirmed, 1.0 + self.missed, 0.1))
+        return float(scipy.special.betaincinv(1.0 + self.confirmed, 1.0 + self.missed, 0.1))
 
     @property
     def precision(self) -> float:
         """An announcement is a change with at least this probability."""
-        return float(betaincinv(1.0 + self.confirmed, 1.0 + self.false, 0.1))
+        return float(scipy.special.betaincinv(1.0 + self.confirmed, 1.0 + self.false, 0.1))
 
     @property
     def trusted(self) -> bool:

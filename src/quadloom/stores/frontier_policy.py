@@ -6,7 +6,6 @@ Backends differ in where they keep URLs, never in what a settlement means; so th
 from __future__ import annotations
 
 from enum import IntEnum
-from fnmatch import fnmatchcase
 from typing import Literal
 
 import msgspec
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import Outcome, Settlement
+from quadloom.model.url import host_matches
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 from quadloom.stores.protocols import Explanation, HostRow
@@ -69,7 +69,7 @@ class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
         """The values that hold for one host, none of them None. The first exception that speaks wins."""
         delay, per_site, budget = None, None, None
         for exception in self.exceptions:
-            if fnmatchcase(host, exception.match):
+            if host_matches(host, exception.match):
                 delay = exception.delay if delay is None else delay
                 per_site = exception.per_site if per_site is None else per_site
                 budget = exception.budget if budget is None else budget

@@ -18,6 +18,7 @@ from bisect import insort
 from collections import deque
 from collections.abc import Iterator
 from itertools import count
+from math import ceil
 
 from quadloom.model.link import LinkKind
 
@@ -65,10 +66,16 @@ class HostState:
         return 0 < budget <= self.spent
 
     @property
+    def _affordable(self) -> int:
+        """Visits at a time that the budget still pays for; one at least, since explicit requests need no budget."""
+        budget = self.budget or self.default_budget
+        return max(1, ceil(budget - self.spent)) if budget > 0 else self.per_site
+
+    @property
     def has_work(self) -> bool:
         more = not self.complete and self.queued > self.active  # what is leased is still counted as queued
         # A host in trouble is asked by one visit at a time: one request per back-off window, not `per_site` of them.
-        room = 1 if self.failures else self.per_site
+        room = 1 if self.failures else min(self.per_site, self._affordable)
         return self.active < room and (bool(self.buffer) or more)
 
     def wants(self, place: tuple[int, float, float], fingerprint: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from math import ceil
 
 from msgspec.structs import replace
 
@@ -306,9 +307,10 @@ class MemoryFrontier:
         self._leases = {key: lease for key, lease in self._leases.items() if key in self._urls}
 
     def _room(self, host: str) -> int:
-        """Visits at a time: `per_site`, or one while the host is in trouble."""
-        known = self._hosts.get(host)
-        return 1 if known is not None and known.row.failures else self._rules(host).per_site or 1
+        """Visits at a time: `per_site`, what the budget still pays for, or one while the host is in trouble."""
+        row = self._hosts[host].row
+        room = 1 if row.failures else self._rules(host).per_site or 1
+        return min(room, max(1, ceil(self._budget(row) - row.spent))) if self._budget(row) > 0 else room
 
     def _rules(self, host: str) -> rules.HostException:
         return self.policy.for_host(host)

@@ -22,6 +22,13 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.stores.quota import Quota
+from quadloom.stores.text_records import Hit, SearchAnswer, SearchRequest, TextDocument
+
+__all__ = [
+    "AddReport", "Archive", "ArchiveRecord", "Bus", "Catalog", "Difference", "Explanation", "Frontier", "FrontierStats",
+    "Hit", "HostRow", "QuadStore", "ScopeRules", "SearchAnswer", "SearchRequest", "TextDocument", "TextIndex",
+    "Transport", "VisitRow",
+]  # fmt: skip
 
 
 class Transport(Protocol):
@@ -103,11 +110,8 @@ class Frontier(Protocol):
         ...
 
     def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
-        """Up to `limit` visits whose hosts and addresses are free. Empty = nothing may be fetched at `now`.
-
-        With a `quota` only visits that it allows, each counted off; refreshes then go before first reads of their
-        host, and it is the quota that keeps the balance.
-        """
+        """Up to `limit` visits whose hosts and addresses are free. Empty = nothing may be fetched at `now`. With a
+        `quota` only what it allows, counted off; a host's refreshes then come before its first reads."""
         ...
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
@@ -314,57 +318,6 @@ class QuadStore(Protocol):
     def optimize(self) -> None: ...
 
     def close(self) -> None: ...
-
-
-class TextDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """What the text index holds of a page."""
-
-    id: str  # graph IRI = page URL
-    title: str = ""
-    body: str = ""
-    literals: str = ""  # words of the data: names, descriptions …
-    types: tuple[str, ...] = ()
-    vocabularies: tuple[str, ...] = ()
-    site: str = ""
-    host: str = ""
-    language: str = ""
-    kind: str = ""
-    fetched_at: float = 0.0
-
-
-class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    score: float
-    title: str = ""
-    snippet: str = ""  # plain text; the words that matched stand between \x02 and \x03
-    types: tuple[str, ...] = ()
-    site: str = ""
-    language: str = ""
-    kind: str = ""
-    fetched_at: float = 0.0
-
-
-class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """`text` may hold words, "phrases", prefix*, field:word, -not. Empty text with a filter lists by date."""
-
-    text: str = ""
-    types: tuple[str, ...] = ()
-    vocabularies: tuple[str, ...] = ()
-    sites: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    since: float = 0.0
-    until: float = 0.0
-    limit: int = 10
-    offset: int = 0
-    facets: bool = False
-
-
-class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    hits: tuple[Hit, ...] = ()
-    total: int = 0
-    facets: dict[str, list[tuple[str, int]]] = {}  # types, vocabularies, sites, languages, kinds, years
-    seconds: float = 0.0
 
 
 class TextIndex(Protocol):

@@ -137,6 +137,11 @@ class SqliteCatalog:
         )
         return [row[0] for row in cursor]
 
+    def of_kinds(self, kinds: Sequence[str]) -> list[int]:
+        """Fingerprints of all pages of these kinds."""
+        cursor = self._database.execute(f"SELECT fingerprint FROM page WHERE kind IN ({_marks(kinds)})", list(kinds))
+        return [row[0] for row in cursor]
+
     def counts(self) -> dict[str, int]:
         return dict(self._database.execute("SELECT name, number FROM count WHERE number <> 0 ORDER BY name"))
 

@@ -43,6 +43,8 @@ class Leasing:
         self._deadlines: list[tuple[float, int]] = []
         self._clocks: dict[int, float] = {}  # of hosts that left the bench in a transaction that may yet be undone
         self._outside_at = 0.0  # earliest time at which a host that is not on the bench may have work
+        if tables.database.writable and tables.counts[UrlState.OVER_BUDGET]:
+            self._take_back()
 
     def lease(self, limit: int, now: float, duration: float, quota: Quota | None = None) -> list[Visit]:
         self._load(now)
@@ -233,6 +235,19 @@ class Leasing:
         if host is not None:
             host.buffer, host.complete = [], False
             self.bench.place(host)
+
+    def _take_back(self) -> None:
+        """The settings may allow more than when these URLs were parked."""
+        with self._tables.database.transaction():
+            parked = self._tables.database.execute(
+                f"SELECT DISTINCT host_id FROM url WHERE state={int(UrlState.OVER_BUDGET)}"
+            ).fetchall()
+            for (id,) in parked:
+                host = self._tables.host_state(id)
+                if host is not None:
+                    host.default_budget = self._policy.for_host(host.name).budget or 0.0
+                    if not host.exhausted:
+                        self._tables.unpark(id)
 
     def apply_budget(self, host: HostState) -> None:
         """Park what a spent budget no longer allows, or bring it back after the budget was raised."""

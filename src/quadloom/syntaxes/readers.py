@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from quadloom.errors import QuadloomError
 from quadloom.syntaxes import jsonld, microdata, microformats, rdf_files
 from quadloom.syntaxes.jsonld_html import is_jsonld_type
 from quadloom.syntaxes.jsonld_loader import ContextLoader
@@ -20,14 +21,20 @@ def read_rdfa(context: Context) -> None:
     """RDFa 1.1 of an HTML page."""
     language = _transport_language(context)
     hints = {name for name, pattern in HINTS.items() if pattern in context.signs}
-    complete = annotate(context.tree, context.url, context.sink, base=context.base, language=language, hints=hints)
+    complete = annotate(
+        context.tree, context.url, context.sink, base=context.base, language=language, hints=hints,
+        vocabularies=_vocabularies(context),
+    )  # fmt: skip
     _say_if_cut(context, complete)
 
 
 def read_rdfa_xml(context: Context) -> None:
     """RDFa 1.1 of XHTML, SVG and other XML."""
     host: HostName = _RDFA_HOSTS.get(context.document.kind, "xml")
-    complete = annotate_xml(context.root, context.url, context.sink, host=host, language=_transport_language(context))
+    complete = annotate_xml(
+        context.root, context.url, context.sink, host=host, language=_transport_language(context),
+        vocabularies=_vocabularies(context),
+    )  # fmt: skip
     _say_if_cut(context, complete)
 
 
@@ -74,7 +81,7 @@ def read_rdf_file(context: Context) -> None:
 
 
 def _context_loader(context: Context) -> ContextLoader | None:
-    if context.loader is None:
+    if context.loader is None or context.settings.transform.contexts == "known":
         return None
     limits = context.settings.limits
     return _bounded(context.loader, limits.context_loads, limits.context_bytes)
@@ -84,6 +91,22 @@ def _context_loader(context: Context) -> ContextLoader | None:
 def _bounded(fetch: Loader, loads: int, max_bytes: int) -> ContextLoader:
     """One loader per way of fetching, so that its cache serves all pages of a worker."""
     return ContextLoader(fetch, loads=loads, max_bytes=max_bytes)
+
+
+def _vocabularies(context: Context) -> Loader | None:
+    """How the vocabularies of RDFa are loaded where the settings want their entailments; a finding tells of trouble."""
+    fetch = context.loader
+    if fetch is None or not context.settings.transform.vocabulary_expansion:
+        return None
+
+    def load(url: str) -> bytes:
+        try:
+            return fetch(url)
+        except (OSError, ValueError, LookupError, QuadloomError) as error:
+            context.find("rdfa-vocabulary", f"the vocabulary {url} cannot be read: {error}", syntax="rdfa")
+            raise
+
+    return load
 
 
 def _transport_language(context: Context) -> str:

@@ -7,13 +7,18 @@ stated: sites set them to please search engines, and they say nothing about the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 from lxml import etree
 
 from quadloom.model.link import Link
+from quadloom.settings import Limits
 from quadloom.syntaxes.feeds import local_name
 from quadloom.syntaxes.feeds_dates import moment
 from quadloom.syntaxes.feeds_writing import DC, DCTERMS, DEPICTION
 from quadloom.syntaxes.feeds_xml import text_of, tolerant_root
+from quadloom.syntaxes.rdf_guards import check_xml
 from quadloom.syntaxes.references import Resolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import XSD, iri, literal
@@ -22,25 +27,63 @@ _PART = f"<{DCTERMS}hasPart>"
 _MODIFIED = f"<{DCTERMS}modified>"
 _TITLE = f"<{DCTERMS}title>"
 _LANGUAGE = f"<{DC}language>"
+MAX_ENTRIES = 50_000  # what sitemaps.org allows one file; more than `limits.links_per_page` grants a page
+_LARGE = 1 << 20
+_BLOCK = 1 << 16
 _MAX_EXTENSIONS = 1000  # images, titles and languages of one page; sitemaps.org allows 1000 images
+
+
+def links_allowed(kind: str, limits: Limits) -> int:
+    """How many links of a document of this kind are kept."""
+    return max(limits.links_per_page, MAX_ENTRIES) if kind in ("sitemap", "sitemapindex") else limits.links_per_page
 
 
 def read(context: Context) -> None:
     """All pages of a `urlset`, or all sitemaps of a `sitemapindex`."""
-    root = tolerant_root(context, context.document.kind)
+    kind = context.document.kind
     sitemap = iri(context.url) or context.sink.blank()
     resolver = Resolver(context.base)
-    wanted = "sitemap" if local_name(root.tag) == "sitemapindex" else "url"
+    wanted = "sitemap" if kind == "sitemapindex" else "url"
+    limit = links_allowed(kind, context.settings.limits)
     outside = 0
-    for element in root:
+    elements = _streamed(context, wanted) if len(context.utf8) > _LARGE else iter(tolerant_root(context, kind))
+    for element in elements:
+        if len(context.links) >= limit:
+            message = f"more than {limit} links: the rest of the sitemap is not followed"
+            context.find("too-many-links", message, syntax="sitemap", advice="split the sitemap, or raise the limit")
+            break
         if local_name(element.tag) == wanted and not _read_page(context, element, sitemap, resolver):
             outside += 1
     if outside:
         message = f"{outside} entries without a usable loc"
         context.find("sitemap-loc", message, syntax="sitemap", advice="give every entry an absolute URL")
-    if len(context.links) > context.settings.limits.links_per_page:
-        message = f"{len(context.links)} links, more than limits.links_per_page: the rest is not followed from here"
-        context.find("too-many-links", message, syntax="sitemap", advice="split the sitemap, or raise the limit")
+
+
+def _streamed(context: Context, wanted: str) -> Iterator[etree._Element]:
+    """The entries of a large sitemap, gone soon after they were read: its tree would take ten times its size."""
+    source = context.utf8
+    if b"<!ENTITY" in source:
+        check_xml(source)
+    parser = etree.XMLPullParser(
+        ("end",), tag=(f"{{*}}{wanted}",), recover=True, resolve_entities=False, load_dtd=False, no_network=True,
+        huge_tree=False, encoding="utf-8", collect_ids=False,
+    )  # fmt: skip
+    for start in range(0, len(source), _BLOCK):
+        parser.feed(source[start : start + _BLOCK])
+        root: etree._Element | None = None
+        for _event, element in parser.read_events():
+            parent = element.getparent() if isinstance(element, etree._Element) else None
+            if isinstance(element, etree._Element) and parent is not None and parent.getparent() is None:
+                root = parent
+                yield element
+        if root is not None:
+            del root[:-1]  # the last may still be growing
+    with suppress(etree.XMLSyntaxError):
+        parser.close()
+    if len(parser.feed_error_log):
+        first = parser.feed_error_log[0]
+        message = f"not well-formed: {first.message}; read as far as it goes"
+        context.find("feed-not-well-formed", message, syntax="sitemap", line=first.line, column=first.column)
 
 
 def _read_page(context: Context, element: etree._Element, sitemap: str, resolver: Resolver) -> bool:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 from http import HTTPStatus
+from uuid import uuid4
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from quadloom.asking.prefixes import type_iris
+from quadloom.errors import QuadloomError, StoreError
 from quadloom.run.control import Value
 from quadloom.settings import seconds
 from quadloom.web.asks import Ask, View
 from quadloom.web.desk import Desk
 from quadloom.web.refusals import Refused
 from quadloom.web.rendering import json_response
+from quadloom.web.security import SANDBOX
 
 COOKIE = "quadloom_token"
 _COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")
@@ -80,16 +85,41 @@ def _duration(text: str) -> float:
 
 
 def publish(ask: Ask) -> Response:
-    """A site's owner tells of new or changed pages."""
-    return json_response({"answer": _told(ask, "seeds", {"urls": _urls(ask.document().get("urls"))})})
+    """A site's owner tells of new or changed pages, or of a changed sitemap."""
+    document = ask.document()
+    if isinstance(sitemap := document.get("sitemap"), str):
+        return json_response({"answer": _told(ask, "publish", {"kind": "sitemap", "url": sitemap, "owner": True})})
+    urls = _urls(document.get("urls"))
+    return json_response({"answer": _told(ask, "publish", {"kind": "urls", "urls": urls, "owner": True})})
 
 
 def subscribe(ask: Ask) -> Response:
-    verb = "unsubscribe" if ask.request.method == "DELETE" else "subscribe"
-    document: dict[str, Value] = {**ask.document()}
-    if not document:
-        raise Refused(400, "there is no subscription in the body", hint='such as {"url": "https://example.org/"}')
-    return json_response({"answer": _told(ask, verb, document)})
+    """POST adds, DELETE with an id removes."""
+    is_form = ask.content_type == "application/x-www-form-urlencoded"
+    given: dict[str, Value] = {} if is_form else {**ask.document()}
+    if is_form:
+        given = {"name": ask.text("name")} | {name: [*ask.texts(name)] for name in ("urls", "sites")}
+        given["types"] = [iri for name in ask.texts("types") for iri in type_iris(name)]
+    if ask.request.method == "DELETE":
+        return json_response({"answer": _told(ask, "unsubscribe", {"id": given.get("id", "")})})
+    if not any(given.get(name) for name in ("urls", "sites", "types", "query")):
+        raise Refused(400, "there is no subscription in the request", hint='such as {"urls": ["https://example.org/"]}')
+    answer = _told(ask, "subscribe", {"id": uuid4().hex[:12], "created_at": ask.desk.clock(), **given})
+    return RedirectResponse("/subscriptions", HTTPStatus.SEE_OTHER) if is_form else json_response({"answer": answer})
+
+
+def websub(ask: Ask) -> Response:
+    """A hub asks whether we meant it, or says that a topic has changed. Only what we subscribed to ourselves counts."""
+    id = ask.path("id")
+    if ask.request.method == "GET":
+        query: dict[str, Value] = {**ask.request.query_params}
+        answer = _told(ask, "publish", {"kind": "verify", "id": id, "query": query}, refused=404)
+        challenge = answer.get("challenge", "") if isinstance(answer, dict) else ""
+        return Response(str(challenge), media_type="text/plain", headers={"Content-Security-Policy": SANDBOX})
+    signature = ask.request.headers.get("x-hub-signature", "")
+    body = base64.b64encode(ask.body).decode()
+    _told(ask, "publish", {"kind": "content", "id": id, "body": body, "signature": signature}, refused=404)
+    return Response(status_code=HTTPStatus.ACCEPTED)
 
 
 def sign_in(ask: Ask) -> View | Response:
@@ -106,8 +136,14 @@ def sign_in(ask: Ask) -> View | Response:
     return response
 
 
-def _told(ask: Ask, verb: str, arguments: dict[str, Value]) -> Value:
-    answer = ask.desk.tell(verb, **arguments)
+def _told(ask: Ask, verb: str, arguments: dict[str, Value], *, refused: int = 400) -> Value:
+    """What the owner answers. Its refusals are about what was asked, hence the client's."""
+    try:
+        answer = ask.desk.tell(verb, **arguments)
+    except StoreError:
+        raise
+    except QuadloomError as error:
+        raise Refused(refused, error.message, hint=error.hint) from error
     if answer is None:
         raise Refused(409, "no crawl is running", hint="it has ended, or is just beginning: see /monitor")
     return answer

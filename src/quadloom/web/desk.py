@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -41,6 +42,7 @@ class Desk:
         self.reader = Reader(path, settings)
         self.tokens = Tokens(Path(settings.web.token_file) if settings.web.token_file else path / FILE)
         self.feed = Feed(path, clock)
+        self.listeners: Counter[str] = Counter()  # open event streams by client; only the event loop counts
         self.waiting = ThreadPoolExecutor(_QUERY_THREADS, thread_name_prefix="waiting")
         self.static = StaticFiles.load(Path(__file__).parent / "static")
         self._query_processes = query_processes

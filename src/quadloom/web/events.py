@@ -14,6 +14,7 @@ from quadloom.web.asks import Ask
 from quadloom.web.desk import Desk
 from quadloom.web.refusals import Refused
 
+_MOST_LISTENERS = 16
 _LOOK = 0.5
 _KEEP_ALIVE = 15.0
 _LONGEST = 3600.0  # then the browser comes back with its last id; no connection lives for ever
@@ -25,8 +26,11 @@ def stream(ask: Ask) -> StreamingResponse:
         raise Refused(400, "the last event id is not a number", hint="send the id of the last event you saw")
     kinds = frozenset(ask.text("kinds").split(",")) - {""}
     once = ask.text("once") == "1"
+    client = ask.request.client.host if ask.request.client else ""
+    if ask.desk.listeners[client] >= _MOST_LISTENERS:
+        raise Refused(429, "too many listeners at this address", hint="close some; one connection carries all events")
     return StreamingResponse(
-        _events(ask.desk, int(last), kinds, once),
+        _counted(ask.desk, client, _events(ask.desk, int(last), kinds, once)),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -36,6 +40,17 @@ def encode(event: Event) -> bytes:
     """One event; JSON never holds a raw line break, so one data line is enough."""
     data = msgspec.json.encode({"at": event.at, "subject": event.subject, **event.data})
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.kind.encode(), data)
+
+
+async def _counted(desk: Desk, client: str, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    desk.listeners[client] += 1
+    try:
+        async for event in events:
+            yield event
+    finally:
+        desk.listeners[client] -= 1
+        if not desk.listeners[client]:
+            del desk.listeners[client]
 
 
 async def _events(desk: Desk, after: int, kinds: frozenset[str], once: bool) -> AsyncIterator[bytes]:

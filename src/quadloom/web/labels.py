@@ -8,11 +8,12 @@ from quadloom.asking.prefixes import PREFIXES
 from quadloom.stores.protocols import QuadStore
 from quadloom.web.terms import is_iri, statements
 
-_NAMING = tuple(
+NAMING = tuple(
     PREFIXES[prefix] + word
     for prefix, word in (
         ("rdfs", "label"), ("schema", "name"), ("schemas", "name"), ("foaf", "name"), ("skos", "prefLabel"),
         ("dcterms", "title"), ("dc", "title"), ("vcard", "fn"), ("schema", "headline"),
+        ("rss", "title"),
     )
 )  # fmt: skip
 _MOST = 200
@@ -33,6 +34,6 @@ def _label(quads: QuadStore, iri: str) -> str:
     names = {
         statement.predicate: statement.object.text
         for statement in statements(quads.match(f"<{iri}>", None, None, None, _STATEMENTS))
-        if statement.object.kind == "literal" and statement.predicate in _NAMING
+        if statement.object.kind == "literal" and statement.predicate in NAMING
     }
-    return next((names[predicate] for predicate in _NAMING if predicate in names), "")
+    return next((names[predicate] for predicate in NAMING if predicate in names), "")

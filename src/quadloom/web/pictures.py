@@ -13,13 +13,13 @@ import msgspec
 
 _STYLE = (
     ":root{color-scheme:light dark}text{font:12px system-ui,sans-serif;fill:#1c2330}.edge{stroke:#8a94a6;fill:none}"
-    ".label{font-size:10px;fill:#566072}.node rect{fill:#eef2f8;stroke:#8a94a6}"
-    ".middle rect{fill:#dbe7ff;stroke:#2456c4}"
-    "@media(prefers-color-scheme:dark){text{fill:#e6eaf2}.label{fill:#a4aec0}.node rect{fill:#1d2430;stroke:#6b7689}"
-    ".middle rect{fill:#1f3158;stroke:#7aa2ff}}"
+    ".label{font-size:10px;fill:#566072;paint-order:stroke;stroke:#fff;stroke-width:4px}"
+    ".node rect{fill:#eef2f8;stroke:#8a94a6}.middle rect{fill:#dbe7ff;stroke:#2456c4}"
+    "@media(prefers-color-scheme:dark){text{fill:#e6eaf2}.label{fill:#a4aec0;stroke:#12161d}"
+    ".node rect{fill:#1d2430;stroke:#6b7689}.middle rect{fill:#1f3158;stroke:#7aa2ff}}"
 )
-_CHARACTER = 6.6  # pixels, the mean width of a letter at 12 px
-_LABEL = 26
+_BOX = 190  # pixels; all boxes are alike, so that every edge ends at one
+_LABEL = 26  # letters that fit into it at 12 px
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -51,10 +51,10 @@ def star(middle: Node, edges: Sequence[Edge], *, title: str) -> str:
     parts = []
     for column, side in ((left, -1), (right, 1)):
         for place, edge in enumerate(column):
-            x = width / 2 + side * 330
+            x = width / 2 + side * 375
             y = height / 2 + (place - (len(column) - 1) / 2) * 44
-            parts.append(_curve(width / 2 + side * 90, height / 2, x - side * 105, y, edge.inward))
-            parts.append(_text(width / 2 + side * 175, (height / 2 + y) / 2 + (y - height / 2) * 0.22 - 4, edge.label))
+            parts.append(_curve(width / 2 + side * _BOX / 2, height / 2, x - side * _BOX / 2, y, edge.inward))
+            parts.append(_text(width / 2 + side * 188, (height / 2 + y) / 2 + (y - height / 2) * 0.22 - 4, edge.label))
             parts.append(_box(edge.node, x, y))
     parts.append(_box(middle, width / 2, height / 2, kind="node middle"))
     return _svg(width, height, title, parts)
@@ -76,7 +76,7 @@ def tree(branches: Sequence[Branch], *, title: str) -> str:
     for place, branch in enumerate(branches):
         if branch.parent in spots and branch.parent != place:
             (x1, y1), (x2, y2) = spots[branch.parent], spots[place]
-            parts.append(_curve(x1 + 100, y1, x2 - 100, y2, False))
+            parts.append(_curve(x1 + _BOX / 2, y1, x2 - _BOX / 2, y2, False))
     parts += [_box(branch.node, *spots[place], kind="node" if branch.level else "node middle", height=20)
               for place, branch in enumerate(branches)]  # fmt: skip
     return _svg(width, height, title, parts)
@@ -85,7 +85,8 @@ def tree(branches: Sequence[Branch], *, title: str) -> str:
 def _svg(width: float, height: float, title: str, parts: Sequence[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'width="{width:.0f}" height="{height:.0f}" aria-label={quoteattr(title)}><title>{escape(title)}</title>'
+        f'width="{width:.0f}" height="{height:.0f}" aria-label={quoteattr(_clean(title))}>'
+        f"<title>{escape(_clean(title))}</title>"
         f'<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         f'<path d="M0 0 8 4 0 8z" fill="#8a94a6"/></marker></defs><style>{_STYLE}</style>{"".join(parts)}</svg>'
     )
@@ -93,11 +94,10 @@ def _svg(width: float, height: float, title: str, parts: Sequence[str]) -> str:
 
 def _box(node: Node, x: float, y: float, *, kind: str = "node", height: float = 28) -> str:
     label = _cut(node.label)
-    width = min(200.0, max(60.0, len(label) * _CHARACTER + 18))
     return (
         f'<a href={quoteattr(node.href)} target="_top"><g class="{kind}">'
-        f"<title>{escape(node.title or node.label)}</title>"
-        f'<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height:.0f}" rx="6"/>'
+        f"<title>{escape(_clean(node.title or node.label))}</title>"
+        f'<rect x="{x - _BOX / 2:.1f}" y="{y - height / 2:.1f}" width="{_BOX}" height="{height:.0f}" rx="6"/>'
         f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{escape(label)}</text></g></a>'
     )
 
@@ -115,5 +115,14 @@ def _text(x: float, y: float, text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    text = "".join(character if character >= " " and character not in "\ufffe\uffff" else " " for character in text)
+    text = _clean(text)
     return text if len(text) <= _LABEL else text[: _LABEL - 1] + "…"
+
+
+def _clean(text: str) -> str:
+    """Without the characters that XML 1.0 cannot carry."""
+    return "".join(mark if _is_xml(mark) else " " for mark in text)
+
+
+def _is_xml(mark: str) -> bool:
+    return " " <= mark < "\ud800" or "\ue000" <= mark <= "\ufffd" or mark >= "\U00010000"

@@ -15,7 +15,19 @@ from quadloom.web import control, events, exchange, graph_store, metrics, sparql
 from quadloom.web.asks import Ask, Handler
 from quadloom.web.described import Parameter
 from quadloom.web.openapi import describe
-from quadloom.web.pages import about, entity, home, inspecting, monitor, page, search, sites, sparql, vocabularies
+from quadloom.web.pages import (
+    about,
+    entity,
+    home,
+    inspecting,
+    monitor,
+    page,
+    search,
+    sites,
+    sparql,
+    subscriptions,
+    vocabularies,
+)
 
 Runs = Literal["reading", "waiting"]  # in a thread with a view of the warehouse, or in one that may wait for others
 HTML, JSON = "text/html", "application/json"
@@ -27,6 +39,10 @@ _LIMIT = Parameter("limit", "how many", "20", kind="integer")
 _NEXT = Parameter("next", "opaque mark of the next part, from the last answer")
 _FORMAT = Parameter("format", "result format; wins over Accept", "json")
 _SITE = Parameter("name", "registered domain or host", "example.org", required=True, place="path")
+_CHANGES = (
+    Parameter("since", "only after this id", "0", kind="integer"),
+    Parameter("subscription", "only of this one"),
+)
 _DATASET = (
     Parameter("default-graph-uri", "graphs that make the default graph", many=True),
     Parameter("named-graph-uri", "graphs that GRAPH can name", many=True),
@@ -98,7 +114,7 @@ _PAGES = (
     Endpoint(path="/vocabularies", handler=vocabularies.vocabularies_page, summary="Classes and properties by use",
              twin=True, runs="waiting"),
     Endpoint(path="/topics", handler=about.topics_page, summary="Topics and what they found", twin=True),
-    Endpoint(path="/subscriptions", handler=about.subscriptions_page, summary="Who is told of which changes",
+    Endpoint(path="/subscriptions", handler=subscriptions.subscriptions_page, summary="Who is told of which changes",
              twin=True),
     Endpoint(path="/about", handler=about.about_page, summary="Who crawls here, and how to opt out", twin=True),
 )  # fmt: skip
@@ -123,6 +139,10 @@ _API = (
                          Parameter("after", "only events after this id", kind="integer"),
                          Parameter("once", "1 = what is kept, then end")),
              produces=("text/event-stream",)),
+    Endpoint(path="/changes.json", handler=subscriptions.changes, summary="Notices of subscriptions", produces=(JSON,),
+             parameters=_CHANGES),
+    Endpoint(path="/changes.atom", handler=subscriptions.changes_feed, summary="Notices of subscriptions as a feed",
+             produces=("application/atom+xml",), parameters=_CHANGES),
     Endpoint(path="/metrics", handler=metrics.metrics, summary="OpenMetrics", produces=(metrics.MEDIA_TYPE,)),
     Endpoint(path="/health/live", handler=metrics.live, summary="The server answers", produces=(JSON,), runs="waiting"),
     Endpoint(path="/health/ready", handler=metrics.ready, summary="The stores answer", produces=(JSON,),
@@ -155,6 +175,9 @@ _CONTROL = (
              summary="Tell of new or changed pages", produces=(JSON,), consumes=(JSON,)),
     Endpoint(path="/subscriptions", handler=control.subscribe, methods=("POST", "DELETE"), token=True, runs="waiting",
              summary="Add or remove a subscription", produces=(JSON,), consumes=(JSON,)),
+    Endpoint(path="/websub/{id}", handler=control.websub, methods=("GET", "POST"), runs="waiting",
+             summary="Where hubs verify and deliver (WebSub)", produces=("text/plain",),
+             parameters=(Parameter("id", "the subscription at the hub", "x", required=True, place="path"),)),
 )  # fmt: skip
 
 ROUTES: tuple[Endpoint, ...] = _PAGES + _API + _CONTROL

@@ -39,7 +39,12 @@ _GRAPH_ALIASES = {
     "application/json": "jsonld", "application/x-turtle": "turtle", "text/plain": "nt", "application/xml": "rdfxml"
 }  # fmt: skip
 PRODUCES = (*_ROWS, *_GRAPHS, "text/html")
-_NAMES = {"ttl": "turtle", "n-triples": "nt", "rdf": "rdfxml", "rdf-xml": "rdfxml", "json-ld": "jsonld"}
+# Other words for formats, as clients write them after `format=` (SPARQLWrapper, Virtuoso's users, media types).
+_NAMES = {
+    **_ROWS, **_GRAPHS, "ttl": "turtle", "n3": "turtle", "n-triples": "nt", "rdf": "rdfxml", "rdf-xml": "rdfxml",
+    "rdf+xml": "rdfxml", "rdf xml": "rdfxml", "json-ld": "jsonld",
+}  # fmt: skip
+_GRAPH_NAMES = {"xml": "rdfxml", "json": "jsonld"}
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -95,6 +100,8 @@ def format_for(ask: Ask, form: Form) -> str:
     known = GRAPH_MEDIA if form == "graph" else ROW_MEDIA
     if wanted:
         wanted = _NAMES.get(wanted, wanted)
+        if form == "graph":
+            wanted = _GRAPH_NAMES.get(wanted, wanted)
         if wanted not in known:
             raise Refused(406, f"this query has no result as {wanted[:30]}", hint=f"formats: {', '.join(known)}")
         return wanted

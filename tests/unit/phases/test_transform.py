@@ -15,7 +15,7 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Transformed
 from quadloom.model.page import Page
 from quadloom.phases.transform import transform, transform_page
-from quadloom.settings import Crawl, Limits, Settings
+from quadloom.settings import Crawl, Limits, Settings, Transform
 from quadloom.syntaxes.html_tags import TEXT
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Context, Extractor
@@ -201,3 +201,35 @@ def test_text_nodes_have_the_number_we_believe() -> None:
     node = LexborHTMLParser("<p>x").css("p")[0].first_child
     assert node is not None
     assert node.tag_id == TEXT
+
+
+def test_vocabulary_expansion_adds_what_the_vocabulary_entails() -> None:
+    page = b'<p vocab="https://v.example/ns#" typeof=Tenor>x</p>'
+    vocabulary = b"@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . <#Tenor> rdfs:subClassOf <#Singer> ."
+    wanted = Settings(transform=Transform(vocabulary_expansion=True))
+    plain = transform(page, url="https://e.example/", loader=lambda _url: vocabulary)
+    full = transform(page, url="https://e.example/", loader=lambda _url: vocabulary, settings=wanted)
+    assert "https://v.example/ns#Singer" not in plain.types
+    assert set(full.types) == {"https://v.example/ns#Tenor", "https://v.example/ns#Singer"}
+
+    def nothing(url: str) -> bytes:
+        raise OSError("no such name")
+
+    without = transform(page, url="https://e.example/", loader=nothing, settings=wanted)
+    assert without.types == plain.types
+    assert [finding.code for finding in without.findings] == ["rdfa-vocabulary"]
+
+
+def test_contexts_that_are_not_known_are_not_loaded_where_the_settings_forbid_it() -> None:
+    page = b'{"@context": "https://c.example/context", "name": "x"}'
+    asked: list[str] = []
+
+    def load(url: str) -> bytes:
+        asked.append(url)
+        return b'{"@context": {"name": "https://v.example/name"}}'
+
+    known = Settings(transform=Transform(contexts="known", grddl="allow"))
+    transform(page, url="https://e.example/a.jsonld", loader=load, settings=known)
+    assert not asked
+    assert transform(page, url="https://e.example/a.jsonld", loader=load).nquads
+    assert asked

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from web_fixture import fill
 
 from quadloom.settings import Settings, Web
 from quadloom.web.app import create_app
 from quadloom.web.desk import Desk
 from quadloom.web.tokens import FILE, Tokens
-
-sys.path.insert(0, str(Path(__file__).parent))
-from web_fixture import fill
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

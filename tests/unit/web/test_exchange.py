@@ -12,6 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 from web_fixture import BOOK
 
+from quadloom.errors import UsageError
 from quadloom.model.event import Event
 from quadloom.run.control import ControlServer, Request, Value
 from quadloom.settings import Settings, Web
@@ -98,6 +99,8 @@ class Crawl:
             after = request.arguments["after"]
             assert isinstance(after, int)
             return [msgspec.to_builtins(event) for event in self.events if event.id > after]
+        if request.verb == "stop":
+            raise UsageError("not today", hint="tomorrow")
         return request.verb
 
 
@@ -127,7 +130,16 @@ def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) 
             assert client.post("/control/pause", headers=head).json() == {"ok": True, "answer": "pause"}
             assert client.post("/control/dance", headers=head).status_code == 404
             client.post("/publish", json={"urls": ["http://a.example/new"]}, headers=head)
-            assert said(crawl, "seeds") == {"urls": ["http://a.example/new"]}
+            assert said(crawl, "publish") == {"kind": "urls", "urls": ["http://a.example/new"], "owner": True}
+            client.post("/subscriptions", json={"urls": ["http://a.example/"]}, headers=head)
+            assert said(crawl, "subscribe").keys() == {"id", "created_at", "urls"}
+            client.request("DELETE", "/subscriptions", json={"id": "x"}, headers=head)
+            assert said(crawl, "unsubscribe") == {"id": "x"}
+            assert client.get("/websub/x?hub.mode=subscribe&hub.challenge=c").status_code == 200
+            assert said(crawl, "publish")["query"] == {"hub.mode": "subscribe", "hub.challenge": "c"}
+            assert client.post("/websub/x", content=b"news").status_code == 202
+            refused = client.post("/control/stop", headers=head)
+            assert refused.status_code == 400 and refused.json()["error"] == "not today"
             client.post("/control/scope", json={"exclude": ["*/private/*"]}, headers=head)
             assert said(crawl, "scope") == {"rules": {"exclude": ["*/private/*"]}, "remove": False}
             client.post("/control/recrawl", json={"site": "a.example", "older_than": "1h"}, headers=head)
@@ -139,3 +151,10 @@ def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) 
             assert form.status_code == 303 and form.headers["location"] == "/monitor"
     finally:
         server.close()
+
+
+def test_changes_are_a_feed_and_json(client: TestClient) -> None:
+    feed = client.get("/changes.atom")
+    assert feed.headers["content-type"].startswith("application/atom+xml") and "<feed" in feed.text
+    assert client.get("/changes.json", params={"since": 5}).json() == {"ok": True, "notices": []}
+    assert client.get("/changes.json", params={"since": "x"}).status_code == 400

@@ -148,7 +148,7 @@ def test_page_tells_its_history_and_why(client: TestClient) -> None:
     twin = client.get("/page.json", params={"url": BOOK}).json()
     assert [visit["status"] for visit in twin["visits"]] == [200, 200]
     assert twin["visits"][0]["graph_changed"] and not twin["visits"][1]["graph_changed"]
-    assert twin["why"]["lines"]
+    assert {reason["part"] for reason in twin["why"]["reasons"]} >= {"scope", "frontier"}
     assert client.get("/page.json", params={"url": "http://never.example/"}).status_code == 404
     first = client.get("/page/body", params={"url": BOOK, "at": twin["visits"][1]["at"]}).text
     assert "978-0" in first and "978-3" not in first

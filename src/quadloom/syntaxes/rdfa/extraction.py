@@ -46,9 +46,8 @@ def extract(
         triples = _html_triples(source_of(body), url, sink, rules, version, report)
     else:
         triples = _xml_triples(body, url, sink, rules, version, report)
-    if vocab_expansion and loader and version == "1.1":
-        used = [value[1:-1] for _, predicate, value in triples if predicate == USES_VOCABULARY]
-        triples = expand_vocabularies(triples, used, loader, _read_vocabulary, graph.report)
+    if vocab_expansion and version == "1.1":
+        triples = _expanded(triples, loader, graph.report)
     if processor_graph:
         sink = Sink()
         graph.write(sink)
@@ -67,9 +66,11 @@ def annotate(
     roles: bool = False,
     report: Report | None = None,
     hints: Set[str] | None = None,
+    vocabularies: Loader | None = None,
 ) -> bool:
     """Adds the RDFa 1.1 of an HTML page that is already parsed; False = a limit cut it short.
 
+    `vocabularies` loads those in use, whose entailments are added then; troubles with them go to `report`.
     `base` is the page's base where the caller knows it; `language` that of the transport (Content-Language). Roles are
     off because on the web they are hints for assistive technology, one for every tenth element. Cost: a few native
     selectors on a page without RDFa, then in proportion to the annotated elements and their ancestors.
@@ -82,7 +83,7 @@ def annotate(
     processor = _processor(host, LexborMarkup(), Base(url), names_base, sink, "1.1", report, language, roles)
     weave(nodes, processor)
     processor.finish()
-    _pour(fold_patterns(processor.triples.found), sink)
+    _pour(_expanded(fold_patterns(processor.triples.found), vocabularies, report), sink)
     return not processor.triples.full
 
 
@@ -96,12 +97,24 @@ def annotate_xml(
     language: str = "",
     roles: bool = False,
     report: Report | None = None,
+    vocabularies: Loader | None = None,
 ) -> bool:
     """As `annotate`, for an XML tree; SVG and XML may hold RDF/XML blocks, which are added too."""
     rules = HOSTS[host]
     triples, complete = _walked(root, url, sink, rules, version, report, language, roles)
-    _pour(triples, sink)
+    _pour(_expanded(triples, vocabularies, report), sink)
     return complete
+
+
+def _expanded(triples: list[Triple], loader: Loader | None, report: Report | None) -> list[Triple]:
+    if loader is None:
+        return triples
+    used = [value[1:-1] for _, predicate, value in triples if predicate == USES_VOCABULARY]
+    return expand_vocabularies(triples, used, loader, _read_vocabulary, report or _silent)
+
+
+def _silent(_kind: str, _text: str) -> None:
+    """For callers who do not want to hear of vocabularies that cannot be read."""
 
 
 def _html_triples(

@@ -1,4 +1,4 @@
-"""`/about`, which the user agent links to; `/topics` and `/subscriptions`, what this warehouse looks out for."""
+"""`/about`, which the user agent links to, and `/topics`, what this warehouse looks out for."""
 
 from __future__ import annotations
 
@@ -14,18 +14,6 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     contact: str
     delay: float
     obeys_robots: bool
-
-
-class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription as anybody may see it: without the secret that signs its notices, and without its address."""
-
-    id: str = ""
-    name: str = ""
-    urls: tuple[str, ...] = ()
-    sites: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    query: str = ""
-    created_at: float = 0.0
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -50,12 +38,6 @@ def about_page(ask: Ask) -> View:
 
 def topics_page(ask: Ask) -> View:
     return View("topics.html", {"topics": _kept(ask, "topic:")})
-
-
-def subscriptions_page(ask: Ask) -> View:
-    stored = ask.warehouse.catalog.get("subscriptions")
-    found = msgspec.json.decode(stored, type=list[Subscribed]) if stored else []
-    return View("subscriptions.html", {"subscriptions": found})
 
 
 def _kept(ask: Ask, prefix: str) -> list[Kept]:

@@ -89,6 +89,8 @@ def _wants_rdf(ask: Ask) -> bool:
 
 def _name(iri: str) -> str:
     """The part of an IRI that people read."""
+    if iri.startswith("urn:quadloom:blank:"):
+        return "a nameless thing"
     short = shorten(iri)
     if short != iri:
         return short

@@ -5,17 +5,17 @@ All figures are in `monitor.json` too, so that a browser, a terminal and a scrip
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import msgspec
 
 from quadloom.model.event import Event
-from quadloom.monitor.balance import Balance, balance
+from quadloom.monitor.balance import Balance
 from quadloom.monitor.freshness import SAMPLE, Freshness, freshness
 from quadloom.monitor.heartbeat import Beat, heartbeat
+from quadloom.run.balancing import balance_of
 from quadloom.run.meter import Report
-from quadloom.stores.protocols import HostRow
+from quadloom.stores.protocols import FrontierStats, HostRow
 from quadloom.web.asks import Ask, View
 from quadloom.web.feed import Point
 
@@ -63,9 +63,9 @@ def monitor_page(ask: Ask) -> View:
         at=now,
         running=report is not None,
         state=report.state if report else "stopped",
-        sentence=_sentence(report, stats.total, stats.queued + stats.waiting, len(warehouse.text)),
+        sentence=_sentence(report, stats, len(warehouse.text)),
         report=report,
-        balance=_balance(report),
+        balance=balance_of(report) if report else Balance(advice="No crawl is running."),
         workers=heartbeat(report.workers, report.seconds) if report else [],
         frontier={name: number for name, number in msgspec.structs.asdict(stats).items() if isinstance(number, int)},
         outcomes=_counted(counts, "outcome"),
@@ -82,21 +82,15 @@ def monitor_page(ask: Ask) -> View:
     return View("monitor.html", found)
 
 
-def _balance(report: Report | None) -> Balance:
-    if report is None:
-        return Balance(advice="No crawl is running.")
-    workers = sum(name.startswith("transform") for name, *_ in report.workers) or max(1, len(report.workers) - 1)
-    return balance(report.phases, report.cpu, report.rates, workers=workers, cores=os.cpu_count() or 1)
-
-
-def _sentence(report: Report | None, total: int, waiting: int, documents: int) -> str:
+def _sentence(report: Report | None, stats: FrontierStats, documents: int) -> str:
     """One line that says it all, for people who hear the page as well."""
+    waiting = f"{stats.queued} URLs are due, {stats.waiting} later"
     if report is None:
-        return f"No crawl is running. {documents} pages are searchable, {waiting} URLs wait."
+        return f"No crawl is running. {documents} pages are searchable, {waiting}."
     rate = report.rates.get("fetch", 0.0)
     return (
-        f"The crawl is {report.state}: {report.pages} pages read, {waiting} of {total} URLs wait, "
-        f"{rate:.1f} pages a second now, {report.pages_per_second:.1f} on average."
+        f"The crawl is {report.state}: {report.pages} pages read, {waiting}, {rate:.1f} pages a second now, "
+        f"{report.pages_per_second:.1f} on average."
     )
 
 

@@ -11,7 +11,8 @@ from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import Url
-from quadloom.stores.protocols import Difference, Explanation, VisitRow
+from quadloom.run.explaining import Why
+from quadloom.stores.protocols import Difference, VisitRow
 from quadloom.warehouse import Warehouse
 from quadloom.web.asks import Ask, View
 from quadloom.web.labels import labels
@@ -51,7 +52,7 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     statements_total: int
     links_out: list[Linked]
     links_in: list[Linked]
-    why: Explanation | None
+    why: Why | None
     difference: Difference | None = None
     difference_from: float = 0.0
     difference_to: float = 0.0
@@ -73,7 +74,7 @@ def page_view(ask: Ask) -> View:
         statements_total=len(lines),
         links_out=_links_out(stated, graph),
         links_in=_links_in(warehouse, graph),
-        why=warehouse.frontier.explain(row.key, ask.desk.clock()),
+        why=warehouse.why(row.href),
         difference=difference,
         difference_from=begin,
         difference_to=end,

@@ -11,6 +11,7 @@ from quadloom.asking.prefixes import shorten
 from quadloom.asking.search import as_sparql, search, search_request
 from quadloom.stores.protocols import Hit
 from quadloom.web.asks import Ask, View
+from quadloom.web.cards import Card, card
 from quadloom.web.refusals import Refused
 
 _DEFAULT, _MOST = 10, 100
@@ -45,6 +46,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     total_is_estimate: bool = False
     took_ms: float = 0.0
     facets: dict[str, list[tuple[str, int]]] = {}
+    cards: dict[str, Card] = {}  # of hits that tell of a thing with a type, by their URL
     next: str = ""
     sparql: str = ""
 
@@ -75,6 +77,7 @@ def search_page(ask: Ask) -> View:
         total=answer.total,
         took_ms=round(answer.seconds * 1000, 2),
         facets=answer.facets,
+        cards={hit.id: found for hit in answer.hits if (found := card(ask.warehouse.quads, hit.id)) is not None},
         next=_mark(offset + limit) if answer.total > offset + limit else "",
         sparql=as_sparql(request),
     )

@@ -1,0 +1,222 @@
+"""What pages weigh: the link matrix grows with the crawl, and a thread beside it computes importance from time to time.
+
+The crawl appends each page's links (`append`, some microseconds). Every `freshness.importance_every` the thread merges
+them into the matrix, computes importance and usefulness from the last vectors on, lifts subscribed pages, and puts the
+new weights in place by one assignment; settlements look them up. Between two fixpoints the same thread runs OPIC over
+what was read since, so that a page met after the last fixpoint has a weight, too.
+
+Weights rest in `links/weights.npz` as well: a restart begins with them, and `quadloom why` can read them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from array import array
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from quadloom.model.url import fingerprint
+from quadloom.run.threads import start
+from quadloom.scheduling.opic import Opic
+from quadloom.scheduling.subscriptions import Subscription, personalization
+from quadloom.scheduling.usefulness import Ranking as Fixpoints
+from quadloom.scheduling.usefulness import promoted, rank, weights
+from quadloom.settings import Freshness, seconds
+from quadloom.stores.link_matrix import ANEW, RECORD, LinkMatrix
+
+_TOGETHER = 64  # pages whose links are packed into records at once
+_OPIC_EVERY = 2.0  # seconds
+_OPIC_BACKLOG = 200_000  # readings that wait for OPIC; beyond, the oldest are left to the next fixpoint
+_LEAST, _MOST = 0.01, 100.0  # bounds of an estimate that no fixpoint has confirmed
+_TOLERANCE = 1e-6  # of a fixpoint: weights are estimates, and each further digit costs a fifth more scans
+
+Vector = npt.NDArray[np.float64]
+Fingerprints = npt.NDArray[np.int64]
+
+
+class Weights:
+    """Weights of one ranking, looked up by fingerprint."""
+
+    def __init__(self, fingerprints: Fingerprints, values: Vector) -> None:
+        order = np.argsort(fingerprints, kind="stable")
+        self.fingerprints, self.values = fingerprints[order], values[order]
+
+    def of(self, wanted: Sequence[int]) -> list[float | None]:
+        """None = not ranked."""
+        if not len(self.fingerprints):
+            return [None] * len(wanted)
+        keys = np.fromiter(wanted, dtype=np.int64, count=len(wanted))
+        place = np.minimum(np.searchsorted(self.fingerprints, keys), len(self.fingerprints) - 1)
+        found = self.fingerprints[place] == keys
+        return [float(v) if hit else None for v, hit in zip(self.values[place], found, strict=True)]
+
+    @classmethod
+    def load(cls, directory: Path) -> Weights:
+        path = directory / "weights.npz"
+        if not path.exists():
+            return cls(np.empty(0, dtype=np.int64), np.empty(0))
+        with np.load(path, allow_pickle=False) as stored:
+            return cls(stored["fingerprints"], stored["values"])
+
+    def save(self, directory: Path) -> None:
+        unfinished = directory / "weights.unfinished.npz"
+        np.savez(unfinished, fingerprints=self.fingerprints, values=self.values)
+        unfinished.replace(directory / "weights.npz")
+
+
+class Ranking:
+    """`structured` gives the fingerprints of pages that hold structured data, `subscriptions` who wants which pages.
+
+    `append`, `weigh` and `flush` belong to the crawl's thread; `turn` to the ranking thread, or to a test.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        freshness: Freshness,
+        structured: Callable[[], Sequence[int]],
+        subscriptions: Callable[[], Sequence[Subscription]],
+    ) -> None:
+        self._directory = directory
+        self._freshness = freshness
+        self._structured = structured
+        self._subscriptions = subscriptions
+        self._log = LinkMatrix(directory)  # appends only
+        self._matrix = LinkMatrix(directory)  # merges and reads only
+        self._appending = threading.Lock()
+        self._pending: list[tuple[int, bytes]] = []
+        self._read: deque[tuple[int, bytes]] = deque(maxlen=_OPIC_BACKLOG)
+        self._last: Fixpoints | None = None
+        self.weights = Weights.load(directory)
+        # A window of one unit of time: then the fixpoint's histories weigh as much as all cash together, and a new
+        # page, which has cash but no history, is not drowned by them.
+        self._unit = max(seconds(freshness.importance_every), 1.0)
+        self._opic = Opic(window=1.0, damping=freshness.damping)
+        self._fresh: dict[int, int] = {}  # pages that only OPIC knows
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def append(self, source: int, targets: bytes) -> None:
+        """All links of a page just read: packed int64 fingerprints."""
+        self._pending.append((source, targets))
+        self._read.append((source, targets))
+        if len(self._pending) >= _TOGETHER:
+            self.flush()
+
+    def flush(self) -> None:
+        pending, self._pending = self._pending, []
+        if pending:
+            with self._appending:
+                self._log.append_records(_records(pending))
+
+    def weigh(self, fingerprints: Sequence[int]) -> list[float | None]:
+        """Weights from the last fixpoint, OPIC's estimate for pages it did not know, None for the rest."""
+        found = self.weights.of(fingerprints)
+        if self._fresh and None in found:
+            found = [
+                self._estimate(key) if weight is None else weight
+                for key, weight in zip(fingerprints, found, strict=True)
+            ]
+        return found
+
+    def start(self, failed: Callable[[BaseException], None]) -> None:
+        """Begin the thread; `failed` hears what it dies of."""
+        self._thread = start("ranking", self._run, failed)
+
+    def close(self) -> None:
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(timeout=30.0)
+        self.flush()
+        with self._appending:
+            self._log.close()
+
+    def turn(self, now: float) -> None:
+        """Merge what was linked since, and compute all weights anew."""
+        with self._appending:
+            self._log.sync()
+        self._read.clear()
+        self._matrix.rebuild()
+        pages = self._matrix.manifest.pages
+        if not pages:
+            return
+        fingerprints = self._matrix.fingerprints()
+        structured = np.zeros(pages, dtype=bool)
+        ids = self._matrix.ids(np.fromiter(self._structured(), dtype=np.int64))
+        structured[ids[ids >= 0]] = True
+        wanted = self._subscribed()
+        self._last = rank(
+            self._matrix.csr(),
+            structured,
+            damping=self._freshness.damping,
+            personalization=personalization(pages, wanted),
+            tol=_TOLERANCE,
+            start=self._last,
+        )
+        values = weights(self._last.importance, self._last.usefulness, structured)
+        if wanted:
+            values = promoted(values, np.concatenate(wanted), self._freshness.promotion)
+        self.weights = Weights(np.array(fingerprints), values)
+        self.weights.save(self._directory)
+        self._opic.start(self._last.importance, now / self._unit)
+        self._fresh = {}
+
+    def estimate_new(self, now: float) -> None:
+        """OPIC over the readings since the last turn."""
+        while self._read:
+            source, targets = self._read.popleft()
+            links = array("q", targets)
+            ids = self._dense([source, *links])
+            self._opic.read(ids[0], ids[1:], now / self._unit)
+
+    def _subscribed(self) -> list[npt.NDArray[np.intp]]:
+        """Pages of each subscription that the matrix knows: its virtual page's links."""
+        groups = []
+        for item in self._subscriptions():
+            ids = self._matrix.ids(np.fromiter(map(fingerprint, item.urls), dtype=np.int64))
+            if (ids >= 0).any():
+                groups.append(ids[ids >= 0].astype(np.intp))
+        return groups
+
+    def _dense(self, fingerprints: Sequence[int]) -> list[int]:
+        """Ids as in the matrix; pages it does not know yet get the next ones."""
+        ids: list[int] = self._matrix.ids(np.array(fingerprints, dtype=np.int64)).tolist()
+        for place, id in enumerate(ids):
+            if id < 0:
+                ids[place] = self._fresh.setdefault(fingerprints[place], self._matrix.manifest.pages + len(self._fresh))
+        return ids
+
+    def _estimate(self, key: int) -> float | None:
+        id = self._fresh.get(key)
+        if id is None:
+            return None
+        return min(max(self._opic.importance(id) * self._opic.pages, _LEAST), _MOST)
+
+    def _run(self) -> None:
+        every = max(seconds(self._freshness.importance_every), 1.0)
+        due = time.monotonic() + min(every, 60.0)  # a first ranking soon, since a young crawl learns fastest
+        while not self._stopping.wait(min(_OPIC_EVERY, every)):
+            if time.monotonic() >= due:
+                began = time.monotonic()
+                self.turn(time.time())
+                due = time.monotonic() + max(every, 10.0 * (time.monotonic() - began))
+            else:
+                self.estimate_new(time.time())
+
+
+def _records(pending: Sequence[tuple[int, bytes]]) -> npt.NDArray[np.void]:
+    """Each page's `ANEW` mark, then its links."""
+    counts = np.array([len(targets) // 8 + 1 for _, targets in pending])
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    records = np.zeros(int(counts.sum()), dtype=RECORD)
+    records["source"] = np.repeat(np.array([source for source, _ in pending], dtype=np.int64), counts)
+    links = np.ones(len(records), dtype=bool)
+    links[starts] = False
+    records["target"][links] = np.frombuffer(b"".join(targets for _, targets in pending), dtype=np.int64)
+    records["kind"][starts] = ANEW
+    return records

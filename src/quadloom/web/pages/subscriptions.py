@@ -1,0 +1,59 @@
+"""`/subscriptions`, who is told of which changes, and `/changes.*`, what there was to tell, as JSON and as a feed.
+
+Secrets and addresses of webhooks are shown to nobody.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+from starlette.responses import Response
+
+from quadloom.run.delivering import Message
+from quadloom.run.notice_feed import atom
+from quadloom.scheduling.subscriptions import Subscription
+from quadloom.web.asks import Ask, View
+from quadloom.web.rendering import json_response
+
+_NOTICES = 200
+
+
+class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    name: str
+    urls: tuple[str, ...]
+    sites: tuple[str, ...]
+    types: tuple[str, ...]
+    query: str
+    has_webhook: bool
+    created_at: float
+
+
+def subscriptions_page(ask: Ask) -> View:
+    found = [_public(item) for item in ask.warehouse.subscriptions()]
+    return View("subscriptions.html", {"subscriptions": found})
+
+
+def changes(ask: Ask) -> Response:
+    """Notices after `since`, oldest first; give the last id back to go on."""
+    return json_response({"notices": _notices(ask)})
+
+
+def changes_feed(ask: Ask) -> Response:
+    url = str(ask.request.url.replace(query="", fragment=""))
+    now = datetime.fromtimestamp(ask.desk.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    feed = atom(_notices(ask), title="Changes that Quadloom found", self_url=url, updated=now)
+    return Response(feed, media_type="application/atom+xml")
+
+
+def _notices(ask: Ask) -> list[Message]:
+    since = ask.number("since", 0, low=0, high=1 << 62)
+    return ask.warehouse.notices(since, subscription=ask.text("subscription"), limit=_NOTICES)
+
+
+def _public(item: Subscription) -> Subscribed:
+    return Subscribed(
+        id=item.id, name=item.name, urls=item.urls, sites=item.sites, types=item.types, query=item.query,
+        has_webhook=bool(item.webhook), created_at=item.created_at,
+    )  # fmt: skip

@@ -1,0 +1,113 @@
+"""A crawl without an end on the fake web, days passing in seconds: it keeps up, and can be steered and asked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+import pytest
+from xxhash import xxh3_128_digest
+
+from quadloom.demo import FakeWeb, Serving, WebSpec, serve_in_process
+from quadloom.demo.exchange import Request
+from quadloom.run.control import Value, ask
+from quadloom.run.explaining import Why
+from quadloom.settings import Crawl, Freshness, Guard, Politeness, Settings
+from quadloom.warehouse import Warehouse
+
+SPEC = WebSpec(seed=3, pages=60, hosts=4, scale=0.1, links=16, traps=False, slow_seconds=0.0, crawl_delay=0.0)
+
+
+def settings_for(serving: Serving) -> Settings:
+    return Settings(
+        crawl=Crawl(contact="test@quadloom.invalid", scope="any", workers=1, batch_seconds=0.1, max_seconds=14.0),
+        politeness=Politeness(
+            delay=0.0, ip_delay=0.0, per_site=8, adaptive=0.0, retries=1, backoff=0.2, max_backoff=0.5,
+            max_crawl_delay=0.0,
+        ),
+        freshness=Freshness(
+            bandwidth=120.0, min_interval="1s", max_interval="4s", prior_interval="3s", importance_every="3s",
+        ),
+        guard=Guard(allow=["127.0.0.0/8"], hosts=serving.web.hosts_override()),
+    )  # fmt: skip
+
+
+class Steering(threading.Thread):
+    """Another process's wishes, at the fifth second."""
+
+    def __init__(self, warehouse: Path, seed: str) -> None:
+        super().__init__(daemon=True)
+        self._warehouse, self._seed = warehouse, seed
+        self.answers: dict[str, Value | None] = {}
+
+    def run(self) -> None:
+        time.sleep(5.0)
+        for verb, arguments in (
+            ("why", {"url": self._seed}),
+            ("refresh", {"urls": [self._seed]}),
+            ("scope", {"rules": {"exclude": ["*.pdf"]}}),
+            ("freshness", {"suspect_share": 0.1}),
+        ):
+            self.answers[verb] = ask(self._warehouse, verb, **arguments)  # type: ignore[arg-type]  # JSON
+
+
+@pytest.mark.timeout(120)
+def test_it_keeps_up_and_can_be_steered(tmp_path: Path) -> None:
+    with serve_in_process(FakeWeb(SPEC), log=tmp_path / "requests.jsonl") as serving:
+        seed = serving.web.seeds[0]
+        with Warehouse.open(tmp_path / "w", settings=settings_for(serving)) as warehouse:
+            running = warehouse.start(serving.web.seeds, forever=True)
+            steering = Steering(tmp_path / "w", seed)
+            steering.start()
+            outcomes, began, revision = Counter[str](), time.time(), 0
+            for settlement in running:
+                outcomes[str(settlement.outcome)] += 1
+                if (time.time() - began) // 2 > revision and revision < 3:
+                    revision += 1
+                    serving.turn(revision=4 * revision)
+            steering.join(timeout=10.0)
+            explained = warehouse.why(seed)
+            parked = warehouse.frontier.stats(time.time()).parked
+            pdfs = [row for row in warehouse.catalog.scan(limit=10_000) if row.href.endswith(".pdf")]
+        behind, compared = _behind(serving, tmp_path / "w")
+    assert outcomes["changed"] >= 10 and outcomes["unchanged"] > 3 * outcomes["new"], outcomes
+    assert compared > 100 and not behind, "pages whose newest version was not read"
+    assert steering.answers["refresh"] == 1
+    assert parked >= len(pdfs) > 0
+    share = steering.answers["freshness"]
+    assert isinstance(share, dict) and share["suspect_share"] == 0.1
+    _assert_complete(msgspec.convert(steering.answers["why"], Why))
+    _assert_complete(explained)
+
+
+def _assert_complete(explained: Why) -> None:
+    """Every part of the crawl has its say, with the interval of the change rate and the weight among it."""
+    assert {reason.part for reason in explained.reasons} == {
+        "scope",
+        "robots",
+        "frontier",
+        "page",
+        "schedule",
+        "ranking",
+    }
+    said = {reason.what: reason.value for reason in explained.reasons if reason.part in ("schedule", "ranking")}
+    assert "between" in said["change rate"] and float(said["weight in the last ranking"]) > 0.0
+    assert {"weight", "price of a read", "period", "next visit", "refresh bandwidth", "gone"} <= said.keys()
+    assert all(reason.rule for reason in explained.reasons)
+
+
+def _behind(serving: Serving, warehouse: Path) -> tuple[list[str], int]:
+    """Pages of the fake web whose present body is not the one that was read last, and how many were compared."""
+    stale, compared = [], 0
+    with Warehouse.read(warehouse) as reading:
+        for row in reading.catalog.scan(limit=10_000):
+            parts = urlsplit(row.href)
+            answer = serving.web.answer(Request(parts.netloc, parts._replace(scheme="", netloc="").geturl() or "/"))
+            if answer.status == 200 and row.status == 200:
+                compared += 1
+                stale += [row.href] if xxh3_128_digest(answer.body) != row.body_digest else []
+    return stale, compared

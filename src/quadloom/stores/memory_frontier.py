@@ -189,7 +189,7 @@ class MemoryFrontier:
             block_reason=pace.reason if pace.blocked_until and blocked == pace.blocked_until else row.block_reason,
             failures=row.failures + 1 if settlement.outcome is Outcome.FAILED else 0,
             pages=row.pages + 1,
-            spent=row.spent + pace.cost,
+            spent=row.spent + rules.cost_of(settlement),
         )
         self._set(host, next_at=max(host.row.next_at, pace.next_at, asked_at + self._delay(host.row)))
         if pace.address:

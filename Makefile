@@ -18,8 +18,9 @@ $(RUNTIME): pyproject.toml requirements.txt
 	@$(PIP) --no-deps -e .
 	@touch $@
 
-$(STAMP): $(RUNTIME) requirements-dev.txt
+$(STAMP): $(RUNTIME) requirements-dev.txt requirements-data.txt
 	@$(PIP) -r requirements-dev.txt
+	@$(PIP) --no-deps -r requirements-data.txt
 	@touch $@
 
 demo: $(RUNTIME)

@@ -30,7 +30,7 @@ from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.visit import Visit
-from quadloom.run.admission import Admission
+from quadloom.run.admission import Admission, read_traps
 from quadloom.run.control import Value
 from quadloom.run.extracting import Extractor
 from quadloom.run.failpoints import Failpoints
@@ -47,7 +47,7 @@ from quadloom.settings import Settings
 
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
 _WAIT = 0.05  # seconds the owner waits for news when there is nothing else to do
-_LEASE_PAUSE = 0.01  # seconds between two questions to the frontier; asked after each answer it cost .1 ms a page
+_LEASE_PAUSE = 0.01  # seconds between two questions to the frontier; after each answer, 39 of 40 were in vain
 
 
 class Notice(msgspec.Struct, frozen=True):
@@ -109,7 +109,7 @@ class Crawl:
         self._closed = False
         put = self._inbox.put
         failpoints = Failpoints(settings.crawl.failpoint)
-        self._admission = Admission(lambda text: put(Notice("trap", text)))
+        self._admission = Admission(lambda text: put(Notice("trap", text)), read_traps(stores.catalog))
         statistics = Statistics.resume(stores.catalog, stores.quads)
         self._extractor = Extractor(settings, stores.quads_path, lambda text: put(Notice("notice", text)))
         self._indexer = Indexer(

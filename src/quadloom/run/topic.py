@@ -92,7 +92,10 @@ def survey_sites(
 
 def topic_scope(settings: Settings, seeds: Sequence[Seed]) -> Scope:
     """The sites themselves, and the patterns that the user set."""
-    return Scope.from_settings(settings.crawl, [seed.home for seed in seeds])
+    crawl = settings.crawl
+    if crawl.scope == "page":  # a site cannot be asked without leaving its home page
+        crawl = msgspec.structs.replace(crawl, scope="host")
+    return Scope.from_settings(crawl, [seed.home for seed in seeds])
 
 
 def known_channels(catalog: Catalog, seeds: Sequence[Seed], not_before: float) -> dict[str, Channel]:

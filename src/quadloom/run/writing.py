@@ -18,7 +18,6 @@ import msgspec
 from quadloom.asking.statistics import STATISTICS
 from quadloom.fetching.fetcher import Learned
 from quadloom.fetching.politeness import cost_of
-from quadloom.model import wire
 from quadloom.model.link import Discovery
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef, HostPace, PageRow, Settlement
@@ -28,7 +27,7 @@ from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
 from quadloom.phases.index import page_description
 from quadloom.pipeline import Woven
-from quadloom.run.admission import Admission
+from quadloom.run.admission import TRAPS, Admission
 from quadloom.run.describing import Sources
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
@@ -130,7 +129,7 @@ class Writer:
                 self._notifying.write(notices)
             if self._admission.changed:
                 self._admission.changed = False
-                self._catalog.put("traps", wire.encode(self._admission.report()[:1000]))
+                self._catalog.put(TRAPS, self._admission.report())
         self._found = []
         self.unmarked -= len(marks)
         if self._refreshing is not None:

@@ -40,6 +40,7 @@ class Sheet(msgspec.Struct, frozen=True):
     anchors: tuple[Anchor, ...]
     runs: tuple[str, ...] = ()  # visible text, a run between two tags each
     lines: tuple[str, ...] = ()  # short runs of text outside links: where counts are written
+    nofollow: bool = False  # meta robots: the page's author does not want its links followed
 
     @property
     def longest(self) -> str:
@@ -68,7 +69,13 @@ def read_sheet(body: bytes | str, url: str) -> Sheet:
     anchors = tuple(_anchor(element, target, targets) for element, target in elements)
     heading = tree.find(".//title")
     title = _folded(heading.text_content()) if heading is not None else ""
-    return Sheet(url, title, anchors, *_texts(tree))
+    return Sheet(url, title, anchors, *_texts(tree), _says_nofollow(tree))
+
+
+def _says_nofollow(tree: lxml.html.HtmlElement) -> bool:
+    robots = [meta.get("content") or "" for meta in tree.iter("meta") if (meta.get("name") or "").lower() == "robots"]
+    words = {word.strip() for content in robots for word in content.lower().split(",")}
+    return bool(words & {"nofollow", "none"})
 
 
 def _note_target(element: lxml.html.HtmlElement, target: str, targets: dict[lxml.html.HtmlElement, set[str]]) -> None:

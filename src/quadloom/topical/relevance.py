@@ -30,6 +30,7 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MAX_WORDS = 3000
 _FOLDS = 4
 _PRIOR = 0.15  # share of relevant documents among those that are judged
+_UNTYPED = -1.0  # log-odds at most, of a page that lacks the wanted type
 _STRENGTH = 0.02  # of the penalty on weights
 
 
@@ -139,11 +140,11 @@ class Relevance:
         return float(max(-12.0, min(12.0, total)))
 
     def judge(self, document: Example) -> float:
-        """Probability that a document is on the topic; wanted types decide together with the words."""
+        """Probability that a document is on the topic. Where types are wanted, a page must state one of them."""
         score = self.score(document)
         if self._types:
             own = {re.split(r"[/#:]", name)[-1].lower() for name in document.types}
-            score += 2.0 if own & self._types else -2.5
+            score = score + 1.0 if own & self._types else min(score - 2.0, _UNTYPED)
         return 1.0 / (1.0 + math.exp(-score))
 
     def observe(self, document: Example) -> None:

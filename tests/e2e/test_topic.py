@@ -164,6 +164,37 @@ def test_topic_crawl_over_http_is_polite_and_lands_in_the_warehouse(
     assert {line["url"] for line in report["found"]} <= scored
 
 
+def test_a_second_crawl_reads_known_pages_again_and_asks_known_channels_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with topic_server() as server:
+        options = configured(tmp_path, server)
+        sites = tmp_path / "sites.txt"
+        sites.write_text("\n".join(server.web.homes()), encoding="utf-8")
+        query = (server.corpus.broad_query(TOPIC), server.corpus.narrow_query(TOPIC))
+        command = [
+            "topic",
+            *query,
+            "--seeds",
+            str(sites),
+            "--budget",
+            "60",
+            *examples(tmp_path, server.corpus),
+            *options,
+        ]
+        assert run(command) == 0
+        first = json.loads(capsys.readouterr().out)
+        assert run(command) == 0
+        second = json.loads(capsys.readouterr().out)
+    assert second["purposes"].get("home", 0) < first["purposes"]["home"]
+    both = {line["url"] for line in first["found"]} & {line["url"] for line in second["found"]}
+    assert both
+    with Warehouse.open(tmp_path / "data") as warehouse:
+        rows = [warehouse.catalog.page(Url.parse(url).fingerprint) for url in both]
+        assert all(row is not None and row.visits == 2 and row.first_seen < row.fetched_at for row in rows)
+    assert run(["verify", *options]) == 0
+
+
 def check_politeness(log: list[tuple[float, str, str, str]]) -> None:
     """robots.txt first, pauses between requests to a host, nothing disallowed, POST only to the search."""
     by_host: dict[str, list[tuple[float, str, str]]] = defaultdict(list)

@@ -26,7 +26,7 @@ from quadloom.model.document import Transformed
 from quadloom.model.finding import Finding
 from quadloom.model.link import Discovery
 from quadloom.model.page import Page
-from quadloom.model.quads import Quads
+from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import IsNews, Strategy, Target, discoveries, edges, targets
@@ -65,6 +65,7 @@ class Woven(msgspec.Struct, frozen=True, array_like=True):
     has_data: bool = False
     findings: tuple[Finding, ...] = ()
     simhash: int = 0
+    lines: bytes = b""  # `line_fingerprints` of the quads
     link_quads: bytes = b""  # all links as N-Quads, where user queries want them
 
 
@@ -79,13 +80,17 @@ def weave(
 ) -> Woven:
     """Everything between fetch and the stores, for one page. Never raises. `is_news`: see `phases.extract`."""
     try:
+        # A [[site]] of one's own may be read whatever its robots.txt says, and then whatever its pages say too.
+        rules = rules_for(host_of(page.final_url), settings)
+        if rules is not settings.politeness:
+            settings = msgspec.structs.replace(settings, politeness=rules)
         transformed = transform(
             page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader, syntaxes=syntaxes
         )  # fmt: skip
         transformed = with_header_links(transformed, page)
         leading_to = targets(transformed.links)
         woven = _woven(page, transformed, leading_to, settings)
-        if transformed.nofollow and _obeys(page, settings):
+        if transformed.nofollow:
             return woven
         # Last of all: what `is_news` has once heard must not be lost to a failure afterwards.
         found = discoveries(transformed, leading_to, visit, strategies, is_news)
@@ -95,8 +100,7 @@ def weave(
 
 
 def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], settings: Settings) -> Woven:
-    obey = _obeys(page, settings)
-    noindex = transformed.noindex and obey
+    noindex = transformed.noindex
     has_data = any(name not in _PAGE_WORDS for name, _ in transformed.syntaxes)
     # Left out here and not by the writer, so that the page counts as indexed: nothing is what the indexes owe it.
     left_out = noindex or (settings.index.only_data and not has_data)
@@ -121,19 +125,15 @@ def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], s
         canonical=transformed.canonical,
         syntaxes=transformed.syntaxes,
         noindex=noindex,
-        noarchive=transformed.noarchive and obey,
+        noarchive=transformed.noarchive,
         has_data=has_data,
         findings=page.findings + transformed.findings,
         simhash=xxh3_64_intdigest(transformed.text.encode("utf-8", "replace")) >> 1,
+        lines=line_fingerprints(quads.nquads),
         link_quads=link_graph(transformed.links, page.final_url)
-        if any(name.endswith(".rq") for name in settings.crawl.strategies) and not (transformed.nofollow and obey)
+        if any(name.endswith(".rq") for name in settings.crawl.strategies) and not transformed.nofollow
         else b"",
     )
-
-
-def _obeys(page: Page, settings: Settings) -> bool:
-    """Whether the page's own wishes (meta robots, X-Robots-Tag) count: as its robots.txt does, by the same settings."""
-    return rules_for(host_of(page.final_url), settings).robots == "obey"
 
 
 def _broken(page: Page, error: Exception) -> Woven:

@@ -135,3 +135,10 @@ def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
             assert finish(warehouse, config, "verify", "--json")["ok"]
     finally:
         subprocess.run(["umount", str(disk)], check=False)
+
+
+def test_a_backend_that_does_not_exist(tmp_path: Path) -> None:
+    config = tmp_path / "quadloom.toml"
+    config.write_text('[stores]\nquads = "sparql+http://127.0.0.1:1/"\n')
+    done = quadloom("crawl", "https://example.org/", "--contact", "a@b.example", cwd=tmp_path)
+    complained(done, 3, "stores.quads", "oxigraph:")

@@ -34,14 +34,20 @@ def html(body: str, head: str = "") -> Answer:
     return Answer(f"<!doctype html><html lang=en><head>{head}</head><body>{body}</body></html>".encode())
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """A client that cuts the connection is within its rights."""
+
+
 class ScriptedSite:
     """Serves `pages` on 127.0.0.1; `log` has the requests in the order of arrival. Paths may be changed meanwhile."""
 
     def __init__(self, pages: Mapping[str, Answer]) -> None:
         self.pages = dict(pages)
         self.log: list[Asked] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     def __enter__(self) -> ScriptedSite:

@@ -61,7 +61,7 @@ class Questions:
         offset: int = 0,
         facets: bool = False,
     ) -> SearchAnswer:
-        """Pages by words, best first; iterate `.hits`. Types may be `schema:Event`, `Event` or an IRI."""
+        """Pages by words, best first. Types may be `schema:Event`, `Event` or an IRI."""
         request = search_request(
             text, types=_several(type), vocabularies=_several(vocabulary), sites=_several(site),
             languages=_several(language), kinds=_several(kind), since=since, until=until, limit=limit, offset=offset,

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
 from quadloom.monitor.heartbeat import heartbeat
+from quadloom.run.admission import Trapped, read_traps
 from quadloom.run.balancing import balance_of
 from quadloom.run.control import ask
 from quadloom.run.meter import Report
@@ -34,7 +35,7 @@ def status(*, watch: Annotated[bool, Parameter(negative="")] = False, interval: 
 
 
 def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit: int = 50) -> None:
-    """Hosts with pages, queue, pace and blocks.
+    """Hosts with pages, queue, pace, blocks, and how many of their URLs were refused as traps.
 
     Parameters
     ----------
@@ -46,6 +47,9 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         rows = warehouse.frontier.hosts(limit=100_000)
+        traps: dict[str, list[Trapped]] = {}
+        for trapped in read_traps(warehouse.catalog):
+            traps.setdefault(trapped.host, []).append(trapped)
     keys = {
         "pages": lambda row: -row.pages,
         "queued": lambda row: -row.queued,
@@ -60,15 +64,17 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
                     "host": row.host, "site": row.site, "pages": row.pages, "queued": row.queued, "delay": row.delay,
                     "next_at": row.next_at, "blocked_until": row.blocked_until, "reason": row.block_reason,
                     "failures": row.failures, "spent": row.spent, "budget": row.budget, "address": row.address,
+                    "traps": traps.get(row.host, []),
                 }
             )  # fmt: skip
         return
     now = time.time()
     s.table(
-        ["host", "pages", "queued", "delay s", "failures", "next in s", "blocked"],
+        ["host", "pages", "queued", "delay s", "failures", "next in s", "blocked", "trapped URLs"],
         [
             (r.host, r.pages, r.queued, r.delay, r.failures, max(0.0, r.next_at - now),
-             f"{r.blocked_until - now:.0f} s: {r.block_reason}" if r.blocked_until > now else "")
+             f"{r.blocked_until - now:.0f} s: {r.block_reason}" if r.blocked_until > now else "",
+             "; ".join(f"{trap.count}: {trap.reason}" for trap in traps.get(r.host, [])))
             for r in rows
         ],
     )  # fmt: skip
@@ -78,6 +84,8 @@ def _print(s: Session) -> None:
     live = ask(s.warehouse, "status")
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         summary = warehouse.summary()
+        traps = read_traps(warehouse.catalog)
+    summary["trapped"] = sum(trap.count for trap in traps)
     if isinstance(live, dict):
         summary = {**summary, **live, "running": True}
     if s.json:
@@ -88,6 +96,10 @@ def _print(s: Session) -> None:
             s.write(f"{name}\t" + "  ".join(f"{key} {inner}" for key, inner in value.items() if inner))
         elif not isinstance(value, list):
             s.write(f"{name}\t{value}")
+    if traps:
+        first = traps[0]
+        s.say(f"{first.host}: {first.count} URLs refused: {first.reason}, for instance {first.example}")
+        s.say("`quadloom sites` tells all of them")
     if isinstance(live, dict):
         _print_balance(s, msgspec.convert(live, Report))
 

@@ -46,8 +46,8 @@ _ROWS = 12  # of the live table
 
 @topic.default
 def gather(
-    broad: str,
-    narrow: str,
+    broad: str = "",
+    narrow: str = "",
     *,
     example: Annotated[list[str] | None, Parameter(negative="")] = None,
     against: Annotated[list[str] | None, Parameter(negative="")] = None,
@@ -67,9 +67,9 @@ def gather(
     Parameters
     ----------
     broad
-        words for sites, such as Travel
+        words for sites, such as Travel [default: the first of topic.words]
     narrow
-        words for pages, such as paris
+        words for pages, such as paris [default: the others of topic.words]
     example
         URL or file of a page that is on the topic; may be given several times
     against
@@ -106,6 +106,12 @@ def gather(
             "politeness.delay": delay,
         }
     )
+    first, *others = s.settings.topic.words or [""]
+    broad, narrow = broad or first, narrow or " ".join(others) or first
+    if not broad:
+        raise UsageError("no words given", hint='quadloom topic "Travel" "paris", or words = […] below [topic]')
+    if not s.settings.topic.use_site_search and (strategy or s.settings.topic.strategy) in ("adaptive", "liu-agah"):
+        strategy = "best-first"  # the best of those that follow links alone
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         sites = _sites(s, warehouse, broad, seeds)
         require_contact(s, warehouse, [site.home for site in sites])

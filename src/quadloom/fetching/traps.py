@@ -2,8 +2,8 @@
 
 Two defences, both pure. `trap` judges one URL by itself: the shapes that endless spaces produce (relative links that
 stack, session ids, calendars into the far future). `HostShapes` and `SubdomainBudget` count: one URL with a facet is
-fine, ten thousand combinations of the same facets are not. Every refusal is a sentence, which becomes a finding;
-nothing is dropped silently, and the host's budget (`politeness.cost_of`) is the last line for all others.
+fine, ten thousand combinations of the same facets are not. Every refusal is a sentence, the same for all URLs of one
+trap, so that `quadloom status` can count them; nothing is dropped silently, and the host's budget (`politeness.cost_of`) is the last line for all others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def trap(href: str) -> str | None:
     path, _, query = _path_and_query(href)
     segments = [segment for segment in path.split("/") if segment]
     if len(segments) > MAX_PATH_DEPTH:
-        return f"{len(segments)} path segments, more than {MAX_PATH_DEPTH}"
+        return f"more than {MAX_PATH_DEPTH} path segments"
     reason = _repetition(segments)
     if reason is not None:
         return reason
@@ -58,7 +58,7 @@ def _repetition(segments: list[str]) -> str | None:
         return None
     segment, times = Counter(segments).most_common(1)[0]
     if times > MAX_REPEATS:
-        return f"path segment {segment[:40]!r} occurs {times} times"
+        return f"path segment {segment[:40]!r} occurs more than {MAX_REPEATS} times"
     for size in range(2, len(segments) // 3 + 1):  # a/b/a/b/a/b: a run three times in a row at the end
         tail = segments[-size:]
         if segments[-2 * size : -size] == tail and segments[-3 * size : -2 * size] == tail:
@@ -69,13 +69,13 @@ def _repetition(segments: list[str]) -> str | None:
 def _query_reason(query: str) -> str | None:
     pairs = [pair for pair in re.split("[&;]", query) if pair]
     if len(pairs) > MAX_QUERY_KEYS:
-        return f"{len(pairs)} query parameters, more than {MAX_QUERY_KEYS}"
+        return f"more than {MAX_QUERY_KEYS} query parameters"
     names = Counter(pair.partition("=")[0] for pair in pairs)
     if "amp;amp;" in query:
         return "query grows by &amp; at every step"
     for name, times in names.items():
         if times > MAX_REPEATS and not name.endswith(("[]", "%5B%5D")):
-            return f"query parameter {name[:40]!r} occurs {times} times"
+            return f"query parameter {name[:40]!r} occurs more than {MAX_REPEATS} times"
     return None
 
 
@@ -89,7 +89,7 @@ def _calendar(path: str, query: str) -> str | None:
     match = _YEAR.search(text) or _PLAIN_YEAR.search(text)
     if match is None or int(match.group(1)) <= CALENDAR_LAST or not _CALENDAR_WORD.search(text):
         return None
-    return f"a calendar page of the year {match.group(1)}"
+    return f"a calendar page after the year {CALENDAR_LAST}"
 
 
 class HostShapes:

@@ -130,8 +130,9 @@ def discoveries(
         if link.kind not in everywhere and not any(strategy.wanted(link, site) for strategy in strategies):
             continue
         seen.add(target.key)
-        if is_news(target.fingerprint, _depth(link, visit)):
-            found.append(_discovery(link, target, visit, lastmods.get(link.target, 0.0)))
+        lastmod = lastmods.get(link.target, 0.0)
+        if is_news(target.fingerprint, _depth(link, visit)) or lastmod:  # a date is news of a page that is none
+            found.append(_discovery(link, target, visit, lastmod))
     return tuple(found)
 
 

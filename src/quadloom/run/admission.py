@@ -1,8 +1,9 @@
 """Which discoveries may enter the frontier: endless URL spaces are kept out, and every refusal is counted and told.
 
 The scope (what the user wants) is the frontier's own business; this is about what nobody can want. See
-`quadloom.fetching.traps` for the shapes. Counts live in memory: after a restart a trap gets its allowance once more,
-and the host's budget, which is durable, is the last line.
+`quadloom.fetching.traps` for the shapes. What was refused is kept in the catalog for `quadloom status` and `sites`.
+Only the counts by shape live in memory: after a restart a trap gets its allowance once more, and the host's budget,
+which is durable, is the last line.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from quadloom.fetching.traps import HostShapes, SubdomainBudget, trap
+from quadloom.model import wire
 from quadloom.model.link import Discovery
+from quadloom.stores.protocols import Catalog
 
+TRAPS = "traps"  # the catalog's name for what was refused
 _HOSTS = 10_000  # hosts whose shapes are remembered
+_KEPT = 1000  # traps in the catalog
 
 
 class Trapped(msgspec.Struct):
@@ -27,22 +32,29 @@ class Trapped(msgspec.Struct):
     count: int = 0
 
 
-class Admission:
-    """`tell` hears of each new (host, reason) once; `trapped` has all counts."""
+def read_traps(catalog: Catalog) -> list[Trapped]:
+    """What the crawls of a warehouse have refused, the most counted first."""
+    stored = catalog.get(TRAPS)
+    return wire.decode(stored, list[Trapped]) if stored else []
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+
+class Admission:
+    """`tell` hears of each new (host, reason) once; `trapped` has all counts, those of earlier crawls (`known`) too."""
+
+    def __init__(self, tell: Callable[[str], None], known: Sequence[Trapped] = ()) -> None:
         self._tell = tell
         self._shapes: OrderedDict[str, HostShapes] = OrderedDict()
         self._subdomains = SubdomainBudget()
-        self.trapped: dict[tuple[str, str], Trapped] = {}
+        self.trapped: dict[tuple[str, str], Trapped] = {(item.host, item.reason): item for item in known}
         self.changed = False
 
     def admit(self, discoveries: Sequence[Discovery]) -> tuple[Discovery, ...]:
         """Those that may enter. Explicit wishes (priority 0 and 1) always do."""
         return tuple(item for item in discoveries if item.priority <= 1 or self._refusal(item) is None)
 
-    def report(self) -> list[Trapped]:
-        return sorted(self.trapped.values(), key=lambda item: -item.count)
+    def report(self) -> bytes:
+        """The most counted, for the catalog; `read_traps` gives them back."""
+        return wire.encode(sorted(self.trapped.values(), key=lambda item: -item.count)[:_KEPT])
 
     def _refusal(self, item: Discovery) -> str | None:
         reason = trap(item.href) or self._subdomains.admit(item.host) or self._shape(item.host).admit(item.href)

@@ -30,7 +30,7 @@ from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.visit import Visit
-from quadloom.run.admission import Admission
+from quadloom.run.admission import Admission, read_traps
 from quadloom.run.control import Value
 from quadloom.run.extracting import Extractor
 from quadloom.run.failpoints import Failpoints
@@ -109,7 +109,7 @@ class Crawl:
         self._closed = False
         put = self._inbox.put
         failpoints = Failpoints(settings.crawl.failpoint)
-        self._admission = Admission(lambda text: put(Notice("trap", text)))
+        self._admission = Admission(lambda text: put(Notice("trap", text)), read_traps(stores.catalog))
         statistics = Statistics.resume(stores.catalog, stores.quads)
         self._extractor = Extractor(settings, stores.quads_path, lambda text: put(Notice("notice", text)))
         self._indexer = Indexer(

@@ -18,7 +18,7 @@ from quadloom.model.outcome import Outcome
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.pipeline import Woven, weave
-from quadloom.run.admission import Admission
+from quadloom.run.admission import Admission, read_traps
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Indexer, Marks
 from quadloom.run.opened import Opened
@@ -54,7 +54,7 @@ def import_pages(
     failpoints = Failpoints(settings.crawl.failpoint)
     statistics = Statistics.resume(stores.catalog, stores.quads)
     indexer = Indexer(stores.quads, stores.text, settings.index, inbox.put, stores.changed, failpoints, statistics)
-    admission = Admission(lambda _text: None)
+    admission = Admission(lambda _text: None, read_traps(stores.catalog))
     writer = Writer(stores.frontier, stores.catalog, stores.archive, indexer, settings, failpoints, admission)
     counts = dict.fromkeys(Outcome, 0)
     batch: list[Ready] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 
@@ -50,7 +52,12 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Iterating gives the hits, best first."""
+
     hits: tuple[Hit, ...] = ()
     total: int = 0
     facets: dict[str, list[tuple[str, int]]] = {}  # types, vocabularies, sites, languages, kinds, years
     seconds: float = 0.0
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)

@@ -91,6 +91,8 @@ def read_head(context: Context, resolver: Resolver) -> None:
 
 def read_robots(context: Context) -> None:
     """What robots may do: `<meta>` and `X-Robots-Tag` merged. Documents without `<meta>` have the header alone."""
+    if context.settings.politeness.robots == "ignore":
+        return
     headers = [value for name, value in context.headers if name == "x-robots-tag"]
     said = merge(context.facts.metas, headers, context.settings.crawl.user_agent)
     context.facts.noindex = said.noindex

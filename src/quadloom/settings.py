@@ -201,11 +201,11 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Backends by URL; the defaults are files in the warehouse."""
 
-    frontier: Annotated[str, _doc("sqlite: or postgresql://…")] = "sqlite:"
-    catalog: Annotated[str, _doc("sqlite: or postgresql://…")] = "sqlite:"
-    archive: Annotated[str, _doc("warc: or s3://bucket/prefix")] = "warc:"
-    quads: Annotated[str, _doc("oxigraph: or sparql+http://…")] = "oxigraph:"
-    text: Annotated[str, _doc("tantivy: or postgresql://…")] = "tantivy:"
+    frontier: Annotated[str, _doc("sqlite:")] = "sqlite:"
+    catalog: Annotated[str, _doc("sqlite:")] = "sqlite:"
+    archive: Annotated[str, _doc("warc:")] = "warc:"
+    quads: Annotated[str, _doc("oxigraph:")] = "oxigraph:"
+    text: Annotated[str, _doc("tantivy:")] = "tantivy:"
     directories: Annotated[list[str], _doc("further directories (disks) for archive files, used in turn")] = []
     archive_file_bytes: Annotated[Bytes, _doc("an archive file is closed at this size")] = 1024 * 1024 * 1024
 

@@ -1,7 +1,7 @@
 """A warehouse: all stores of one directory as one thing.
 
 `Warehouse.open(path)` owns it (one process at a time, may write); `Warehouse.read(path)` looks at it while another
-process may be crawling. Which backends it has is decided in one table, `BACKENDS`, by the URLs in `[stores]`.
+process may be crawling. Which backends it has is decided by the URLs in `[stores]`, see `quadloom.stores.backends`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 from quadloom.asking.questions import Questions
-from quadloom.errors import SettingsError, StoreError, UsageError
+from quadloom.asking.sparql import form_of
+from quadloom.errors import StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
@@ -44,22 +45,19 @@ from quadloom.scheduling.subscriptions import Subscription
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
+from quadloom.stores.backends import check_database, open_archive, open_quads, open_text
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.outbox import Outbox
-from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock
 from quadloom.stores.sqlite_frontier import SqliteFrontier
 from quadloom.stores.sqlite_outbox import SqliteOutbox
 from quadloom.stores.sqlite_schema import SCHEMA
-from quadloom.stores.tantivy_text import TantivyText
-from quadloom.stores.warc_archive import WarcArchive
 
 T = TypeVar("T")
 DATABASE = "quadloom.db"
-BACKENDS = {"frontier": "sqlite:", "catalog": "sqlite:", "archive": "warc:", "quads": "oxigraph:", "text": "tantivy:"}
 
 
 class Warehouse(Questions):
@@ -116,10 +114,8 @@ class Warehouse(Questions):
         self._closing.close()
 
     def _open(self) -> None:
-        for seam, backend in BACKENDS.items():
-            if (asked := getattr(self.settings.stores, seam)) != backend:
-                raise SettingsError(f"stores.{seam}: there is no backend for {asked!r}", hint=f"write {backend!r}")
         now = time.time()
+        check_database(self.settings)
         file = self.path / DATABASE
         self._database = SqliteDatabase.open(file, SCHEMA) if self.writable else SqliteDatabase.read_only(file)
         self._closing.callback(self._database.close)
@@ -129,11 +125,7 @@ class Warehouse(Questions):
         self.frontier: Frontier = SqliteFrontier(
             self._database, FrontierPolicy.from_settings(self.settings), now=now, scope=self.scope
         )
-        self.archive: Archive = WarcArchive(
-            [self.path / "archive", *(Path(folder) for folder in self.settings.stores.directories)],
-            file_bytes=self.settings.stores.archive_file_bytes,
-            read_only=not self.writable,
-        )
+        self.archive: Archive = open_archive(self.path / "archive", self.settings, writable=self.writable)
         self._open_indexes()
         self._closing.callback(self.frontier.close)
         self._closing.callback(self.archive.close)
@@ -141,9 +133,8 @@ class Warehouse(Questions):
         self._closing.callback(lambda: self.text.close())
 
     def _open_indexes(self) -> None:
-        quads, text = self.path / "quads", self.path / "text"
-        self.quads: QuadStore = OxigraphQuads(quads) if self.writable else OxigraphQuads.read_only(quads)
-        self.text: TextIndex = TantivyText(text) if self.writable else TantivyText.read_only(text)
+        self.quads: QuadStore = open_quads(self.path / "quads", self.settings, writable=self.writable)
+        self.text: TextIndex = open_text(self.path / "text", self.settings, writable=self.writable)
 
     def crawl(self, urls: Sequence[str] = (), *, forever: bool = False, **limits: int | float | str) -> Running:
         """A crawl that runs while it is iterated; leaving the loop pauses it safely.
@@ -207,7 +198,9 @@ class Warehouse(Questions):
         return read_subscriptions(self.catalog)
 
     def subscribe(self, subscription: Subscription) -> Subscription:
-        """Make a subscription durable, and queue the pages it names."""
+        """Make a subscription durable, and queue the pages it names. Raises `QueryRefused`, `UsageError`."""
+        if subscription.query:
+            form_of(subscription.query, self.settings.limits)
         added = add_subscription(self.catalog, subscription)
         if subscription.urls:
             self.frontier.add(seed_discoveries(subscription.urls, kind="published"), time.time())
@@ -305,7 +298,8 @@ class Warehouse(Questions):
         fresh = {name: self.path / f"{name}.new" for name in ("quads", "text")}
         for folder in fresh.values():
             shutil.rmtree(folder, ignore_errors=True)
-        quads, text = OxigraphQuads(fresh["quads"]), TantivyText(fresh["text"])
+        quads = open_quads(fresh["quads"], self.settings, writable=True)
+        text = open_text(fresh["text"], self.settings, writable=True)
         try:
             pages = rebuild(self.opened(), self.settings, quads, text, now=time.time(), progress=progress)
         finally:

@@ -7,10 +7,10 @@ Without `--folder` the pages are those of the fake web; with it, HTML files of 1
 documentation of an operating system. extruct reads all its syntaxes (JSON-LD, microdata, OpenGraph, RDFa, microformats,
 Dublin Core) and gives Python objects; our figure covers more: detection, links, text and N-Quads of all syntaxes.
 
-Each page goes to one and then to the other, so that a busy neighbour disturbs both alike, and to us three times running:
-a worker has its code in the processor's caches, from which 40 ms of another program drive it. The best of several rounds
-of each page counts; the figures are means over the pages. extruct stays out of the project's environment: the folder is
-searched last, so both use the same lxml.
+Each page goes to one and then to the other, so that a busy neighbour disturbs both alike, and to us three times in a
+row: a worker has its code in the processor's caches, from which 40 ms of another program drive it. The best of several
+rounds of each page counts; the figures are means over the pages. extruct stays out of the project's environment: its
+folder is searched last, so both use the same lxml.
 """
 
 from __future__ import annotations

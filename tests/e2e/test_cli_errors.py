@@ -87,6 +87,11 @@ def test_nobody_to_pause(tmp_path: Path) -> None:
     complained(quadloom("-w", "nothing", "pause", cwd=tmp_path), 2, "no crawl is running")
 
 
+def test_a_backend_that_is_none(tmp_path: Path) -> None:
+    done = quadloom("-w", "w", "crawl", "https://example.org/", cwd=tmp_path, QUADLOOM_STORES__QUADS="sparql+http://x/")
+    complained(done, 3, "stores.quads", "oxigraph:")
+
+
 def test_config_show_tells_origins(tmp_path: Path) -> None:
     (tmp_path / "quadloom.toml").write_text("[crawl]\nmax_pages = 5\n[politeness]\ndelay = 3.0\n", encoding="utf-8")
     done = quadloom("config", "show", "--origin", "--json", cwd=tmp_path, QUADLOOM_POLITENESS__DELAY="4")

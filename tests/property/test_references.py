@@ -41,5 +41,10 @@ REFERENCES = st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_si
 @example("https://site.example/folder/page", "https:/foo")
 @example("https://site.example/folder/page", "a/..")
 @example("https://site.example/folder/page", "..")
+@example("https://site.example/folder/page", "http://a.example:80/x")
+@example("https://site.example/folder/page", "http://a.example:443/x")
+@example("https://site.example/folder/page", "http://a.example:39835/x")
+@example("https://site.example/folder/page", "http://a.example:65536/x")
+@example("https://site.example/folder/page", "http://a.example:080/x")
 def test_quick_join_is_the_standard_join(base: str, reference: str) -> None:
     assert Resolver(base)(reference) == resolve(reference, base)

@@ -24,6 +24,7 @@ from quadloom.topical.access import Answer
 from quadloom.topical.anchors import read_sheet
 from quadloom.topical.crawl import Strategy, StrategyName, TopicReport
 from quadloom.topical.desk import RELEVANT, Desk
+from quadloom.topical.embeddings import EmbeddingJudge, load_encoder
 from quadloom.topical.relevance import Example, Topic
 from quadloom.topical.sites import Seed
 from quadloom.topical.strategy_adaptive import Adaptive
@@ -57,6 +58,7 @@ def gather(
     per_site: int | None = None,
     strategy: StrategyName | None = None,
     home_pages_only: bool | None = None,
+    embeddings: str | None = None,
     contact: str | None = None,
     delay: float | None = None,
 ) -> int:
@@ -86,6 +88,8 @@ def gather(
         adaptive, liu-agah, best-first, breadth-first or random
     home_pages_only
         take only home pages from web search, as Liu and Agah did
+    embeddings
+        judge documents by this sentence-transformers model (extra `embeddings`) instead of the light model
     contact
         URL or mail address shown to the sites you visit
     delay
@@ -126,6 +130,7 @@ def gather(
                 wanted,
                 sites,
                 strategy=strategy or s.settings.topic.strategy,
+                judge=EmbeddingJudge(wanted, load_encoder(embeddings)) if embeddings else None,
                 progress=display.show,
             )
     return _tell(s, report)

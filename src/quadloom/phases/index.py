@@ -20,7 +20,7 @@ _PROV = "http://www.w3.org/ns/prov#"
 _DCTERMS = "http://purl.org/dc/terms/"
 
 # One scan per page finds every literal; terms are N-Quads, so a quote inside is always escaped.
-# Possessive runs instead of one alternative per character: 50 against 8 µs a page.
+# Possessive runs instead of one alternative per character: 31 against 15 µs a page.
 _LITERAL = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?')
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
 _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "b": "\b", "f": "\f", "'": "'"}

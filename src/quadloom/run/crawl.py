@@ -47,7 +47,7 @@ from quadloom.settings import Settings
 
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
 _WAIT = 0.05  # seconds the owner waits for news when there is nothing else to do
-_LEASE_PAUSE = 0.01  # seconds between two questions to the frontier; asked after each answer it cost .1 ms a page
+_LEASE_PAUSE = 0.01  # seconds between two questions to the frontier; after each answer, 39 of 40 were in vain
 
 
 class Notice(msgspec.Struct, frozen=True):

@@ -68,7 +68,8 @@ class Outgoing:
             self._thread.join(timeout=5.0)
 
     def flush(self) -> None:
-        """After the crawl: what is still due goes out once, what fails waits for the next crawl."""
+        """After the crawl: every query is asked once more, what is due goes out once; what fails waits for the next."""
+        self._standing = Standing(self._ask)
         self._turn(lambda action: action(), self._outbox)
         if self._transport is not None:
             self._transport.close()

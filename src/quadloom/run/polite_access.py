@@ -95,7 +95,10 @@ class PoliteAccess:
         self._client.close()
 
     def _begin(self, errand: _Errand) -> None:
-        url = Url.parse(errand.url)
+        href = resolve(errand.url)
+        if href is None:
+            return self._refuse(errand, "address")  # no web address, or too long to be sent
+        url = Url.parse(href)
         if self._scope.verdict(url.href, url.host, 0) is not None:
             return self._refuse(errand, "scope")
         if politeness.rules_for(url.host, self._settings).robots == "ignore":

@@ -93,7 +93,10 @@ class Ranking:
         self._read: deque[tuple[int, bytes]] = deque(maxlen=_OPIC_BACKLOG)
         self._last: Fixpoints | None = None
         self.weights = Weights.load(directory)
-        self._opic = Opic(window=max(seconds(freshness.importance_every), 1.0), damping=freshness.damping)
+        # A window of one unit of time: then the fixpoint's histories weigh as much as all cash together, and a new
+        # page, which has cash but no history, is not drowned by them.
+        self._unit = max(seconds(freshness.importance_every), 1.0)
+        self._opic = Opic(window=1.0, damping=freshness.damping)
         self._fresh: dict[int, int] = {}  # pages that only OPIC knows
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -160,7 +163,7 @@ class Ranking:
             values = promoted(values, np.concatenate(wanted), self._freshness.promotion)
         self.weights = Weights(np.array(fingerprints), values)
         self.weights.save(self._directory)
-        self._opic.start(self._last.importance, now)
+        self._opic.start(self._last.importance, now / self._unit)
         self._fresh = {}
 
     def estimate_new(self, now: float) -> None:
@@ -169,7 +172,7 @@ class Ranking:
             source, targets = self._read.popleft()
             links = array("q", targets)
             ids = self._dense([source, *links])
-            self._opic.read(ids[0], ids[1:], now)
+            self._opic.read(ids[0], ids[1:], now / self._unit)
 
     def _subscribed(self) -> list[npt.NDArray[np.intp]]:
         """Pages of each subscription that the matrix knows: its virtual page's links."""

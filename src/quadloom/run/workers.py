@@ -147,7 +147,7 @@ class WorkerPool:
         while not self._closing:
             for key, _ in self._selector.select(_TICK):
                 self._receive(key.data)
-            # Not after every answer: a look at a worker's memory costs as much as taking in its answer.
+            # Not after every answer: a look at a worker's memory took half as long as taking in its answer.
             if not self._closing and time.monotonic() - checked >= _TICK:
                 checked = time.monotonic()
                 self._check()

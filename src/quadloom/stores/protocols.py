@@ -110,11 +110,8 @@ class Frontier(Protocol):
         ...
 
     def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
-        """Up to `limit` visits whose hosts and addresses are free. Empty = nothing may be fetched at `now`.
-
-        With a `quota` only visits that it allows, each counted off; refreshes then go before first reads of their
-        host, and it is the quota that keeps the balance.
-        """
+        """Up to `limit` visits whose hosts and addresses are free. Empty = nothing may be fetched at `now`. With a
+        `quota` only what it allows, counted off; a host's refreshes then come before its first reads."""
         ...
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
@@ -274,8 +271,10 @@ class Difference(msgspec.Struct, frozen=True):
 class QuadStore(Protocol):
     """Named graphs of quads, all sixteen access patterns served by index."""
 
-    def replace(self, quads: Quads) -> Difference:
-        """Make the graph hold exactly these quads. Atomic per graph; writes only the difference; returns it."""
+    def replace(self, quads: Quads, known: bytes = b"") -> Difference:
+        """Make the graph hold exactly these quads. Atomic per graph; writes only the difference; returns it.
+
+        `known`: `line_fingerprints` of what the graph holds now, which may spare reading it; empty = not known."""
         ...
 
     def difference(self, quads: Quads) -> Difference:

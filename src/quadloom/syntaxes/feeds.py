@@ -2,7 +2,7 @@
 
 The same mapping is also written as XSLT (`stylesheets/rss.xsl`, `stylesheets/atom.xsl`), which is how users map
 formats of their own; a test proves both equal. Native code is what the crawl runs: it is several times as fast and
-forgives more (docs/decisions/0010-feeds-run-natively.md).
+forgives more (docs/decisions/0008-feeds-run-natively.md).
 """
 
 from __future__ import annotations

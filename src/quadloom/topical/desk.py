@@ -84,7 +84,9 @@ class Desk:
         if document.verdict >= RELEVANT and not document.copy:
             self.relevant += 1
             self.marks.append((self.spent, self.relevant))
-        self.found.append(Found(url, document.example.title, document.verdict, estimate, source, query, document.copy))
+        self.found.append(
+            Found(document.url, document.example.title, document.verdict, estimate, source, query, document.copy)
+        )
         self.relevance.observe(document.example)
         return document
 
@@ -131,6 +133,8 @@ def article_links(sheet: Sheet, furniture: frozenset[str] = frozenset()) -> list
     """Links to the same site that are no furniture and have not been named `nofollow`."""
     site = site_of(host_of(sheet.url))
     found: dict[str, Anchor] = {}
+    if sheet.nofollow:
+        return []
     for anchor in sheet.anchors:
         if anchor.key in furniture or anchor.key in found or "nofollow" in anchor.rel.lower():
             continue
@@ -142,7 +146,7 @@ def article_links(sheet: Sheet, furniture: frozenset[str] = frozenset()) -> list
 def _types(body: bytes) -> tuple[str, ...]:
     """schema.org types named in the page, without reading its data: enough for a verdict on a wanted type."""
     found: dict[str, None] = {}
-    for mark in (b'"@type"', b"itemtype="):
+    for mark in (b'"@type"', b"itemtype=", b"typeof="):
         at = body.find(mark)
         while at >= 0 and len(found) < 20:
             tail = body[at + len(mark) : at + len(mark) + 120].decode("utf-8", "replace").lstrip(" \t\r\n:[")

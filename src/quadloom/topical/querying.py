@@ -51,10 +51,11 @@ class TermStatistics:
         self._stale = True
 
     def ranked(self, limit: int = 40) -> list[Term]:
-        """Telling terms, most promising first: purity times coverage among those that are surely not chance."""
+        """Telling terms, most promising first: coverage times purity squared among those that are surely not chance.
+        The square keeps words of the wider subject, which most relevant documents have and most others too, behind."""
         if self._stale and self.relevant_documents >= 3:
             terms = [term for word, n in self.relevant.items() if n >= 2 and (term := self._term(word)).z > 2.0]
-            self._ranked = sorted(terms, key=lambda term: (-term.purity * term.coverage, term.text))[:limit]
+            self._ranked = sorted(terms, key=lambda term: (-(term.purity**2) * term.coverage, term.text))[:limit]
             self._stale = False
         return self._ranked
 

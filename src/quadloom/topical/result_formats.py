@@ -78,7 +78,8 @@ def read_wordpress(body: bytes, url: str) -> ResultPage:
             title = title.get("rendered")
         excerpt = row.get("excerpt")
         words = excerpt.get("rendered") if isinstance(excerpt, dict) else ""
-        target = resolve(str(row.get("url") or row.get("link") or ""), url)
+        place = str(row.get("url") or row.get("link") or "")
+        target = resolve(place, url) if place else None
         if target:
             results.append(Result(target, plain(str(title or "")), plain(str(words or ""))[:1200], len(results)))
     return ResultPage(tuple(results))
@@ -130,7 +131,8 @@ def read_solr(body: bytes, url: str) -> ResultPage:
     results: list[Result] = []
     for row in rows if isinstance(rows, list) else []:
         if isinstance(row, dict):
-            target = resolve(_first(row, "url", "link", "uri", "id"), url)
+            place = _first(row, "url", "link", "uri", "id")
+            target = resolve(place, url) if place else None
             if target:
                 title, words = _first(row, "title", "name", "title_s"), _first(row, "content", "description", "text")
                 results.append(Result(target, plain(title), plain(words)[:1200], len(results)))

@@ -11,8 +11,8 @@ from quadloom.web.labels import NAMING
 from quadloom.web.terms import Statement, is_iri, statements
 
 _TYPE = f"<{PREFIXES['rdf']}type>"
-_TYPED = 40  # typed things of a page that are looked at
-_SAID = 40  # statements of one thing
+_TYPED = 20  # typed things of a page that are looked at
+_SAID = 20  # statements of one thing
 _FACTS = 3
 _LONGEST = 80
 
@@ -30,7 +30,10 @@ class Card(msgspec.Struct, frozen=True):
 
 
 def card(quads: QuadStore, page: str) -> Card | None:
-    """The thing that has the most to say among the page's typed things; None where it has none."""
+    """Of the page's typed things the one that is named after it, else the first; None where it has none.
+
+    Two lookups a hit: what such a thing says is read only for the one that is shown.
+    """
     if not is_iri(page):
         return None
     graph = f"<{page}>"
@@ -38,13 +41,10 @@ def card(quads: QuadStore, page: str) -> Card | None:
     for found in statements(quads.match(None, _TYPE, None, graph, _TYPED)):
         if found.subject.kind == "iri" and found.object.kind == "iri":
             things.setdefault(found.subject.text, []).append(found.object.text)
-    best: tuple[str, list[Statement]] = ("", [])
-    for iri in list(things)[:8]:
-        said = list(statements(quads.match(f"<{iri}>", None, None, graph, _SAID)))
-        if len(said) > len(best[1]):
-            best = (iri, said)
-    iri, said = best
-    return _card(iri, tuple(things[iri]), said) if iri else None
+    if not things:
+        return None
+    iri = min(things, key=lambda name: not name.startswith(page))
+    return _card(iri, tuple(things[iri]), list(statements(quads.match(f"<{iri}>", None, None, graph, _SAID))))
 
 
 def _card(iri: str, types: tuple[str, ...], said: list[Statement]) -> Card:

@@ -13,10 +13,10 @@ import msgspec
 
 _STYLE = (
     ":root{color-scheme:light dark}text{font:12px system-ui,sans-serif;fill:#1c2330}.edge{stroke:#8a94a6;fill:none}"
-    ".label{font-size:10px;fill:#566072}.node rect{fill:#eef2f8;stroke:#8a94a6}"
-    ".middle rect{fill:#dbe7ff;stroke:#2456c4}"
-    "@media(prefers-color-scheme:dark){text{fill:#e6eaf2}.label{fill:#a4aec0}.node rect{fill:#1d2430;stroke:#6b7689}"
-    ".middle rect{fill:#1f3158;stroke:#7aa2ff}}"
+    ".label{font-size:10px;fill:#566072;paint-order:stroke;stroke:#fff;stroke-width:4px}"
+    ".node rect{fill:#eef2f8;stroke:#8a94a6}.middle rect{fill:#dbe7ff;stroke:#2456c4}"
+    "@media(prefers-color-scheme:dark){text{fill:#e6eaf2}.label{fill:#a4aec0;stroke:#12161d}"
+    ".node rect{fill:#1d2430;stroke:#6b7689}.middle rect{fill:#1f3158;stroke:#7aa2ff}}"
 )
 _BOX = 190  # pixels; all boxes are alike, so that every edge ends at one
 _LABEL = 26  # letters that fit into it at 12 px

@@ -15,7 +15,7 @@ from quadloom.monitor.freshness import SAMPLE, Freshness, freshness
 from quadloom.monitor.heartbeat import Beat, heartbeat
 from quadloom.run.balancing import balance_of
 from quadloom.run.meter import Report
-from quadloom.stores.protocols import HostRow
+from quadloom.stores.protocols import FrontierStats, HostRow
 from quadloom.web.asks import Ask, View
 from quadloom.web.feed import Point
 
@@ -63,7 +63,7 @@ def monitor_page(ask: Ask) -> View:
         at=now,
         running=report is not None,
         state=report.state if report else "stopped",
-        sentence=_sentence(report, stats.total, stats.queued + stats.waiting, len(warehouse.text)),
+        sentence=_sentence(report, stats, len(warehouse.text)),
         report=report,
         balance=balance_of(report) if report else Balance(advice="No crawl is running."),
         workers=heartbeat(report.workers, report.seconds) if report else [],
@@ -82,14 +82,15 @@ def monitor_page(ask: Ask) -> View:
     return View("monitor.html", found)
 
 
-def _sentence(report: Report | None, total: int, waiting: int, documents: int) -> str:
+def _sentence(report: Report | None, stats: FrontierStats, documents: int) -> str:
     """One line that says it all, for people who hear the page as well."""
+    waiting = f"{stats.queued} URLs are due, {stats.waiting} later"
     if report is None:
-        return f"No crawl is running. {documents} pages are searchable, {waiting} URLs wait."
+        return f"No crawl is running. {documents} pages are searchable, {waiting}."
     rate = report.rates.get("fetch", 0.0)
     return (
-        f"The crawl is {report.state}: {report.pages} pages read, {waiting} of {total} URLs wait, "
-        f"{rate:.1f} pages a second now, {report.pages_per_second:.1f} on average."
+        f"The crawl is {report.state}: {report.pages} pages read, {waiting}, {rate:.1f} pages a second now, "
+        f"{report.pages_per_second:.1f} on average."
     )
 
 

@@ -1,0 +1,64 @@
+"""Which backend serves which seam, by the scheme of its URL in `[stores]`. The one table.
+
+A new backend is a line here, a class that passes the seam's contract suite, and nothing else: the pipeline never
+learns which one it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from quadloom.errors import SettingsError
+from quadloom.settings import Settings
+from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.protocols import Archive, QuadStore, TextIndex
+from quadloom.stores.tantivy_text import TantivyText
+from quadloom.stores.warc_archive import WarcArchive
+
+
+def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
+    further = (Path(name) for name in settings.stores.directories)
+    return WarcArchive([folder, *further], file_bytes=settings.stores.archive_file_bytes, read_only=not writable)
+
+
+def _oxigraph(folder: Path, _settings: Settings, writable: bool) -> QuadStore:
+    return OxigraphQuads(folder) if writable else OxigraphQuads.read_only(folder)
+
+
+def _tantivy(folder: Path, _settings: Settings, writable: bool) -> TextIndex:
+    return TantivyText(folder) if writable else TantivyText.read_only(folder)
+
+
+ARCHIVES: dict[str, Callable[[Path, Settings, bool], Archive]] = {"warc": _warc}
+QUAD_STORES: dict[str, Callable[[Path, Settings, bool], QuadStore]] = {"oxigraph": _oxigraph}
+TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {"tantivy": _tantivy, "embedded": _tantivy}
+DATABASES = ("sqlite",)  # frontier and catalog share one, so that a settlement is one transaction
+
+
+def open_archive(folder: Path, settings: Settings, *, writable: bool) -> Archive:
+    return ARCHIVES[_scheme("archive", settings.stores.archive, tuple(ARCHIVES))](folder, settings, writable)
+
+
+def open_quads(folder: Path, settings: Settings, *, writable: bool) -> QuadStore:
+    return QUAD_STORES[_scheme("quads", settings.stores.quads, tuple(QUAD_STORES))](folder, settings, writable)
+
+
+def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
+    return TEXT_INDEXES[_scheme("text", settings.stores.text, tuple(TEXT_INDEXES))](folder, settings, writable)
+
+
+def check_database(settings: Settings) -> None:
+    """Frontier and catalog must be on one database that this version knows. Raises `SettingsError` else."""
+    for seam, url in (("frontier", settings.stores.frontier), ("catalog", settings.stores.catalog)):
+        _scheme(seam, url, DATABASES)
+
+
+def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:
+    scheme, colon, rest = url.partition(":")
+    if scheme not in known or not colon:
+        names = ", ".join(f"{name}:" for name in known)
+        raise SettingsError(f"stores.{seam} = {url!r} names no backend of this version", hint=f"known are {names}")
+    if rest:
+        raise SettingsError(f"stores.{seam} = {url!r}: {scheme}: takes no address", hint=f"write {scheme}:")
+    return scheme

@@ -1,0 +1,43 @@
+"""Floors of the topical crawl on webs with templates and topics that nothing was tuned on."""
+
+from __future__ import annotations
+
+import pytest
+
+from quadloom.topical.evaluation import World, equal_recall_ratio, interval, run
+from quadloom.topical.plot import recall_plot
+
+
+def test_adaptive_beats_following_links_on_a_held_out_web() -> None:
+    world = World(0, "held_out")
+    ours, links = world.run("adaptive", 450), world.run("best-first", 450)
+    assert ours.recall >= 0.45
+    reached = ours.at_recall(0.45)
+    assert reached is not None
+    assert reached[1] >= 0.85
+    assert equal_recall_ratio(ours, links) >= 1.3
+
+
+def test_the_same_seed_gives_the_same_crawl() -> None:
+    one, two = (World(1, "known", 10).run("adaptive", 80) for _ in range(2))
+    assert one == two
+
+
+def test_an_interval_holds_its_mean_and_a_constant_has_none() -> None:
+    spread = interval([1.0, 2.0, 3.0, 4.0])
+    assert spread.low <= spread.mean == 2.5 <= spread.high
+    assert interval([2.0, 2.0]).low == interval([2.0, 2.0]).high == 2.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_targets_of_the_bench() -> None:
+    """Harvest at half the recall, and documents per request against the best baseline, with its interval."""
+    result = run(seeds=5)
+    ours = next(row for row in result.rows if row.strategy == "adaptive")
+    assert ours.reached == 5
+    assert ours.harvest_at_recall is not None
+    assert ours.harvest_at_recall.mean >= 0.88
+    assert result.advantage.mean >= 1.3
+    assert result.advantage.low > 1.0
+    assert recall_plot(result).count("<polyline") == len(result.rows)

@@ -1,0 +1,139 @@
+"""Result pages: wrapper learning, totals in any language, next pages, data formats."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from quadloom.topical.anchors import read_sheet, unwrapped
+from quadloom.topical.result_formats import read_discourse, read_feed, read_mediawiki, read_solr, read_wordpress
+from quadloom.topical.results import learn_wrapper, next_url, read_results, total_of
+
+NAV = '<nav><a href="/">Home</a> <a href="/about">About us</a></nav>'
+
+
+def page(query: str, hits: int, *, ads: int = 2, count: str = "", pager: str = "") -> str:
+    items = "".join(
+        f'<li class="hit"><h3><a href="/doc/{n}">Document {n} of {query}</a></h3>'
+        f"<p>some words about {query} here</p></li>"
+        for n in range(hits)
+    )
+    promos = "".join(f'<div class="ad"><a href="/ad/{n}?q={query}">Buy {query} now</a></div>' for n in range(ads))
+    return f"<html><body>{NAV}<h1>{query}</h1><p>{count}</p>{promos}<ol>{items}</ol>{pager}</body></html>"
+
+
+def test_what_a_nonsense_query_shows_is_furniture_ads_that_echo_the_query_too() -> None:
+    real = read_sheet(page("paris", 5), "http://x.test/s?q=paris")
+    empty = read_sheet(page("zqxv", 0), "http://x.test/s?q=zqxv")
+    wrapper = learn_wrapper(real, empty)
+    assert wrapper is not None
+    found = read_results(real, wrapper).results
+    assert [result.url for result in found] == [f"http://x.test/doc/{n}" for n in range(5)]
+    assert found[0].title == "Document 0 of paris"
+    assert found[0].snippet == "some words about paris here"
+
+
+def test_a_page_that_answers_everything_alike_is_no_search() -> None:
+    same = read_sheet(page("x", 3), "http://x.test/s?q=a")
+    assert learn_wrapper(same, read_sheet(page("x", 3), "http://x.test/s?q=b")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "total"),
+    [
+        ("Results 1 - 5 of 1,234", 1234),
+        ("93 Treffer", 93),
+        ("1–5 / 87", 87),
+        ("Найдено: 1 024", 1024),
+        ("共 66 条", 66),
+        ("résultats 1 à 5 sur 310", 310),
+        ("", -1),
+        ("Page 2", -1),
+    ],
+)
+def test_totals_in_any_language(text: str, total: int) -> None:
+    assert total_of(read_sheet(page("paris", 5, count=text), "http://x.test/s?q=paris"), 5) == total
+
+
+@pytest.mark.parametrize(
+    ("pager", "expected"),
+    [
+        ('<a rel="next" href="/s?q=paris&cursor=abc">more</a>', "/s?q=paris&cursor=abc"),
+        ('<a href="/s?q=paris&page=1">1</a><a href="/s?q=paris&page=2">2</a><a href="/s?q=paris&page=3">3</a>',
+         "/s?q=paris&page=2"),
+        ('<a href="/s?q=paris&start=20">3</a><a href="/s?q=paris&start=10">2</a>', "/s?q=paris&start=10"),
+        ('<a href="/s/2/paris">下一页</a>', "/s/2/paris"),
+        ('<a href="/s/2/paris">Следующая »</a>', "/s/2/paris"),
+        ('<a href="/s/2/paris">»</a>', "/s/2/paris"),
+        ('<a href="/s/0/paris">«</a>', ""),
+        ('<a href="/next-big-thing">The next big thing in travel</a>', ""),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_next_pages(pager: str, expected: str) -> None:
+    sheet = read_sheet(page("paris", 5, pager=pager), "http://x.test/s?q=paris")
+    assert next_url(sheet) == (f"http://x.test{expected}" if expected else "")
+
+
+def test_from_page_two_the_next_is_page_three() -> None:
+    pager = "".join(f'<a href="/s?q=paris&page={n}">{n}</a>' for n in range(1, 6))
+    sheet = read_sheet(page("paris", 5, pager=pager), "http://x.test/s?q=paris&page=2")
+    assert next_url(sheet) == "http://x.test/s?q=paris&page=3"
+
+
+def test_tracking_redirects_of_the_same_site_are_unwrapped() -> None:
+    assert unwrapped("http://x.test/out?u=http%3A%2F%2Fx.test%2Fdoc%2F1") == "http://x.test/doc/1"
+    assert unwrapped("http://x.test/out?u=http%3A%2F%2Fother.example%2F").startswith("http://x.test/out")
+
+
+def test_hostile_pages_are_read_in_linear_time() -> None:
+    filler = "word " * 100_000
+    for html in (
+        f"<div>{'<a href=/same>x</a>' * 3000}{filler}</div>",
+        "<div>" * 20_000 + "<a href=/x>x</a>",
+        "<b>" * 200 + "<a href=/y>y</a><i>" * 2000,
+        "<p>" + "1 " * 50_000,
+    ):
+        started = time.process_time()
+        sheet = read_sheet(html, "http://x.test/")
+        total_of(sheet, 3)
+        next_url(sheet)
+        assert time.process_time() - started < 5
+
+
+def test_feeds_with_totals() -> None:
+    feed = b"""<?xml version="1.0"?><rss xmlns:o="http://a9.com/-/spec/opensearch/1.1/"><channel><o:totalResults>42
+    </o:totalResults><item><title>A &amp; B</title><link>/a</link>
+    <description>&lt;b&gt;bold&lt;/b&gt; words</description></item></channel></rss>"""
+    result = read_feed(feed, "http://x.test/feed")
+    assert (result.total, result.results[0].url, result.results[0].title) == (42, "http://x.test/a", "A & B")
+    assert result.results[0].snippet == "bold words"
+    atom = b'<feed xmlns="http://www.w3.org/2005/Atom"><entry><title>T</title><link href="http://x.test/t"/></entry></feed>'
+    assert [r.url for r in read_feed(atom, "http://x.test/").results] == ["http://x.test/t"]
+
+
+def test_json_of_engines() -> None:
+    wordpress = read_wordpress(b'[{"id":1,"title":"One &#8211; two","url":"http://x.test/1"}]', "http://x.test/")
+    assert wordpress.results[0].title == "One – two"
+    wiki = read_mediawiki(
+        b'{"query":{"general":{"server":"//w.test","articlepath":"/wiki/$1"},"searchinfo":{"totalhits":7},'
+        b'"search":[{"title":"A b","snippet":"x <span class=\\"searchmatch\\">y</span>"}]}}',
+        "http://w.test/w/api.php",
+    )
+    assert (wiki.total, wiki.results[0].url, wiki.results[0].snippet) == (7, "http://w.test/wiki/A_b", "x y")
+    forum = read_discourse(
+        b'{"topics":[{"id":5,"slug":"a-b","title":"A b"}],"posts":[{"topic_id":5,"blurb":"words"}]}', "http://d.test/"
+    )
+    assert (forum.results[0].url, forum.results[0].snippet) == ("http://d.test/t/a-b/5", "words")
+    solr = read_solr(
+        b'{"response":{"numFound":3,"docs":[{"url":["http://s.test/1"],"title":["T"]}]}}', "http://s.test/"
+    )
+    assert (solr.total, solr.results[0].title) == (3, "T")
+
+
+@pytest.mark.parametrize("reader", [read_feed, read_wordpress, read_mediawiki, read_discourse, read_solr])
+@pytest.mark.parametrize("body", [b"", b"null", b"[1,{}]", b"{}", b"<", b"\xff\xfe", b'{"query":{"search":[3]}}'])
+def test_broken_answers_give_no_results(reader: object, body: bytes) -> None:
+    assert callable(reader)
+    assert reader(body, "http://x.test/").results == ()

@@ -39,6 +39,7 @@ COMMANDS = {
     "stats": ("quadloom.cli.ask:stats", "Count classes, properties, vocabularies, sites, kinds."),
     "why": ("quadloom.cli.why:why", "Why a URL is read when it is: every number and its rule."),
     "refresh": ("quadloom.cli.refresh:refresh", "Read pages again, before anything else."),
+    "freshness": ("quadloom.cli.refresh:freshness", "Show or change how a running crawl divides its bandwidth."),
     "scope": ("quadloom.cli.scope:scope", "Show or change which URLs may be visited, also while a crawl runs."),
     "subscribe": ("quadloom.cli.subscribe:subscribe", "Be told when pages, sites, types or a query's answer change."),
     "changes": ("quadloom.cli.subscribe:changes", "Print notices of changes, and follow new ones."),

@@ -1,4 +1,4 @@
-"""`quadloom refresh`: read known pages again, before anything else."""
+"""`quadloom refresh` and `quadloom freshness`: read known pages again now; how a crawl divides its bandwidth."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
 from quadloom.run.control import ask
+from quadloom.scheduling.objectives import Policy
 from quadloom.settings import seconds
 from quadloom.warehouse import Warehouse
 
@@ -42,3 +43,44 @@ def _span(text: str) -> float:
         return seconds(text)
     except ValueError:
         raise UsageError(f"not a length of time: {text!r}", hint="write 7d, 12h, 30m or 45s") from None
+
+
+def freshness(
+    *,
+    bandwidth: float | None = None,
+    suspect_share: float | None = None,
+    discovery_share: float | None = None,
+    policy: Policy | None = None,
+) -> None:
+    """Show or change how a running crawl divides its bandwidth; lasts until it ends.
+
+    Parameters
+    ----------
+    bandwidth
+        pages per second, first reads and refresh together
+    suspect_share
+        σ_X: share for first reads of suspected data
+    discovery_share
+        σ_H: share for first reads of other pages; the rest refreshes
+    policy
+        what the refresh schedule optimises
+    """
+    s = session()
+    if bandwidth is not None and bandwidth <= 0.0:
+        raise UsageError("the bandwidth must be positive", hint="`quadloom pause` lets a crawl rest")
+    answer = ask(
+        s.warehouse,
+        "freshness",
+        bandwidth=bandwidth,
+        suspect_share=suspect_share,
+        discovery_share=discovery_share,
+        policy=policy,
+    )
+    if not isinstance(answer, dict):
+        raise UsageError(
+            f"no crawl is running on {s.warehouse}", hint="[freshness] in quadloom.toml has the values of the next one"
+        )
+    if s.json:
+        s.emit(answer)
+    else:
+        s.table(["what", "value"], [(name, value) for name, value in answer.items()])

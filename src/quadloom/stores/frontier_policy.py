@@ -107,6 +107,14 @@ def priority_after(priority: int, settlement: Settlement) -> int:
     return 3 if priority <= 1 and settlement.outcome in SUCCESSES else priority
 
 
+def cost_of(settlement: Settlement) -> float:
+    """Of the host's budget, which is for pages: reading a known one again is free, or a crawl without an end would
+    spend it on refreshes."""
+    if settlement.pace is None or (settlement.visit.known and settlement.outcome in SUCCESSES):
+        return 0.0
+    return settlement.pace.cost
+
+
 def priority_due(priority: int, visits: int, refresh_first: bool) -> int:
     """Of a URL that has become due. In a queue leased by quota refreshes stand together, before all first reads."""
     return min(priority, 1) if refresh_first and visits else priority

@@ -106,7 +106,7 @@ class MemoryFrontier:
             self._urls[leased].attempt += 1
         for url in self._urls.values():
             if url.state is UrlState.WAITING and url.due <= now:
-                exhausted = self._exhausted(self._hosts[url.host].row)
+                exhausted = not url.visits and self._exhausted(self._hosts[url.host].row)
                 url.state = UrlState.OVER_BUDGET if exhausted else UrlState.QUEUED
                 url.priority = rules.priority_due(url.priority, url.visits, refresh_first)
 
@@ -189,7 +189,7 @@ class MemoryFrontier:
             block_reason=pace.reason if pace.blocked_until and blocked == pace.blocked_until else row.block_reason,
             failures=row.failures + 1 if settlement.outcome is Outcome.FAILED else 0,
             pages=row.pages + 1,
-            spent=row.spent + pace.cost,
+            spent=row.spent + rules.cost_of(settlement),
         )
         self._set(host, next_at=max(host.row.next_at, pace.next_at, asked_at + self._delay(host.row)))
         if pace.address:
@@ -203,7 +203,7 @@ class MemoryFrontier:
             before, after = after, before
         for url in self._urls.values():
             mine = url.host == host.row.host and url.state is before and url.fingerprint not in self._leases
-            if mine and url.priority > 0:  # an explicit request is worth more than a budget
+            if mine and url.priority > 0 and not url.visits:  # requests and refreshes are not what a budget is for
                 url.state = after
 
     def release(self, visits: Sequence[Visit], now: float) -> None:

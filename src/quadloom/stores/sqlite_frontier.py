@@ -265,7 +265,7 @@ class SqliteFrontier:
             host.blocked_until, host.block_reason = pace.blocked_until, pace.reason
         host.failures = host.failures + 1 if settlement.outcome is Outcome.FAILED else 0
         host.pages += 1
-        host.spent += pace.cost
+        host.spent += rules.cost_of(settlement)
 
     def block(self, host: str, until: float, reason: str) -> None:
         with self._database.transaction():

@@ -58,7 +58,7 @@ class Leasing:
                 break
             if not host.buffer:
                 self.refill(host)
-            if host.exhausted and host.buffer and host.buffer[0][0] > 0:
+            if host.exhausted and any(entry[0] > 0 and not entry[12] for entry in host.buffer):
                 self.apply_budget(host)
                 self.refill(host)
             if host.buffer:

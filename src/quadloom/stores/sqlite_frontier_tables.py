@@ -294,16 +294,17 @@ class FrontierTables:
             place = (rows[-1][0], rows[-1][1])
 
     def park(self, host_id: int, held: Sequence[int]) -> int:
-        """Take a spent host's URLs off the queue, but not those under way nor explicit requests.
-        Returns the change of the queue's length."""
-        marks = ",".join("?" * len(held))
-        chosen = f"host_id=? AND priority > 0 AND fingerprint NOT IN ({marks})"
+        """Take a spent host's URLs off the queue, but not those under way, requests and known pages. Returns the change
+        of the queue's length."""
+        chosen = f"host_id=? AND priority > 0 AND fingerprint NOT IN ({','.join('?' * len(held))})"
+        parked = int(UrlState.OVER_BUDGET)
         cursor = self.database.execute(
-            f"UPDATE url SET state={int(UrlState.OVER_BUDGET)} WHERE host_id=? AND fingerprint IN "
+            f"UPDATE url SET state={parked} WHERE host_id=? AND visits=0 AND fingerprint IN "
             f"(SELECT fingerprint FROM queue WHERE {chosen})",
             (host_id, host_id, *held),
         )
-        self.database.execute(f"DELETE FROM queue WHERE {chosen}", (host_id, *held))
+        chosen += f" AND fingerprint IN (SELECT fingerprint FROM url WHERE host_id=? AND state={parked})"
+        self.database.execute(f"DELETE FROM queue WHERE {chosen}", (host_id, *held, host_id))
         return self._shift(host_id, UrlState.QUEUED, UrlState.OVER_BUDGET, cursor.rowcount)
 
     def unpark(self, host_id: int) -> int:

@@ -15,7 +15,10 @@ from quadloom.model.url import MAX_LENGTH, resolve
 # Characters that are kept as they are in path and query. Percent is not among them: `%2e` is a dot in disguise.
 _plain = re.compile(r"[A-Za-z0-9/_~!$&()*+,;=:@.?-]*\Z").match
 # A host in lower case that ends in letters (no IPv4 in any spelling) and has no label to be checked as IDNA.
-_is_plain_origin = re.compile(r"https?://(?!xn--)(?:[a-z0-9][a-z0-9-]*+\.(?!xn--))+[a-z]{2,}\Z").match
+# A port is kept as written unless it is the scheme's own; those of five digits are taken up to 59999 only.
+_is_plain_origin = re.compile(
+    r"https?://(?!xn--)(?:[a-z0-9][a-z0-9-]*+\.(?!xn--))+[a-z]{2,}(?::(?:(?!80\Z|443\Z)[1-9][0-9]{1,3}|[1-5][0-9]{4}))?\Z"
+).match
 _SHORT = MAX_LENGTH // 2
 _REMEMBERED = 200  # characters of an href; longer ones are rare, seldom repeat and could fill the memory
 

@@ -6,9 +6,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from quadloom.model.link import Discovery
-from quadloom.model.outcome import Outcome, PageRow, Settlement
+from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.run.pacing import Pacing
@@ -113,3 +114,23 @@ def test_a_pause_is_not_made_up_for(frontier: Frontier) -> None:
     frontier.lease(1000, START, quota=pace.quota(START))
     later = START + 3600.0
     assert len(frontier.lease(1000, later, quota=pace.quota(later))) <= 30
+
+
+def test_a_spent_budget_does_not_end_refreshes(frontier: Frontier) -> None:
+    """The budget is for pages: a host that has spent it is not discovered further, but what is known stays fresh."""
+    urls = [discovery(3 * number, 3) for number in range(8)]  # all on one host
+    frontier.add(urls[:4], START)
+    row = frontier.host("host0.example")
+    assert row is not None
+    frontier.put_host(replace(row, budget=4.0))
+    for turn in range(3):
+        now, read = START + 100.0 * turn, set()
+        while visits := frontier.lease(100, now):
+            read |= {visit.href for visit in visits}
+            pace = HostPace("host0.example", "", 0.0, now)
+            frontier.settle([replace(settled(visit, now, now + 50.0), pace=pace) for visit in visits], now)
+        assert read == {found.href for found in urls[:4]}, f"turn {turn}"
+        frontier.add(urls[4:], now)
+    spent = frontier.host("host0.example")
+    assert spent is not None and spent.spent == 4.0
+    assert frontier.stats(START).parked == 4

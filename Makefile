@@ -18,9 +18,10 @@ $(RUNTIME): pyproject.toml requirements.txt
 	@$(PIP) --no-deps -e .
 	@touch $@
 
-$(STAMP): $(RUNTIME) requirements-dev.txt requirements-data.txt
+$(STAMP): $(RUNTIME) requirements-dev.txt requirements-data.txt tools/browser.sh
 	@$(PIP) -r requirements-dev.txt
 	@$(PIP) --no-deps -r requirements-data.txt
+	@tools/browser.sh
 	@touch $@
 
 demo: $(RUNTIME)

@@ -26,7 +26,7 @@ from quadloom.model.document import Transformed
 from quadloom.model.finding import Finding
 from quadloom.model.link import Discovery
 from quadloom.model.page import Page
-from quadloom.model.quads import Quads
+from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import IsNews, Strategy, Target, discoveries, edges, targets
@@ -65,6 +65,7 @@ class Woven(msgspec.Struct, frozen=True, array_like=True):
     has_data: bool = False
     findings: tuple[Finding, ...] = ()
     simhash: int = 0
+    lines: bytes = b""  # `line_fingerprints` of the quads
     link_quads: bytes = b""  # all links as N-Quads, where user queries want them
 
 
@@ -128,6 +129,7 @@ def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], s
         has_data=has_data,
         findings=page.findings + transformed.findings,
         simhash=xxh3_64_intdigest(transformed.text.encode("utf-8", "replace")) >> 1,
+        lines=line_fingerprints(quads.nquads),
         link_quads=link_graph(transformed.links, page.final_url)
         if any(name.endswith(".rq") for name in settings.crawl.strategies) and not transformed.nofollow
         else b"",

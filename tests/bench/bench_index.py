@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
-from quadloom.model.quads import Quads
+from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import SearchRequest, TextDocument
 from quadloom.stores.tantivy_text import TantivyText
@@ -57,7 +57,8 @@ def refresh(pages: int = 600, base: int = 5_000) -> None:
         store.optimize()  # as an idle crawl does; both sides alike
         engine.optimize()
         changed = [page(number, 1) for number in range(pages)]
-        by_difference = cpu(lambda: [store.replace(item) for item in changed] and None)
+        known = [line_fingerprints(page(number).nquads) for number in range(pages)]
+        by_difference = cpu(lambda: [store.replace(*pair) for pair in zip(changed, known, strict=True)] and None)
         by_dropping = cpu(lambda: [_drop_and_insert(engine, item) for item in changed] and None)
         same = cpu(lambda: [store.replace(item) for item in changed] and None)
         store.close()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from contract_backends import MemoryPlace, OxigraphPlace
 
 from quadloom.errors import QuerySyntaxError
-from quadloom.model.quads import Quads
+from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.stores.protocols import Difference
 
 Place = MemoryPlace | OxigraphPlace
@@ -125,3 +125,26 @@ def test_descriptions_are_replaced_by_subject(place: Place) -> None:
     assert place.quads.graph(graph) == (new + two).encode()
     place.quads.describe(graph, [("urn:x:1", b""), ("urn:x:2", b"")])
     assert place.quads.graph(graph) == b""
+
+
+def test_what_is_known_of_a_graph_spares_reading_and_changes_nothing(place: Place) -> None:
+    graph = "http://x.example/known"
+
+    def version(*values: str) -> Quads:
+        lines = sorted(f'<{graph}#{n}> <urn:x:p> "{value}" <{graph}> .\n' for n, value in enumerate(values))
+        return Quads.of(graph, "".join(lines).encode())
+
+    versions = [
+        version(*"abcdefgh"),
+        version(*"abcdefgX"),  # a value made room for another
+        version(*"abcdefg"),  # one went without a successor: the guess fails, the graph is read
+        version(*"abcdefgY"),
+        version(*"stuvwxyz"),  # everything
+    ]
+    place.quads.replace(versions[0])
+    for old, new in pairwise(versions):
+        difference = place.quads.replace(new, line_fingerprints(old.nquads))
+        assert place.quads.graph(graph) == new.nquads
+        before, after = set(old.nquads.decode().splitlines()), set(new.nquads.decode().splitlines())
+        assert (set(difference.added), set(difference.removed)) == (after - before, before - after)
+    place.quads.remove(graph)

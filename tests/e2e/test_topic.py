@@ -60,6 +60,7 @@ class TopicServer:
         self.plans = [first[kind] for kind in KINDS if kind in first]
         self.web = TopicalWeb(self.plans)
         self.log: list[tuple[float, str, str, str]] = []
+        self.robots = b""  # in place of the sites' own
         self._lock = threading.Lock()
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -73,6 +74,7 @@ class TopicServer:
                 response = self.web.respond(f"http://{host}{handler.path}", method, fields)
                 status, kind, body = response.status or 404, response.content_type, response.body
                 location = response.location
+                body = self.robots if handler.path == "/robots.txt" and self.robots else body
         handler.send_response(status)
         if not host.startswith("searx.") and location:
             handler.send_header("Location", location)
@@ -162,6 +164,56 @@ def test_topic_crawl_over_http_is_polite_and_lands_in_the_warehouse(
     assert {"form", "mediawiki", "wordpress"} <= kinds
     scored = {row["page"]["value"] for row in msgspec.json.decode(scores)["results"]["bindings"]}
     assert {line["url"] for line in report["found"]} <= scored
+
+
+def test_a_second_crawl_reads_known_pages_again_and_asks_known_channels_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with topic_server() as server:
+        options = configured(tmp_path, server)
+        sites = tmp_path / "sites.txt"
+        sites.write_text("\n".join(server.web.homes()), encoding="utf-8")
+        query = (server.corpus.broad_query(TOPIC), server.corpus.narrow_query(TOPIC))
+        command = [
+            "topic",
+            *query,
+            "--seeds",
+            str(sites),
+            "--budget",
+            "60",
+            *examples(tmp_path, server.corpus),
+            *options,
+        ]
+        assert run(command) == 0
+        first = json.loads(capsys.readouterr().out)
+        assert run(command) == 0
+        second = json.loads(capsys.readouterr().out)
+    assert second["purposes"].get("home", 0) < first["purposes"]["home"]
+    both = {line["url"] for line in first["found"]} & {line["url"] for line in second["found"]}
+    assert both
+    with Warehouse.open(tmp_path / "data") as warehouse:
+        rows = [warehouse.catalog.page(Url.parse(url).fingerprint) for url in both]
+        assert all(row is not None and row.visits == 2 and row.first_seen < row.fetched_at for row in rows)
+    assert run(["verify", *options]) == 0
+
+
+def test_where_robots_forbid_the_search_it_is_not_asked_and_links_remain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with topic_server() as server:
+        server.robots = (
+            b"User-agent: *\nDisallow: /search\nDisallow: /find\nDisallow: /wp-json\nDisallow: /w/\nDisallow: /feed\n"
+        )
+        options = configured(tmp_path, server)
+        sites = tmp_path / "sites.txt"
+        sites.write_text("\n".join(server.web.homes()), encoding="utf-8")
+        query = (server.corpus.broad_query(TOPIC), server.corpus.narrow_query(TOPIC))
+        run(["topic", *query, "--seeds", str(sites), "--budget", "60", *examples(tmp_path, server.corpus), *options])
+        report = json.loads(capsys.readouterr().out)
+        paths = {urlsplit(path).path for _, _, _, path in server.log}
+    assert not [path for path in paths if path.startswith(("/search", "/find", "/wp-json", "/w/", "/feed"))]
+    assert report["refused"]["robots"] > 0
+    assert report["documents"] > 0
 
 
 def check_politeness(log: list[tuple[float, str, str, str]]) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quadloom.syntaxes.blank_nodes import skolemise
+from thoroughness import examples
 
 PAGE = "https://example.org/page"
 NODES = st.integers(0, 9).map(lambda n: f"_:b{n}")
@@ -18,7 +19,7 @@ STATEMENTS = st.tuples(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(150, 1500), deadline=None)
 @given(st.lists(STATEMENTS, max_size=40), st.permutations(range(10)), st.randoms(use_true_random=False))
 def test_labels_and_order_do_not_matter(
     statements: list[tuple[str, str, str]], names: list[int], shuffler: random.Random

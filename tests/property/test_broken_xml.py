@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quadloom.phases.transform import transform
+from thoroughness import examples
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus" / "xml"
 TYPES = {".xml": "application/xml", ".rss": "application/rss+xml", ".json": "application/json", ".svg": "image/svg+xml"}
@@ -20,7 +21,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60, 500), deadline=None)
 @given(st.data())
 def test_damage_is_survived(data: st.DataObject) -> None:
     body, content_type = data.draw(st.sampled_from(SEEDS))

@@ -17,6 +17,7 @@ from quadloom.syntaxes.jsonld_loader import ContextLoader
 from quadloom.syntaxes.jsonld_rdf import RdfWriter
 from quadloom.syntaxes.jsonld_terms import Context
 from quadloom.syntaxes.sink import Sink
+from thoroughness import examples
 
 PAGE = "https://example.org/shop/page?x=1"
 CACHE = ContextCache()
@@ -141,13 +142,13 @@ def canonical(statements: list[tuple[str, str, str]]) -> list[str]:
     return sorted(str(quad) for quad in dataset)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(120, 2000), deadline=None)
 @given(documents(plain_nodes, st.one_of(SCHEMA, SCHEMA, st.just({"@vocab": "http://schema.org/"}))))
 def test_both_ways_agree_on_usual_documents(document: Json) -> None:
     compare(document)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(120, 2000), deadline=None)
 @given(documents(odd_nodes, CONTEXTS))
 def test_both_ways_agree_on_odd_documents(document: Json) -> None:
     compare(document)

@@ -15,6 +15,7 @@ from quadloom.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
 from quadloom.syntaxes.rdfa.references import Base
 from quadloom.syntaxes.rdfa.walking import everything, sparse, weave
 from quadloom.syntaxes.sink import Sink
+from thoroughness import examples
 
 VALUES = {
     "property": ["ex:p", "ex:p ex:q", "name", "", "license"],
@@ -72,7 +73,7 @@ def graph(page: str, kind: type[Processor[LexborNode]], *, full: bool, roles: bo
     return {str(quad) for quad in dataset}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(40, 600), deadline=None)
 @given(st.lists(elements(), max_size=3), st.booleans())
 def test_sparse_equals_full(parts: list[str], roles: bool) -> None:
     page = f'<!doctype html><html prefix="ex: http://ex/"><body>{"".join(parts)}</body></html>'

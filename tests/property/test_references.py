@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from quadloom.model.url import resolve
 from quadloom.syntaxes.references import Resolver
+from thoroughness import examples
 
 BASES = st.sampled_from(
     [
@@ -31,7 +32,7 @@ PIECES = st.sampled_from(
 REFERENCES = st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_size=30))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(300, 4000), deadline=None)
 @given(BASES, REFERENCES)
 @example("https://site.example/folder/page", "https://xn--a.example/x")
 @example("https://site.example/folder/page", "http://1.2/x")

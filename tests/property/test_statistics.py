@@ -13,6 +13,7 @@ from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_schema import SCHEMA
+from thoroughness import examples
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 triples = st.one_of(
@@ -27,7 +28,7 @@ def page(number: int, lines: list[str]) -> Quads:
     return Quads.of(graph, "".join(sorted(f"{line} <{graph}> .\n" for line in lines)).encode())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30, 200), deadline=None)
 @given(steps)
 def test_sums_equal_a_recount(changes: list[tuple[int, list[str]]]) -> None:
     store, statistics = MemoryQuads(), Statistics()

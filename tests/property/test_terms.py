@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from quadloom.model.url import resolve
 from quadloom.syntaxes.terms import iri, literal
+from thoroughness import examples
 
 PIECES = st.sampled_from(
     [
@@ -23,7 +24,7 @@ def strictly(line: str) -> None:
     list(pyoxigraph.parse(line.encode("utf-8"), pyoxigraph.RdfFormat.N_QUADS))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(250, 4000), deadline=None)
 @given(TEXTS)
 @example("http://a.example/?x[]=1")
 @example("http://a.example/100%")
@@ -35,13 +36,13 @@ def test_an_iri_is_one_or_none(text: str) -> None:
         strictly(f"{term} <urn:p> {term} {term} .")
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(120, 1500), deadline=None)
 @given(TEXTS, TEXTS)
 def test_a_literal_is_one_whatever_its_text_and_language(text: str, language: str) -> None:
     strictly(f"<urn:s> <urn:p> {literal(text, language)} .")
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(250, 4000), deadline=None)
 @given(TEXTS)
 @example("?a={b}|c^d`e[f]")
 @example("/a%")

@@ -45,7 +45,6 @@ PREFIXES: dict[str, str] = {
     "cc": "http://creativecommons.org/ns#",
     "rss": "http://purl.org/rss/1.0/",
     "content": "http://purl.org/rss/1.0/modules/content/",
-    "awol": "http://bblfish.net/work/atom-owl/2006-06-06/#",
     "as": "https://www.w3.org/ns/activitystreams#",
     "mf": "http://microformats.org/profile/",
     "xhv": "http://www.w3.org/1999/xhtml/vocab#",

@@ -25,6 +25,7 @@ from quadloom.asking.text_patterns import replace_text_patterns
 from quadloom.errors import QueryError, QueryLimit, QueryRefused, StoreError
 from quadloom.settings import Limits
 from quadloom.stores.protocols import TextIndex
+from quadloom.syntaxes.terms import iri
 
 _BUSY_SECONDS = 10.0
 
@@ -151,6 +152,9 @@ class QueryService:
         """
         limits = limits or self._limits
         checked = check(query, limits)
+        for graph in (*default_graphs, *named_graphs):
+            if iri(graph) is None:
+                raise QueryRefused(f"not an IRI: {graph[:200]!r}", hint="graphs are named by the URLs of pages")
         chosen = _format(format, checked.form)
         rewritten = replace_text_patterns(checked, self._text)
         request = Request(

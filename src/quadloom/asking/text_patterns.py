@@ -19,6 +19,7 @@ from quadloom.asking.prefixes import PREFIXES
 from quadloom.asking.query_checks import Checked, Token, place
 from quadloom.errors import QuerySyntaxError
 from quadloom.stores.protocols import Hit, SearchRequest, TextIndex
+from quadloom.syntaxes.terms import iri
 
 MATCHES = PREFIXES["ql"] + "matches"
 DEFAULT_HITS = 1000
@@ -93,9 +94,11 @@ def _object(tokens: Sequence[Token], index: int, text: str) -> tuple[str, int, i
 
 
 def _values(variables: tuple[str, ...], hits: Sequence[Hit]) -> str:
+    """A URL may hold what no IRI may (`|`, `^`); such a page has no graph to join with, and would break the query."""
+    found = [(term, hit.score) for hit in hits if (term := iri(hit.id)) is not None]
     if len(variables) == 1:
-        return f"VALUES {variables[0]} {{ {' '.join(f'<{hit.id}>' for hit in hits)} }}"
-    rows = " ".join(f"(<{hit.id}> {hit.score:.4f})" for hit in hits)
+        return f"VALUES {variables[0]} {{ {' '.join(term for term, _ in found)} }}"
+    rows = " ".join(f"({term} {score:.4f})" for term, score in found)
     return f"VALUES ({' '.join(variables)}) {{ {rows} }}"
 
 

@@ -105,4 +105,4 @@ def _plain(value: object) -> object:
         return value.hex()
     if isinstance(value, Path):
         return str(value)
-    raise NotImplementedError(type(value).__name__)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -24,6 +24,7 @@ from quadloom.topical.access import Answer
 from quadloom.topical.anchors import read_sheet
 from quadloom.topical.crawl import Strategy, StrategyName, TopicReport
 from quadloom.topical.desk import RELEVANT, Desk
+from quadloom.topical.embeddings import EmbeddingJudge, load_encoder
 from quadloom.topical.relevance import Example, Topic
 from quadloom.topical.sites import Seed
 from quadloom.topical.strategy_adaptive import Adaptive
@@ -45,8 +46,8 @@ _ROWS = 12  # of the live table
 
 @topic.default
 def gather(
-    broad: str,
-    narrow: str,
+    broad: str = "",
+    narrow: str = "",
     *,
     example: Annotated[list[str] | None, Parameter(negative="")] = None,
     against: Annotated[list[str] | None, Parameter(negative="")] = None,
@@ -57,6 +58,7 @@ def gather(
     per_site: int | None = None,
     strategy: StrategyName | None = None,
     home_pages_only: bool | None = None,
+    embeddings: str | None = None,
     contact: str | None = None,
     delay: float | None = None,
 ) -> int:
@@ -65,9 +67,9 @@ def gather(
     Parameters
     ----------
     broad
-        words for sites, such as Travel
+        words for sites, such as Travel [default: the first of topic.words]
     narrow
-        words for pages, such as paris
+        words for pages, such as paris [default: the others of topic.words]
     example
         URL or file of a page that is on the topic; may be given several times
     against
@@ -86,6 +88,8 @@ def gather(
         adaptive, liu-agah, best-first, breadth-first or random
     home_pages_only
         take only home pages from web search, as Liu and Agah did
+    embeddings
+        judge documents by this sentence-transformers model (extra `embeddings`) instead of the light model
     contact
         URL or mail address shown to the sites you visit
     delay
@@ -102,6 +106,12 @@ def gather(
             "politeness.delay": delay,
         }
     )
+    first, *others = s.settings.topic.words or [""]
+    broad, narrow = broad or first, narrow or " ".join(others) or first
+    if not broad:
+        raise UsageError("no words given", hint='quadloom topic "Travel" "paris", or words = […] below [topic]')
+    if not s.settings.topic.use_site_search and (strategy or s.settings.topic.strategy) in ("adaptive", "liu-agah"):
+        strategy = "best-first"  # the best of those that follow links alone
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         sites = _sites(s, warehouse, broad, seeds)
         require_contact(s, warehouse, [site.home for site in sites])
@@ -120,6 +130,7 @@ def gather(
                 wanted,
                 sites,
                 strategy=strategy or s.settings.topic.strategy,
+                judge=EmbeddingJudge(wanted, load_encoder(embeddings)) if embeddings else None,
                 progress=display.show,
             )
     return _tell(s, report)

@@ -38,7 +38,7 @@ def make_engine(kind: EngineKind, documents: Sequence[tuple[str, str, int]]) -> 
 class Fts5Engine:
     def __init__(self, documents: Sequence[tuple[str, str, int]], joint: str) -> None:
         self._joint = joint
-        self._database = sqlite3.connect(":memory:")
+        self._database = sqlite3.connect(":memory:", check_same_thread=False)  # servers ask from one thread at a time
         self._database.execute("CREATE VIRTUAL TABLE pages USING fts5(title, body)")
         self._database.executemany(
             "INSERT INTO pages(rowid, title, body) VALUES (?, ?, ?)",

@@ -67,6 +67,7 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""  # of a failure, denial or quarantine, for people
     simhash: int = 0
     schedule: bytes = b""  # what the refresh schedule keeps of the page, encoded `quadloom.run.refreshing.Kept`
+    lines: bytes = b""  # `line_fingerprints` of the graph as settled, empty = unknown
 
 
 class HostPace(msgspec.Struct, frozen=True, array_like=True):

@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 from quadloom.stores.protocols import Catalog
 
+WOVEN_AGAIN = "woven-again-at"  # catalog value: time of the last replay or rebuild
 _KEPT = 20_000
 _HOPS = 10
 

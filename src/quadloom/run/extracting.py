@@ -22,6 +22,7 @@ from quadloom.phases.extract import discovery
 from quadloom.phases.extract_queries import UserQuery, user_queries
 from quadloom.run.indexing import Entry
 from quadloom.settings import Settings
+from quadloom.syntaxes.terms import iri
 
 
 class Extractor:
@@ -45,7 +46,7 @@ class Extractor:
         found: list[Discovery] = []
         for query in self.queries:
             for entry in entries:
-                if entry.links or query.over == "index":
+                if (entry.links or query.over == "index") and iri(entry.quads.graph) is not None:
                     found += self._ask(query, entry)
         return tuple(found)
 

@@ -41,6 +41,7 @@ class Entry(msgspec.Struct, frozen=True):
     about: bytes = b""  # description of the page, N-Quads in the graph `PAGES`
     links: bytes = b""  # all its links as N-Quads, where user queries want them
     depth: int = 0
+    known: bytes = b""  # fingerprints of the lines that the graph holds now, where that is sure
 
 
 class Marks(msgspec.Struct, frozen=True):
@@ -148,7 +149,7 @@ class Indexer:
                 self.added += entry.quads.count
                 self._statistics.count(entry.quads.nquads)
             elif entry.write_quads:
-                difference = self._quads.replace(entry.quads)
+                difference = self._quads.replace(entry.quads, entry.known)
                 self._statistics.apply(difference)
                 self.added += len(difference.added)
                 self.removed += len(difference.removed)

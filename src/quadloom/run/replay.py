@@ -20,7 +20,7 @@ from quadloom.phases.extract import chosen
 from quadloom.phases.extract_queries import user_queries
 from quadloom.phases.index import PAGES, page_description
 from quadloom.pipeline import Woven, weave
-from quadloom.run.describing import Sources
+from quadloom.run.describing import WOVEN_AGAIN, Sources
 from quadloom.run.extracting import Extractor
 from quadloom.run.indexing import Entry
 from quadloom.run.loading import all_syntaxes, document_loader
@@ -47,6 +47,7 @@ def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed
         for entry in entries:
             stores.quads.replace(entry.quads)
         stores.quads.describe(PAGES, [(entry.quads.graph, entry.about) for entry in entries])
+        stores.catalog.put(WOVEN_AGAIN, str(now).encode())
         stores.catalog.put(OPEN, b"1")  # the sums know nothing of these: the crawl counts anew
         stores.text.put([entry.text for entry in entries if entry.text is not None])
         stores.text.remove([entry.quads.graph for entry in entries if entry.text is None])

@@ -108,6 +108,7 @@ def settle_page(
         archive=archive or (old.archive if old else None),
         findings=woven.findings[:_FINDINGS_KEPT],
         simhash=woven.simhash,
+        lines=woven.lines,
         schedule=old.schedule if old else b"",
     )
     return Settlement(visit, outcome, row, pace, woven.discoveries)

@@ -10,6 +10,8 @@ import queue
 import time
 from collections.abc import Callable
 
+import msgspec
+
 from quadloom.asking.statistics import Statistics
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Page
@@ -30,6 +32,7 @@ class Shelf:
 
     def __init__(self, stores: Opened, settings: Settings, *, clock: Callable[[], float] = time.time) -> None:
         self._settings = settings
+        self._catalog = stores.catalog
         self._clock = clock
         self._inbox: queue.SimpleQueue[Done | Marks | BaseException | None] = queue.SimpleQueue()
         self._paces: dict[int, HostPace] = {}
@@ -53,6 +56,8 @@ class Shelf:
             return
         while not self._pool.room():
             self._take(wait=True)
+        if self._catalog.page(visit.fingerprint) is not None:
+            visit = msgspec.structs.replace(visit, known=True)  # its graph is replaced then, not filled
         self._paces[visit.fingerprint] = pace
         self._pool.submit(visit, page)
         self._take(wait=False)

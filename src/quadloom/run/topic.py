@@ -20,7 +20,7 @@ from quadloom.topical.channels import Channel
 from quadloom.topical.crawl import Strategy, StrategyName, TopicReport, make_strategy
 from quadloom.topical.crawl import run as run_strategy
 from quadloom.topical.desk import RELEVANT, Desk
-from quadloom.topical.relevance import Topic
+from quadloom.topical.relevance import Judge, Topic
 from quadloom.topical.sites import Seed
 from quadloom.topical.strategy_adaptive import Adaptive
 from quadloom.topical.survey import Survey, Surveyed
@@ -37,13 +37,17 @@ def crawl_topic(
     seeds: Sequence[Seed],
     *,
     strategy: StrategyName,
+    judge: Judge | None = None,
     random: Random | None = None,
     progress: Callable[[Desk, Strategy], None] = lambda _desk, _strategy: None,
     clock: Callable[[], float] = time.time,
 ) -> TopicReport:
-    """Crawl `topic` from `seeds` within `settings.topic.budget` requests; documents land in the warehouse."""
+    """Crawl `topic` from `seeds` within `settings.topic.budget` requests; documents land in the warehouse.
+
+    `judge`: another verdict on documents than the light model's, such as `quadloom.topical.embeddings` gives.
+    """
     random = random or Random()
-    desk = Desk(topic, settings.topic.budget, per_site=settings.topic.per_site)
+    desk = Desk(topic, settings.topic.budget, per_site=settings.topic.per_site, judge=judge)
     known = known_channels(stores.catalog, seeds, clock() - seconds(settings.topic.channel_ttl))
     chosen = make_strategy(strategy, desk, seeds, random, clock(), known)
     settings = _without_links(settings)

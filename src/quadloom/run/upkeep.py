@@ -15,7 +15,7 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.phases.index import page_description
 from quadloom.pipeline import Woven
-from quadloom.run.describing import Sources
+from quadloom.run.describing import WOVEN_AGAIN, Sources
 from quadloom.run.opened import Opened
 from quadloom.run.replay import rewoven
 from quadloom.settings import Settings
@@ -94,6 +94,7 @@ def rebuild(
     quads.flush()
     text.commit()
     stores.catalog.put(STATISTICS, Statistics.recounted(quads).encode())
+    stores.catalog.put(WOVEN_AGAIN, str(now).encode())
     ended(stores.catalog)
     return done
 

@@ -28,7 +28,7 @@ from quadloom.model.visit import Visit
 from quadloom.phases.index import page_description
 from quadloom.pipeline import Woven
 from quadloom.run.admission import TRAPS, Admission
-from quadloom.run.describing import Sources
+from quadloom.run.describing import WOVEN_AGAIN, Sources
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
 from quadloom.run.notifying import Notifying
@@ -81,6 +81,7 @@ class Writer:
         self.sources = Sources(catalog)
         self._marks: list[tuple[int, bytes, bytes]] = []
         self._statistics = b""
+        self._woven_again_at = float(catalog.get(WOVEN_AGAIN) or 0)
         self._found: list[Discovery] = []
         self.unmarked = 0  # pages given to the indexer whose marks are not written yet
         self._learned: list[Learned] = []
@@ -224,8 +225,15 @@ class Writer:
         woven = ready.woven
         return Entry(
             row.fingerprint, woven.quads, woven.text, row.text_digest, fresh, quads, text, about, woven.link_quads,
-            row.depth,
+            row.depth, self._known_lines(old, woven.quads.graph),
         )  # fmt: skip
+
+    def _known_lines(self, old: PageRow | None, graph: str) -> bytes:
+        """What this graph holds, where that is sure: the last version had statements and is indexed, under this name,
+        and by a visit; the transform of a replay or rebuild may have been another one."""
+        if old is None or not old.quads_digest or old.quads_digest != old.indexed_quads:
+            return b""
+        return old.lines if old.final_url == graph and old.fetched_at > self._woven_again_at else b""
 
     def _removal(self, settlement: Settlement, old: PageRow | None) -> Entry | None:
         """A page that has died leaves the indexes; its history stays in the archive."""

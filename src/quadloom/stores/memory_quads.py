@@ -15,7 +15,7 @@ class MemoryQuads:
     def __init__(self) -> None:
         self._graphs: dict[str, set[str]] = {}
 
-    def replace(self, quads: Quads) -> Difference:
+    def replace(self, quads: Quads, known: bytes = b"") -> Difference:
         old = self._graphs.pop(quads.graph, set())
         new = set(lines_of(quads.nquads))
         if new:

@@ -271,8 +271,10 @@ class Difference(msgspec.Struct, frozen=True):
 class QuadStore(Protocol):
     """Named graphs of quads, all sixteen access patterns served by index."""
 
-    def replace(self, quads: Quads) -> Difference:
-        """Make the graph hold exactly these quads. Atomic per graph; writes only the difference; returns it."""
+    def replace(self, quads: Quads, known: bytes = b"") -> Difference:
+        """Make the graph hold exactly these quads. Atomic per graph; writes only the difference; returns it.
+
+        `known`: `line_fingerprints` of what the graph holds now, which may spare reading it; empty = not known."""
         ...
 
     def difference(self, quads: Quads) -> Difference:

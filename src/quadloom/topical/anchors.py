@@ -66,7 +66,8 @@ def read_sheet(body: bytes | str, url: str) -> Sheet:
         target = unwrapped(target)
         elements.append((element, target))
         _note_target(element, target, targets)
-    anchors = tuple(_anchor(element, target, targets) for element, target in elements)
+    blocks: dict[lxml.html.HtmlElement, str] = {}
+    anchors = tuple(_anchor(element, target, targets, blocks) for element, target in elements)
     heading = tree.find(".//title")
     title = _folded(heading.text_content()) if heading is not None else ""
     return Sheet(url, title, anchors, *_texts(tree), _says_nofollow(tree))
@@ -88,7 +89,12 @@ def _note_target(element: lxml.html.HtmlElement, target: str, targets: dict[lxml
         node = node.getparent()
 
 
-def _anchor(element: lxml.html.HtmlElement, target: str, targets: dict[lxml.html.HtmlElement, set[str]]) -> Anchor:
+def _anchor(
+    element: lxml.html.HtmlElement,
+    target: str,
+    targets: dict[lxml.html.HtmlElement, set[str]],
+    blocks: dict[lxml.html.HtmlElement, str],
+) -> Anchor:
     chain: list[str] = []
     node = element.getparent()
     block = element
@@ -106,21 +112,30 @@ def _anchor(element: lxml.html.HtmlElement, target: str, targets: dict[lxml.html
         text=text[:300],
         signature=f"a.{_DIGITS.sub('', element.get('class') or '')} {' '.join(chain)}",
         shape=shape_of(target),
-        block=_block_text(block, element),
+        block=_block_text(block, element, blocks),
         rel=element.get("rel") or "",
     )
 
 
-def _block_text(block: lxml.html.HtmlElement, element: lxml.html.HtmlElement) -> str:
-    """Words of a result without those of its link. A table row or definition list may keep them in the next cell."""
-    words = _folded(block.text_content()) if block is not element else ""
-    if block is element or words == _folded(element.text_content()):
-        tail = (block.tail or "") + " "
-        following = block.getnext()
-        if following is not None and following.find(".//a") is None and following.tag != "a":
-            tail += following.text_content()
-        return _folded(tail)[:_BLOCK_CHARS]
-    return words.replace(_folded(element.text_content()), " ", 1).strip()[:_BLOCK_CHARS]
+def _block_text(
+    block: lxml.html.HtmlElement, element: lxml.html.HtmlElement, blocks: dict[lxml.html.HtmlElement, str]
+) -> str:
+    """Words of a result without those of its link. A table row or definition list may keep them in the next cell.
+
+    Words of a block are remembered: thousands of links to one target share it, and reading it for each is quadratic.
+    """
+    own = _folded(element.text_content())
+    if block is not element:
+        words = blocks.get(block)
+        if words is None:
+            words = blocks[block] = _folded(block.text_content())[: _BLOCK_CHARS + len(own)]
+        if words != own:
+            return words.replace(own, " ", 1).strip()[:_BLOCK_CHARS]
+    tail = (block.tail or "") + " "
+    following = block.getnext()
+    if following is not None and following.tag != "a" and following.find(".//a") is None:
+        tail += following.text_content()
+    return _folded(tail[: 2 * _BLOCK_CHARS])[:_BLOCK_CHARS]
 
 
 def _texts(tree: lxml.html.HtmlElement) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -125,7 +125,7 @@ class Relevance:
                 rows[number, column[place]] = value
         labels = np.array([1.0] * len(positives) + [0.0] * len(negatives))
         shares = np.where(labels > 0, 0.5 / max(1, len(positives)), 0.5 / max(1, len(negatives))) * len(bags)
-        weights, bias = _logistic(rows, labels, shares, _STRENGTH)
+        weights, bias = logistic(rows, labels, shares, _STRENGTH)
         slope, shift = _calibration(rows, labels, shares)
         self._weights = np.zeros(_SIZE)
         self._weights[used] = slope * weights
@@ -188,14 +188,16 @@ def _calibration(rows: Vector, labels: Vector, shares: Vector) -> tuple[float, f
     scores = np.zeros(len(labels))
     for number in range(_FOLDS):
         inside, outside = fold != number, fold == number
-        weights, bias = _logistic(rows[inside], labels[inside], shares[inside], _STRENGTH)
+        weights, bias = logistic(rows[inside], labels[inside], shares[inside], _STRENGTH)
         scores[outside] = rows[outside] @ weights + bias
     shares = np.where(labels > 0, _PRIOR / labels.sum(), (1 - _PRIOR) / (1 - labels).sum()) * len(labels)
-    slope, shift = _logistic(scores[:, None], labels, shares, 0.02)
+    slope, shift = logistic(scores[:, None], labels, shares, 0.02)
     return max(0.5, min(5.0, float(slope[0]))), shift
 
 
-def _logistic(rows: Vector, labels: Vector, shares: Vector, strength: float) -> tuple[Vector, float]:
+def logistic(rows: Vector, labels: Vector, shares: Vector, strength: float) -> tuple[Vector, float]:
+    """Weights and bias of a logistic regression; `shares` weigh the rows, `strength` is the L2 penalty on weights."""
+
     def loss(w: Vector) -> tuple[float, Vector]:
         p = 1.0 / (1.0 + np.exp(-np.clip(rows @ w[1:] + w[0], -30, 30)))
         value = -np.sum(shares * (labels * np.log(p + 1e-12) + (1 - labels) * np.log(1 - p + 1e-12)))

@@ -18,7 +18,7 @@ from quadloom.topical.anchors import Anchor, Sheet
 from quadloom.topical.candidates import Candidate, CandidateModel, CandidateQueue, Source
 from quadloom.topical.channels import Channel, Opening, look_up, open_site
 from quadloom.topical.desk import RELEVANT, Desk, Document, article_links
-from quadloom.topical.querying import Term, TermStatistics
+from quadloom.topical.querying import Term, TermStatistics, combining
 from quadloom.topical.relevance import words_of
 from quadloom.topical.results import Result, ResultPage
 from quadloom.topical.sites import Arm, Ratio, Seed, Site
@@ -217,7 +217,7 @@ class Adaptive:
             shown = max(page.total, len(page.results)) if page else 0
             alone = [site.arms[term.text] for term in arm.terms if term.text in site.arms]
             most = max((max(other.total, other.shown) for other in alone), default=4)
-            site.mode = "any" if shown >= max(2, most) else "all"  # joined words widen, or they narrow
+            site.mode = combining((most, most), shown)
             self._any_engines.add(float(site.mode == "any"), 1.0)
         arm.pages += 1
         arm.last_mass = mass

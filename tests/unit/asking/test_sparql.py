@@ -10,6 +10,7 @@ import pytest
 from quadloom.asking.sparql import QueryService
 from quadloom.errors import QueryLimit, QueryRefused, QuerySyntaxError
 from quadloom.settings import Limits
+from quadloom.stores.protocols import TextDocument
 from unit.asking.conftest import A, B, C, Stores, quads
 
 COUNT = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
@@ -167,3 +168,19 @@ def test_words_in_a_wrong_place(service: QueryService) -> None:
         service.ask('SELECT * { ?page dcterms:title ?t ;\n            ql:matches "x" }')
     with pytest.raises(QuerySyntaxError):
         service.ask("SELECT * { ?page ql:matches ?words }")
+
+
+def test_a_url_that_is_no_iri_does_not_break_a_text_pattern(stores: Stores, service: QueryService) -> None:
+    odd = "http://odd.example/a|b"
+    stores.text.put([TextDocument(id=odd, title="zanzibar"), TextDocument(id=C + "x", title="zanzibar")])
+    stores.text.commit()
+    try:
+        assert values(service, 'SELECT ?page { ?page ql:matches "zanzibar" }') == [(C + "x",)]
+    finally:
+        stores.text.remove([odd, C + "x"])
+        stores.text.commit()
+
+
+def test_a_graph_that_is_no_iri_is_refused(service: QueryService) -> None:
+    with pytest.raises(QueryRefused, match="not an IRI"):
+        service.ask(COUNT, default_graphs=["no iri > at all"])

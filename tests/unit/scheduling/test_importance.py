@@ -14,6 +14,7 @@ from quadloom.scheduling.link_sweeps import SliceSweeps, sweeps_of
 from quadloom.scheduling.usefulness import promoted, rank, usefulness, weights
 from quadloom.stores import link_kernels
 from quadloom.stores.link_slices import MemorySlices
+from thoroughness import examples
 
 
 def random_web(pages: int, links: int, seed: int, *, dangling: float = 0.2) -> sparse.csr_array:
@@ -64,7 +65,7 @@ def test_agrees_with_dense_algebra(seed: int, engine: str, dangling: str) -> Non
     assert np.abs(got - expected).sum() < 1e-8
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20, 100), deadline=None)
 @given(st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.tuples(*[st.integers(0, n - 1)] * 2)))))
 def test_any_small_web(web: tuple[int, list[tuple[int, int]]]) -> None:
     pages, pairs = web

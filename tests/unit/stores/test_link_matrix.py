@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from quadloom.model.link import LinkKind
 from quadloom.scheduling.importance import importance, importance_of_slices
 from quadloom.stores.link_matrix import ANEW, KINDS, RECORD, LinkMatrix
+from thoroughness import examples
 
 PAGES = [(n * 0x9E3779B97F4A7C15 + 11) % (1 << 64) - (1 << 63) for n in range(40)]
 
@@ -36,7 +37,7 @@ def test_kinds_have_a_byte_each() -> None:
 readings = st.lists(st.tuples(st.integers(0, 39), st.lists(st.integers(0, 39), max_size=6)), max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(12, 100), deadline=None)
 @given(st.lists(readings, min_size=1, max_size=4), st.integers(1, 20), st.integers(20, 400))
 def test_rebuilding_in_any_portions_gives_the_last_readings(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[tuple[int, list[int]]]], at_once: int, segment: int

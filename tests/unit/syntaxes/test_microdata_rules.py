@@ -14,6 +14,7 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.syntaxes import microdata
 from quadloom.syntaxes.microdata_registry import REGISTRY, vocabulary_of
 from quadloom.syntaxes.sink import Sink
+from thoroughness import examples
 
 URL = "http://site.example/page"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -216,7 +217,7 @@ ELEMENTS = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60, 500), deadline=None)
 @given(st.lists(st.one_of(ELEMENTS, st.text(max_size=5)), max_size=25))
 def test_any_page_gives_valid_statements(parts: list[tuple[str, list[str]] | str]) -> None:
     html = "".join(part if isinstance(part, str) else f"<{part[0]} {' '.join(part[1])}>" for part in parts)

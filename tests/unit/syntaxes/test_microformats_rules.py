@@ -14,6 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.syntaxes import microformats
 from quadloom.syntaxes.sink import Sink
+from thoroughness import examples
 
 URL = "http://site.example/page"
 
@@ -256,7 +257,7 @@ TAGS = st.sampled_from(
 ELEMENTS = st.tuples(TAGS, CLASSES, st.sampled_from(["", "id=a", "itemref=a", "rel='tag bookmark'", "title='\\<'"]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60, 500), deadline=None)
 @given(st.lists(st.one_of(ELEMENTS, st.text(max_size=5)), max_size=25))
 def test_any_page_gives_json_and_valid_statements(parts: list[tuple[str, list[str], str] | str]) -> None:
     html = "".join(

@@ -20,20 +20,21 @@ CORPUS = Corpus(11)
 
 
 class Pages:
-    """A tiny site: paths to bodies."""
+    """A tiny site: paths to bodies; what begins as XML is a feed."""
 
-    def __init__(self, pages: dict[str, str], kind: str = "text/html") -> None:
+    def __init__(self, pages: dict[str, str]) -> None:
         self.pages = pages
-        self.kind = kind
         self.asked: list[Ask] = []
 
     def ask(self, asks: Sequence[Ask]) -> list[Answer | None]:
         self.asked += asks
-        found = [self.pages.get(ask.url.removeprefix("http://x.test")) for ask in asks]
-        return [
-            Answer(ask.url, 200, self.kind, body.encode()) if body is not None else Answer(ask.url, 404, "", b"")
-            for ask, body in zip(asks, found, strict=True)
-        ]
+        return [self._one(ask.url) for ask in asks]
+
+    def _one(self, url: str) -> Answer:
+        body = self.pages.get(url.removeprefix("http://x.test"))
+        if body is None:
+            return Answer(url, 404, "", b"")
+        return Answer(url, 200, "application/rss+xml" if body.startswith("<?xml") else "text/html", body.encode())
 
 
 @cache
@@ -97,6 +98,21 @@ def test_a_form_that_answers_alike_is_refused_and_a_login_is_never_sent() -> Non
     opening = run_errand(open_site("http://x.test/", "paris", "zqnonsense", 0.0), access)
     assert opening.channel.kind == "links"
     assert all(ask.method == "get" and "login" not in ask.url for ask in access.asked)
+
+
+def test_a_wordpress_without_its_json_is_asked_for_a_feed() -> None:
+    item = "<item><title>Paris by night</title><link>http://x.test/night</link></item>"
+    access = Pages(
+        {
+            "/": '<html><head><meta name="generator" content="WordPress 6.5"></head><body>Blog</body></html>',
+            "/?s=zqnonsense&feed=rss2&paged=1": '<?xml version="1.0"?><rss><channel></channel></rss>',
+            "/?s=paris&feed=rss2&paged=1": f'<?xml version="1.0"?><rss><channel>{item}</channel></rss>',
+        }
+    )
+    opening = run_errand(open_site("http://x.test/", "paris", "zqnonsense", 0.0), access)
+    assert (opening.channel.kind, opening.channel.format) == ("wordpress", "rss")
+    assert [result.url for result in opening.first.results] == ["http://x.test/night"]
+    assert opening.tried[0].startswith("wordpress: http://x.test/wp-json/")
 
 
 def test_a_channel_survives_its_encoding_and_old_bytes_are_forgotten() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from quadloom.topical.anchors import read_sheet, unwrapped
@@ -83,6 +85,21 @@ def test_from_page_two_the_next_is_page_three() -> None:
 def test_tracking_redirects_of_the_same_site_are_unwrapped() -> None:
     assert unwrapped("http://x.test/out?u=http%3A%2F%2Fx.test%2Fdoc%2F1") == "http://x.test/doc/1"
     assert unwrapped("http://x.test/out?u=http%3A%2F%2Fother.example%2F").startswith("http://x.test/out")
+
+
+def test_hostile_pages_are_read_in_linear_time() -> None:
+    filler = "word " * 100_000
+    for html in (
+        f"<div>{'<a href=/same>x</a>' * 3000}{filler}</div>",
+        "<div>" * 20_000 + "<a href=/x>x</a>",
+        "<b>" * 200 + "<a href=/y>y</a><i>" * 2000,
+        "<p>" + "1 " * 50_000,
+    ):
+        started = time.process_time()
+        sheet = read_sheet(html, "http://x.test/")
+        total_of(sheet, 3)
+        next_url(sheet)
+        assert time.process_time() - started < 5
 
 
 def test_feeds_with_totals() -> None:

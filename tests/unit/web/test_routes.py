@@ -17,6 +17,7 @@ from quadloom.web.app import create_app
 from quadloom.web.desk import Desk
 from quadloom.web.refusals import status_of
 from quadloom.web.routes import ROUTES, Endpoint
+from thoroughness import examples
 
 HTTP_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH")
 
@@ -118,7 +119,7 @@ _VALUES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_input_meets_a_defect(client: TestClient, data: st.DataObject) -> None:
     """What schemathesis would do: any value for any described parameter; the answer is never a 500."""

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 from fetch_server import Seen, Server, reply
+from quiet import acquitted
 
 from quadloom.fetching.fetcher import Fetched, Fetcher
 from quadloom.fetching.robots import RobotsRow
@@ -50,6 +51,11 @@ def crawl(visits: list[Visit], configuration: Settings | None = None, **more: ob
     return fetched
 
 
+def gaps(server: Server) -> list[float]:
+    """Seconds between one request and the next."""
+    return [later - sooner for sooner, later in pairwise(sorted(seen.at for seen in server.log))]
+
+
 def site(robots: bytes | Callable[[Seen], bytes], page: Callable[[Seen], bytes] = lambda seen: reply(b"page")):  # type: ignore[no-untyped-def]
     def answer(seen: Seen) -> bytes:
         if seen.path == "/robots.txt":
@@ -61,12 +67,16 @@ def site(robots: bytes | Callable[[Seen], bytes], page: Callable[[Seen], bytes] 
 
 def test_robots_first_once_then_the_delay_then_the_pages() -> None:
     rules = b"User-agent: *\nDisallow: /private\nSitemap: http://e.org/map.xml\n"
-    with Server(site(rules)) as server:
-        paths = ["/a", "/private/x", "/b", "/c"]
-        fetched = crawl([visit(server.url(path, "a.test")) for path in paths])
-        assert server.paths() == ["/robots.txt", "/a", "/b", "/c"]
-        times = [seen.at for seen in server.log]
-        assert all(later - sooner >= 0.19 for sooner, later in pairwise(times))
+    fetched: list[Fetched] = []
+
+    def attempt() -> list[float]:
+        with Server(site(rules)) as server:
+            paths = ["/a", "/private/x", "/b", "/c"]
+            fetched[:] = crawl([visit(server.url(path, "a.test")) for path in paths])
+            assert server.paths() == ["/robots.txt", "/a", "/b", "/c"]
+            return [gap for gap in gaps(server) if gap < 0.19]
+
+    acquitted(attempt)
     assert len(fetched) == 4
     denied = next(one for one in fetched if "/private" in one.visit.href).result
     assert isinstance(denied, Failure) and denied.kind == "robots" and "/private" in denied.message
@@ -193,22 +203,25 @@ def test_retry_after_is_in_the_pace_and_strikes_survive_a_restart_by_the_attempt
 
 def test_sixty_hosts_on_one_address_never_early() -> None:
     rules = Politeness(delay=0.1, ip_delay=0.02, adaptive=0.0)
+    hosts = [f"h{n}.test" for n in range(60)]
 
-    with Server(site(b"")) as server:
-        hosts = [f"h{n}.test" for n in range(60)]
-        start = time.time()
-        fetched = crawl([visit(server.url("/", host)) for host in hosts], settings(rules))
-        assert all(isinstance(one.result, Page) for one in fetched)
-        times = sorted(seen.at for seen in server.log)
-        assert len(times) == 120
-        assert times[0] - start >= 0.02 - 0.002, "a fresh start may follow a crash: the address waits its delay"
-        average = (times[-1] - times[0]) / (len(times) - 1)
-        assert average >= 0.0195
-        early = [later - sooner for sooner, later in pairwise(times) if later - sooner < 0.015]
-        assert len(early) <= 12, f"scheduling noise of the server's threads only: {early}"
-        for host in hosts:
-            own = [seen.at for seen in server.log if seen.host.startswith(f"{host}:")]
-            assert own[1] - own[0] >= 0.095
+    def attempt() -> list[object]:
+        with Server(site(b"")) as server:
+            start = time.time()
+            fetched = crawl([visit(server.url("/", host)) for host in hosts], settings(rules))
+            assert all(isinstance(one.result, Page) for one in fetched)
+            assert len(server.log) == 120
+            first = min(seen.at for seen in server.log)
+            assert first - start >= 0.02 - 0.002, "a fresh start may follow a crash: the address waits its delay"
+            apart = gaps(server)
+            assert sum(apart) / len(apart) >= 0.0195
+            early = [gap for gap in apart if gap < 0.015]
+            pairs = [[seen.at for seen in server.log if seen.host.startswith(f"{host}:")] for host in hosts]
+            hasty: list[object] = [page - robots for robots, page in pairs if page - robots < 0.095]
+            # A stamp may be late now and then: a tenth of them is the noise of the server's threads.
+            return hasty + list[object](early if len(early) > 12 else [])
+
+    acquitted(attempt)
 
 
 def test_not_before_is_kept_and_crawl_delay_sets_the_pace() -> None:

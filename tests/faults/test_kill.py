@@ -22,7 +22,7 @@ from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("kills", "pages"),
     [pytest.param(20, 2000), pytest.param(200, 8000, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])],

@@ -70,7 +70,7 @@ def test_real_history() -> None:
 def test_learning_follows_pages_that_change_their_habits() -> None:
     rows = by_name(
         run(
-            ("switching",), ("harmonic", "uniform"), shape=WebShape(pages=600, days=600.0),
+            ("switching",), ("harmonic", "uniform"), shape=WebShape(pages=300, days=600.0),
             plan=Plan(per_page=0.1, slot=0.5, warm_up=300.0),
         ).rows
     )  # fmt: skip

@@ -19,7 +19,7 @@ from quadloom.asking.prefixes import PREFIXES
 from quadloom.asking.query_checks import Checked, Token, place
 from quadloom.errors import QuerySyntaxError
 from quadloom.stores.protocols import Hit, SearchRequest, TextIndex
-from quadloom.syntaxes.terms import iri
+from quadloom.syntaxes.terms import iri, literal
 
 MATCHES = PREFIXES["ql"] + "matches"
 DEFAULT_HITS = 1000
@@ -120,17 +120,16 @@ def _misplaced(token: Token, text: str) -> QuerySyntaxError:
 def as_sparql(request: SearchRequest) -> str:
     """The query that a search stands for: the same pages, with titles."""
     lines = ["SELECT DISTINCT ?page ?score ?title WHERE {"]
-    words = request.text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     if request.text:
-        lines.append(f'  (?page ?score) ql:matches ("{words}" {MAX_HITS}) .')
+        lines.append(f"  (?page ?score) ql:matches ({literal(request.text)} {MAX_HITS}) .")
     lines += _patterns("a", "type", request.types)
     lines += _vocabulary_pattern(request.vocabularies)
     for what, values in (("site", request.sites), ("kind", request.kinds)):
         if values:
-            listed = " ".join(f'"{value}"' for value in values)
+            listed = " ".join(literal(value) for value in values)
             lines.append(f"  GRAPH ql:pages {{ ?page ql:{what} ?{what} . VALUES ?{what} {{ {listed} }} }}")
     if request.languages:
-        tests = " || ".join(f'LANGMATCHES(?language, "{language}")' for language in request.languages)
+        tests = " || ".join(f"LANGMATCHES(?language, {literal(language)})" for language in request.languages)
         lines.append(f"  GRAPH ?page {{ ?page dcterms:language ?language . FILTER({tests}) }}")
     lines.append("  OPTIONAL { GRAPH ql:pages { ?page dcterms:title ?title } }")
     lines.append("}")
@@ -143,12 +142,12 @@ def as_sparql(request: SearchRequest) -> str:
 def _patterns(predicate: str, name: str, iris: Sequence[str]) -> list[str]:
     if not iris:
         return []
-    listed = " ".join(f"<{iri}>" for iri in iris)
+    listed = " ".join(term for name in iris if (term := iri(name)) is not None)
     return [f"  GRAPH ?page {{ ?thing {predicate} ?{name} . VALUES ?{name} {{ {listed} }} }}"]
 
 
 def _vocabulary_pattern(spaces: Sequence[str]) -> list[str]:
     if not spaces:
         return []
-    tests = " || ".join(f'STRSTARTS(STR(?term), "{space}")' for space in dict.fromkeys(spaces))
+    tests = " || ".join(f"STRSTARTS(STR(?term), {literal(space)})" for space in dict.fromkeys(spaces))
     return [f"  GRAPH ?page {{ ?any ?term ?value . FILTER({tests}) }}"]

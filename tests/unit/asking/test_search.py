@@ -56,6 +56,7 @@ def test_the_equal_query_finds_the_same_pages(stores: Stores, service: QueryServ
         search_request("opera", types=["Event"]),
         search_request("opera", vocabularies=["schema"], limit=5),
         search_request('"by the sea" -x"y'),
+        search_request("opera", sites=['no"such} site']),
     ):
         pages = [row[0] for row in service.ask(as_sparql(request)).values()]
         assert pages == [hit.id for hit in search(stores.text, request).hits]

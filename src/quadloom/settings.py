@@ -154,7 +154,9 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     text: Annotated[bool, _doc("keep a full-text index")] = True
     text_commit_pages: Annotated[int, _doc("commit the text index after so many pages")] = 1000
     text_commit_seconds: Annotated[Seconds, _doc("… or after so many seconds")] = 2.0
-    retention: Annotated[str, _doc("how long superseded visits stay in the archive, `forever` = always")] = "forever"
+    retention: Annotated[str, _doc("how long `quadloom prune` leaves superseded visits, `forever` = always")] = (
+        "forever"
+    )
     consolidate: Annotated[bool, _doc("gather an entity's owl:sameAs names in entity views")] = False
 
 

@@ -6,7 +6,7 @@ import pytest
 from contract_backends import MemoryFiles, WarcFiles
 from msgspec.structs import replace
 
-from quadloom.errors import ArchiveDamaged
+from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Hop, Page
@@ -95,3 +95,36 @@ def test_wrong_references_raise(files: Files) -> None:
     ):
         with pytest.raises(ArchiveDamaged):
             files.archive.get(wrong)
+
+
+def test_a_record_can_be_copied_byte_for_byte_into_another_file(files: Files) -> None:
+    (old,) = files.archive.put([encode(page(1))])
+    files.archive.seal()
+    copied = files.archive.record(old)
+    (new,) = files.archive.put([copied])
+    files.archive.sync()
+    assert new.file != old.file
+    assert copied.key == page(1).url
+    assert files.archive.record(new) == copied
+    assert files.archive.get(new) == page(1)
+    with pytest.raises(ArchiveDamaged):
+        files.archive.record(replace(old, length=old.length - 9))
+
+
+def test_only_ended_files_are_listed_and_removed(files: Files) -> None:
+    first = files.archive.put([encode(page(1)), encode(page(2))])
+    assert files.archive.files() == {}
+    files.archive.seal()
+    (second,) = files.archive.put([encode(page(3))])
+    files.archive.sync()
+    assert files.archive.files() == {first[0].file: sum(ref.length for ref in first)}
+    before = files.archive.size()
+    with pytest.raises(StoreError):
+        files.archive.remove(second.file)
+    for _ in range(2):  # gone is gone, a second time is no error
+        files.archive.remove(first[0].file)
+    assert files.archive.files() == {}
+    assert before - files.archive.size() >= sum(ref.length for ref in first)
+    assert list(files.archive.scan()) == [(second, page(3))]
+    with pytest.raises(ArchiveDamaged):
+        files.archive.get(first[0])

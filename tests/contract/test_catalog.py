@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from contract_backends import State
 from contract_records import found, page_row
+from msgspec.structs import replace
 
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
@@ -126,3 +127,33 @@ def test_a_transaction_is_all_or_nothing(state: State) -> None:
     assert state.catalog.names("") == ["kept"]
     assert len(state.catalog.scan()) == 1
     assert state.catalog.counts()["outcome:new"] == 1
+
+
+def test_forgotten_visits_leave_the_history_and_the_page_stays(state: State) -> None:
+    for at in (1.0, 2.0, 3.0):
+        state.catalog.record([settled(visit(1, at=at)), settled(visit(2, at=at))], at)
+    key = visit(1).fingerprint
+    before, counts = state.catalog.page(key), state.catalog.counts()
+    state.catalog.forget([(key, 1.0), (key, 2.0), (key, 99.0), (12345, 1.0)])
+    assert [row.fetched_at for row in state.catalog.history(key)] == [3.0]
+    assert [row.fetched_at for row in state.catalog.history(visit(2).fingerprint)] == [3.0, 2.0, 1.0]
+    assert (state.catalog.page(key), state.catalog.counts()) == (before, counts)
+
+
+def test_repointing_changes_places_and_nothing_else(state: State) -> None:
+    old, new, other = ArchiveRef("1", 10, 5), ArchiveRef("2", 0, 5), ArchiveRef("1", 15, 5)
+    first, second = visit(1), visit(2)
+    state.catalog.record([settled(visit(1, at=1.0), archive=other)], 1.0)
+    state.catalog.record([settled(visit(1, at=2.0), archive=old, title="kept")], 2.0)
+    state.catalog.record([settled(visit(1, at=3.0), archive=old, title="kept"), settled(second, archive=None)], 3.0)
+    state.catalog.mark_indexed([(first.fingerprint, b"q", b"t")])
+    before = state.catalog.page(first.fingerprint)
+    assert before is not None
+    with pytest.raises(RuntimeError), state.catalog.transaction():
+        state.catalog.repoint({old: new}, [first.fingerprint])
+        raise RuntimeError("crash")
+    assert state.catalog.page(first.fingerprint) == before
+    state.catalog.repoint({old: new}, [first.fingerprint, second.fingerprint, 12345])
+    assert state.catalog.page(first.fingerprint) == replace(before, archive=new)
+    assert [row.archive for row in state.catalog.history(first.fingerprint)] == [new, new, other]
+    assert [row.archive for row in state.catalog.history(second.fingerprint)] == [None]

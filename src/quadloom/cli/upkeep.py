@@ -1,8 +1,15 @@
-"""`quadloom verify` and `quadloom rebuild`."""
+"""`quadloom verify`, `quadloom rebuild` and `quadloom prune`."""
 
 from __future__ import annotations
 
-from quadloom.cli.session import session
+import time
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from quadloom.cli.session import Session, session
+from quadloom.run import pruning
 from quadloom.warehouse import Warehouse
 
 
@@ -32,3 +39,44 @@ def rebuild() -> None:
         s.emit({"pages": pages, "quads": quads})
     else:
         s.say(f"rebuilt {pages} pages, {quads} quads")
+
+
+def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
+    """Drop superseded visits older than index.retention from the history, and free their bytes in the archive.
+
+    A page's newest version always stays, and so do versions that notices name. No crawl may run meanwhile. Killed at
+    any moment, the next prune goes on. It never happens by itself.
+
+    Parameters
+    ----------
+    dry_run
+        only tell what would go; works beside a crawl
+    """
+    s = session()
+    retention = s.settings.index.retention
+    before = pruning.horizon(retention, time.time())
+    if before is None:
+        _told(s, pruning.Pruned(), dry_run, "index.retention is `forever`: every visit stays, nothing to prune")
+    elif dry_run:
+        with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+            plan = pruning.plan(warehouse.opened(), before)
+        would = pruning.Pruned(
+            visits=plan.visits,
+            removed=len(plan.empty) + len(plan.sparse),
+            rewritten=len(plan.sparse),
+            freed_bytes=plan.dead_bytes,
+        )
+        _told(s, would, dry_run, f"would drop {would.visits} visits and free {would.freed_bytes} bytes")
+    else:
+        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+            done = pruning.prune(warehouse.opened(), before)
+        for name in done.damaged:
+            s.say(f"{name} is damaged and was left as it is; `quadloom verify` names the pages")
+        _told(s, done, dry_run, f"dropped {done.visits} visits, freed {done.freed_bytes} bytes")
+
+
+def _told(s: Session, result: pruning.Pruned, dry_run: bool, text: str) -> None:
+    if s.json:
+        s.emit({"retention": s.settings.index.retention, "dry_run": dry_run, **msgspec.structs.asdict(result)})
+    else:
+        s.say(text)

@@ -15,7 +15,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """`id` grows within one warehouse and is never used twice, so a receiver can tell a repetition.
 
     A page's notice carries no statements but where its two versions rest (`before`, `after`): both are in the archive
-    for good, so what was added and removed can be worked out whenever the notice is delivered, and always the same.
+    as long as the notice is, so what was added and removed can be worked out at any delivery, and always the same.
     The notice of a standing query (`result`) carries its rows; `more` counts those left out.
     """
 

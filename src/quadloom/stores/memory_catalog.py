@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from msgspec.structs import replace
 
-from quadloom.model.outcome import PageRow, Settlement
+from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.stores.memory_frontier import MemoryFrontier
 from quadloom.stores.protocols import VisitRow
 
@@ -71,6 +71,19 @@ class MemoryCatalog:
     def history(self, fingerprint: int) -> list[VisitRow]:
         visits = self._visits.get(fingerprint, {})
         return [visits[time] for time in sorted(visits, reverse=True)]
+
+    def forget(self, visits: Sequence[tuple[int, float]]) -> None:
+        for key, fetched_at in visits:
+            self._visits.get(key, {}).pop(fetched_at, None)
+
+    def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
+        for key in fingerprints:
+            page = self._pages.get(key)
+            if page is not None and page.archive is not None and page.archive in moved:
+                self._pages[key] = replace(page, archive=moved[page.archive])
+            for at, visit in self._visits.get(key, {}).items():
+                if visit.archive is not None and visit.archive in moved:
+                    self._visits[key][at] = replace(visit, archive=moved[visit.archive])
 
     def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
         behind = [

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from quadloom.model.notice import Notice
+from quadloom.model.outcome import ArchiveRef
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +38,10 @@ class Outbox(Protocol):
 
     def trim(self, before: float) -> int:
         """Drop notices older than a unix time. Returns how many."""
+        ...
+
+    def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef]) -> None:
+        """Archive records were copied (old → new place): make notices name the copies."""
         ...
 
     def delivery(self, subscription: str) -> Delivery: ...

@@ -9,7 +9,7 @@ frontier and catalog, then quads and text follow; their digests in the catalog s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -201,6 +201,14 @@ class Catalog(Protocol):
         """Visits, newest first."""
         ...
 
+    def forget(self, visits: Sequence[tuple[int, float]]) -> None:
+        """Drop visits, (fingerprint, fetched_at), from history; pages stay. Unknown ones are no error."""
+        ...
+
+    def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
+        """Archive records were copied (old → new place): make these pages and their visits name the copies."""
+        ...
+
     def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
         """Pages whose quads or text in the indexes are older than what was settled: the replay list, by
         (fetched_at, fingerprint). Empty = the end."""
@@ -235,7 +243,7 @@ class ArchiveRecord(msgspec.Struct, frozen=True):
 
 
 class Archive(Protocol):
-    """Append-only record of everything that servers said."""
+    """Append-only record of everything that servers said. Only whole files ever go (`quadloom.run.pruning`)."""
 
     def put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
         """Append a batch. The references become readable after `sync`."""
@@ -251,6 +259,22 @@ class Archive(Protocol):
 
     def scan(self) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
         """All records in order of writing. A torn last record (crash before sync) ends the scan silently."""
+        ...
+
+    def record(self, ref: ArchiveRef) -> ArchiveRecord:
+        """The record byte for byte, ready to be put again. Raises `ArchiveDamaged` where `get` would."""
+        ...
+
+    def seal(self) -> None:
+        """End the file being written, durably; what is put next begins another one."""
+        ...
+
+    def files(self) -> dict[str, int]:
+        """Ended files in order of writing → bytes of their records, what describes the file itself not counted."""
+        ...
+
+    def remove(self, file: str) -> None:
+        """Delete an ended file; durable on return, no error where it is gone. `StoreError` for one being written."""
         ...
 
     def size(self) -> int: ...

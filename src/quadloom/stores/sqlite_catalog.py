@@ -7,12 +7,12 @@ settlement can never claim more than happened. A partial index holds exactly the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from msgspec.structs import replace
 
-from quadloom.model.outcome import PageRow, Settlement
+from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.wire import decode, encode
 from quadloom.stores.protocols import VisitRow
 from quadloom.stores.sqlite_database import SqliteDatabase
@@ -105,6 +105,26 @@ class SqliteCatalog:
             "SELECT record FROM visit WHERE fingerprint=? ORDER BY fetched_at DESC", (fingerprint,)
         )
         return [decode(row[0], VisitRow) for row in cursor]
+
+    def forget(self, visits: Sequence[tuple[int, float]]) -> None:
+        with self._database.transaction():
+            self._database.executemany("DELETE FROM visit WHERE fingerprint=? AND fetched_at=?", visits)
+
+    def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
+        with self._database.transaction():
+            for fingerprint in fingerprints:
+                page = self.page(fingerprint)
+                if page is not None and page.archive is not None and page.archive in moved:
+                    bare = replace(page, archive=moved[page.archive], indexed_quads=b"", indexed_text=b"")
+                    self._database.execute("UPDATE page SET record=? WHERE fingerprint=?", (encode(bare), fingerprint))
+                self._database.executemany(
+                    "UPDATE visit SET record=? WHERE fingerprint=? AND fetched_at=?",
+                    [
+                        (encode(replace(visit, archive=moved[visit.archive])), fingerprint, visit.fetched_at)
+                        for visit in self.history(fingerprint)
+                        if visit.archive is not None and visit.archive in moved
+                    ],
+                )
 
     def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
         return self._read(

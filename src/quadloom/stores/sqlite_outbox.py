@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from quadloom.model.notice import Notice
+from quadloom.model.outcome import ArchiveRef
 from quadloom.model.wire import decode, encode
 from quadloom.stores.outbox import Delivery
 from quadloom.stores.sqlite_database import SqliteDatabase
@@ -40,6 +41,20 @@ class SqliteOutbox:
         with self._database.transaction():
             return self._database.execute("DELETE FROM notice WHERE at < ?", (before,)).rowcount
 
+    def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef]) -> None:
+        with self._database.transaction():
+            last = 0
+            while notices := self.since(last):
+                last = notices[-1].id
+                self._database.executemany(
+                    "UPDATE notice SET record=? WHERE id=?",
+                    [
+                        (encode(_moved(notice, moved)), notice.id)
+                        for notice in notices
+                        if notice.before in moved or notice.after in moved
+                    ],
+                )
+
     def delivery(self, subscription: str) -> Delivery:
         row = self._database.execute("SELECT record FROM delivery WHERE subscription=?", (subscription,)).fetchone()
         return decode(row[0], Delivery) if row else Delivery(subscription=subscription)
@@ -49,3 +64,9 @@ class SqliteOutbox:
             self._database.execute(
                 "INSERT OR REPLACE INTO delivery VALUES(?,?)", (delivery.subscription, encode(delivery))
             )
+
+
+def _moved(notice: Notice, moved: Mapping[ArchiveRef, ArchiveRef]) -> Notice:
+    before = moved.get(notice.before, notice.before) if notice.before else None
+    after = moved.get(notice.after, notice.after) if notice.after else None
+    return replace(notice, id=0, before=before, after=after)  # the id is the row's, as `append` writes it

@@ -3,7 +3,8 @@
 Files are named by us alone (`quadloom-00000042.warc.gz`, numbers rising over all directories, so that name order is
 writing order); nothing of a URL ever becomes part of a path. A file in the making ends in `.open` and loses that
 ending when it is closed, by rollover or at the end. After a crash the `.open` file is read through once, cut behind its
-last whole record (what is cut was never synced, so never acknowledged) and closed. No file is ever appended to again.
+last whole record (what is cut was never synced, so never acknowledged) and closed. No file is ever appended to again;
+one that nothing refers to any more can be removed as a whole.
 
 Several directories (disks) take turns, file by file. A reference holds the name only, so disks may move.
 """
@@ -105,7 +106,14 @@ class WarcArchive:
             self._writer.sync()
 
     def get(self, ref: ArchiveRef) -> Page | Failure:
-        place = f"{ref.file}:{ref.offset}"
+        return warc_record.decode(self._member(ref), _place(ref))
+
+    def record(self, ref: ArchiveRef) -> ArchiveRecord:
+        member = self._member(ref)
+        return ArchiveRecord(warc_record.decode(member, _place(ref)).url, member)
+
+    def _member(self, ref: ArchiveRef) -> bytes:
+        place = _place(ref)
         for attempt in (0, 1):
             path = self._paths.get(ref.file)
             try:
@@ -113,7 +121,7 @@ class WarcArchive:
                     raise FileNotFoundError(errno.ENOENT, "the file is missing")
                 with path.open("rb") as file:
                     file.seek(ref.offset)
-                    return warc_record.decode(file.read(ref.length), place)
+                    return file.read(ref.length)
             except FileNotFoundError as error:
                 if attempt:
                     raise warc_record.damaged(place, str(error)) from error
@@ -131,10 +139,31 @@ class WarcArchive:
                 if record is not None:
                     yield ArchiveRef(name, offset, length), record
 
+    def files(self) -> dict[str, int]:
+        self._list()
+        ended = sorted(name for name, path in self._paths.items() if path.suffix != _OPEN)
+        return {name: _record_bytes(self._paths[name]) for name in ended}
+
+    def remove(self, file: str) -> None:
+        path = self._paths.get(file)
+        if path is None:
+            return
+        if path.suffix == _OPEN:
+            raise StoreError(f"{path} is being written", hint="remove it when it has been ended")
+        try:
+            path.unlink(missing_ok=True)
+            _sync_directory(path.parent)
+        except OSError as error:
+            raise _refusal(error, path) from error
+        del self._paths[file]
+
     def size(self) -> int:
         return sum(path.stat().st_size for path in self._paths.values() if path.exists())
 
     def close(self) -> None:
+        self.seal()
+
+    def seal(self) -> None:
         if self._writer is not None:
             self._paths[self._writer.name] = self._writer.finish()
             self._writer = None
@@ -179,6 +208,20 @@ class _Writer:
         self.sync()
         os.close(self._file)
         return _close_file(self.path, keep=True)
+
+
+def _place(ref: ArchiveRef) -> str:
+    return f"{ref.file}:{ref.offset}"
+
+
+def _record_bytes(path: Path) -> int:
+    """All but the `warcinfo` record that begins every file."""
+    size = path.stat().st_size
+    if size == 0:
+        return 0
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        first = _member(data, 0)
+        return size - first[0] if first is not None else size
 
 
 def _members(path: Path) -> Iterator[tuple[int, int, bytes]]:

@@ -45,6 +45,9 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             "link strategies: all, same-site, external, feeds, seealso, vocabulary, sitemaps, or a path to a .rq file"
         ),
     ] = msgspec.field(default_factory=lambda: ["all"])
+    skip_types: Annotated[
+        list[str], _doc("globs of media types cut after the headers, besides sound, film, fonts and installers")
+    ] = []
     sitemaps: Annotated[bool, _doc("read sitemaps named in robots.txt")] = True
     user_agent: Annotated[str, _doc("product token sent and looked up in robots.txt")] = "Quadloom"
     workers: Annotated[int, _doc("transform processes, 0 = one per core less one, at least one")] = 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from quadloom.cli.main import run
 from quadloom.warehouse import Warehouse
 
 
@@ -44,7 +45,7 @@ def test_no_contact(tmp_path: Path) -> None:
 
 
 def test_an_unknown_command_and_an_unknown_flag(tmp_path: Path) -> None:
-    complained(quadloom("crawll", cwd=tmp_path), 2)
+    complained(quadloom("-w", "somewhere", "crawll", "x", cwd=tmp_path), 2, "'crawll'", "`quadloom crawl`")
     complained(quadloom("crawl", "--max-page", "3", cwd=tmp_path), 2, "--max-page")
 
 
@@ -142,3 +143,29 @@ def test_a_backend_that_does_not_exist(tmp_path: Path) -> None:
     config.write_text('[stores]\nquads = "sparql+http://127.0.0.1:1/"\n')
     done = quadloom("crawl", "https://example.org/", "--contact", "a@b.example", cwd=tmp_path)
     complained(done, 3, "stores.quads", "oxigraph:")
+
+
+def test_json_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command that answers does so in JSON when asked: one object, or one a line."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with Warehouse.open(tmp_path / "quadloom-data") as warehouse:
+        warehouse.add_seeds(["https://example.org/"])
+    dump = tmp_path / "dump.nt"
+    dump.write_text('<https://e.example/a> <http://schema.org/name> "Name" .\n')
+    page = tmp_path / "page.html"
+    page.write_text("<title>t</title>")
+    commands = [
+        "init other.toml", "config show", "check", "seeds list", "seeds add https://example.org/more", "scope show",
+        f"import {dump} --graph https://e.example/a", "status", "sites", "stats", "search name", "verify", "rebuild",
+        "show https://e.example/a", "show page https://e.example/a", f"inspect {page}", "export out.nq",
+        "why https://example.org/", "refresh https://example.org/",
+    ]  # fmt: skip
+    for command in commands:
+        code = run([*command.split(), "--json"])
+        said = capsys.readouterr()
+        assert code in ((0, 1) if command == "check" else (0,)), (command, said.err)
+        lines = said.out.splitlines()
+        assert lines, command
+        for line in lines:
+            json.loads(line)

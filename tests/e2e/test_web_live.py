@@ -20,6 +20,7 @@ import pytest
 from quadloom.cli.demo import demo_settings
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.web import demo_web
+from quadloom.run.control import ask
 from quadloom.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +74,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
             yield Live(base, token)
         finally:
             process.terminate()
-            assert process.wait(60) in (0, -15), (folder / "log").read_text()
+            assert process.wait(60) == 0, (folder / "log").read_text()
+            assert ask(folder / "data", "status") is None, "the crawl ended with its server"
 
 
 def _toml(settings: Settings) -> str:

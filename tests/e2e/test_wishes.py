@@ -206,16 +206,18 @@ def test_a_second_visit_is_conditional_and_304_is_a_visit_without_change(tmp_pat
 
 def test_large_unwanted_and_cut_bodies_are_told(tmp_path: Path) -> None:
     pages = {
-        "/": html("<a href=/film>f</a><a href=/huge>h</a><a href=/long>l</a>"),
+        "/": html("<a href=/film>f</a><a href=/huge>h</a><a href=/long>l</a><a href=/image>i</a>"),
+        "/image": Answer(b"\x89PNG", "image/png"),
         "/film": Answer(b"x" * 1000, "video/mp4"),
         "/huge": Answer(b"x" * 300_000, "text/plain"), "/long": Answer(b"<p>" + b"word " * 40_000),
     }  # fmt: skip
     with ScriptedSite(pages) as site:
-        wanted = settings(site, limits={"large_bytes": 250_000, "body_bytes": 100_000})
+        limits: dict[str, Value] = {"large_bytes": 250_000, "body_bytes": 100_000}
+        wanted = settings(site, limits=limits, crawl={"skip_types": ["image/*"]})
         with quadloom.open(tmp_path / "w", settings=wanted) as warehouse:
             rows = {one.visit.href.removeprefix(site.url("")): one.page for one in warehouse.crawl([site.url()])}
     codes = {path: {finding.code for finding in row.findings} for path, row in rows.items() if row}
-    assert codes["/film"] == {"fetch-unwanted"}
+    assert codes["/film"] == codes["/image"] == {"fetch-unwanted"}
     assert codes["/huge"] == {"fetch-too-large"}
     assert "fetch-cut" in codes["/long"]
 

@@ -60,14 +60,6 @@ class RequestLog:
         """The same per IP address."""
         return self._hasty(lambda one: one.address, delay - tolerance)
 
-    def shortest_by_address(self, number: int) -> float:
-        """The least number of seconds in which one address got `number` further requests."""
-        times: dict[str, list[float]] = {}
-        for one in self.requests:
-            times.setdefault(one.address, []).append(one.monotonic)
-        spans = [later - sooner for one in times.values() for sooner, later in zip(one, one[number:], strict=False)]
-        return min(spans, default=float("inf"))
-
     def _hasty(self, key: Callable[[Served], str], delay: float) -> list[Haste]:
         last: dict[str, float] = {}
         found = []

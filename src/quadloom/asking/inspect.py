@@ -13,6 +13,7 @@ import msgspec
 
 from quadloom.asking.inspect_child import Result, Task, transform_apart
 from quadloom.asking.inspect_items import PREFIXES, Item, items_of
+from quadloom.asking.inspect_values import odd_values
 from quadloom.asking.inspect_visit import visit
 from quadloom.errors import UsageError
 from quadloom.model.finding import Finding
@@ -82,7 +83,7 @@ def inspect(
     else:
         body, base = _read(Path(source), settings), url or Path(source).absolute().as_uri()
     result = transform_apart(Task(body, base, content_type, (), settings))
-    return _report(Inspection(url=base, size=len(body)), result)
+    return _report(Inspection(url=base, size=len(body)), result, body)
 
 
 def _of_url(href: str, settings: Settings) -> Inspection:
@@ -102,10 +103,10 @@ def _of_url(href: str, settings: Settings) -> Inspection:
         begun, url=result.final_url, size=len(result.body), truncated=result.truncated, media_type=result.content_type
     )
     task = Task(result.body, result.final_url, result.content_type or None, result.headers, settings)
-    return _report(begun, transform_apart(task))
+    return _report(begun, transform_apart(task), result.body)
 
 
-def _report(begun: Inspection, result: Result) -> Inspection:
+def _report(begun: Inspection, result: Result, body: bytes) -> Inspection:
     found = result.transformed
     if found is None:
         finding = Finding(
@@ -132,7 +133,7 @@ def _report(begun: Inspection, result: Result) -> Inspection:
         quads=found.nquads.count(b"\n"),
         nquads=found.nquads,
         links=found.links,
-        findings=(*begun.findings, *found.findings),
+        findings=(*begun.findings, *found.findings, *odd_values(found, body)),
         timings=Timings(begun.timings.fetch, result.seconds),
     )
 

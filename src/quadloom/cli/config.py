@@ -67,7 +67,10 @@ def init(
     if path.exists() and not force:
         raise UsageError(f"{path} exists", hint="give another path, or --force to overwrite it")
     path.write_text(_FILE.format(contact=contact.replace('"', "")), encoding="utf-8")
-    session().say(f"wrote {path}; change contact, seeds and max_pages, then run `quadloom crawl`")
+    s = session()
+    if s.json:
+        s.emit({"file": path})
+    s.say(f"wrote {path}; change contact, seeds and max_pages, then run `quadloom crawl`")
 
 
 @config.command

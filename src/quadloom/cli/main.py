@@ -101,8 +101,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = app.meta(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         return code if isinstance(code, int) else 0
-    except UnknownCommandError:
-        word = next((word for word in arguments if not word.startswith("-")), "")
+    except UnknownCommandError as error:
+        word = next(iter(error.unused_tokens or arguments), "")
         near = difflib.get_close_matches(word, COMMANDS, n=1)
         hint = f"did you mean `quadloom {near[0]}`?" if near else "`quadloom --help` lists the commands"
         return _complain(f"there is no command {word!r}", hint, 2)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import uvicorn
@@ -52,15 +54,23 @@ def serve(
         s.write(tokens.make(time.strftime("%Y-%m-%d")))
         return 0
     _check(s, tokens, urls, crawl)
+    # The server gives a signal back to whoever was there before it; SIGTERM must not skip the end of the crawl.
+    signal.signal(signal.SIGTERM, _interrupt)
     child = _start_crawl(s, urls) if crawl else None
     try:
         if crawl and not tokens:
             s.say(f"Token  {tokens.make('first')}   (shown once; /sign-in takes it)")
         _run(s, may_control=crawl)
+    except KeyboardInterrupt:
+        s.say("stopped")
     finally:
         if child is not None:
             _stop_crawl(s, child)
     return 0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _check(s: Session, tokens: Tokens, urls: tuple[str, ...], crawl: bool) -> None:

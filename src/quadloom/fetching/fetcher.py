@@ -26,7 +26,7 @@ from quadloom.fetching.client import Client
 from quadloom.fetching.dns import Lookup, system_lookup
 from quadloom.fetching.request import ACCEPT_ROBOTS, Request, Result
 from quadloom.fetching.robots import Robots, RobotsRow, parse, path_of, verdict
-from quadloom.fetching.wanted import by_default
+from quadloom.fetching.wanted import Wanted, but_not
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
@@ -85,14 +85,14 @@ class Fetcher:
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] | None = None,
         lookup: Lookup = system_lookup,
-        wanted: Callable[[str, str], bool] = by_default,
+        wanted: Wanted | None = None,
         ca_file: str = "",
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._monotonic = monotonic
         self._random = random or Random().random
-        self._wanted = wanted
+        self._wanted = wanted or but_not(settings.crawl.skip_types)
         self._client = Client(settings, lookup=lookup, now=clock, monotonic=monotonic, ca_file=ca_file)
         self._product = settings.crawl.user_agent
         self._hosts: OrderedDict[str, _Host] = OrderedDict()

@@ -3,7 +3,8 @@
 Two defences, both pure. `trap` judges one URL by itself: the shapes that endless spaces produce (relative links that
 stack, session ids, calendars into the far future). `HostShapes` and `SubdomainBudget` count: one URL with a facet is
 fine, ten thousand combinations of the same facets are not. Every refusal is a sentence, the same for all URLs of one
-trap, so that `quadloom status` can count them; nothing is dropped silently, and the host's budget (`politeness.cost_of`) is the last line for all others.
+trap, so that `quadloom status` can count them; nothing is dropped silently, and the host's budget
+(`politeness.cost_of`) is the last line for all others.
 """
 
 from __future__ import annotations

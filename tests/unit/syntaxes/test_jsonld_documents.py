@@ -184,6 +184,6 @@ def test_many_values_cost_linear_time() -> None:
 
 def test_what_nothing_can_refer_to_is_silent_but_for_its_nodes() -> None:
     inner = '{"@id": "a:s", "a:p": 1}'
-    body = '{"@id": "http://bad iri/", "a:q": [%s, {"@list": ["x", %s]}], "_:r": {"@list": ["y"]}}' % (inner, inner)
+    body = f'{{"@id": "http://bad iri/", "a:q": [{inner}, {{"@list": ["x", {inner}]}}], "_:r": {{"@list": ["y"]}}}}'
     out = jsonld.extract(body.encode(), url=URL)
     assert out == b'<a:s> <a:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'

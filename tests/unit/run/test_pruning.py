@@ -10,11 +10,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from quadloom.cli.main import run
 from quadloom.errors import NothingFound, SettingsError, StoreError
 from quadloom.model.notice import Notice
+from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.page import Page
+from quadloom.model.visit import Visit
 from quadloom.run.pruning import Pruned, horizon, plan, prune
 from quadloom.settings import Settings, Stores
 from quadloom.stores.warc_record import encode, file_header
@@ -126,6 +129,23 @@ def test_a_file_less_than_half_dead_is_left_and_its_old_visits_are_forgotten(tmp
         assert prune(warehouse.opened(), 2500.0) == Pruned(visits=2 * len(PAGES))
         assert warehouse.archive.files() == files
         assert contents(warehouse) == expected(3000.0, 4000.0, 5000.0)
+
+
+def test_the_version_a_page_rests_on_stays_when_later_visits_brought_none(tmp_path: Path) -> None:
+    with Warehouse.open(filled(tmp_path), settings=SMALL) as warehouse:
+        row = warehouse.history(PAGES[0]).page
+        leased = Visit(row.href, row.key, row.host, row.fingerprint)
+        for at in (6000.0, 7000.0):  # 304: the row goes on naming the record of 5000
+            unchanged = replace(row, fetched_at=at, status=304, outcome=Outcome.UNCHANGED)
+            warehouse.catalog.record([Settlement(leased, Outcome.UNCHANGED, unchanged)], at)
+        for at in (8000.0, 9000.0):
+            failed = replace(row, fetched_at=at, status=503, outcome=Outcome.FAILED)
+            warehouse.catalog.record([Settlement(leased, Outcome.FAILED, failed)], at)
+        prune(warehouse.opened(), 1e12)
+        body = version(PAGES[0], 5000.0).body
+        times = (9000.0, 8000.0, 7000.0, 6000.0, 5000.0)
+        assert contents(warehouse)[PAGES[0]] == [(at, body) for at in times]
+        assert warehouse.verify().ok
 
 
 def test_what_a_notice_names_stays_readable(tmp_path: Path) -> None:

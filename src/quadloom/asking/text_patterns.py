@@ -39,7 +39,7 @@ def replace_text_patterns(checked: Checked, text: TextIndex | None) -> str:
             continue
         start, subject = _subject(tokens, index, checked.text)
         words, limit, stop = _object(tokens, index + 1, checked.text)
-        answer = text.search(SearchRequest(text=words, limit=limit)) if text is not None else None
+        answer = text.search(SearchRequest(text=words, limit=limit, snippets=False)) if text is not None else None
         parts.append(checked.text[done : tokens[start].start])
         parts.append(_values(subject, answer.hits if answer is not None else ()))
         done = tokens[stop - 1].end

@@ -44,7 +44,10 @@ class MemoryText:
         found.sort(key=lambda pair: (pair[0], pair[1].fetched_at), reverse=True)
         page = found[request.offset : request.offset + request.limit]
         return SearchAnswer(
-            hits=tuple(_hit(score, document, clauses) for score, document in page),
+            hits=tuple(
+                _hit(score, document, clauses) if request.snippets else Hit(id=document.id, score=score)
+                for score, document in page
+            ),
             total=len(found),
             facets=_facets([document for _, document in found]) if request.facets else {},
         )

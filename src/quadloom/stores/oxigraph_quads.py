@@ -43,6 +43,8 @@ class OxigraphQuads:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._frozen = False
+        self._count: int | None = None
         with _translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._opened: ox.Store | None = ox.Store(str(path))
@@ -57,6 +59,8 @@ class OxigraphQuads:
             raise StoreError(f"there are no quads at {path}", hint="run `quadloom crawl URL` first")
         view = cls.__new__(cls)
         view._path = path
+        view._frozen = True
+        view._count = None
         for attempt in range(1, attempts + 1):
             try:
                 view._opened = ox.Store.read_only(str(path))
@@ -194,7 +198,14 @@ class OxigraphQuads:
             yield b"".join(parts)
 
     def __len__(self) -> int:
-        return len(self._store)
+        """Counts all quads: .6 s a million. A read-only view never changes, so it counts once."""
+        if self._count is not None:
+            return self._count
+        with _translated(self._path):
+            count = len(self._store)
+        if self._frozen:
+            self._count = count
+        return count
 
     def flush(self) -> None:
         with _translated(self._path):

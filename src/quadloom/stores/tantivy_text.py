@@ -105,7 +105,10 @@ class TantivyText:
             limit = max(1, min(request.limit, _MAX_HITS - offset + 1))
             by_date = None if any(not clause.negated for clause in clauses) else "fetched_at"
             result = searcher.search(query, limit, count=True, offset=offset, order_by_field=by_date)
-            hits = tuple(_hit(score, searcher.doc(address), clauses) for score, address in result.hits)
+            hits = tuple(
+                _hit(score, searcher.doc(address), clauses) if request.snippets else _mere(score, searcher.doc(address))
+                for score, address in result.hits
+            )
             facets = _facets(searcher, query) if request.facets else {}
         total: int = result.count  # type: ignore[attr-defined]  # missing in the package's stubs
         return SearchAnswer(
@@ -222,6 +225,10 @@ def _hit(score: float, document: tantivy.Document, clauses: tuple[Clause, ...]) 
         kind=document.get_first("kind") or "",
         fetched_at=document.get_first("fetched_at") or 0.0,
     )
+
+
+def _mere(score: float, document: tantivy.Document) -> Hit:
+    return Hit(id=document.get_first("id") or "", score=float(score))
 
 
 def _words(schema: tantivy.Schema, field: str, words: list[str], *, prefix: bool) -> Query:

@@ -49,6 +49,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 10
     offset: int = 0
     facets: bool = False
+    snippets: bool = True  # False: hits hold only id and score, a tenth of the cost
 
 
 class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):

@@ -172,18 +172,21 @@ class OxigraphQuads:
         self, subject: str | None, predicate: str | None, object: str | None, graph: str | None, limit: int = 0
     ) -> Iterator[str]:
         pattern = [None if text is None else parse_term(text) for text in (subject, predicate, object, graph)]
-        found = self._store.quads_for_pattern(*pattern)  # type: ignore[arg-type]  # a term in a wrong place matches nothing
-        for number, quad in enumerate(found, 1):
-            yield f"{quad} ."
-            if number == limit:
-                return
+        with _translated(self._path):
+            found = self._store.quads_for_pattern(*pattern)  # type: ignore[arg-type]  # a misplaced term matches nothing
+            for number, quad in enumerate(found, 1):
+                yield f"{quad} ."
+                if number == limit:
+                    return
 
     def query(self, sparql: str) -> bytes:
-        return evaluate(self._store, sparql)
+        with _translated(self._path):
+            return evaluate(self._store, sparql)
 
     def graphs(self) -> Iterator[str]:
-        for graph in self._store.named_graphs():
-            yield str(graph)[1:-1]
+        with _translated(self._path):
+            for graph in self._store.named_graphs():
+                yield str(graph)[1:-1]
 
     def dump(self) -> Iterator[bytes]:
         parts: list[bytes] = []

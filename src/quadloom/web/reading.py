@@ -16,12 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from quadloom.errors import QuadloomError
+from quadloom.errors import QuadloomError, StoreError
 from quadloom.settings import Settings
 from quadloom.warehouse import DATABASE, Warehouse
 
 STALE = 2.0
 THREADS = 4
+_TRIES = 3
 
 Answer = TypeVar("Answer")
 
@@ -50,15 +51,23 @@ class Reader:
         return self._pool.submit(self._look, work).result()
 
     def _look(self, work: Callable[[Warehouse], Answer]) -> Answer:
+        """Do it, and again on a new view where the writer's compaction took a file away under the old one."""
+        for _ in range(_TRIES - 1):
+            with contextlib.suppress(StoreError):
+                return work(self._fresh())
+            self._forget()
         return work(self._fresh())
+
+    def _forget(self) -> None:
+        if self._view.warehouse is not None:
+            self._view.warehouse.close()
+            self._view.warehouse = None
 
     def _fresh(self) -> Warehouse:
         view, now, mark = self._view, time.monotonic(), self._mark()
         if view.warehouse is not None and (view.mark == mark or now - view.opened < STALE):
             return view.warehouse
-        if view.warehouse is not None:
-            view.warehouse.close()
-            view.warehouse = None
+        self._forget()
         view.warehouse = Warehouse.read(self.path, settings=self.settings)
         view.opened, view.mark = now, mark
         return view.warehouse

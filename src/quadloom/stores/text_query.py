@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 import msgspec
 
@@ -87,12 +88,22 @@ def snippet(text: str, clauses: tuple[Clause, ...], *, length: int = 240) -> str
 def _places(text: str, clauses: tuple[Clause, ...]) -> list[tuple[int, int]]:
     wanted = {word for c in clauses if not c.negated and c.field in ("", *WORD_FIELDS) for word in c.words}
     prefixes = tuple(c.words[-1] for c in clauses if c.prefix and not c.negated)
+    if not wanted and not prefixes:
+        return []
+    if text.isascii():  # nothing to fold but case, so the engine can look for the words itself: a tenth of the cost
+        return [match.span() for match in _finder(frozenset(wanted), prefixes).finditer(text)]
     found: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
         word = fold(match.group())
         if word in wanted or (prefixes and word.startswith(prefixes)):
             found.append(match.span())
     return found
+
+
+@lru_cache(maxsize=256)
+def _finder(wanted: frozenset[str], prefixes: tuple[str, ...]) -> re.Pattern[str]:
+    words = [re.escape(word) for word in sorted(wanted)] + [rf"{re.escape(prefix)}\w*" for prefix in prefixes]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", re.IGNORECASE | re.ASCII)
 
 
 def _best_start(places: list[tuple[int, int]], length: int) -> int:

@@ -10,8 +10,6 @@ from quadloom.stores import text_query
 TEXTS = st.text(alphabet="abAB _-.,1", max_size=60)
 WORDS = st.sampled_from(["a", "ab", "aab", "b*", "ab*", "1", "-a", '"a b"'])
 QUERIES = st.lists(WORDS, min_size=1, max_size=3).map(" ".join)
-    " ".join
-)
 
 
 @given(TEXTS, QUERIES)

@@ -159,6 +159,7 @@ def test_topic_crawl_over_http_is_polite_and_lands_in_the_warehouse(
         channels = {
             name: Channel.decode(warehouse.catalog.get(name) or b"") for name in warehouse.catalog.names("channel:")
         }
+        assert warehouse.catalog.names("topic:"), "the page of topics shows how the crawl went"
         scores = warehouse.quads.query("SELECT ?page ?score { GRAPH ?g { ?page <urn:quadloom:topicScore> ?score } }")
     kinds = {channel.kind for channel in channels.values() if channel is not None}
     assert {"form", "mediawiki", "wordpress"} <= kinds

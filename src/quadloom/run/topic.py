@@ -68,7 +68,9 @@ def crawl_topic(
         if isinstance(chosen, Adaptive):
             remember_channels(stores.catalog, [site.channel for site in chosen.sites.values() if site.channel])
         _state_scores(stores, topic, desk)
-    return msgspec.structs.replace(report, refused=dict(access.refused))
+    report = msgspec.structs.replace(report, refused=dict(access.refused))
+    _remember_crawl(stores.catalog, topic, report, clock())
+    return report
 
 
 def survey_sites(
@@ -122,6 +124,21 @@ def remember_channels(catalog: Catalog, channels: Sequence[Channel]) -> None:
 def topic_graph(topic: Topic) -> str:
     """Name of the graph that holds a topic's scores."""
     return "urn:quadloom:topic:" + (re.sub(r"[^\w]+", "-", topic.narrow.lower()).strip("-") or "topic")
+
+
+def _remember_crawl(catalog: Catalog, topic: Topic, report: TopicReport, now: float) -> None:
+    """How the topic's last crawl went, as JSON for people: the web's page of topics shows it."""
+    graph = topic_graph(topic)
+    summary = {
+        "broad": topic.broad,
+        "narrow": topic.narrow,
+        "requests": report.requests,
+        "documents": report.documents,
+        "harvest": report.harvest,
+        "finished_at": round(now),
+        "graph": graph,
+    }
+    catalog.put(f"topic:{graph.rpartition(':')[2]}", msgspec.json.encode(summary))
 
 
 def _state_scores(stores: Opened, topic: Topic, desk: Desk) -> None:

@@ -132,7 +132,7 @@ def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
             done = subprocess.run(arguments, capture_output=True, text=True, timeout=100, check=False)
             complained(done, 6)
             assert subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=False).returncode == 0
-            finish(warehouse, config, "crawl", "--max-pages", "100", "--json")
+            finish(warehouse, config, "crawl", "--json")
             assert finish(warehouse, config, "verify", "--json")["ok"]
     finally:
         subprocess.run(["umount", str(disk)], check=False)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from xxhash import xxh3_64_intdigest, xxh3_128_digest
+from xxhash import xxh3_128_digest
 
 from quadloom.fetching.politeness import rules_for
 from quadloom.model.document import Transformed
@@ -64,7 +64,6 @@ class Woven(msgspec.Struct, frozen=True, array_like=True):
     noarchive: bool = False
     has_data: bool = False
     findings: tuple[Finding, ...] = ()
-    simhash: int = 0
     lines: bytes = b""  # `line_fingerprints` of the quads
     link_quads: bytes = b""  # all links as N-Quads, where user queries want them
 
@@ -128,7 +127,6 @@ def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], s
         noarchive=transformed.noarchive,
         has_data=has_data,
         findings=page.findings + transformed.findings,
-        simhash=xxh3_64_intdigest(transformed.text.encode("utf-8", "replace")) >> 1,
         lines=line_fingerprints(quads.nquads),
         link_quads=link_graph(transformed.links, page.final_url)
         if any(name.endswith(".rq") for name in settings.crawl.strategies) and not transformed.nofollow

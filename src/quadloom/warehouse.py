@@ -24,11 +24,11 @@ from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
 from quadloom.model.url import Url
+from quadloom.phases.outside import document_loader
 from quadloom.run.control import Value
 from quadloom.run.delivering import Message, message
 from quadloom.run.explaining import Why, why
 from quadloom.run.importing import ImportReport, import_pages
-from quadloom.run.loading import document_loader
 from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
 from quadloom.run.opened import Links, Opened
 from quadloom.run.publishing import Publication, accept

@@ -24,7 +24,7 @@ def settled(v: Visit, outcome: Outcome = Outcome.NEW, **values: object) -> Settl
 def test_a_page_comes_back_equal(state: State) -> None:
     v = visit(1)
     row = page_row(
-        v, title="Ümläute", archive=ArchiveRef("f", 3, 9), findings=(Finding("code", "text"),), simhash=-(1 << 63),
+        v, title="Ümläute", archive=ArchiveRef("f", 3, 9), findings=(Finding("code", "text"),),
         status=404, etag='"e"', visits=3, via=-5,
     )  # fmt: skip
     state.catalog.record([Settlement(v, Outcome.NEW, row)], 1.0)

@@ -65,7 +65,6 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     archive: ArchiveRef | None = None
     findings: tuple[Finding, ...] = ()
     reason: str = ""  # of a failure, denial or quarantine, for people
-    simhash: int = 0
     schedule: bytes = b""  # what the refresh schedule keeps of the page, encoded `quadloom.run.refreshing.Kept`
     lines: bytes = b""  # `line_fingerprints` of the graph as settled, empty = unknown
 

@@ -20,8 +20,8 @@ from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
 from quadloom.model.url import Url, host_of
 from quadloom.model.visit import Visit
+from quadloom.phases.outside import document_loader
 from quadloom.pipeline import weave
-from quadloom.run.loading import document_loader
 from quadloom.scheduling.subscriptions import Interests, Subscription
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox

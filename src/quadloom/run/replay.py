@@ -19,11 +19,11 @@ from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.phases.extract_queries import user_queries
 from quadloom.phases.index import PAGES, page_description
+from quadloom.phases.outside import all_syntaxes, document_loader
 from quadloom.pipeline import Woven, weave
 from quadloom.run.describing import WOVEN_AGAIN, Sources
 from quadloom.run.extracting import Extractor
 from quadloom.run.indexing import Entry
-from quadloom.run.loading import all_syntaxes, document_loader
 from quadloom.run.opened import Opened
 from quadloom.settings import Settings
 

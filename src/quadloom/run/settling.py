@@ -107,7 +107,6 @@ def settle_page(
         links=woven.links,
         archive=archive or (old.archive if old else None),
         findings=woven.findings[:_FINDINGS_KEPT],
-        simhash=woven.simhash,
         lines=woven.lines,
         schedule=old.schedule if old else b"",
     )

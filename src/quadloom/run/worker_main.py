@@ -17,9 +17,9 @@ from quadloom.model import wire
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
+from quadloom.phases.outside import all_syntaxes, document_loader
 from quadloom.pipeline import Woven, weave
 from quadloom.run.channel import Channel, Closed, attach
-from quadloom.run.loading import all_syntaxes, document_loader
 from quadloom.settings import Settings
 from quadloom.stores.protocols import ArchiveRecord
 from quadloom.stores.warc_record import encode as encode_record

@@ -167,7 +167,8 @@ def test_every_format_can_be_written(crawled: Path, tmp_path: Path) -> None:
 
 def test_history_and_the_graph_as_of_a_time(crawled: Path) -> None:
     with Warehouse.read(crawled) as warehouse:
-        page = next(row for row in warehouse.catalog.scan() if row.quads_digest and row.archive)  # noarchive pages keep no versions
+        # Pages marked noarchive keep no versions.
+        page = next(row for row in warehouse.catalog.scan() if row.quads_digest and row.archive)
         found = warehouse.history(page.href)
         assert [visit.fetched_at for visit in found.visits] == sorted(
             (visit.fetched_at for visit in found.visits), reverse=True

@@ -7,7 +7,7 @@ attempts of a lease that ran out.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.visit import Visit
@@ -35,10 +35,11 @@ class Leasing:
     def __init__(self, tables: FrontierTables, policy: FrontierPolicy, *, now: float, capacity: int) -> None:
         self.bench = Workbench(ip_delay=policy.ip_delay, opened_at=now, capacity=capacity)
         self.leases: dict[int, Lease] = {}
-        self.last_old_id = 0  # hosts up to this id may have been asked by a process that crashed
+        # When somebody whose clocks are lost may have asked a host last; the backend knows who had it open before.
+        self.suspected_at: Callable[[HostState], float] = lambda _host: -INFINITY
+        self.start_before = 0.0  # of visits handed out
         self._tables = tables
         self._policy = policy
-        self._opened_at = now
         self._deadlines: list[tuple[float, int]] = []
         self._clocks: dict[int, float] = {}  # of hosts that left the bench in a transaction that may yet be undone
         self._outside_at = 0.0  # earliest time at which a host that is not on the bench may have work
@@ -90,7 +91,7 @@ class Leasing:
         priority, _, _, key, href, canonical, depth, score, kind, attempt, etag, modified, known, via, anchor = entry
         visit = Visit(
             href, canonical, host.name, key, depth, priority, kind, attempt, now, now + duration, etag, modified,
-            bool(known), via, anchor, score,
+            bool(known), via, anchor, score, self.start_before,
         )  # fmt: skip
         next_at = host.next_at
         clock = self.bench.asked(host, now)
@@ -136,8 +137,10 @@ class Leasing:
         host.base_delay, host.per_site = own.delay or 0.0, own.per_site or 1
         host.default_budget = own.budget or 0.0
         host.next_at = max(host.next_at, self._clocks.pop(host.id, 0.0))
-        if host.id <= self.last_old_id:
-            host.next_at = max(host.next_at, self._opened_at + host.pause)
+        suspected = self.suspected_at(host)
+        if suspected > -INFINITY:
+            host.next_at = max(host.next_at, suspected + host.pause)
+            self.bench.touch_address(host.address, suspected)
         self.bench.place(host)
         return host
 
@@ -275,6 +278,26 @@ class Leasing:
             return now
         earliest = min(INFINITY if inside is None else inside, outside)
         return None if earliest == INFINITY else earliest
+
+    def drop(self, unwanted: Callable[[HostState], bool]) -> None:
+        """These hosts are no longer ours: nothing of them is handed out, what is under way is not waited for."""
+        for host in [host for host in self.bench.hosts.values() if unwanted(host)]:
+            self.bench.drop(host)
+        for key in [key for key, lease in self.leases.items() if unwanted(lease.host)]:
+            del self.leases[key]
+
+    def retire(self, unwanted: Callable[[HostState], bool]) -> None:
+        """Hand out nothing more of these hosts; those of which something is under way stay until it is settled."""
+        for host in [host for host in self.bench.hosts.values() if unwanted(host)]:
+            host.retired = True
+            if host.active == 0:
+                self.bench.drop(host)
+            else:
+                self.bench.place(host)
+
+    def look_outside(self) -> None:
+        """There may be hosts with work that are not on the bench."""
+        self._outside_at = 0.0
 
     def forget(self) -> None:
         """A transaction was undone: read the hosts again, keep leases and clocks."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from quadloom.stores.frontier_leasing import INFINITY
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.protocols import ScopeRules
 from quadloom.stores.sqlite_database import SqliteDatabase
@@ -28,14 +29,15 @@ class SqliteFrontier(TableFrontier):
         tables = SqliteFrontierTables(database, policy.order)
         super().__init__(tables, policy, now=now, scope=scope, capacity=capacity)
         if database.writable:
-            self._open()
+            self._open(now)
             database.on_rollback(self._forget)
 
-    def _open(self) -> None:
+    def _open(self, now: float) -> None:
         tables = self._tables
         with self._database.transaction():
             if tables.value("clean") != b"yes":
-                self._leasing.last_old_id = tables.last_host_id()
+                last_old_id = tables.last_host_id()
+                self._leasing.suspected_at = lambda host: now if host.id <= last_old_id else -INFINITY
             tables.count_leased_attempts()
             if tables.value("order") not in (None, self.policy.order.encode()):
                 tables.rebuild_queue()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Protocol
 
 from postgres_server import postgres
-
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_archive import MemoryArchive
 from quadloom.stores.memory_bus import MemoryBus
@@ -105,7 +104,7 @@ class PostgresState:
 
     def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> PostgresFrontier:
         if self._database is not None:
-            self._database.execute("UPDATE worker SET until='-infinity'")
+            self._database.write("UPDATE worker SET until='-infinity'")
             self._database.close()
         self._policy, self._scope = policy, scope
         self._database = PostgresDatabase.open(self._url)

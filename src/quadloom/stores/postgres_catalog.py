@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.wire import decode, encode
-from quadloom.stores.postgres_database import PostgresDatabase, columns
+from quadloom.stores.postgres_arrays import columns
+from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_schema import BEHIND
 from quadloom.stores.protocols import VisitRow
 from quadloom.stores.shards import shard_of
@@ -40,10 +41,10 @@ class PostgresCatalog:
             newest = {page.fingerprint: page for page in sorted(pages, key=lambda page: page.fetched_at)}
             self._write_pages(list(newest.values()))
             visits = {(page.fingerprint, page.fetched_at): encode(visit_row(page)) for page in pages}
-            self._database.execute(
+            self._database.write(
                 "INSERT INTO visit SELECT * FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
                 "ON CONFLICT(fingerprint, fetched_at) DO UPDATE SET record = excluded.record",
-                columns([(*key, record) for key, record in visits.items()], 3),
+                columns("qdy", [(*key, record) for key, record in visits.items()]),
             )
 
     def _write_pages(self, pages: Sequence[PageRow]) -> None:
@@ -65,21 +66,21 @@ class PostgresCatalog:
                  page.fetched_at, page.quads_digest, page.text_digest, encode(_bare(page)))
             )  # fmt: skip
         if rows:
-            self._database.execute(
+            self._database.write(
                 "INSERT INTO page(fingerprint, shard, host, outcome, kind, status, fetched_at, quads_digest, "
                 "text_digest, record) SELECT * FROM unnest(%s::bigint[], %s::smallint[], %s::text[], %s::text[], "
                 "%s::text[], %s::int[], %s::float8[], %s::bytea[], %s::bytea[], %s::bytea[]) "
                 "ON CONFLICT(fingerprint) DO UPDATE SET host=excluded.host, outcome=excluded.outcome, "
                 "kind=excluded.kind, status=excluded.status, fetched_at=excluded.fetched_at, "
                 "quads_digest=excluded.quads_digest, text_digest=excluded.text_digest, record=excluded.record",
-                columns(sorted(rows), 10),
+                columns("qhsssidyyy", sorted(rows)),
             )
         changed = sorted((name, change) for name, change in changes.items() if change)
         if changed:
-            self._database.execute(
+            self._database.write(
                 "INSERT INTO count AS c SELECT %s, * FROM unnest(%s::text[], %s::bigint[]) "
                 "ON CONFLICT(slot, name) DO UPDATE SET number = c.number + excluded.number",
-                (self._slot, *columns(changed, 2)),
+                (self._slot, *columns("sq", changed)),
             )
 
     def _facts(self, fingerprints: Sequence[int]) -> dict[int, tuple[float, str, str, int]]:
@@ -116,10 +117,10 @@ class PostgresCatalog:
     def forget(self, visits: Sequence[tuple[int, float]]) -> None:
         if visits:
             with self._database.transaction():
-                self._database.execute(
+                self._database.write(
                     "DELETE FROM visit v USING unnest(%s::bigint[], %s::float8[]) AS w(f, at) "
                     "WHERE v.fingerprint = w.f AND v.fetched_at = w.at",
-                    columns(visits, 2),
+                    columns("qd", visits),
                 )
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
@@ -129,20 +130,20 @@ class PostgresCatalog:
                 for page in self.pages(fingerprints).values()
                 if page.archive is not None and page.archive in moved
             ]
-            self._database.execute(
+            self._database.write(
                 "UPDATE page SET record = w.record FROM unnest(%s::bigint[], %s::bytea[]) AS w(f, record) "
                 "WHERE fingerprint = w.f",
-                columns(pages, 2),
+                columns("qy", pages),
             )
             visits = [
                 (visit.fingerprint, visit.fetched_at, encode(replace(visit, archive=moved[visit.archive])))
                 for visit in self._histories(fingerprints)
                 if visit.archive is not None and visit.archive in moved
             ]
-            self._database.execute(
+            self._database.write(
                 "UPDATE visit SET record = w.record FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
                 "AS w(f, at, record) WHERE fingerprint = w.f AND fetched_at = w.at",
-                columns(visits, 3),
+                columns("qdy", visits),
             )
 
     def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
@@ -155,10 +156,10 @@ class PostgresCatalog:
         if marks:
             newest = {fingerprint: (quads, text) for fingerprint, quads, text in marks}
             with self._database.transaction():
-                self._database.execute(
+                self._database.write(
                     "UPDATE page SET indexed_quads = w.quads, indexed_text = w.text "
                     "FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS w(f, quads, text) WHERE fingerprint = w.f",
-                    columns([(key, *digests) for key, digests in sorted(newest.items())], 3),
+                    columns("qyy", [(key, *digests) for key, digests in sorted(newest.items())]),
                 )
 
     def get(self, name: str) -> bytes | None:
@@ -168,9 +169,9 @@ class PostgresCatalog:
     def put(self, name: str, value: bytes | None) -> None:
         with self._database.transaction():
             if value is None:
-                self._database.execute("DELETE FROM value WHERE name=%s", (name,))
+                self._database.write("DELETE FROM value WHERE name=%s", (name,))
             else:
-                self._database.execute(
+                self._database.write(
                     "INSERT INTO value VALUES(%s,%s) ON CONFLICT(name) DO UPDATE SET data = excluded.data",
                     (name, value),
                 )

@@ -155,6 +155,8 @@ class PostgresFrontier(TableFrontier):
         return super().lease(limit, now, duration=duration, quota=quota)
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
+        if not settlements:
+            return  # a transaction is a round trip or two
         self._leases.lost({shard_of(s.visit.host) for s in settlements} - self._leases.epochs.keys())
         super().settle(settlements, now)
         if self._leases.draining:

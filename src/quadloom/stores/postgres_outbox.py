@@ -15,7 +15,8 @@ from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.wire import decode, encode
 from quadloom.stores.outbox import Delivery
-from quadloom.stores.postgres_database import PostgresDatabase, columns
+from quadloom.stores.postgres_arrays import columns
+from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.sqlite_outbox import moved_notice
 
 
@@ -32,10 +33,10 @@ class PostgresOutbox:
             self._database.execute(
                 "SELECT pg_advisory_xact_lock(hashtext('quadloom notices'), hashtext(current_schema()))"
             )
-            self._database.execute(
+            self._database.write(
                 "INSERT INTO notice(at, subscription, record) "
                 "SELECT * FROM unnest(%s::float8[], %s::text[], %s::bytea[])",
-                columns([(notice.at, notice.subscription, encode(notice)) for notice in notices], 3),
+                columns("dsy", [(notice.at, notice.subscription, encode(notice)) for notice in notices]),
             )
 
     def since(self, id: int, *, limit: int = 1000, subscription: str = "") -> list[Notice]:
@@ -54,7 +55,11 @@ class PostgresOutbox:
 
     def trim(self, before: float) -> int:
         with self._database.transaction():
-            return self._database.changed("DELETE FROM notice WHERE at < %s", (before,))
+            return int(
+                self._database.execute(
+                    "WITH gone AS (DELETE FROM notice WHERE at < %s RETURNING id) SELECT count(*) FROM gone", (before,)
+                )[0][0]
+            )
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef]) -> None:
         with self._database.transaction():
@@ -66,10 +71,10 @@ class PostgresOutbox:
                     for notice in notices
                     if notice.before in moved or notice.after in moved
                 ]
-                self._database.execute(
+                self._database.write(
                     "UPDATE notice SET record = w.record FROM unnest(%s::bigint[], %s::bytea[]) AS w(id, record) "
                     "WHERE notice.id = w.id",
-                    columns(changed, 2),
+                    columns("qy", changed),
                 )
 
     def delivery(self, subscription: str) -> Delivery:
@@ -78,7 +83,7 @@ class PostgresOutbox:
 
     def put_delivery(self, delivery: Delivery) -> None:
         with self._database.transaction():
-            self._database.execute(
+            self._database.write(
                 "INSERT INTO delivery VALUES(%s,%s) ON CONFLICT(subscription) DO UPDATE SET record = excluded.record",
                 (delivery.subscription, encode(delivery)),
             )

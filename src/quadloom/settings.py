@@ -206,13 +206,20 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Backends by URL; the defaults are files in the warehouse."""
 
-    frontier: Annotated[str, _doc("sqlite:")] = "sqlite:"
-    catalog: Annotated[str, _doc("sqlite:")] = "sqlite:"
+    frontier: Annotated[str, _doc("sqlite:, or postgresql://user@host:port/database for many machines")] = "sqlite:"
+    catalog: Annotated[str, _doc("sqlite:, or postgresql: for the frontier's database")] = "sqlite:"
     archive: Annotated[str, _doc("warc:")] = "warc:"
     quads: Annotated[str, _doc("oxigraph:")] = "oxigraph:"
-    text: Annotated[str, _doc("tantivy:")] = "tantivy:"
+    text: Annotated[str, _doc("tantivy:, or postgresql: for the frontier's database")] = "tantivy:"
     directories: Annotated[list[str], _doc("further directories (disks) for archive files, used in turn")] = []
     archive_file_bytes: Annotated[Bytes, _doc("an archive file is closed at this size")] = 1024 * 1024 * 1024
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Many machines on one PostgreSQL database."""
+
+    lease: Annotated[Seconds, _doc("seconds after a worker's last heartbeat until others take its shards")] = 90.0
+    heartbeat: Annotated[Seconds, _doc("seconds between two heartbeats of a worker")] = 10.0
 
 
 class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -250,6 +257,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     transform: Transform = Transform()
     topic: Topic = Topic()
     stores: Stores = Stores()
+    cluster: Cluster = Cluster()
     web: Web = Web()
     service: list[Service] = []
     site: list[Site] = []

@@ -1,6 +1,7 @@
 """Cost of settling on PostgreSQL: batches of 100 pages with 25 links each, 15 of them met before; catalog included.
 
-CPU of client and server, round trips and statements of a batch. Run: PYTHONPATH=src:tests:tests/contract python tests/bench/bench_postgres.py [n]
+CPU of client and server, round trips and statements of a batch.
+Run: PYTHONPATH=src:tests:tests/contract python tests/bench/bench_postgres.py [batches]
 """
 
 from __future__ import annotations

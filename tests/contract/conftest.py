@@ -16,12 +16,14 @@ from contract_backends import (
     MemoryPlace,
     MemoryShelf,
     OxigraphPlace,
+    PostgresShelf,
     State,
     TantivyShelf,
     WarcFiles,
 )
 
 from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.postgres_bus import PostgresBus
 
 
 @pytest.fixture(params=STATES)
@@ -39,7 +41,7 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryFile
 
 
 @pytest.fixture(params=BUSES)
-def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus]:
+def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus | PostgresBus]:
     made = BUSES[request.param]()
     yield made
     made.close()
@@ -53,7 +55,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryPlac
 
 
 @pytest.fixture(params=TEXT_INDEXES)
-def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryShelf | TantivyShelf]:
+def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryShelf | TantivyShelf | PostgresShelf]:
     made = TEXT_INDEXES[request.param](tmp_path)
     yield made
     made.text.close()

@@ -5,6 +5,7 @@ Every suite takes its backend from the fixture of the same name; nothing in a su
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -18,10 +19,12 @@ from quadloom.stores.memory_frontier import MemoryFrontier
 from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.postgres_bus import PostgresBus
 from quadloom.stores.postgres_catalog import PostgresCatalog
 from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_frontier import PostgresFrontier
 from quadloom.stores.postgres_shards import ShardLeases
+from quadloom.stores.postgres_text import PostgresText
 from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
 from quadloom.stores.shards import SHARDS
 from quadloom.stores.sqlite_catalog import SqliteCatalog
@@ -155,8 +158,9 @@ ARCHIVES = {
     "warc": WarcFiles,
 }
 
-BUSES = {
+BUSES: dict[str, Callable[[], MemoryBus | PostgresBus]] = {
     "memory": MemoryBus,
+    "postgresql": lambda: PostgresBus(postgres().url()),
 }
 
 
@@ -205,7 +209,19 @@ class MemoryShelf:
         return self.text
 
 
+class PostgresShelf:
+    def __init__(self, directory: Path) -> None:
+        self._url = postgres().url()
+        self.text: TextIndex = PostgresText(PostgresDatabase.open(self._url))
+
+    def reopen(self) -> TextIndex:
+        self.text.close()
+        self.text = PostgresText(PostgresDatabase.open(self._url))
+        return self.text
+
+
 TEXT_INDEXES = {
     "memory": MemoryShelf,
     "tantivy": TantivyShelf,
+    "postgresql": PostgresShelf,
 }

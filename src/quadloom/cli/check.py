@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from quadloom.cli.session import Session, session
 from quadloom.errors import QuadloomError
 from quadloom.run.control import ask
+from quadloom.stores.state import exists
 from quadloom.warehouse import Warehouse
 
 _ENGINES = ("pycurl", "selectolax", "lxml", "pyoxigraph", "tantivy", "ada-url", "msgspec", "isal")
@@ -85,7 +86,7 @@ def _names() -> Iterator[tuple[str, bool, str, str]]:
 
 
 def _warehouse(s: Session) -> Iterator[tuple[str, bool, str, str]]:
-    if not (s.warehouse / "quadloom.db").exists():
+    if not exists(s.warehouse, s.settings):
         yield "warehouse", True, f"none at {s.warehouse} yet", ""
         return
     running = ask(s.warehouse, "status") is not None

@@ -33,7 +33,10 @@ class Owner(Protocol):
 
 
 class Outgoing:
-    """`start` begins, `close` ends; `flush` does a last turn in the caller's thread, which must own the stores."""
+    """`start` begins, `close` ends; `flush` does a last turn in the caller's thread, which must own the stores.
+
+    `leads`: of many workers on one outbox only one sends.
+    """
 
     def __init__(
         self,
@@ -45,7 +48,9 @@ class Outgoing:
         queries: Callable[[], QueryService],
         indexed: Callable[[], int],
         settings: Settings,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._leads = leads
         self._owner = owner
         self._notifying = notifying
         self._catalog = catalog
@@ -69,6 +74,8 @@ class Outgoing:
 
     def flush(self) -> None:
         """After the crawl: every query is asked once more, what is due goes out once; what fails waits for the next."""
+        if not self._leads():
+            return
         self._standing = Standing(self._ask)
         self._turn(lambda action: action(), self._outbox)
         if self._transport is not None:
@@ -77,7 +84,7 @@ class Outgoing:
     def _run(self) -> None:
         owned = _Owned(self._owner, self._outbox)
         while not self._stopping.wait(_EVERY):
-            if not self._notifying.interests.subscriptions:
+            if not self._notifying.interests.subscriptions or not self._leads():
                 continue
             try:
                 self._turn(owned.do, owned)

@@ -10,12 +10,14 @@ in 3, the same. Nothing that was acknowledged (2) depends on anything that is no
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from quadloom.asking.statistics import STATISTICS
+from quadloom.errors import StoreUnavailable
 from quadloom.fetching.fetcher import Learned
 from quadloom.fetching.politeness import cost_of
 from quadloom.model.link import Discovery
@@ -39,6 +41,7 @@ from quadloom.settings import Settings
 from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
 from quadloom.stores.warc_record import encode as encode_record
 
+_PAUSES = (0.1, 1.0, 5.0)  # seconds before a transaction that a server ended is tried again
 _TEXTS = 100_000  # texts remembered to tell duplicates
 
 
@@ -90,6 +93,10 @@ class Writer:
         """A host's robots.txt and sitemaps, written with the next batch."""
         self._learned.append(learned)
 
+    def drop_learned(self, unwanted: Callable[[str], bool]) -> None:
+        """Hosts that are another worker's by now: what was learned of them is theirs to learn."""
+        self._learned = [item for item in self._learned if not unwanted(item.host)]
+
     @property
     def has_news(self) -> bool:
         """Marks or links of the indexer wait to be written."""
@@ -114,24 +121,11 @@ class Writer:
             for ready, ref in zip(batch, refs, strict=True)
         ]
         settlements, notices = self._planned(batch, settlements, known, now)
-        marks, self._marks = self._marks, []
-        with self._catalog.transaction():
-            self._frontier.settle(settlements, now)
-            self._catalog.record(settlements, now)
-            self._catalog.mark_indexed(marks)
-            if self._found:
-                self._frontier.add(self._admission.admit(self._found), now)
-            if marks and self._statistics:
-                self._catalog.put(STATISTICS, self._statistics)
-            self._write_learned(now)
-            if self._refreshing is not None:
-                self._refreshing.write(self._frontier, now)
-            if self._notifying is not None:
-                self._notifying.write(notices)
-            if self._admission.changed:
-                self._admission.changed = False
-                self._catalog.put(TRAPS, self._admission.report())
+        marks, found, learned = list(self._marks), self._admission.admit(self._found), list(self._learned)
+        self._patiently(lambda: self._settle(settlements, notices, marks, found, learned, now))
+        del self._marks[: len(marks)], self._learned[: len(learned)]
         self._found = []
+        self._admission.changed = False
         self.unmarked -= len(marks)
         if self._refreshing is not None:
             self._refreshing.committed()
@@ -147,6 +141,41 @@ class Writer:
             self._indexer.put(entries)
         return settlements
 
+    def _patiently(self, transaction: Callable[[], None]) -> None:
+        """Again where a server ended the transaction or was away: nothing was written, or it may be written twice."""
+        for pause in _PAUSES:
+            try:
+                return transaction()
+            except StoreUnavailable:
+                time.sleep(pause)
+        return transaction()
+
+    def _settle(
+        self,
+        settlements: Sequence[Settlement],
+        notices: Sequence[Notice],
+        marks: Sequence[tuple[int, bytes, bytes]],
+        found: Sequence[Discovery],
+        learned: Sequence[Learned],
+        now: float,
+    ) -> None:
+        """The one transaction. Changes nothing in memory that a second try would miss."""
+        with self._catalog.transaction():
+            self._frontier.settle(settlements, now)
+            self._catalog.record(settlements, now)
+            self._catalog.mark_indexed(marks)
+            if found:
+                self._frontier.add(found, now)
+            if marks and self._statistics:
+                self._catalog.put(STATISTICS, self._statistics)
+            self._write_learned(learned, now)
+            if self._refreshing is not None:
+                self._refreshing.write(self._frontier, now)
+            if self._notifying is not None:
+                self._notifying.write(notices)
+            if self._admission.changed:
+                self._catalog.put(TRAPS, self._admission.report())
+
     def _planned(
         self, batch: Sequence[Ready], settlements: list[Settlement], known: Mapping[int, PageRow], now: float
     ) -> tuple[list[Settlement], list[Notice]]:
@@ -157,8 +186,7 @@ class Writer:
             return settlements, []
         return settlements, self._notifying.notices(settlements, lambda i: _statements(batch[i]), known, now)
 
-    def _write_learned(self, now: float) -> None:
-        learned, self._learned = self._learned, []
+    def _write_learned(self, learned: Sequence[Learned], now: float) -> None:
         for item in learned:
             row = self._frontier.host(item.host) or HostRow(host=item.host, site=site_of(item.host))
             self._frontier.put_host(

@@ -12,7 +12,11 @@ from pathlib import Path
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings
 from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.postgres_database import PostgresDatabase
+from quadloom.stores.postgres_state import ClusterState, database_url
+from quadloom.stores.postgres_text import PostgresText
 from quadloom.stores.protocols import Archive, QuadStore, TextIndex
+from quadloom.stores.state import EmbeddedState, State
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
 
@@ -30,10 +34,18 @@ def _tantivy(folder: Path, _settings: Settings, writable: bool) -> TextIndex:
     return TantivyText(folder) if writable else TantivyText.read_only(folder)
 
 
+def _postgres_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
+    address = database_url(settings)
+    return PostgresText(PostgresDatabase.open(address) if writable else PostgresDatabase.read_only(address))
+
+
 ARCHIVES: dict[str, Callable[[Path, Settings, bool], Archive]] = {"warc": _warc}
 QUAD_STORES: dict[str, Callable[[Path, Settings, bool], QuadStore]] = {"oxigraph": _oxigraph}
-TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {"tantivy": _tantivy, "embedded": _tantivy}
-DATABASES = ("sqlite",)  # frontier and catalog share one, so that a settlement is one transaction
+TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
+    "tantivy": _tantivy, "embedded": _tantivy, "postgresql": _postgres_text,
+}  # fmt: skip
+# Frontier and catalog share a database, so that a settlement is one transaction.
+STATES: dict[str, Callable[[Path, Settings, bool], State]] = {"sqlite": EmbeddedState, "postgresql": ClusterState}
 
 
 def open_archive(folder: Path, settings: Settings, *, writable: bool) -> Archive:
@@ -48,17 +60,28 @@ def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
     return TEXT_INDEXES[_scheme("text", settings.stores.text, tuple(TEXT_INDEXES))](folder, settings, writable)
 
 
-def check_database(settings: Settings) -> None:
-    """Frontier and catalog must be on one database that this version knows. Raises `SettingsError` else."""
-    for seam, url in (("frontier", settings.stores.frontier), ("catalog", settings.stores.catalog)):
-        _scheme(seam, url, DATABASES)
+def open_state(path: Path, settings: Settings, *, writable: bool) -> State:
+    """Frontier, catalog and what shares their database. Raises `SettingsError` where they would be on two."""
+    stores = settings.stores
+    scheme = _scheme("frontier", stores.frontier, tuple(STATES))
+    if stores.catalog not in (stores.frontier, f"{scheme}:"):
+        raise SettingsError(
+            "stores.catalog is another database than stores.frontier", hint=f'write stores.catalog = "{scheme}:"'
+        )
+    return STATES[scheme](path, settings, writable)
 
 
 def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:
     scheme, colon, rest = url.partition(":")
     if scheme not in known or not colon:
         names = ", ".join(f"{name}:" for name in known)
-        raise SettingsError(f"stores.{seam} = {url!r} names no backend of this version", hint=f"known are {names}")
+        raise SettingsError(f"stores.{seam} = {scheme!r} names no backend of this version", hint=f"known are {names}")
+    if scheme == "postgresql" and (seam != "frontier" or rest.startswith("//")):
+        return scheme
+    if scheme == "postgresql":
+        raise SettingsError(
+            "stores.frontier = 'postgresql:' has no address", hint="write postgresql://user@host:5432/database"
+        )
     if rest:
         raise SettingsError(f"stores.{seam} = {url!r}: {scheme}: takes no address", hint=f"write {scheme}:")
     return scheme

@@ -6,7 +6,7 @@ As on SQLite a page is one msgpack record beside the few columns that SQL must s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from msgspec.structs import replace
@@ -17,18 +17,38 @@ from quadloom.stores.postgres_arrays import columns
 from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_schema import BEHIND
 from quadloom.stores.protocols import VisitRow
-from quadloom.stores.shards import shard_of
+from quadloom.stores.shards import SHARDS, shard_of
 from quadloom.stores.sqlite_catalog import count_names, visit_row
 
 _PAGE = "record, indexed_quads, indexed_text"
 
 
 class PostgresCatalog:
-    """See `quadloom.stores.protocols.Catalog`. `slot`: which row of the counters this process writes."""
+    """See `quadloom.stores.protocols.Catalog`.
 
-    def __init__(self, database: PostgresDatabase, *, slot: int = 0) -> None:
+    `slot`: which row of the counters this process writes. `private`: values that each worker (`worker`) has for itself,
+    because they count what it alone has done. `shards`: pages whose indexing is this worker's affair, None = all.
+    """
+
+    def __init__(
+        self,
+        database: PostgresDatabase,
+        *,
+        slot: int = 0,
+        worker: str = "",
+        private: Collection[str] = (),
+        shards: Callable[[], Sequence[int]] | None = None,
+    ) -> None:
         self._database = database
         self._slot = slot
+        self._private = {name: f"worker:{worker}:{name}" for name in private}
+        self._shards = shards or (lambda: range(SHARDS))
+
+    def of_shards(self, shards: Sequence[int]) -> PostgresCatalog:
+        """A view for which only these shards' pages wait for the indexes."""
+        view = PostgresCatalog(self._database, slot=self._slot, shards=lambda: shards)
+        view._private = self._private
+        return view
 
     def transaction(self) -> AbstractContextManager[None]:
         return self._database.transaction()
@@ -148,8 +168,9 @@ class PostgresCatalog:
 
     def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
         return self._read(
-            f"WHERE {BEHIND} AND (fetched_at, fingerprint) > (%s, %s) ORDER BY fetched_at, fingerprint LIMIT %s",
-            (*after, limit),
+            f"WHERE {BEHIND} AND (fetched_at, fingerprint) > (%s, %s) AND shard = ANY(%s::smallint[]) "
+            "ORDER BY fetched_at, fingerprint LIMIT %s",
+            (*after, list(self._shards()), limit),
         )
 
     def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
@@ -158,15 +179,20 @@ class PostgresCatalog:
             with self._database.transaction():
                 self._database.write(
                     "UPDATE page SET indexed_quads = w.quads, indexed_text = w.text "
-                    "FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS w(f, quads, text) WHERE fingerprint = w.f",
-                    columns("qyy", [(key, *digests) for key, digests in sorted(newest.items())]),
+                    "FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS w(f, quads, text) "
+                    "WHERE fingerprint = w.f AND shard = ANY(%s::smallint[])",
+                    (
+                        *columns("qyy", [(key, *digests) for key, digests in sorted(newest.items())]),
+                        list(self._shards()),
+                    ),
                 )
 
     def get(self, name: str) -> bytes | None:
-        rows = self._database.execute("SELECT data FROM value WHERE name=%s", (name,))
+        rows = self._database.execute("SELECT data FROM value WHERE name=%s", (self._private.get(name, name),))
         return rows[0][0] if rows else None
 
     def put(self, name: str, value: bytes | None) -> None:
+        name = self._private.get(name, name)
         with self._database.transaction():
             if value is None:
                 self._database.write("DELETE FROM value WHERE name=%s", (name,))

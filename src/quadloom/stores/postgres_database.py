@@ -51,6 +51,7 @@ class PostgresDatabase:
         self._pipeline: AbstractContextManager[Pipeline] | None = None
         self._undo: list[Callable[[], None]] = []
         self._checks: list[Callable[[], None]] = []
+        self._channels: list[str] = []
         self._connection = self._connect()
 
     @classmethod
@@ -145,6 +146,20 @@ class PostgresDatabase:
                         raise self._translated(error) from error
                 self._reconnect()
 
+    def listen(self, channel: str) -> None:
+        """Be woken by notifications on this channel, also after the connection was lost."""
+        self._channels.append(channel)
+        self.write(f'LISTEN "{channel}"')
+
+    def wait(self, seconds: float) -> None:
+        """Return at a notification, after so many seconds at the latest; nothing is said where the server is away."""
+        psycopg = _driver()
+        try:
+            for _ in self._connection.notifies(timeout=seconds, stop_after=1):
+                return
+        except psycopg.Error:
+            time.sleep(min(seconds, _LONGEST_PAUSE))
+
     def close(self) -> None:
         self._connection.close()
 
@@ -182,6 +197,8 @@ class PostgresDatabase:
     def _reconnect(self) -> None:
         self._connection.close()
         self._connection = self._connect()
+        for channel in self._channels:
+            self._connection.execute(f'LISTEN "{channel}"')
 
     def _translated(self, error: psycopg.Error) -> StoreError:
         psycopg = _driver()

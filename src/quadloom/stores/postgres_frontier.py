@@ -35,7 +35,7 @@ from quadloom.stores.shards import SHARDS, shard_of
 from quadloom.stores.table_frontier import TableFrontier
 
 SLOTS = 64  # of counters; two workers in one slot only wait for each other
-_PULLED = 200  # batches from other shards taken in one transaction
+PULLED = 200  # batches from other shards taken in one transaction
 _ELSEWHERE_FOR = 1.0  # seconds an answer about the other workers' shards is believed
 
 
@@ -135,11 +135,11 @@ class PostgresFrontier(TableFrontier):
         self._tables.read_first_due()
 
     def pull(self, now: float) -> int:
-        """Take over what others found for our shards. Returns how many batches; as many as `_PULLED`: there is more."""
+        """Take over what others found for our shards. Returns how many batches; as many as `PULLED`: there is more."""
         if not self._leases.epochs:
             return 0
         with self._database.transaction():
-            batches = [decode(data, _Sent) for data in self._tables.receive(_PULLED)]
+            batches = [decode(data, _Sent) for data in self._tables.receive(PULLED)]
             for urgent in (False, True):
                 found = [item for batch in batches if batch.urgent is urgent for item in batch.discoveries]
                 if found and urgent:

@@ -132,6 +132,13 @@ class ShardLeases:
             (self.owner, given),
         )
 
+    def end_former(self, database: PostgresDatabase, worker: str) -> None:
+        """End the leases of owners `worker:…` but our own, which are known to be dead."""
+        database.write(
+            "UPDATE worker SET until = '-infinity' WHERE starts_with(name, %s) AND name <> %s",
+            (f"{worker}:", self.owner),
+        )
+
     def leave(self, database: PostgresDatabase) -> None:
         """The worker ends: the others see at once that they have one less."""
         database.write("DELETE FROM worker WHERE name=%s", (self.owner,))

@@ -18,7 +18,8 @@ from typing import TypeVar
 
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.settings import Settings
-from quadloom.warehouse import DATABASE, Warehouse
+from quadloom.stores.state import DATABASE
+from quadloom.warehouse import Warehouse
 
 STALE = 2.0
 THREADS = 4

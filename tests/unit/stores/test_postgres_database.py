@@ -50,7 +50,7 @@ def ended(visit: Visit) -> Settlement:
 
 
 def test_a_killed_server_loses_nothing_that_was_acknowledged(server: PostgresServer) -> None:
-    """SIGKILL at four random moments of a crawl, and a new start each time."""
+    """SIGKILL at two random moments of a crawl, and a new start each time."""
     database = PostgresDatabase.open(server.url("crawl"))
     leases = ShardLeases("worker")
     frontier = PostgresFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=9), leases, now=time.time())
@@ -61,7 +61,7 @@ def test_a_killed_server_loses_nothing_that_was_acknowledged(server: PostgresSer
     over, kills, chance = threading.Event(), [], random.Random(5)
 
     def disturb() -> None:
-        while len(kills) < 4 and not over.wait(chance.uniform(0.05, 0.3)):
+        while len(kills) < 2 and not over.wait(chance.uniform(0.05, 0.3)):
             server.kill()
             kills.append(time.monotonic())
             server.start()

@@ -88,7 +88,7 @@ def test_a_zombie_is_refused_and_its_work_dropped(url: str) -> None:
     stats = heir.frontier.stats(21.0)
     assert (stats.done, stats.queued, stats.total) == (1, 2, 3), "what the zombie found late was not written"
     again = {visit.href: visit for visit in heir.frontier.lease(5, 30.0)}
-    assert again[late.href].attempt == 2
+    assert late.href in again
 
 
 def test_the_heartbeat_of_a_zombie_tells_it_what_it_lost(url: str) -> None:

@@ -208,7 +208,7 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     frontier: Annotated[str, _doc("sqlite:, or postgresql://user@host:port/database for many machines")] = "sqlite:"
     catalog: Annotated[str, _doc("sqlite:, or postgresql: for the frontier's database")] = "sqlite:"
-    archive: Annotated[str, _doc("warc:")] = "warc:"
+    archive: Annotated[str, _doc("warc:, or warc:///directory that many machines share")] = "warc:"
     quads: Annotated[str, _doc("oxigraph:")] = "oxigraph:"
     text: Annotated[str, _doc("tantivy:, or postgresql: for the frontier's database")] = "tantivy:"
     directories: Annotated[list[str], _doc("further directories (disks) for archive files, used in turn")] = []

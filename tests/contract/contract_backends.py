@@ -27,6 +27,7 @@ from quadloom.stores.postgres_shards import ShardLeases
 from quadloom.stores.postgres_text import PostgresText
 from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
 from quadloom.stores.shards import SHARDS
+from quadloom.stores.shared_warc_archive import SharedWarcArchive
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier import SqliteFrontier
@@ -153,9 +154,23 @@ class MemoryFiles:
         return self.archive
 
 
+class SharedWarcFiles:
+    """One worker's series, beside that of another."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory / "shared"
+        SharedWarcArchive(self._directory, "other").close()
+        self.archive: Archive = self.open()
+
+    def open(self) -> Archive:
+        self.archive = SharedWarcArchive(self._directory, "this", file_bytes=20_000)
+        return self.archive
+
+
 ARCHIVES = {
     "memory": MemoryFiles,
     "warc": WarcFiles,
+    "shared-warc": SharedWarcFiles,
 }
 
 BUSES: dict[str, Callable[[], MemoryBus | PostgresBus]] = {

@@ -11,22 +11,30 @@ from pathlib import Path
 
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings
+from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_state import ClusterState, database_url
 from quadloom.stores.postgres_text import PostgresText
 from quadloom.stores.protocols import Archive, QuadStore, TextIndex
+from quadloom.stores.shared_warc_archive import SharedWarcArchive, worker_name
 from quadloom.stores.state import EmbeddedState, State
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
 
 
 def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
+    shared = settings.stores.archive.partition(":")[2].removeprefix("//")
+    if shared:
+        writer = worker_name(folder.parent) if writable else ""
+        return SharedWarcArchive(Path(shared), writer, file_bytes=settings.stores.archive_file_bytes)
     further = (Path(name) for name in settings.stores.directories)
     return WarcArchive([folder, *further], file_bytes=settings.stores.archive_file_bytes, read_only=not writable)
 
 
-def _oxigraph(folder: Path, _settings: Settings, writable: bool) -> QuadStore:
+def _oxigraph(folder: Path, settings: Settings, writable: bool) -> QuadStore:
+    if not writable and not folder.exists() and not settings.stores.frontier.startswith("sqlite:"):
+        return MemoryQuads()  # a machine that only looks at what others crawl has no quads of its own
     return OxigraphQuads(folder) if writable else OxigraphQuads.read_only(folder)
 
 
@@ -82,6 +90,6 @@ def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:
         raise SettingsError(
             "stores.frontier = 'postgresql:' has no address", hint="write postgresql://user@host:5432/database"
         )
-    if rest:
+    if rest and not (scheme == "warc" and rest.startswith("///")):
         raise SettingsError(f"stores.{seam} = {url!r}: {scheme}: takes no address", hint=f"write {scheme}:")
     return scheme

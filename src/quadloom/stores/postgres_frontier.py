@@ -103,6 +103,7 @@ class PostgresFrontier(TableFrontier):
         self._leases.took(claims)
         self._suspected.update((claim.shard, (now, last_id)) for claim in claims if not claim.clean)
         if claims:
+            self._recent.clear()  # it also holds what we only sent to these shards, which is still under way
             self._tables.read_first_due()
             self._leasing.look_outside()
             self._leasing.take_back()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from zlib import crc32
@@ -26,6 +25,7 @@ from quadloom.stores.postgres_frontier import SLOTS, PostgresFrontier
 from quadloom.stores.postgres_outbox import PostgresOutbox
 from quadloom.stores.postgres_shards import ShardLeases
 from quadloom.stores.protocols import Bus, Catalog, ScopeRules
+from quadloom.stores.shared_warc_archive import worker_name
 from quadloom.stores.state import KindsCatalog, T
 
 # Sums over what one worker has read; see quadloom.asking.statistics, run.admission and run.refreshing.
@@ -40,7 +40,7 @@ class ClusterState:
         self._writable = writable
         self.url = database_url(settings)
         _check_times(settings)
-        self.worker = _worker_name(path) if writable else "reader"
+        self.worker = worker_name(path) if writable else "reader"
         self.leases = ShardLeases(
             f"{self.worker}:{secrets.token_hex(4)}",
             duration=settings.cluster.lease,
@@ -99,12 +99,3 @@ def _check_times(settings: Settings) -> None:
             f"{settings.limits.total_seconds:g} s and heartbeats every {settings.cluster.heartbeat:g} s",
             hint=f"set cluster.lease to {least:g} or more",
         )
-
-
-def _worker_name(path: Path) -> str:
-    """Chosen once for a directory."""
-    file = path / "worker"
-    if not file.exists():
-        host = "".join(sign for sign in socket.gethostname() if sign.isalnum() or sign == "-")[:40]
-        file.write_text(f"{host or 'worker'}-{secrets.token_hex(3)}\n", encoding="utf-8")
-    return file.read_text(encoding="utf-8").strip()

@@ -150,6 +150,14 @@ def test_links_reach_the_owner_of_their_shard_exactly_once(url: str) -> None:
     assert there.frontier.stats(1.0).total == 13
 
 
+def test_links_sent_to_a_shard_that_then_becomes_ours_are_not_forgotten(url: str) -> None:
+    worker = Worker(url, "worker", shards=0)
+    worker.frontier.add([found("a.example")], 0.0)
+    worker.frontier.take(SHARDS, 0.0)
+    worker.frontier.pull(0.0)
+    assert [visit.host for visit in worker.frontier.lease(1, 0.0)] == ["a.example"]
+
+
 def test_what_a_zombie_pulls_stays_for_the_heir(url: str) -> None:
     zombie = Worker(url, "zombie", shards=SHARDS)
     visitor = Worker(url, "visitor", shards=0)

@@ -6,6 +6,7 @@ Loading (files, environment, flags, origins) is in `quadloom.settings_loading`; 
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -261,6 +262,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     web: Web = Web()
     service: list[Service] = []
     site: list[Site] = []
+
+
+def without_password(text: str) -> str:
+    """A URL as it may be shown: `user:***@host`, `password=***`."""
+    return re.sub(r"(?i)(?<=[?&]password=)[^&]*", "***", re.sub(r"(://[^/@\s]*?):[^/@\s]*@", r"\1:***@", text))
 
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}

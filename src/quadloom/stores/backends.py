@@ -91,5 +91,5 @@ def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:
             "stores.frontier = 'postgresql:' has no address", hint="write postgresql://user@host:5432/database"
         )
     if rest and not (scheme == "warc" and rest.startswith("///")):
-        raise SettingsError(f"stores.{seam} = {url!r}: {scheme}: takes no address", hint=f"write {scheme}:")
+        raise SettingsError(f"stores.{seam}: {scheme}: takes no address", hint=f"write {scheme}:")
     return scheme

@@ -217,7 +217,11 @@ class PostgresDatabase:
         return StoreError(f"cannot use {self.name}: {_first_line(error)}", hint="look at the server's log")
 
     def _version(self) -> int:
-        if self.execute("SELECT to_regclass('quadloom_schema')")[0][0] is None:
+        # Read as a table: `to_regclass` remembers that there was none, while another worker has just made it.
+        made = self.execute(
+            "SELECT FROM pg_class WHERE relname='quadloom_schema' AND relnamespace = current_schema()::regnamespace"
+        )
+        if not made:
             return 0
         return int(self.execute("SELECT version FROM quadloom_schema")[0][0])
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -152,6 +153,15 @@ def test_tables_of_a_newer_version_are_left_alone() -> None:
     for way in (PostgresDatabase.open, PostgresDatabase.read_only):
         with pytest.raises(StoreError, match=f"version {len(MIGRATIONS) + 1}"):
             way(url)
+
+
+def test_many_may_make_the_tables_at_once() -> None:
+    url = postgres().url()
+    with ThreadPoolExecutor(6) as pool:
+        databases = list(pool.map(lambda _: PostgresDatabase.open(url), range(6)))
+    for database in databases:
+        assert database.execute("SELECT version FROM quadloom_schema") == [(len(MIGRATIONS),)]
+        database.close()
 
 
 def test_a_reader_cannot_write() -> None:

@@ -326,8 +326,9 @@ class Warehouse(Questions):
         self.text.close()
         del quads, text
         for name, folder in fresh.items():
-            shutil.rmtree(self.path / name, ignore_errors=True)
-            folder.rename(self.path / name)
+            if folder.is_dir():
+                shutil.rmtree(self.path / name, ignore_errors=True)
+                folder.rename(self.path / name)
         self._open_indexes()
         return pages
 

@@ -3,6 +3,7 @@ and by the shared tables."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import psycopg
 import pytest
 
 from fakeweb.request_log import RequestLog
-from faults.crawling import finish, kill_group, must_be_read, requests, run_config, start
+from faults.crawling import command, finish, kill_group, must_be_read, requests, run_config, start
 from postgres_server import postgres
 from quadloom.demo.serving import Serving, serve_in_process
 from quadloom.demo.spec import WebSpec
@@ -32,7 +33,7 @@ WEB = WebSpec(seed=9, pages=420, hosts=30, scale=0.05, links=20, faults=False, t
 class Cluster:
     """Workers with a directory each, and a directory for commands of somebody who only looks."""
 
-    def __init__(self, folder: Path, serving: Serving) -> None:
+    def __init__(self, folder: Path, serving: Serving, *, delay: float = DELAY) -> None:
         self.folder = folder
         self.serving = serving
         self.url = postgres().url()
@@ -40,7 +41,7 @@ class Cluster:
             folder,
             serving,
             crawl={"max_wait": 3.0, "in_flight": 64, "batch": 16},
-            politeness={"delay": DELAY, "ip_delay": 0.0, "adaptive": 0.0, "per_site": 1, "max_crawl_delay": 5.0},
+            politeness={"delay": delay, "ip_delay": 0.0, "adaptive": 0.0, "per_site": 1, "max_crawl_delay": 5.0},
             limits={"total_seconds": REQUEST, "connect_seconds": REQUEST},
             cluster={"lease": LEASE, "heartbeat": HEARTBEAT},
             stores={
@@ -135,6 +136,49 @@ def test_a_killed_and_a_paused_worker_lose_nothing_and_hurt_nobody(tmp_path: Pat
         status = cluster.tell("status")
         assert status["documents"] == pages
         assert cluster.tell("search", "the")["total"]
+
+
+@pytest.mark.timeout(120)
+def test_a_crawl_on_a_shared_database_ends_by_itself_and_everybody_can_look(tmp_path: Path) -> None:
+    web = FakeWeb(WebSpec(seed=4, pages=60, hosts=6, scale=0.05, links=12, faults=False, traps=False, crawl_delay=0.0))
+    with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
+        cluster = Cluster(tmp_path, serving, delay=0.02)
+        report = finish(tmp_path / "one", cluster.config, "--json", "crawl", *serving.web.homes)
+        assert must_be_read(serving) <= set(requests(serving))
+        assert finish(tmp_path / "one", cluster.config, "--json", "verify")["drift"] == []
+        checked = subprocess.run(
+            command(tmp_path / "desk", cluster.config, "check"), capture_output=True, text=True, check=True
+        )
+        assert "PostgreSQL" in checked.stdout and "0 workers" in checked.stdout
+        status = cluster.tell("status")
+        assert status["documents"] == cluster.rows("SELECT count(*) FROM page WHERE status = 200")[0][0]
+        assert report["pages"] >= status["documents"]
+        rebuilt = finish(tmp_path / "desk", cluster.config, "--json", "rebuild")
+        assert rebuilt["pages"], "all quads can be made anew on any machine"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_ray_places_workers_and_restarts_them(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs ray: pip install quadloom[ray]")
+    with serve_in_process(FakeWeb(WEB), log=tmp_path / "requests.jsonl") as serving:
+        cluster = Cluster(tmp_path, serving, delay=0.1)
+        driver = start(
+            tmp_path / "desk", cluster.config, "--json", "crawl", "--ray", "local", "--ray-workers", "2",
+            *serving.web.homes,
+        )  # fmt: skip
+        try:
+            cluster.wait_for_requests(60)
+            cluster.wait("two workers", lambda: cluster.shared_by(2))
+            os.kill(int((tmp_path / "desk/ray-0/lock").read_text()), signal.SIGKILL)
+            output, told = driver.communicate(timeout=200)
+        finally:
+            if driver.poll() is None:
+                kill_group(driver)
+        assert driver.returncode == 0, told.decode()[-3000:]
+        assert json.loads(output.splitlines()[-1])["workers"] == 2
+        assert must_be_read(serving) <= set(requests(serving))
+        assert cluster.left() == 0
 
 
 def _found(cluster: Cluster) -> set[str]:

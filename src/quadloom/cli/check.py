@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from quadloom.cli.session import Session, session
 from quadloom.errors import QuadloomError
 from quadloom.run.control import ask
+from quadloom.stores.postgres_state import described
 from quadloom.stores.state import exists
 from quadloom.warehouse import Warehouse
 
@@ -55,7 +56,21 @@ def _checks(s: Session) -> Iterator[tuple[str, bool, str, str]]:
     )
     yield from _disk(s)
     yield from _names()
-    yield from _warehouse(s)
+    if s.settings.stores.frontier.startswith("postgresql:"):
+        yield from _database(s)
+    else:
+        yield from _warehouse(s)
+
+
+def _database(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+    try:
+        detail, made = described(s.settings)
+    except QuadloomError as error:
+        yield "database", False, error.message, error.hint
+        return
+    yield "database", True, detail, ""
+    if made:
+        yield from _warehouse(s)
 
 
 def _disk(s: Session) -> Iterator[tuple[str, bool, str, str]]:

@@ -65,8 +65,8 @@ class PostgresDatabase:
     def read_only(cls, url: str, *, patience: float = 5.0) -> PostgresDatabase:
         """For looking beside workers. Raises `StoreError` where there is no warehouse yet."""
         database = cls(url, writable=False, patience=patience)
-        if database._version() != len(MIGRATIONS):
-            database._refuse_version(database._version())
+        if database.schema_version() != len(MIGRATIONS):
+            database._refuse_version(database.schema_version())
         return database
 
     def on_rollback(self, undo: Callable[[], None]) -> None:
@@ -216,7 +216,8 @@ class PostgresDatabase:
             )
         return StoreError(f"cannot use {self.name}: {_first_line(error)}", hint="look at the server's log")
 
-    def _version(self) -> int:
+    def schema_version(self) -> int:
+        """0 = there are no tables yet."""
         # Read as a table: `to_regclass` remembers that there was none, while another worker has just made it.
         made = self.execute(
             "SELECT FROM pg_class WHERE relname='quadloom_schema' AND relnamespace = current_schema()::regnamespace"
@@ -235,12 +236,12 @@ class PostgresDatabase:
         )
 
     def _migrate(self) -> None:
-        if self._version() == len(MIGRATIONS):
+        if self.schema_version() == len(MIGRATIONS):
             return
         with self.transaction():
             # Several workers may start at once; the lock is the database's, since schemas share its name space.
             self.execute("SELECT pg_advisory_xact_lock(hashtext('quadloom schema'))")
-            version = self._version()
+            version = self.schema_version()
             if version > len(MIGRATIONS):
                 self._refuse_version(version)
             if version == 0:

@@ -90,6 +90,17 @@ def database_url(settings: Settings) -> str:
     return settings.stores.frontier
 
 
+def described(settings: Settings) -> tuple[str, bool]:
+    """The server and who works on it, for people; and whether the tables are made."""
+    _check_times(settings)
+    with contextlib.closing(PostgresDatabase(database_url(settings), writable=False, patience=2.0)) as database:
+        version = database.execute("SHOW server_version")[0][0]
+        made = database.schema_version() > 0
+        workers = ShardLeases("nobody").workers(database) if made else 0
+    state = f"{workers} workers" if made else "no warehouse yet"
+    return f"PostgreSQL {version} at {database.name}, {state}", made
+
+
 def _check_times(settings: Settings) -> None:
     """A request must be able to end within the lease that it began in."""
     least = settings.limits.total_seconds + 2 * settings.cluster.heartbeat

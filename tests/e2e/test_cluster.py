@@ -15,7 +15,7 @@ import pytest
 
 from fakeweb.request_log import RequestLog
 from faults.crawling import command, finish, kill_group, must_be_read, requests, run_config, start
-from postgres_server import postgres
+from postgres_server import PostgresServer, postgres, start_postgres
 from quadloom.demo.serving import Serving, serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
@@ -33,14 +33,16 @@ WEB = WebSpec(seed=9, pages=420, hosts=30, scale=0.05, links=20, faults=False, t
 class Cluster:
     """Workers with a directory each, and a directory for commands of somebody who only looks."""
 
-    def __init__(self, folder: Path, serving: Serving, *, delay: float = DELAY) -> None:
+    def __init__(
+        self, folder: Path, serving: Serving, *, delay: float = DELAY, server: PostgresServer | None = None
+    ) -> None:
         self.folder = folder
         self.serving = serving
-        self.url = postgres().url()
+        self.url = (server or postgres()).url()
         self.config = run_config(
             folder,
             serving,
-            crawl={"max_wait": 3.0, "in_flight": 64, "batch": 16},
+            crawl={"scope": "site", "max_wait": 3.0, "in_flight": 64, "batch": 16},
             politeness={"delay": delay, "ip_delay": 0.0, "adaptive": 0.0, "per_site": 1, "max_crawl_delay": 5.0},
             limits={"total_seconds": REQUEST, "connect_seconds": REQUEST},
             cluster={"lease": LEASE, "heartbeat": HEARTBEAT},
@@ -155,6 +157,26 @@ def test_a_crawl_on_a_shared_database_ends_by_itself_and_everybody_can_look(tmp_
         assert report["pages"] >= status["documents"]
         rebuilt = finish(tmp_path / "desk", cluster.config, "--json", "rebuild")
         assert rebuilt["pages"], "all quads can be made anew on any machine"
+
+
+@pytest.mark.timeout(120)
+def test_a_database_that_is_killed_and_comes_back_does_not_end_the_crawl(tmp_path: Path) -> None:
+    web = FakeWeb(
+        WebSpec(seed=4, pages=150, hosts=12, scale=0.05, links=12, faults=False, traps=False, crawl_delay=0.0)
+    )
+    server = start_postgres(fsync=True)
+    with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
+        cluster = Cluster(tmp_path, serving, delay=0.1, server=server)
+        crawl = start(tmp_path / "one", cluster.config, "crawl", *serving.web.homes)
+        for count in (40, 100):
+            cluster.wait_for_requests(count)
+            server.kill()
+            server.start()
+        _, told = crawl.communicate(timeout=90)
+        assert crawl.returncode == 0, told.decode()[-3000:]
+        assert must_be_read(serving) <= set(requests(serving))
+        assert finish(tmp_path / "one", cluster.config, "--json", "verify")["drift"] == []
+    server.remove()
 
 
 @pytest.mark.slow

@@ -45,6 +45,7 @@ from quadloom.run.refreshing import Refreshing
 from quadloom.run.workers import Done, WorkerPool
 from quadloom.run.writing import Ready, Writer
 from quadloom.settings import Settings
+from quadloom.stores.patience import patiently
 from quadloom.stores.shards import shard_of
 
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
@@ -242,7 +243,7 @@ class Crawl:
         quota = self._pacing.quota(self._clock()) if self._forever else None
         visits: list[Visit] = []
         with self._losing():
-            visits = self._stores.frontier.lease(room, self._clock(), quota=quota)
+            visits = patiently(lambda: self._stores.frontier.lease(room, self._clock(), quota=quota))
         if visits:
             self._outstanding.update((visit.fingerprint, 0) for visit in visits)
             self._fetch.send(visits, *self._stores.first_contacts(visits))

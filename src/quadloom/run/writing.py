@@ -10,14 +10,12 @@ in 3, the same. Nothing that was acknowledged (2) depends on anything that is no
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from quadloom.asking.statistics import STATISTICS
-from quadloom.errors import StoreUnavailable
 from quadloom.fetching.fetcher import Learned
 from quadloom.fetching.politeness import cost_of
 from quadloom.model.link import Discovery
@@ -38,10 +36,10 @@ from quadloom.run.refreshing import Refreshing
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
 from quadloom.settings import Settings
+from quadloom.stores.patience import patiently
 from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
 from quadloom.stores.warc_record import encode as encode_record
 
-_PAUSES = (0.1, 1.0, 5.0)  # seconds before a transaction that a server ended is tried again
 _TEXTS = 100_000  # texts remembered to tell duplicates
 
 
@@ -122,7 +120,7 @@ class Writer:
         ]
         settlements, notices = self._planned(batch, settlements, known, now)
         marks, found, learned = list(self._marks), self._admission.admit(self._found), list(self._learned)
-        self._patiently(lambda: self._settle(settlements, notices, marks, found, learned, now))
+        patiently(lambda: self._settle(settlements, notices, marks, found, learned, now))
         del self._marks[: len(marks)], self._learned[: len(learned)]
         self._found = []
         self._admission.changed = False
@@ -140,15 +138,6 @@ class Writer:
             self.unmarked += len(entries)
             self._indexer.put(entries)
         return settlements
-
-    def _patiently(self, transaction: Callable[[], None]) -> None:
-        """Again where a server ended the transaction or was away: nothing was written, or it may be written twice."""
-        for pause in _PAUSES:
-            try:
-                return transaction()
-            except StoreUnavailable:
-                time.sleep(pause)
-        return transaction()
 
     def _settle(
         self,

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from quadloom.stores import text_query
+from quadloom.stores.patience import patiently
 from quadloom.stores.postgres_arrays import columns
 from quadloom.stores.postgres_database import PostgresDatabase, plain
 from quadloom.stores.protocols import Hit, SearchAnswer, SearchRequest, TextDocument
@@ -47,8 +48,11 @@ class PostgresText:
         self._pending.update((id, None) for id in ids)
 
     def commit(self) -> None:
-        if not self._pending:
-            return
+        if self._pending:
+            patiently(self._write)
+            self._pending.clear()
+
+    def _write(self) -> None:
         fresh = sorted(_row(document) for document in self._pending.values() if document is not None)
         gone = sorted(plain(id) for id, document in self._pending.items() if document is None)
         with self._database.transaction():
@@ -65,7 +69,6 @@ class PostgresText:
                 "year=excluded.year, words=excluded.words",
                 columns("sssssssssdhs", fresh),
             )
-        self._pending.clear()
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         started = time.perf_counter()

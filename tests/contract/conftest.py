@@ -13,9 +13,8 @@ from contract_backends import (
     STATES,
     TEXT_INDEXES,
     MemoryFiles,
-    MemoryPlace,
     MemoryShelf,
-    OxigraphPlace,
+    Place,
     State,
     TantivyShelf,
     WarcFiles,
@@ -46,7 +45,7 @@ def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus]:
 
 
 @pytest.fixture(params=QUAD_STORES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryPlace | OxigraphPlace]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     made = QUAD_STORES[request.param](tmp_path)
     yield made
     made.quads.close()

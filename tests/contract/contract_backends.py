@@ -5,8 +5,11 @@ Every suite takes its backend from the fixture of the same name; nothing in a su
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol
+
+from servers import shared_sparql_server
 
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_archive import MemoryArchive
@@ -17,6 +20,8 @@ from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
+from quadloom.stores.sparql_client import SparqlClient, SparqlServer
+from quadloom.stores.sparql_quads import SparqlQuads
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier import SqliteFrontier
@@ -139,9 +144,45 @@ class MemoryPlace:
         return self.quads
 
 
+class SparqlPlace:
+    """A server whose default graph is empty unless asked, read by queries alone."""
+
+    def __init__(self, directory: Path) -> None:
+        url = self._start()
+        self._server = self._address(url)
+        with closing(SparqlClient(self._server)) as client:
+            client.update("DROP ALL")
+        self.quads: QuadStore = SparqlQuads(self._server)
+
+    def reopen(self) -> QuadStore:
+        self.quads.close()
+        self.quads = SparqlQuads(self._server)
+        return self.quads
+
+    def _start(self) -> str:
+        return shared_sparql_server().url
+
+    def _address(self, url: str) -> SparqlServer:
+        return SparqlServer(query=f"{url}/query", update=f"{url}/update", union="union-default-graph=true")
+
+
+class UnionSparqlPlace(SparqlPlace):
+    """A server whose default graph is always the union, graphs read by the Graph Store Protocol."""
+
+    def _start(self) -> str:
+        return shared_sparql_server("--union-default-graph").url
+
+    def _address(self, url: str) -> SparqlServer:
+        return SparqlServer(query=f"{url}/query", update=f"{url}/update", graph_store=f"{url}/store")
+
+
+Place = MemoryPlace | OxigraphPlace | SparqlPlace
+
 QUAD_STORES = {
     "memory": MemoryPlace,
     "oxigraph": OxigraphPlace,
+    "sparql": SparqlPlace,
+    "sparql-union": UnionSparqlPlace,
 }
 
 

@@ -13,6 +13,8 @@ from quadloom.errors import SettingsError
 from quadloom.settings import Settings
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import Archive, QuadStore, TextIndex
+from quadloom.stores.sparql_client import SparqlServer, server_of
+from quadloom.stores.sparql_quads import SparqlQuads
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
 
@@ -26,13 +28,20 @@ def _oxigraph(folder: Path, _settings: Settings, writable: bool) -> QuadStore:
     return OxigraphQuads(folder) if writable else OxigraphQuads.read_only(folder)
 
 
+def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
+    return SparqlQuads(server_of(settings), read_only=not writable)
+
+
 def _tantivy(folder: Path, _settings: Settings, writable: bool) -> TextIndex:
     return TantivyText(folder) if writable else TantivyText.read_only(folder)
 
 
 ARCHIVES: dict[str, Callable[[Path, Settings, bool], Archive]] = {"warc": _warc}
-QUAD_STORES: dict[str, Callable[[Path, Settings, bool], QuadStore]] = {"oxigraph": _oxigraph}
+QUAD_STORES: dict[str, Callable[[Path, Settings, bool], QuadStore]] = {
+    "oxigraph": _oxigraph, "sparql+http": _sparql, "sparql+https": _sparql,
+}  # fmt: skip
 TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {"tantivy": _tantivy, "embedded": _tantivy}
+REMOTE = frozenset(("s3", "sparql+http", "sparql+https"))  # take an address
 DATABASES = ("sqlite",)  # frontier and catalog share one, so that a settlement is one transaction
 
 
@@ -42,6 +51,12 @@ def open_archive(folder: Path, settings: Settings, *, writable: bool) -> Archive
 
 def open_quads(folder: Path, settings: Settings, *, writable: bool) -> QuadStore:
     return QUAD_STORES[_scheme("quads", settings.stores.quads, tuple(QUAD_STORES))](folder, settings, writable)
+
+
+def query_source(folder: Path, settings: Settings) -> Path | SparqlServer:
+    """Where user queries are evaluated: on the files of an embedded store, or by the server."""
+    scheme = _scheme("quads", settings.stores.quads, tuple(QUAD_STORES))
+    return server_of(settings) if scheme in REMOTE else folder
 
 
 def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
@@ -59,6 +74,9 @@ def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:
     if scheme not in known or not colon:
         names = ", ".join(f"{name}:" for name in known)
         raise SettingsError(f"stores.{seam} = {url!r} names no backend of this version", hint=f"known are {names}")
-    if rest:
+    if scheme in REMOTE:
+        if not rest.startswith("//") or not rest[2:].strip("/"):
+            raise SettingsError(f"stores.{seam} = {url!r} has no address", hint=f"write {scheme}://…")
+    elif rest:
         raise SettingsError(f"stores.{seam} = {url!r}: {scheme}: takes no address", hint=f"write {scheme}:")
     return scheme

@@ -25,7 +25,7 @@ import pytest
 _START_SECONDS = 30.0
 # Credentials of nobody: the server takes any.
 S3_ENVIRONMENT = {
-    "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1",
 }  # fmt: skip
 
 

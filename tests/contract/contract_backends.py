@@ -9,8 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
-from servers import shared_sparql_server
-
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_archive import MemoryArchive
 from quadloom.stores.memory_bus import MemoryBus
@@ -28,6 +26,7 @@ from quadloom.stores.sqlite_frontier import SqliteFrontier
 from quadloom.stores.sqlite_schema import SCHEMA
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
+from servers import shared_sparql_server
 
 
 class State(Protocol):

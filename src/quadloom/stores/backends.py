@@ -6,7 +6,8 @@ learns which one it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from quadloom.errors import SettingsError
@@ -14,7 +15,7 @@ from quadloom.settings import Settings
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import Archive, QuadStore, TextIndex
 from quadloom.stores.sparql_client import SparqlServer, server_of
-from quadloom.stores.sparql_quads import SparqlQuads
+from quadloom.stores.sparql_quads import RefilledQuads, SparqlQuads
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
 
@@ -51,6 +52,19 @@ def open_archive(folder: Path, settings: Settings, *, writable: bool) -> Archive
 
 def open_quads(folder: Path, settings: Settings, *, writable: bool) -> QuadStore:
     return QUAD_STORES[_scheme("quads", settings.stores.quads, tuple(QUAD_STORES))](folder, settings, writable)
+
+
+@contextmanager
+def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
+    """A store to be filled from nothing: a new one in `folder`, which the caller then puts in place of the old; or the
+    server's, which in the end holds of the warehouse's pages just those that were written."""
+    if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) in REMOTE:
+        with closing(RefilledQuads(server_of(settings))) as refilled:
+            yield refilled
+            refilled.finish()
+    else:
+        with closing(open_quads(folder, settings, writable=True)) as quads:
+            yield quads
 
 
 def query_source(folder: Path, settings: Settings) -> Path | SparqlServer:

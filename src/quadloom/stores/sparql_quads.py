@@ -23,7 +23,7 @@ from quadloom.model.quads import Quads
 from quadloom.stores.oxigraph_quads import as_stored, lines_of, parse_term, text_of
 from quadloom.stores.protocols import Difference
 from quadloom.stores.sparql_client import ROWS, TRIPLES, Answer, SparqlClient, SparqlServer
-from quadloom.stores.sparql_text import exchange, graph_name, insertion, term
+from quadloom.stores.sparql_text import exchange, graph_name, insertion, is_name, term
 
 _UPDATE_BYTES = 1 << 20  # of statements in one request: larger ones gain nothing, and cost the server memory
 _SUBJECTS = 500  # asked for in one query
@@ -155,6 +155,8 @@ class SparqlQuads:
         self._client.update(sparql)
 
     def _lines(self, graph: str) -> list[str]:
+        if not is_name(graph):
+            return []
         tail = f"{graph_name(graph)} ."
         with self._graph(graph) as answer:
             return [f"{triple} {tail}" for triple in ox.parse(answer.whole(), ox.RdfFormat.N_TRIPLES, lenient=True)]
@@ -167,7 +169,7 @@ class SparqlQuads:
         return answer.expect(TRIPLES)
 
     def _about(self, graph: str, subjects: Sequence[str]) -> set[str]:
-        listed = " ".join(graph_name(subject) for subject in subjects)
+        listed = " ".join(graph_name(subject) for subject in subjects if is_name(subject))
         name = ox.NamedNode(graph)
         found = self._rows(f"SELECT * {{ VALUES ?s {{ {listed} }} GRAPH {graph_name(graph)} {{ ?s ?p ?o }} }}")
         return {_line(row["s"], row["p"], row["o"], name) for row in found}
@@ -184,6 +186,37 @@ class SparqlQuads:
                     f"{self._server.query} answered what is not SPARQL JSON: {error.msg}",
                     hint="stores.quads must be the address of a SPARQL 1.1 server",
                 ) from error
+
+
+class RefilledQuads(SparqlQuads):
+    """The same store made anew in place, for `rebuild`: readers see each graph before or after, never without.
+
+    There is no second dataset to fill and swap in, so pages are replaced one by one, and what an earlier warehouse
+    described and nobody wrote again goes at `finish`. Ended before that, it is simply done again.
+    """
+
+    def __init__(self, server: SparqlServer) -> None:
+        super().__init__(server)
+        self._written: dict[str, set[str]] = {}  # graph of descriptions → subjects described anew
+
+    def insert_new(self, batch: Sequence[Quads], about: bytes = b"") -> None:
+        for quads in batch:
+            self.replace(quads)
+        for graph, lines in _by_graph(lines_of(about)).items():
+            subjects: dict[str, list[str]] = {}
+            for line in lines:
+                subjects.setdefault(line[1 : line.index(">")], []).append(line)
+            self.describe(graph, [(subject, text_of(texts)) for subject, texts in subjects.items()])
+            self._written.setdefault(graph, set()).update(subjects)
+
+    def finish(self) -> None:
+        """Drop pages that are described and were not written again, with their descriptions."""
+        for graph, written in self._written.items():
+            rows = self._rows(f"SELECT DISTINCT ?s {{ GRAPH {graph_name(graph)} {{ ?s ?p ?o }} }}")
+            left = {row["s"].value for row in rows if isinstance(row["s"], ox.NamedNode)} - written
+            for subject in sorted(left):
+                self.remove(subject)
+            self.describe(graph, [(subject, b"") for subject in sorted(left)])
 
 
 def _line(subject: object, predicate: object, object_: object, graph: object) -> str:

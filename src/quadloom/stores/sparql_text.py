@@ -28,12 +28,16 @@ _BEFORE_U = re.compile(r"(?<!\\)((?:\\\\)+)([uU])")
 _DEPTH = 100
 
 
+def is_name(graph: str) -> bool:
+    """Whether there can be a graph of this name, or statements about it."""
+    return _IS_IRI.fullmatch(f"<{graph}>") is not None
+
+
 def graph_name(graph: str) -> str:
     """`<graph>`. Raises `StoreError` for a name that SPARQL cannot write."""
-    name = f"<{graph}>"
-    if _IS_IRI.fullmatch(name) is None:
+    if not is_name(graph):
         raise StoreError(f"a graph cannot be named {graph[:200]!r}", hint="graphs are named by absolute IRIs")
-    return name
+    return f"<{graph}>"
 
 
 def term(text: str) -> str:

@@ -14,13 +14,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import uuid
+from contextlib import closing
 from pathlib import Path
 from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
+
+from quadloom.stores.s3_bucket import S3Address
 
 _START_SECONDS = 30.0
 # Credentials of nobody: the server takes any.
@@ -96,16 +98,10 @@ def shared_s3_server() -> Server:
     return server
 
 
-@contextmanager
-def environment(values: dict[str, str]) -> Iterator[None]:
-    """These variables for a while, in this process and its children."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+def new_bucket() -> S3Address:
+    """An empty bucket on the shared server; credentials of nobody are put into this process's environment."""
+    server = shared_s3_server()
+    os.environ.update(S3_ENVIRONMENT)
+    name = f"test-{uuid.uuid4().hex}"
+    with urlopen(Request(f"{server.url}/{name}", method="PUT"), timeout=10):
+        return S3Address(bucket=name, prefix="crawls/one", endpoint=server.url, region="us-east-1")

@@ -12,12 +12,11 @@ from contract_backends import (
     QUAD_STORES,
     STATES,
     TEXT_INDEXES,
-    MemoryFiles,
+    Files,
     MemoryShelf,
     Place,
     State,
     TantivyShelf,
-    WarcFiles,
 )
 
 from quadloom.stores.memory_bus import MemoryBus
@@ -31,7 +30,7 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[State]:
 
 
 @pytest.fixture(params=ARCHIVES)
-def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryFiles | WarcFiles]:
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
     made = ARCHIVES[request.param](tmp_path)
     yield made
     made.archive.close()

@@ -18,6 +18,8 @@ from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
+from quadloom.stores.s3_archive import S3Archive
+from quadloom.stores.s3_bucket import Bucket
 from quadloom.stores.sparql_client import SparqlClient, SparqlServer
 from quadloom.stores.sparql_quads import SparqlQuads
 from quadloom.stores.sqlite_catalog import SqliteCatalog
@@ -26,7 +28,7 @@ from quadloom.stores.sqlite_frontier import SqliteFrontier
 from quadloom.stores.sqlite_schema import SCHEMA
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
-from servers import shared_sparql_server
+from servers import new_bucket, shared_sparql_server
 
 
 class State(Protocol):
@@ -114,9 +116,25 @@ class MemoryFiles:
         return self.archive
 
 
+class S3Files:
+    """A bucket of its own for each test; files are small enough to be uploaded within it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._address = new_bucket()
+        self._folder = directory / "spool"
+        self.archive: Archive = self.open()
+
+    def open(self) -> Archive:
+        self.archive = S3Archive(Bucket(self._address), self._folder, file_bytes=20_000)
+        return self.archive
+
+
+Files = MemoryFiles | WarcFiles | S3Files
+
 ARCHIVES = {
     "memory": MemoryFiles,
     "warc": WarcFiles,
+    "s3": S3Files,
 }
 
 BUSES = {

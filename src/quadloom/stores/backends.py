@@ -14,6 +14,8 @@ from quadloom.errors import SettingsError
 from quadloom.settings import Settings
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import Archive, QuadStore, TextIndex
+from quadloom.stores.s3_archive import S3Archive
+from quadloom.stores.s3_bucket import Bucket, address_of
 from quadloom.stores.sparql_client import SparqlServer, server_of
 from quadloom.stores.sparql_quads import RefilledQuads, SparqlQuads
 from quadloom.stores.tantivy_text import TantivyText
@@ -23,6 +25,17 @@ from quadloom.stores.warc_archive import WarcArchive
 def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
     further = (Path(name) for name in settings.stores.directories)
     return WarcArchive([folder, *further], file_bytes=settings.stores.archive_file_bytes, read_only=not writable)
+
+
+def _s3(folder: Path, settings: Settings, writable: bool) -> Archive:
+    return S3Archive(
+        Bucket(address_of(settings)),
+        folder,
+        writer=settings.stores.archive_writer,
+        file_bytes=settings.stores.archive_file_bytes,
+        upload_seconds=settings.stores.archive_upload_seconds,
+        read_only=not writable,
+    )
 
 
 def _oxigraph(folder: Path, _settings: Settings, writable: bool) -> QuadStore:
@@ -37,7 +50,7 @@ def _tantivy(folder: Path, _settings: Settings, writable: bool) -> TextIndex:
     return TantivyText(folder) if writable else TantivyText.read_only(folder)
 
 
-ARCHIVES: dict[str, Callable[[Path, Settings, bool], Archive]] = {"warc": _warc}
+ARCHIVES: dict[str, Callable[[Path, Settings, bool], Archive]] = {"warc": _warc, "s3": _s3}
 QUAD_STORES: dict[str, Callable[[Path, Settings, bool], QuadStore]] = {
     "oxigraph": _oxigraph, "sparql+http": _sparql, "sparql+https": _sparql,
 }  # fmt: skip

@@ -247,7 +247,7 @@ def members(path: Path) -> Iterator[tuple[int, int, bytes]]:
             offset += length
 
 
-def member_at(data: mmap.mmap, offset: int) -> tuple[int, bytes] | None:
+def member_at(data: mmap.mmap | bytes, offset: int) -> tuple[int, bytes] | None:
     """Length and unpacked bytes of the record at `offset`; None = there is no whole one."""
     unpacker = isal_zlib.decompressobj(31)
     parts: list[bytes] = []

@@ -69,11 +69,24 @@ def exchange(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
 
 def _statement(text: str) -> str:
     if not _is_safe(text):
-        # Other spellings of the same statement (`\\u0022`, two spaces): the engine's words are canonical.
-        text = next((f"{line[: -len('<x:g> .')]}." for line in as_stored({f"{text[:-1]}<x:g> ."})), "")
-        if not _is_safe(text):
-            raise StoreError(f"not a statement that SPARQL can write: {text[:200]!r}", hint="run `quadloom verify`")
+        text = _canonical(text)
     return _BEFORE_U.sub(_numbered, text) if "\\\\" in text else text
+
+
+def _canonical(text: str) -> str:
+    """The engine's own words for a statement in another spelling, such as `\\u0022`. Raises `StoreError` for none."""
+    try:
+        (line,) = as_stored({f"{text[:-1]}<x:g> ."})
+    except (SyntaxError, ValueError) as error:
+        raise _refusal(text) from error
+    text = f"{line[: -len('<x:g> .')]}."
+    if not _is_safe(text):
+        raise _refusal(text)
+    return text
+
+
+def _refusal(text: str) -> StoreError:
+    return StoreError(f"not a statement that SPARQL can write: {text[:200]!r}", hint="run `quadloom verify`")
 
 
 def _is_safe(text: str) -> bool:

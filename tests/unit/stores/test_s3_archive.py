@@ -6,6 +6,8 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import msgspec
@@ -146,6 +148,26 @@ def test_an_outage_delays_uploads_and_loses_nothing(address: S3Address, tmp_path
     again.close()
     assert warc_files(tmp_path) == []
     assert [again.get(ref) for ref in refs] == [page(number) for number in range(BATCHES)]
+
+
+def test_an_outage_that_lasts_stops_the_crawl(address: S3Address, tmp_path: Path) -> None:
+    now = 1000.0
+    archive = S3Archive(Bucket(address), tmp_path, file_bytes=FILE_BYTES, clock=lambda: now)
+    archive._bucket = _Unreachable()
+    tried = threading.Event()
+    archive._reached = lambda _step: tried.set()
+    archive.put([encode(page(number)) for number in range(4)])
+    archive.sync()
+    assert tried.wait(10)
+    while archive._trouble is None:
+        time.sleep(0.01)
+    now = 1000.0 + 3599.0
+    archive.sync()
+    now += 1.0
+    with pytest.raises(StoreError, match="unreachable"):
+        archive.sync()
+    with pytest.raises(StoreError, match="unreachable"):
+        archive.close()
 
 
 class _Unreachable(Bucket):

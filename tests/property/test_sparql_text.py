@@ -6,6 +6,7 @@ import re
 
 import pyoxigraph as ox
 import pytest
+import rdflib
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -102,6 +103,27 @@ def test_a_graph_is_named_or_refused(name: str) -> None:
 def test_what_is_not_one_statement_is_refused(statement: str) -> None:
     with pytest.raises(StoreError):
         insertion([(GRAPH, [line(statement)])])
+
+
+def test_another_engine_reads_the_same() -> None:
+    """rdflib replaces escapes in the whole text before it parses, as the recommendation has it."""
+    values = [
+        "\\u0022 } } ; DROP ALL #",
+        'say "\\\\" }',
+        "\\\\u005C",
+        "\\U0000000A",
+        "a\nb\r\tc",
+        "'''",
+        "x\\",
+        "é \x01",
+    ]
+    lines = sorted(line(literal(value)) for value in values)
+    store = rdflib.Dataset()
+    store.update(insertion([(GRAPH, lines)]))
+    assert {str(obj) for obj in store.graph(GRAPH).objects()} == set(values)
+    store.update(exchange(GRAPH, lines[:4], [line('"new"')]))
+    kept = {quad.object.value for quad in meant(lines[4:])}
+    assert {str(obj) for obj in store.graph(GRAPH).objects()} == {*kept, "new"}
 
 
 def test_a_triple_as_object_is_one_statement() -> None:

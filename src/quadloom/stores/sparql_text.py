@@ -5,6 +5,8 @@ What needs care is the backslash. SPARQL replaces `\\u0022` by a quotation mark 
 string (SPARQL 1.1 Query, 19.2), N-Quads after; and whether `\\\\u0022`, an escaped backslash before plain text, counts
 as such an escape differs between servers. So escapes of a quotation mark, a backslash or a line break by number are not
 copied, and an escaped backslash before `u` is followed by a `u` written by its number, which all servers read alike.
+The long form is used throughout, because some take up to eight digits after `\\u` as well; and tabs, which some turn
+into spaces, are escaped.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _LITERAL = (
 _PLAIN = re.compile(rf"{_IRI} {_IRI} (?:{_IRI}|{_LITERAL}) \.")
 _NESTED = re.compile(rf"({_IRI} {_IRI} )<<\( (.*) \)>> \.")  # a triple as object, RDF 1.2
 _IS_IRI = re.compile(_IRI)
-_BEFORE_U = re.compile(r"(?<!\\)((?:\\\\)+)([uU])")
+_ESCAPE = re.compile(r"\\\\([uU])|\\u([0-9A-Fa-f]{4})|\\.")
 _DEPTH = 100
 
 
@@ -70,7 +72,9 @@ def exchange(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
 def _statement(text: str) -> str:
     if not _is_safe(text):
         text = _canonical(text)
-    return _BEFORE_U.sub(_numbered, text) if "\\\\" in text else text
+    if "\t" in text:
+        text = text.replace("\t", "\\t")
+    return _ESCAPE.sub(_numbered, text) if "\\u" in text or "\\U" in text else text
 
 
 def _canonical(text: str) -> str:
@@ -101,4 +105,7 @@ def _is_safe(text: str) -> bool:
 
 
 def _numbered(match: re.Match[str]) -> str:
-    return f"{match.group(1)}\\u{ord(match.group(2)):04X}"
+    letter, digits = match.groups()
+    if letter:
+        return f"\\\\\\U{ord(letter):08X}"
+    return f"\\U0000{digits}" if digits else match.group()

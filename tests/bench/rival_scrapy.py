@@ -34,7 +34,8 @@ from quadloom.demo.web import FakeWeb
 CHEAP = ["json-ld", "microdata", "opengraph", "microformat"]
 FORMATS = {
     "text/turtle": RdfFormat.TURTLE, "application/rdf+xml": RdfFormat.RDF_XML,
-    "application/n-triples": RdfFormat.N_TRIPLES, "application/n-quads": RdfFormat.N_QUADS, "application/trig": RdfFormat.TRIG,
+    "application/n-triples": RdfFormat.N_TRIPLES, "application/n-quads": RdfFormat.N_QUADS,
+    "application/trig": RdfFormat.TRIG,
 }  # fmt: skip
 SCHEMA = "http://schema.org/"
 A = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")

@@ -150,6 +150,10 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     links: Annotated[Literal["typed", "all", "none"], _doc("links stored as quads; the link matrix always has all")] = (
         "typed"
     )
+    schema_org: Annotated[
+        Literal["as-written", "http", "https"],
+        _doc("scheme of schema.org's terms in stored quads; pages write both, and a query must then ask for both"),
+    ] = "as-written"
     only_data: Annotated[bool, _doc("archive and index only pages that carry structured data")] = False
     text: Annotated[bool, _doc("keep a full-text index")] = True
     text_commit_pages: Annotated[int, _doc("commit the text index after so many pages")] = 1000

@@ -5,8 +5,11 @@ Every suite takes its backend from the fixture of the same name; nothing in a su
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Protocol
+
+from postgres_server import postgres
 
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_archive import MemoryArchive
@@ -16,7 +19,12 @@ from quadloom.stores.memory_frontier import MemoryFrontier
 from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.postgres_catalog import PostgresCatalog
+from quadloom.stores.postgres_database import PostgresDatabase
+from quadloom.stores.postgres_frontier import PostgresFrontier
+from quadloom.stores.postgres_shards import ShardLeases
 from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
+from quadloom.stores.shards import SHARDS
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier import SqliteFrontier
@@ -84,9 +92,42 @@ class SqliteState:
         self._database.close()
 
 
+class PostgresState:
+    """A worker that owns all shards. A crash ends its lease at once instead of after its time."""
+
+    frontier: PostgresFrontier
+
+    def __init__(self, directory: Path) -> None:
+        self._url = postgres().url()
+        self._database: PostgresDatabase | None = None
+        self._starts = count(1)
+        self.open(FrontierPolicy(delay=0.0, ip_delay=0.0), 0.0)
+
+    def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> PostgresFrontier:
+        if self._database is not None:
+            self._database.execute("UPDATE worker SET until='-infinity'")
+            self._database.close()
+        self._policy, self._scope = policy, scope
+        self._database = PostgresDatabase.open(self._url)
+        leases = ShardLeases(f"worker-{next(self._starts)}")
+        self.frontier = PostgresFrontier(self._database, policy, leases, now=now, scope=scope)
+        leases.renew(self._database)
+        assert len(self.frontier.take(SHARDS, now)) == SHARDS
+        self.catalog = PostgresCatalog(self._database)
+        return self.frontier
+
+    def crash(self, now: float) -> PostgresFrontier:
+        return self.open(self._policy, now, self._scope)
+
+    def close(self) -> None:
+        assert self._database is not None
+        self._database.close()
+
+
 STATES = {
     "memory": MemoryState,
     "sqlite": SqliteState,
+    "postgresql": PostgresState,
 }
 
 

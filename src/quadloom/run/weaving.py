@@ -23,6 +23,7 @@ from quadloom.settings import Settings
 T = TypeVar("T")
 _AHEAD = 64  # pages between the one that is waited for and the newest one given out
 _AHEAD_BYTES = 64 << 20
+_ALONE = 100  # pages that one worker does: starting another costs as much CPU as weaving so many
 
 
 class _Told(NamedTuple):
@@ -83,14 +84,15 @@ class Weaver:
     def _pool(self) -> WorkerPool:
         if self._opened is None:
             put = self._inbox.put
-            size = self._settings.crawl.workers or os.cpu_count() or 1  # the owner only waits and writes
-            self._opened = WorkerPool(size, self._settings, put, lambda *told: put(_Told(*told)), put)
+            self._opened = WorkerPool(1, self._settings, put, lambda *told: put(_Told(*told)), put)
         return self._opened
 
     def _given(self, visit: Visit, page: Page) -> int:
         while not self._pool.room():
             self._take()
         number = self._pool.submit(visit, page)
+        if number == _ALONE:
+            self._pool.grow(self._settings.crawl.workers or os.cpu_count() or 1)  # the owner only waits and writes
         while not self._inbox.empty():
             self._take()
         return number

@@ -95,6 +95,11 @@ class WorkerPool:
         self._give(task)
         return task.number
 
+    def grow(self, size: int) -> None:
+        """Start workers until there are so many."""
+        with self._lock:
+            self._workers += [self._started(f"transform-{index}") for index in range(len(self._workers), size)]
+
     def tend(self) -> None:
         """Give out again what dead workers left behind."""
         while not self._waiting.empty():

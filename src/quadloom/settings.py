@@ -121,6 +121,9 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         dict[str, str],
         _doc("addresses of host names that DNS does not know, as in a hosts file; `*.x` matches below x"),
     ] = {}
+    authorities: Annotated[
+        str, _doc("PEM file of the certificate authorities to trust, instead of the machine's own")
+    ] = ""
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -187,7 +190,9 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     url: Annotated[str, _doc("where bodies are POSTed; several instances separated by spaces")]
     kinds: Annotated[list[str], _doc("document kinds or media types it takes")] = []
-    timeout: Annotated[Seconds, _doc("seconds for one answer")] = 20.0
+    timeout: Annotated[
+        Seconds, _doc("seconds for one answer; with all retries it must fit into limits.transform_seconds")
+    ] = 4.0
     retries: Annotated[int, _doc("further tries, on another instance where there is one")] = 1
 
 

@@ -23,6 +23,7 @@ from quadloom.errors import StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
+from quadloom.model.event import EventKind
 from quadloom.model.url import Url
 from quadloom.phases.outside import document_loader
 from quadloom.run.control import Value
@@ -38,7 +39,7 @@ from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
-from quadloom.run.upkeep import Verified, rebuild, verify
+from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.subscriptions import Subscription
@@ -96,6 +97,16 @@ class Warehouse(Questions):
                 hint="choose another directory with -w, or change its permissions",
             ) from None
         return cls(path, settings or Settings(), writable=True)
+
+    @classmethod
+    def mend(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
+        """Own a warehouse even where its quads or text cannot be opened: these are set aside, for `rebuild`."""
+        lock = WarehouseLock(Path(path))
+        try:
+            set_damaged_aside(Path(path), settings or Settings())
+        finally:
+            lock.release()
+        return cls.open(path, settings=settings)
 
     @classmethod
     def read(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
@@ -283,15 +294,20 @@ class Warehouse(Questions):
             return export_to(self, stream, format or name.partition(".")[2] or "nq", chosen, time.time(), progress)
 
     def import_(
-        self, *paths: str | Path, graph: str = "", progress: Callable[[int], None] = lambda _pages: None
+        self,
+        *paths: str | Path,
+        graph: str = "",
+        progress: Callable[[int], None] = lambda _pages: None,
+        notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> ImportReport:
-        """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one."""
+        """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one.
+        `notice` hears which pages were quarantined, and why."""
         pages = (
             page
             for path in paths
             for page in read_pages(Path(path), self.settings.limits, default_graph=graph, now=time.time())
         )
-        return import_pages(self.opened(), self.settings, pages, self.loader, time.time, progress)
+        return import_pages(self.opened(), self.settings, pages, time.time, progress, notice)
 
     def rebuild(self, *, progress: Callable[[int], None] = lambda _done: None) -> int:
         """Make quads and text anew from the archive; swapped in when complete. Returns the number of pages."""

@@ -46,7 +46,7 @@ from quadloom.scheduling.subscriptions import Subscription
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
-from quadloom.stores.backends import check_database, open_archive, open_quads, open_text
+from quadloom.stores.backends import check_database, fresh_quads, open_archive, open_quads, open_text, query_source
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.outbox import Outbox
@@ -268,7 +268,7 @@ class Warehouse(Questions):
             quads=self.quads,
             text=self.text,
             bus=self.bus,
-            quads_path=self.path / "quads",
+            query_source=query_source(self.path / "quads", self.settings),
             outbox=self.outbox,
         )
 
@@ -314,19 +314,19 @@ class Warehouse(Questions):
         fresh = {name: self.path / f"{name}.new" for name in ("quads", "text")}
         for folder in fresh.values():
             shutil.rmtree(folder, ignore_errors=True)
-        quads = open_quads(fresh["quads"], self.settings, writable=True)
-        text = open_text(fresh["text"], self.settings, writable=True)
-        try:
-            pages = rebuild(self.opened(), self.settings, quads, text, now=time.time(), progress=progress)
-        finally:
-            quads.close()
-            text.close()
+        with fresh_quads(fresh["quads"], self.settings) as quads:
+            text = open_text(fresh["text"], self.settings, writable=True)
+            try:
+                pages = rebuild(self.opened(), self.settings, quads, text, now=time.time(), progress=progress)
+            finally:
+                text.close()
         self.quads.close()
         self.text.close()
         del quads, text
         for name, folder in fresh.items():
-            shutil.rmtree(self.path / name, ignore_errors=True)
-            folder.rename(self.path / name)
+            if folder.is_dir():
+                shutil.rmtree(self.path / name, ignore_errors=True)
+                folder.rename(self.path / name)
         self._open_indexes()
         return pages
 

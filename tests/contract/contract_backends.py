@@ -13,23 +13,27 @@ from quadloom.stores.memory_archive import MemoryArchive
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.memory_catalog import MemoryCatalog
 from quadloom.stores.memory_frontier import MemoryFrontier
+from quadloom.stores.memory_outbox import MemoryOutbox
 from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.memory_text import MemoryText
+from quadloom.stores.outbox import Outbox
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier import SqliteFrontier
+from quadloom.stores.sqlite_outbox import SqliteOutbox
 from quadloom.stores.sqlite_schema import SCHEMA
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
 
 
 class State(Protocol):
-    """A frontier and its catalog, and the end and new start of their process."""
+    """A frontier, its catalog and its outbox, and the end and new start of their process."""
 
     frontier: Frontier
     catalog: Catalog
+    outbox: Outbox
 
     def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> Frontier: ...
 
@@ -49,6 +53,7 @@ class MemoryState:
     def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> MemoryFrontier:
         self.frontier = MemoryFrontier(policy, now=now, scope=scope)
         self.catalog = MemoryCatalog(self.frontier)
+        self.outbox: Outbox = MemoryOutbox(self.catalog)
         return self.frontier
 
     def crash(self, now: float) -> MemoryFrontier:
@@ -74,6 +79,7 @@ class SqliteState:
         self._database = SqliteDatabase.open(self._path, SCHEMA)
         self.frontier = SqliteFrontier(self._database, policy, now=now, scope=scope)
         self.catalog = SqliteCatalog(self._database)
+        self.outbox: Outbox = SqliteOutbox(self._database)
         return self.frontier
 
     def crash(self, now: float) -> SqliteFrontier:

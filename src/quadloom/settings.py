@@ -242,11 +242,23 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     quads_seconds: Annotated[Seconds, _doc("SPARQL server: longest silence before it counts as gone, seconds")] = 60.0
 
 
+class Subscriptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Notices of changes, and pushes from other sites' hubs."""
+
+    keep: Annotated[str, _doc("how long notices stay in the outbox, `forever` = always")] = "30d"
+    keep_undelivered: Annotated[str, _doc("how long at most those that a webhook has not taken yet stay")] = "90d"
+    webhook_seconds: Annotated[Seconds, _doc("seconds a webhook has to answer")] = 10.0
+    websub: Annotated[bool, _doc("subscribe at the hubs that feeds and pages name; needs web.public_url")] = False
+    websub_topics: Annotated[int, _doc("topics subscribed to at hubs at most")] = 1000
+    websub_lease: Annotated[str, _doc("lease that hubs are asked for; renewed before it ends")] = "10d"
+
+
 class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The web site and API of `quadloom serve`."""
 
     host: Annotated[str, _doc("address to listen on; anything but loopback needs a token")] = "127.0.0.1"
     port: Annotated[int, _doc("port to listen on")] = 7272
+    public_url: Annotated[str, _doc("address under which others reach this site, such as https://data.example/")] = ""
     token_file: Annotated[str, _doc("file with a token that control requests must carry")] = ""
     hosts: Annotated[list[str], _doc("further Host names to answer to")] = []
     rate: Annotated[float, _doc("requests per second and client")] = 50.0
@@ -277,6 +289,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     transform: Transform = Transform()
     topic: Topic = Topic()
     stores: Stores = Stores()
+    subscriptions: Subscriptions = Subscriptions()
     web: Web = Web()
     service: list[Service] = []
     site: list[Site] = []

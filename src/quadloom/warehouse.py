@@ -18,7 +18,6 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 from quadloom.asking.questions import Questions
-from quadloom.asking.sparql import form_of
 from quadloom.errors import StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
@@ -30,15 +29,17 @@ from quadloom.run.control import Value
 from quadloom.run.delivering import Message, message
 from quadloom.run.explaining import Why, why
 from quadloom.run.importing import ImportReport, import_pages
-from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
+from quadloom.run.notifying import difference
 from quadloom.run.opened import Links, Opened
 from quadloom.run.publishing import Publication, accept
 from quadloom.run.ranking import Ranking, Weights
 from quadloom.run.refreshing import planner_of
 from quadloom.run.requesting import request_pages, request_urls
+from quadloom.run.retaining import Trimmed, trim_notices
 from quadloom.run.running import Running
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
+from quadloom.run.subscribing import add_subscription, checked, read_subscriptions, remove_subscription
 from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope
@@ -208,17 +209,22 @@ class Warehouse(Questions):
     def subscriptions(self) -> list[Subscription]:
         return read_subscriptions(self.catalog)
 
-    def subscribe(self, subscription: Subscription) -> Subscription:
-        """Make a subscription durable, and queue the pages it names. Raises `QueryRefused`, `UsageError`."""
-        if subscription.query:
-            form_of(subscription.query, self.settings.limits)
-        added = add_subscription(self.catalog, subscription)
-        if subscription.urls:
-            self.frontier.add(seed_discoveries(subscription.urls, kind="published"), time.time())
-        return added
+    def checked(self, subscription: Subscription) -> Subscription:
+        """With canonical names. Raises `UsageError` or `QueryError` where it makes no sense; takes no lock."""
+        return checked(subscription, lambda: self.queries, self.settings.limits)
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Make a checked subscription durable, and ask for the pages it names. Raises `UsageError`."""
+        add_subscription(
+            subscription, catalog=self.catalog, outbox=self.outbox, frontier=self.frontier, now=time.time()
+        )
 
     def unsubscribe(self, id: str) -> None:
-        remove_subscription(self.catalog, id)
+        remove_subscription(id, catalog=self.catalog, outbox=self.outbox)
+
+    def trim_notices(self) -> Trimmed:
+        """Drop notices that are older than `subscriptions.keep` says."""
+        return trim_notices(self.catalog, self.outbox, self.settings.subscriptions, time.time())
 
     def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[Message]:
         """Notices after an id, each with what was added and removed."""

@@ -57,7 +57,9 @@ class Home(Protocol):
 
     def publish(self, publication: Publication) -> dict[str, Value]: ...
 
-    def subscribe(self, subscription: Subscription) -> Subscription: ...
+    def checked(self, subscription: Subscription) -> Subscription: ...
+
+    def subscribe(self, subscription: Subscription) -> None: ...
 
     def unsubscribe(self, id: str) -> None: ...
 
@@ -87,10 +89,11 @@ class Running:
             lambda: warehouse.queries,
             lambda: self.crawl.indexed,
             settings,
+            lambda text: self._notice("notice", text),
         )
 
     def __iter__(self) -> Iterator[Settlement]:
-        control = ControlServer(self._warehouse.path, lambda request: self.crawl.call(lambda: self._handle(request)))
+        control = ControlServer(self._warehouse.path, self._asked)
         self._outgoing.start()
         try:
             for settlement in self.crawl:
@@ -106,6 +109,13 @@ class Running:
 
     def report(self) -> Report:
         return self.crawl.report()
+
+    def _asked(self, request: Request) -> Value:
+        """Runs in a thread of the control server."""
+        if request.verb == "subscribe":
+            subscription = self._warehouse.checked(arguments(request, Subscription))  # may wait for a query process
+            return self.crawl.call(lambda: self._subscribed(subscription))
+        return self.crawl.call(lambda: self._handle(request))
 
     def _handle(self, request: Request) -> Value:
         """Runs in the crawl's own thread, between two steps: nothing here needs a lock."""
@@ -131,8 +141,8 @@ class Running:
             return self._steer(request)
         if request.verb == "publish":
             return self._warehouse.publish(arguments(request, Publication))
-        if request.verb in ("subscribe", "unsubscribe"):
-            return self._subscribe(request)
+        if request.verb == "unsubscribe":
+            return self._unsubscribed(str(request.arguments.get("id", "")))
         raise UsageError(
             f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
         )
@@ -155,12 +165,13 @@ class Running:
         explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.planner))
         return explained if isinstance(explained, dict) else {}
 
-    def _subscribe(self, request: Request) -> Value:
-        if request.verb == "subscribe":
-            id = self._warehouse.subscribe(arguments(request, Subscription)).id
-        else:
-            id = str(request.arguments.get("id", ""))
-            self._warehouse.unsubscribe(id)
+    def _subscribed(self, subscription: Subscription) -> Value:
+        self._warehouse.subscribe(subscription)
+        self.crawl.notifying.reload()
+        return subscription.id
+
+    def _unsubscribed(self, id: str) -> Value:
+        self._warehouse.unsubscribe(id)
         self.crawl.notifying.reload()
         return id
 

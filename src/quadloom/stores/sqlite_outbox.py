@@ -49,7 +49,7 @@ class SqliteOutbox:
                 self._database.executemany(
                     "UPDATE notice SET record=? WHERE id=?",
                     [
-                        (encode(_moved(notice, moved)), notice.id)
+                        (encode(moved_notice(notice, moved)), notice.id)
                         for notice in notices
                         if notice.before in moved or notice.after in moved
                     ],
@@ -66,7 +66,7 @@ class SqliteOutbox:
             )
 
 
-def _moved(notice: Notice, moved: Mapping[ArchiveRef, ArchiveRef]) -> Notice:
+def moved_notice(notice: Notice, moved: Mapping[ArchiveRef, ArchiveRef]) -> Notice:
     before = moved.get(notice.before, notice.before) if notice.before else None
     after = moved.get(notice.after, notice.after) if notice.after else None
     return replace(notice, id=0, before=before, after=after)  # the id is the row's, as `append` writes it

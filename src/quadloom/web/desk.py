@@ -12,6 +12,7 @@ from quadloom.asking.sparql import QueryService
 from quadloom.errors import QuadloomError
 from quadloom.run.control import Value, ask
 from quadloom.settings import Settings
+from quadloom.stores.backends import query_source
 from quadloom.stores.protocols import TextIndex
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.web.cards import Cards
@@ -64,7 +65,7 @@ class Desk:
         with self._lock:
             if self._queries is None:
                 self._queries = QueryService(
-                    self.path / "quads",
+                    query_source(self.path / "quads", self.settings),
                     self.settings.limits,
                     text=self._text(),
                     processes=self._query_processes,

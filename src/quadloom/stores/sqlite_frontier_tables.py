@@ -18,6 +18,7 @@ from quadloom.model.url import site_of
 from quadloom.stores.frontier_policy import (
     SUCCESSES,
     Order,
+    Past,
     UrlState,
     attempt_after,
     priority_after,
@@ -330,9 +331,9 @@ class FrontierTables:
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
         self.database.execute("INSERT OR REPLACE INTO robots VALUES(?,?,?)", (host_id, data, expires))
 
-    def outcome(self, row: UrlRow) -> str:
-        statement = "SELECT outcome FROM url WHERE host_id=? AND fingerprint=?"
-        return str(self.database.execute(statement, (row.host_id, row.fingerprint)).fetchone()[0])
+    def past(self, row: UrlRow) -> Past:
+        statement = "SELECT outcome, kind, via FROM url WHERE host_id=? AND fingerprint=?"
+        return Past(*self.database.execute(statement, (row.host_id, row.fingerprint)).fetchone())
 
     def ahead(self, row: UrlRow) -> int:
         """URLs of the same host that are leased first."""

@@ -33,7 +33,7 @@ from quadloom.run.notifying import difference
 from quadloom.run.opened import Links, Opened
 from quadloom.run.publishing import Publication, accept
 from quadloom.run.ranking import Ranking, Weights
-from quadloom.run.refreshing import planner_of
+from quadloom.run.refreshing import Schedule, schedule_of
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.retaining import Trimmed, trim_notices
 from quadloom.run.running import Running
@@ -41,7 +41,6 @@ from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
 from quadloom.run.subscribing import add_subscription, checked, read_subscriptions, remove_subscription
 from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
-from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.scheduling.suspects import DATA_KINDS
@@ -188,15 +187,15 @@ class Warehouse(Questions):
             count += request_pages(self.frontier, self.catalog, now, site=site, read_before=read_before)
         return count
 
-    def why(self, url: str, planner: Planner | None = None) -> Why:
-        """Every number that decides about a URL, with its rule. `planner`: of the running crawl, else as saved."""
+    def why(self, url: str, schedule: Schedule | None = None) -> Why:
+        """Every number that decides about a URL, with its rule. `schedule`: of the running crawl, else as saved."""
         weights = Weights.load(self.path / "links")
         return why(
             url,
             frontier=self.frontier,
             catalog=self.catalog,
             scope=self.scope,
-            planner=planner or planner_of(self.catalog, self.settings),
+            schedule=schedule or schedule_of(self.catalog, self.settings),
             settings=self.settings,
             now=time.time(),
             weight=weights.of([Url.parse(url).fingerprint])[0],

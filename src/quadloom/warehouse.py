@@ -7,7 +7,6 @@ process may be crawling. Which backends it has is decided by the URLs in `[store
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from quadloom.errors import StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
+from quadloom.fetching.guard import is_opened
 from quadloom.model.event import EventKind
 from quadloom.model.url import Url
 from quadloom.phases.outside import document_loader
@@ -371,19 +371,8 @@ class Warehouse(Questions):
 
     def is_private(self, urls: Sequence[str]) -> bool:
         """Whether all these are inside what `guard.allow` opens: then no stranger is visited."""
-        networks = [ipaddress.ip_network(block, strict=False) for block in self.settings.guard.allow]
-        return bool(urls or self.seeds()) and all(self._is_inside(url, networks) for url in (urls or self.seeds()))
-
-    def _is_inside(self, url: str, networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
-        name = Url.parse(url).host.rpartition(":")[0] or Url.parse(url).host
-        for pattern, address in self.settings.guard.hosts.items():
-            if name == pattern or (pattern.startswith("*.") and name.endswith(pattern[1:])):
-                name = address
-        try:
-            address_of = ipaddress.ip_address("127.0.0.1" if name == "localhost" else name.strip("[]"))
-        except ValueError:
-            return False
-        return any(address_of in network for network in networks)
+        starts = urls or self.seeds()
+        return bool(starts) and all(is_opened(Url.parse(url).host, self.settings.guard) for url in starts)
 
     def _scope(self, seeds: list[str]) -> Scope:
         stored = self.catalog.get("seeds")

@@ -121,6 +121,9 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         dict[str, str],
         _doc("addresses of host names that DNS does not know, as in a hosts file; `*.x` matches below x"),
     ] = {}
+    authorities: Annotated[
+        str, _doc("PEM file of the certificate authorities to trust, instead of the machine's own")
+    ] = ""
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -150,6 +153,10 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     links: Annotated[Literal["typed", "all", "none"], _doc("links stored as quads; the link matrix always has all")] = (
         "typed"
     )
+    schema_org: Annotated[
+        Literal["as-written", "http", "https"],
+        _doc("scheme of schema.org's terms in stored quads; pages write both, and a query must then ask for both"),
+    ] = "as-written"
     only_data: Annotated[bool, _doc("archive and index only pages that carry structured data")] = False
     text: Annotated[bool, _doc("keep a full-text index")] = True
     text_commit_pages: Annotated[int, _doc("commit the text index after so many pages")] = 1000
@@ -183,7 +190,9 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     url: Annotated[str, _doc("where bodies are POSTed; several instances separated by spaces")]
     kinds: Annotated[list[str], _doc("document kinds or media types it takes")] = []
-    timeout: Annotated[Seconds, _doc("seconds for one answer")] = 20.0
+    timeout: Annotated[
+        Seconds, _doc("seconds for one answer; with all retries it must fit into limits.transform_seconds")
+    ] = 4.0
     retries: Annotated[int, _doc("further tries, on another instance where there is one")] = 1
 
 
@@ -233,11 +242,23 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     quads_seconds: Annotated[Seconds, _doc("SPARQL server: longest silence before it counts as gone, seconds")] = 60.0
 
 
+class Subscriptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Notices of changes, and pushes from other sites' hubs."""
+
+    keep: Annotated[str, _doc("how long notices stay in the outbox, `forever` = always")] = "30d"
+    keep_undelivered: Annotated[str, _doc("how long at most those that a webhook has not taken yet stay")] = "90d"
+    webhook_seconds: Annotated[Seconds, _doc("seconds a webhook has to answer")] = 10.0
+    websub: Annotated[bool, _doc("subscribe at the hubs that feeds and pages name; needs web.public_url")] = False
+    websub_topics: Annotated[int, _doc("topics subscribed to at hubs at most")] = 1000
+    websub_lease: Annotated[str, _doc("lease that hubs are asked for; renewed before it ends")] = "10d"
+
+
 class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The web site and API of `quadloom serve`."""
 
     host: Annotated[str, _doc("address to listen on; anything but loopback needs a token")] = "127.0.0.1"
     port: Annotated[int, _doc("port to listen on")] = 7272
+    public_url: Annotated[str, _doc("address under which others reach this site, such as https://data.example/")] = ""
     token_file: Annotated[str, _doc("file with a token that control requests must carry")] = ""
     hosts: Annotated[list[str], _doc("further Host names to answer to")] = []
     rate: Annotated[float, _doc("requests per second and client")] = 50.0
@@ -268,6 +289,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     transform: Transform = Transform()
     topic: Topic = Topic()
     stores: Stores = Stores()
+    subscriptions: Subscriptions = Subscriptions()
     web: Web = Web()
     service: list[Service] = []
     site: list[Site] = []

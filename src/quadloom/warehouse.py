@@ -7,7 +7,6 @@ process may be crawling. Which backends it has is decided by the URLs in `[store
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -18,28 +17,30 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 from quadloom.asking.questions import Questions
-from quadloom.asking.sparql import form_of
 from quadloom.errors import StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
+from quadloom.fetching.guard import is_opened
+from quadloom.model.event import EventKind
 from quadloom.model.url import Url
 from quadloom.phases.outside import document_loader
 from quadloom.run.control import Value
 from quadloom.run.delivering import Message, message
 from quadloom.run.explaining import Why, why
 from quadloom.run.importing import ImportReport, import_pages
-from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
+from quadloom.run.notifying import difference
 from quadloom.run.opened import Links, Opened
 from quadloom.run.publishing import Publication, accept
 from quadloom.run.ranking import Ranking, Weights
-from quadloom.run.refreshing import planner_of
+from quadloom.run.refreshing import Schedule, schedule_of
 from quadloom.run.requesting import request_pages, request_urls
+from quadloom.run.retaining import Trimmed, trim_notices
 from quadloom.run.running import Running
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
-from quadloom.run.upkeep import Verified, rebuild, verify
-from quadloom.scheduling.planner import Planner
+from quadloom.run.subscribing import add_subscription, checked, read_subscriptions, remove_subscription
+from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.scheduling.suspects import DATA_KINDS
@@ -96,6 +97,16 @@ class Warehouse(Questions):
                 hint="choose another directory with -w, or change its permissions",
             ) from None
         return cls(path, settings or Settings(), writable=True)
+
+    @classmethod
+    def mend(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
+        """Own a warehouse even where its quads or text cannot be opened: these are set aside, for `rebuild`."""
+        lock = WarehouseLock(Path(path))
+        try:
+            set_damaged_aside(Path(path), settings or Settings())
+        finally:
+            lock.release()
+        return cls.open(path, settings=settings)
 
     @classmethod
     def read(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
@@ -176,15 +187,15 @@ class Warehouse(Questions):
             count += request_pages(self.frontier, self.catalog, now, site=site, read_before=read_before)
         return count
 
-    def why(self, url: str, planner: Planner | None = None) -> Why:
-        """Every number that decides about a URL, with its rule. `planner`: of the running crawl, else as saved."""
+    def why(self, url: str, schedule: Schedule | None = None) -> Why:
+        """Every number that decides about a URL, with its rule. `schedule`: of the running crawl, else as saved."""
         weights = Weights.load(self.path / "links")
         return why(
             url,
             frontier=self.frontier,
             catalog=self.catalog,
             scope=self.scope,
-            planner=planner or planner_of(self.catalog, self.settings),
+            schedule=schedule or schedule_of(self.catalog, self.settings),
             settings=self.settings,
             now=time.time(),
             weight=weights.of([Url.parse(url).fingerprint])[0],
@@ -197,17 +208,22 @@ class Warehouse(Questions):
     def subscriptions(self) -> list[Subscription]:
         return read_subscriptions(self.catalog)
 
-    def subscribe(self, subscription: Subscription) -> Subscription:
-        """Make a subscription durable, and queue the pages it names. Raises `QueryRefused`, `UsageError`."""
-        if subscription.query:
-            form_of(subscription.query, self.settings.limits)
-        added = add_subscription(self.catalog, subscription)
-        if subscription.urls:
-            self.frontier.add(seed_discoveries(subscription.urls, kind="published"), time.time())
-        return added
+    def checked(self, subscription: Subscription) -> Subscription:
+        """With canonical names. Raises `UsageError` or `QueryError` where it makes no sense; takes no lock."""
+        return checked(subscription, lambda: self.queries, self.settings.limits)
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Make a checked subscription durable, and ask for the pages it names. Raises `UsageError`."""
+        add_subscription(
+            subscription, catalog=self.catalog, outbox=self.outbox, frontier=self.frontier, now=time.time()
+        )
 
     def unsubscribe(self, id: str) -> None:
-        remove_subscription(self.catalog, id)
+        remove_subscription(id, catalog=self.catalog, outbox=self.outbox)
+
+    def trim_notices(self) -> Trimmed:
+        """Drop notices that are older than `subscriptions.keep` says."""
+        return trim_notices(self.catalog, self.outbox, self.settings.subscriptions, time.time())
 
     def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[Message]:
         """Notices after an id, each with what was added and removed."""
@@ -283,15 +299,20 @@ class Warehouse(Questions):
             return export_to(self, stream, format or name.partition(".")[2] or "nq", chosen, time.time(), progress)
 
     def import_(
-        self, *paths: str | Path, graph: str = "", progress: Callable[[int], None] = lambda _pages: None
+        self,
+        *paths: str | Path,
+        graph: str = "",
+        progress: Callable[[int], None] = lambda _pages: None,
+        notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> ImportReport:
-        """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one."""
+        """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one.
+        `notice` hears which pages were quarantined, and why."""
         pages = (
             page
             for path in paths
             for page in read_pages(Path(path), self.settings.limits, default_graph=graph, now=time.time())
         )
-        return import_pages(self.opened(), self.settings, pages, self.loader, time.time, progress)
+        return import_pages(self.opened(), self.settings, pages, time.time, progress, notice)
 
     def rebuild(self, *, progress: Callable[[int], None] = lambda _done: None) -> int:
         """Make quads and text anew from the archive; swapped in when complete. Returns the number of pages."""
@@ -350,19 +371,8 @@ class Warehouse(Questions):
 
     def is_private(self, urls: Sequence[str]) -> bool:
         """Whether all these are inside what `guard.allow` opens: then no stranger is visited."""
-        networks = [ipaddress.ip_network(block, strict=False) for block in self.settings.guard.allow]
-        return bool(urls or self.seeds()) and all(self._is_inside(url, networks) for url in (urls or self.seeds()))
-
-    def _is_inside(self, url: str, networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
-        name = Url.parse(url).host.rpartition(":")[0] or Url.parse(url).host
-        for pattern, address in self.settings.guard.hosts.items():
-            if name == pattern or (pattern.startswith("*.") and name.endswith(pattern[1:])):
-                name = address
-        try:
-            address_of = ipaddress.ip_address("127.0.0.1" if name == "localhost" else name.strip("[]"))
-        except ValueError:
-            return False
-        return any(address_of in network for network in networks)
+        starts = urls or self.seeds()
+        return bool(starts) and all(is_opened(Url.parse(url).host, self.settings.guard) for url in starts)
 
     def _scope(self, seeds: list[str]) -> Scope:
         stored = self.catalog.get("seeds")

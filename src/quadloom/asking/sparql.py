@@ -21,7 +21,7 @@ from quadloom.asking.query_checks import Form, Token, check
 from quadloom.asking.query_process import QueryProcess
 from quadloom.asking.query_worker import Ended, Request
 from quadloom.asking.result_formats import GRAPH_MEDIA, ROW_MEDIA
-from quadloom.asking.text_patterns import replace_text_patterns
+from quadloom.asking.text_patterns import KeptHits, replace_text_patterns
 from quadloom.errors import QueryError, QueryLimit, QueryRefused, StoreError
 from quadloom.settings import Limits
 from quadloom.stores.protocols import TextIndex
@@ -136,7 +136,7 @@ class QueryService:
     ) -> None:
         self._store = store
         self._limits = limits
-        self._text = text
+        self._text = KeptHits(text) if text is not None else None
         self._concurrency = concurrency
         self._idle: list[QueryProcess] = []
         self._busy: set[QueryProcess] = set()

@@ -32,6 +32,7 @@ _SORTS = {
     "next": lambda row: row.next_at,
     "traps": lambda row: row.host,  # by counts that are not the frontier's
 }
+SORTS = tuple(_SORTS)
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +67,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 def sites_page(ask: Ask) -> View:
     sort = ask.text("sort", "pages")
     if sort not in _SORTS:
-        raise Refused(400, f"cannot sort by {sort[:30]}", hint=f"sort by {', '.join(_SORTS)}")
+        raise Refused(400, f"cannot sort by {sort[:30]}", hint=f"sort by {', '.join(SORTS)}")
     limit = ask.number("limit", 100, low=1, high=1000)
     traps = read_traps(ask.warehouse.catalog)
     counts = _trapped(traps)
@@ -76,7 +77,7 @@ def sites_page(ask: Ask) -> View:
         "sites.html",
         {"hosts": [_host(row, counts) for row in shown], "total": len(rows), "sort": sort, "traps": traps[:_TRAPS],
          "traps_total": len(traps)},
-        {"sorts": tuple(_SORTS), "now": ask.desk.clock()},
+        {"sorts": SORTS, "now": ask.desk.clock()},
     )  # fmt: skip
 
 

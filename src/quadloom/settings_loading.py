@@ -21,7 +21,10 @@ from quadloom.settings import Service, Settings, Site
 
 PREFIX = "QUADLOOM_"
 # Variables that are not settings: where the warehouse and the config file are, and secrets of plug-ins.
-NOT_SETTINGS = {"QUADLOOM_WAREHOUSE", "QUADLOOM_CONFIG", "QUADLOOM_SHARED", "QUADLOOM_BRAVE_KEY", "QUADLOOM_TOKEN"}
+NOT_SETTINGS = {
+    "QUADLOOM_WAREHOUSE", "QUADLOOM_CONFIG", "QUADLOOM_SHARED", "QUADLOOM_BRAVE_KEY", "QUADLOOM_TOKEN",
+    "QUADLOOM_QUADS_PASSWORD",
+}  # fmt: skip
 
 Value = str | int | float | bool | list["Value"] | dict[str, "Value"]
 Tree = dict[str, Value]

@@ -18,7 +18,6 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 from quadloom.asking.questions import Questions
-from quadloom.asking.sparql import form_of
 from quadloom.errors import StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
@@ -30,23 +29,24 @@ from quadloom.run.control import Value
 from quadloom.run.delivering import Message, message
 from quadloom.run.explaining import Why, why
 from quadloom.run.importing import ImportReport, import_pages
-from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
+from quadloom.run.notifying import difference
 from quadloom.run.opened import Links, Opened
 from quadloom.run.publishing import Publication, accept
 from quadloom.run.ranking import Ranking, Weights
-from quadloom.run.refreshing import planner_of
+from quadloom.run.refreshing import Schedule, schedule_of
 from quadloom.run.requesting import request_pages, request_urls
+from quadloom.run.retaining import Trimmed, trim_notices
 from quadloom.run.running import Running
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
+from quadloom.run.subscribing import add_subscription, checked, read_subscriptions, remove_subscription
 from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
-from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
-from quadloom.stores.backends import check_database, open_archive, open_quads, open_text
+from quadloom.stores.backends import check_database, fresh_quads, open_archive, open_quads, open_text, query_source
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.outbox import Outbox
@@ -187,15 +187,15 @@ class Warehouse(Questions):
             count += request_pages(self.frontier, self.catalog, now, site=site, read_before=read_before)
         return count
 
-    def why(self, url: str, planner: Planner | None = None) -> Why:
-        """Every number that decides about a URL, with its rule. `planner`: of the running crawl, else as saved."""
+    def why(self, url: str, schedule: Schedule | None = None) -> Why:
+        """Every number that decides about a URL, with its rule. `schedule`: of the running crawl, else as saved."""
         weights = Weights.load(self.path / "links")
         return why(
             url,
             frontier=self.frontier,
             catalog=self.catalog,
             scope=self.scope,
-            planner=planner or planner_of(self.catalog, self.settings),
+            schedule=schedule or schedule_of(self.catalog, self.settings),
             settings=self.settings,
             now=time.time(),
             weight=weights.of([Url.parse(url).fingerprint])[0],
@@ -208,17 +208,22 @@ class Warehouse(Questions):
     def subscriptions(self) -> list[Subscription]:
         return read_subscriptions(self.catalog)
 
-    def subscribe(self, subscription: Subscription) -> Subscription:
-        """Make a subscription durable, and queue the pages it names. Raises `QueryRefused`, `UsageError`."""
-        if subscription.query:
-            form_of(subscription.query, self.settings.limits)
-        added = add_subscription(self.catalog, subscription)
-        if subscription.urls:
-            self.frontier.add(seed_discoveries(subscription.urls, kind="published"), time.time())
-        return added
+    def checked(self, subscription: Subscription) -> Subscription:
+        """With canonical names. Raises `UsageError` or `QueryError` where it makes no sense; takes no lock."""
+        return checked(subscription, lambda: self.queries, self.settings.limits)
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Make a checked subscription durable, and ask for the pages it names. Raises `UsageError`."""
+        add_subscription(
+            subscription, catalog=self.catalog, outbox=self.outbox, frontier=self.frontier, now=time.time()
+        )
 
     def unsubscribe(self, id: str) -> None:
-        remove_subscription(self.catalog, id)
+        remove_subscription(id, catalog=self.catalog, outbox=self.outbox)
+
+    def trim_notices(self) -> Trimmed:
+        """Drop notices that are older than `subscriptions.keep` says."""
+        return trim_notices(self.catalog, self.outbox, self.settings.subscriptions, time.time())
 
     def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[Message]:
         """Notices after an id, each with what was added and removed."""
@@ -268,7 +273,7 @@ class Warehouse(Questions):
             quads=self.quads,
             text=self.text,
             bus=self.bus,
-            quads_path=self.path / "quads",
+            query_source=query_source(self.path / "quads", self.settings),
             outbox=self.outbox,
         )
 
@@ -314,19 +319,19 @@ class Warehouse(Questions):
         fresh = {name: self.path / f"{name}.new" for name in ("quads", "text")}
         for folder in fresh.values():
             shutil.rmtree(folder, ignore_errors=True)
-        quads = open_quads(fresh["quads"], self.settings, writable=True)
-        text = open_text(fresh["text"], self.settings, writable=True)
-        try:
-            pages = rebuild(self.opened(), self.settings, quads, text, now=time.time(), progress=progress)
-        finally:
-            quads.close()
-            text.close()
+        with fresh_quads(fresh["quads"], self.settings) as quads:
+            text = open_text(fresh["text"], self.settings, writable=True)
+            try:
+                pages = rebuild(self.opened(), self.settings, quads, text, now=time.time(), progress=progress)
+            finally:
+                text.close()
         self.quads.close()
         self.text.close()
         del quads, text
         for name, folder in fresh.items():
-            shutil.rmtree(self.path / name, ignore_errors=True)
-            folder.rename(self.path / name)
+            if folder.is_dir():
+                shutil.rmtree(self.path / name, ignore_errors=True)
+                folder.rename(self.path / name)
         self._open_indexes()
         return pages
 

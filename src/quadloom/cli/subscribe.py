@@ -15,6 +15,8 @@ from quadloom.cli.session import Session, session
 from quadloom.errors import UsageError
 from quadloom.run.control import ask
 from quadloom.run.delivering import Message
+from quadloom.run.standing import trouble_of
+from quadloom.run.subscribing import state_of
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.warehouse import Warehouse
 
@@ -68,11 +70,10 @@ def add(
         secret=_secret(secret_file),
         created_at=time.time(),
     )
-    subscription.check()
     answer = ask(s.warehouse, "subscribe", **msgspec.to_builtins(subscription))
     if answer is None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            warehouse.subscribe(subscription)
+            warehouse.subscribe(warehouse.checked(subscription))
     if s.json:
         s.emit({"id": subscription.id})
     else:
@@ -84,24 +85,27 @@ def list_() -> None:
     """List all subscriptions, and how far their webhooks are."""
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        rows = [(item, warehouse.outbox.delivery(item.id)) for item in warehouse.subscriptions()]
+        rows = [
+            (item, warehouse.outbox.delivery(item.id), trouble_of(warehouse.catalog, item.id))
+            for item in warehouse.subscriptions()
+        ]
     if s.json:
-        for item, delivery in rows:
+        for item, delivery, trouble in rows:
             shown = msgspec.structs.replace(item, secret="set" if item.secret else "")
-            s.emit({**msgspec.structs.asdict(shown), "delivery": delivery})
+            s.emit({**msgspec.structs.asdict(shown), "delivery": delivery, "trouble": trouble})
         return
     s.table(
-        ["id", "name", "to", "webhook", "delivered", "error"],
+        ["id", "name", "to", "webhook", "delivered", "state"],
         [
             (
                 item.id,
                 item.name,
                 " ".join((*item.urls, *item.sites, *item.types)) or item.query,
                 item.webhook,
-                delivery.delivered,
-                delivery.error,
+                delivery.delivered if item.webhook else "",
+                state_of(delivery, trouble),
             )
-            for item, delivery in rows
+            for item, delivery, trouble in rows
         ],
     )
 

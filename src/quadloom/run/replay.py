@@ -114,7 +114,7 @@ def _extracted(stores: Opened, settings: Settings, entries: list[Entry]) -> tupl
     """What the user's own strategies find: the crash may have come before their links were written."""
     if not user_queries(settings.crawl.strategies):
         return ()
-    extractor = Extractor(settings, stores.quads_path, lambda _text: None)
+    extractor = Extractor(settings, stores.query_source, lambda _text: None)
     try:
         return extractor.discoveries(entries)
     finally:

@@ -20,11 +20,10 @@ from quadloom.run.meter import Report
 from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
 from quadloom.run.publishing import Publication
-from quadloom.run.refreshing import SharesChange
+from quadloom.run.refreshing import Schedule, SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
 from quadloom.run.scoping import ScopeChange, ScopeEdits
-from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
@@ -57,13 +56,15 @@ class Home(Protocol):
 
     def publish(self, publication: Publication) -> dict[str, Value]: ...
 
-    def subscribe(self, subscription: Subscription) -> Subscription: ...
+    def checked(self, subscription: Subscription) -> Subscription: ...
+
+    def subscribe(self, subscription: Subscription) -> None: ...
 
     def unsubscribe(self, id: str) -> None: ...
 
     def change_scope(self, rules: ScopeEdits, *, remove: bool = False) -> int: ...
 
-    def why(self, url: str, planner: Planner | None = None) -> Why: ...
+    def why(self, url: str, schedule: Schedule | None = None) -> Why: ...
 
 
 class Running:
@@ -87,10 +88,11 @@ class Running:
             lambda: warehouse.queries,
             lambda: self.crawl.indexed,
             settings,
+            lambda text: self._notice("notice", text),
         )
 
     def __iter__(self) -> Iterator[Settlement]:
-        control = ControlServer(self._warehouse.path, lambda request: self.crawl.call(lambda: self._handle(request)))
+        control = ControlServer(self._warehouse.path, self._asked)
         self._outgoing.start()
         try:
             for settlement in self.crawl:
@@ -106,6 +108,13 @@ class Running:
 
     def report(self) -> Report:
         return self.crawl.report()
+
+    def _asked(self, request: Request) -> Value:
+        """Runs in a thread of the control server."""
+        if request.verb == "subscribe":
+            subscription = self._warehouse.checked(arguments(request, Subscription))  # may wait for a query process
+            return self.crawl.call(lambda: self._subscribed(subscription))
+        return self.crawl.call(lambda: self._handle(request))
 
     def _handle(self, request: Request) -> Value:
         """Runs in the crawl's own thread, between two steps: nothing here needs a lock."""
@@ -131,8 +140,8 @@ class Running:
             return self._steer(request)
         if request.verb == "publish":
             return self._warehouse.publish(arguments(request, Publication))
-        if request.verb in ("subscribe", "unsubscribe"):
-            return self._subscribe(request)
+        if request.verb == "unsubscribe":
+            return self._unsubscribed(str(request.arguments.get("id", "")))
         raise UsageError(
             f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
         )
@@ -152,15 +161,16 @@ class Running:
             return moved
         if request.verb == "freshness":
             return refreshing.change(arguments(request, SharesChange))
-        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.planner))
+        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.schedule))
         return explained if isinstance(explained, dict) else {}
 
-    def _subscribe(self, request: Request) -> Value:
-        if request.verb == "subscribe":
-            id = self._warehouse.subscribe(arguments(request, Subscription)).id
-        else:
-            id = str(request.arguments.get("id", ""))
-            self._warehouse.unsubscribe(id)
+    def _subscribed(self, subscription: Subscription) -> Value:
+        self._warehouse.subscribe(subscription)
+        self.crawl.notifying.reload()
+        return subscription.id
+
+    def _unsubscribed(self, id: str) -> Value:
+        self._warehouse.unsubscribe(id)
         self.crawl.notifying.reload()
         return id
 

@@ -98,7 +98,9 @@ def subscribe(ask: Ask) -> Response:
     is_form = ask.content_type == "application/x-www-form-urlencoded"
     given: dict[str, Value] = {} if is_form else {**ask.document()}
     if is_form:
-        given = {"name": ask.text("name")} | {name: [*ask.texts(name)] for name in ("urls", "sites")}
+        given = {"name": ask.text("name"), "query": ask.text("query").strip()} | {
+            name: [*ask.texts(name)] for name in ("urls", "sites")
+        }
         given["types"] = [iri for name in ask.texts("types") for iri in type_iris(name)]
     if ask.request.method == "DELETE":
         return json_response({"answer": _told(ask, "unsubscribe", {"id": given.get("id", "")})})

@@ -12,7 +12,10 @@ from starlette.responses import Response
 
 from quadloom.run.delivering import Message
 from quadloom.run.notice_feed import atom
+from quadloom.run.standing import trouble_of
+from quadloom.run.subscribing import state_of
 from quadloom.scheduling.subscriptions import Subscription
+from quadloom.warehouse import Warehouse
 from quadloom.web.asks import Ask, View
 from quadloom.web.rendering import json_response
 
@@ -28,10 +31,11 @@ class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
     query: str
     has_webhook: bool
     created_at: float
+    state: str  # `ok`, or what is wrong with the query or the webhook
 
 
 def subscriptions_page(ask: Ask) -> View:
-    found = [_public(item) for item in ask.warehouse.subscriptions()]
+    found = [_public(item, _state(ask.warehouse, item.id)) for item in ask.warehouse.subscriptions()]
     return View("subscriptions.html", {"subscriptions": found})
 
 
@@ -52,8 +56,15 @@ def _notices(ask: Ask) -> list[Message]:
     return ask.warehouse.notices(since, subscription=ask.text("subscription"), limit=_NOTICES)
 
 
-def _public(item: Subscription) -> Subscribed:
+def _state(warehouse: Warehouse, id: str) -> str:
+    delivery = warehouse.outbox.delivery(id)
+    if delivery.error:  # it may name the webhook's address
+        delivery = msgspec.structs.replace(delivery, error="`quadloom subscribe list` says why")
+    return state_of(delivery, trouble_of(warehouse.catalog, id))
+
+
+def _public(item: Subscription, state: str) -> Subscribed:
     return Subscribed(
         id=item.id, name=item.name, urls=item.urls, sites=item.sites, types=item.types, query=item.query,
-        has_webhook=bool(item.webhook), created_at=item.created_at,
+        has_webhook=bool(item.webhook), created_at=item.created_at, state=state,
     )  # fmt: skip

@@ -208,6 +208,12 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     budget: Annotated[int, _doc("requests of one topical crawl")] = 1000
     per_site: Annotated[int, _doc("documents taken from one site at most")] = 100
     searchers: Annotated[list[str], _doc("web searchers: searxng:URL, brave:, file:PATH, warehouse:")] = []
+    site_queries: Annotated[
+        bool, _doc("ask the web searchers for `site:host words` where a site has no search of its own")
+    ] = False
+    third_parties: Annotated[
+        list[str], _doc("globs of hosts that run searches for sites and may be asked, such as *.algolia.net")
+    ] = []
     home_pages_only: Annotated[bool, _doc("take only home pages from web search results, as Liu and Agah did")] = False
     channel_ttl: Annotated[str, _doc("how long a site's way of searching stays known")] = "30d"
 

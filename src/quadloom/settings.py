@@ -174,6 +174,9 @@ class Transform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     contexts: Annotated[
         Literal["known", "fetch"], _doc("JSON-LD contexts: only the well-known ones, or fetch others within limits")
     ] = "fetch"
+    contexts_folder: Annotated[
+        str, _doc("folder of JSON-LD contexts that are never asked for; `quadloom contexts add` fills it")
+    ] = ""
     stylesheets: Annotated[str, _doc("folder of XSLT files chosen by root element, see docs/howto/stylesheets.md")] = ""
     grddl: Annotated[
         Literal["off", "known", "allow"], _doc("GRDDL: never, bundled transformations only, or also those allowed")

@@ -30,7 +30,7 @@ from quadloom.run.explaining import Why, why
 from quadloom.run.importing import ImportReport, import_pages
 from quadloom.run.notifying import difference
 from quadloom.run.opened import Links, Opened
-from quadloom.run.publishing import Publication, accept
+from quadloom.run.publishing import Publication, Published, accept
 from quadloom.run.ranking import Ranking, Weights
 from quadloom.run.refreshing import planner_of
 from quadloom.run.requesting import request_pages, request_urls
@@ -191,9 +191,9 @@ class Warehouse(Questions):
             weight=weights.of([Url.parse(url).fingerprint])[0],
         )
 
-    def publish(self, publication: Publication) -> dict[str, Value]:
-        """What a site owner announces: URLs, a sitemap, WebSub content."""
-        return accept(publication, frontier=self.frontier, catalog=self.catalog, scope=self.scope, now=time.time())
+    def publish(self, publication: Publication) -> Published:
+        """What a site owner announces: URLs, or a sitemap that has changed."""
+        return accept(publication, frontier=self.frontier, scope=self.scope, now=time.time())
 
     def subscriptions(self) -> list[Subscription]:
         return read_subscriptions(self.catalog)

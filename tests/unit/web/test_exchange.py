@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 from web_fixture import BOOK
 
-from quadloom.errors import UsageError
+from quadloom.errors import NothingFound, UsageError
 from quadloom.model.event import Event
 from quadloom.run.control import ControlServer, Request, Value
 from quadloom.settings import Settings, Web
@@ -99,6 +99,8 @@ class Crawl:
             after = request.arguments["after"]
             assert isinstance(after, int)
             return [msgspec.to_builtins(event) for event in self.events if event.id > after]
+        if request.arguments.get("id") == "strange":
+            raise NothingFound("nobody is subscribed here")
         if request.verb == "stop":
             raise UsageError("not today", hint="tomorrow")
         return request.verb
@@ -130,14 +132,28 @@ def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) 
             assert client.post("/control/pause", headers=head).json() == {"ok": True, "answer": "pause"}
             assert client.post("/control/dance", headers=head).status_code == 404
             client.post("/publish", json={"urls": ["http://a.example/new"]}, headers=head)
-            assert said(crawl, "publish") == {"kind": "urls", "urls": ["http://a.example/new"], "owner": True}
+            assert said(crawl, "publish") == {"urls": ["http://a.example/new"], "owner": True}
+            client.post("/publish", json={"sitemap": "http://a.example/sitemap.xml"}, headers=head)
+            assert said(crawl, "publish") == {"sitemap": "http://a.example/sitemap.xml", "owner": True}
+            for wrong, status in (
+                ({"sitemap": 7}, 400),
+                ({"urls": "x"}, 400),
+                ({"urls": ["x"] * 1001}, 413),
+                ([], 400),
+            ):
+                refused = client.post("/publish", json=wrong, headers=head)
+                assert refused.status_code == status and refused.json()["hint"]
+            assert client.post("/publish", json={"urls": ["http://a.example/"]}).status_code == 401
             client.post("/subscriptions", json={"urls": ["http://a.example/"]}, headers=head)
             assert said(crawl, "subscribe").keys() == {"id", "created_at", "urls"}
             client.request("DELETE", "/subscriptions", json={"id": "x"}, headers=head)
             assert said(crawl, "unsubscribe") == {"id": "x"}
             assert client.get("/websub/x?hub.mode=subscribe&hub.challenge=c").status_code == 200
-            assert said(crawl, "publish")["query"] == {"hub.mode": "subscribe", "hub.challenge": "c"}
-            assert client.post("/websub/x", content=b"news").status_code == 202
+            assert said(crawl, "websub")["query"] == {"hub.mode": "subscribe", "hub.challenge": "c"}
+            assert client.post("/websub/x", content=b"news", headers={"x-hub-signature": "s"}).status_code == 202
+            assert said(crawl, "websub") == {"id": "x", "verifies": False, "body": "bmV3cw==", "signature": "s"}
+            assert client.get("/websub/strange").status_code == 404
+            assert client.post("/websub/strange", content=b"news").status_code == 410, "a hub then forgets us"
             refused = client.post("/control/stop", headers=head)
             assert refused.status_code == 400 and refused.json()["error"] == "not today"
             client.post("/control/scope", json={"exclude": ["*/private/*"]}, headers=head)

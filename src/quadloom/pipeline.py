@@ -107,7 +107,9 @@ def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], s
     # Left out here and not by the writer, so that the page counts as indexed: nothing is what the indexes owe it.
     left_out = noindex or (settings.index.only_data and not has_data)
     quads = (
-        page_quads(transformed, page.final_url, settings.index.links) if not left_out else Quads.of(page.final_url, b"")
+        page_quads(transformed, page.final_url, settings.index.links, settings.index.schema_org)
+        if not left_out
+        else Quads.of(page.final_url, b"")
     )
     text = text_document(transformed, page, quads) if settings.index.text and not left_out else None
     return Woven(

@@ -121,6 +121,9 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         dict[str, str],
         _doc("addresses of host names that DNS does not know, as in a hosts file; `*.x` matches below x"),
     ] = {}
+    authorities: Annotated[
+        str, _doc("PEM file of the certificate authorities to trust, instead of the machine's own")
+    ] = ""
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -150,6 +153,10 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     links: Annotated[Literal["typed", "all", "none"], _doc("links stored as quads; the link matrix always has all")] = (
         "typed"
     )
+    schema_org: Annotated[
+        Literal["as-written", "http", "https"],
+        _doc("scheme of schema.org's terms in stored quads; pages write both, and a query must then ask for both"),
+    ] = "as-written"
     only_data: Annotated[bool, _doc("archive and index only pages that carry structured data")] = False
     text: Annotated[bool, _doc("keep a full-text index")] = True
     text_commit_pages: Annotated[int, _doc("commit the text index after so many pages")] = 1000
@@ -183,7 +190,9 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     url: Annotated[str, _doc("where bodies are POSTed; several instances separated by spaces")]
     kinds: Annotated[list[str], _doc("document kinds or media types it takes")] = []
-    timeout: Annotated[Seconds, _doc("seconds for one answer")] = 20.0
+    timeout: Annotated[
+        Seconds, _doc("seconds for one answer; with all retries it must fit into limits.transform_seconds")
+    ] = 4.0
     retries: Annotated[int, _doc("further tries, on another instance where there is one")] = 1
 
 
@@ -208,11 +217,29 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     frontier: Annotated[str, _doc("sqlite:")] = "sqlite:"
     catalog: Annotated[str, _doc("sqlite:")] = "sqlite:"
-    archive: Annotated[str, _doc("warc:")] = "warc:"
-    quads: Annotated[str, _doc("oxigraph:")] = "oxigraph:"
+    archive: Annotated[str, _doc("warc:, or s3://bucket/prefix")] = "warc:"
+    quads: Annotated[str, _doc("oxigraph:, or sparql+http(s)://host:port/path of a SPARQL 1.1 server")] = "oxigraph:"
     text: Annotated[str, _doc("tantivy:")] = "tantivy:"
     directories: Annotated[list[str], _doc("further directories (disks) for archive files, used in turn")] = []
     archive_file_bytes: Annotated[Bytes, _doc("an archive file is closed at this size")] = 1024 * 1024 * 1024
+    archive_upload_seconds: Annotated[
+        Seconds, _doc("s3: an archive file is closed and uploaded after so many seconds at the latest")
+    ] = 900.0
+    archive_endpoint: Annotated[str, _doc("s3: address of another server than Amazon's, such as MinIO")] = ""
+    archive_region: Annotated[str, _doc("s3: region of the bucket; empty = as the AWS environment says")] = ""
+    archive_writer: Annotated[
+        str, _doc("s3: folder of this writer's files in the bucket; empty = a random one, chosen once")
+    ] = ""
+    quads_query: Annotated[str, _doc("SPARQL server: where queries go, from stores.quads or a whole URL")] = "query"
+    quads_update: Annotated[str, _doc("SPARQL server: where updates go")] = "update"
+    quads_graph_store: Annotated[
+        str, _doc("SPARQL server: where the Graph Store Protocol reads a graph; empty = by query")
+    ] = ""
+    quads_union: Annotated[
+        str, _doc("SPARQL server: parameter that makes all graphs the default graph; empty = it is so anyway")
+    ] = "union-default-graph=true"
+    quads_user: Annotated[str, _doc("SPARQL server: user name; the password is in QUADLOOM_QUADS_PASSWORD")] = ""
+    quads_seconds: Annotated[Seconds, _doc("SPARQL server: longest silence before it counts as gone, seconds")] = 60.0
 
 
 class Subscriptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

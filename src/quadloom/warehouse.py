@@ -22,6 +22,7 @@ from quadloom.errors import StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
+from quadloom.model.event import EventKind
 from quadloom.model.url import Url
 from quadloom.phases.outside import document_loader
 from quadloom.run.control import Value
@@ -39,14 +40,14 @@ from quadloom.run.running import Running
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
 from quadloom.run.subscribing import add_subscription, checked, read_subscriptions, remove_subscription
-from quadloom.run.upkeep import Verified, rebuild, verify
+from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
-from quadloom.stores.backends import check_database, open_archive, open_quads, open_text
+from quadloom.stores.backends import check_database, fresh_quads, open_archive, open_quads, open_text, query_source
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.outbox import Outbox
@@ -97,6 +98,16 @@ class Warehouse(Questions):
                 hint="choose another directory with -w, or change its permissions",
             ) from None
         return cls(path, settings or Settings(), writable=True)
+
+    @classmethod
+    def mend(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
+        """Own a warehouse even where its quads or text cannot be opened: these are set aside, for `rebuild`."""
+        lock = WarehouseLock(Path(path))
+        try:
+            set_damaged_aside(Path(path), settings or Settings())
+        finally:
+            lock.release()
+        return cls.open(path, settings=settings)
 
     @classmethod
     def read(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
@@ -263,7 +274,7 @@ class Warehouse(Questions):
             quads=self.quads,
             text=self.text,
             bus=self.bus,
-            quads_path=self.path / "quads",
+            query_source=query_source(self.path / "quads", self.settings),
             outbox=self.outbox,
         )
 
@@ -289,34 +300,39 @@ class Warehouse(Questions):
             return export_to(self, stream, format or name.partition(".")[2] or "nq", chosen, time.time(), progress)
 
     def import_(
-        self, *paths: str | Path, graph: str = "", progress: Callable[[int], None] = lambda _pages: None
+        self,
+        *paths: str | Path,
+        graph: str = "",
+        progress: Callable[[int], None] = lambda _pages: None,
+        notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> ImportReport:
-        """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one."""
+        """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one.
+        `notice` hears which pages were quarantined, and why."""
         pages = (
             page
             for path in paths
             for page in read_pages(Path(path), self.settings.limits, default_graph=graph, now=time.time())
         )
-        return import_pages(self.opened(), self.settings, pages, self.loader, time.time, progress)
+        return import_pages(self.opened(), self.settings, pages, time.time, progress, notice)
 
     def rebuild(self, *, progress: Callable[[int], None] = lambda _done: None) -> int:
         """Make quads and text anew from the archive; swapped in when complete. Returns the number of pages."""
         fresh = {name: self.path / f"{name}.new" for name in ("quads", "text")}
         for folder in fresh.values():
             shutil.rmtree(folder, ignore_errors=True)
-        quads = open_quads(fresh["quads"], self.settings, writable=True)
-        text = open_text(fresh["text"], self.settings, writable=True)
-        try:
-            pages = rebuild(self.opened(), self.settings, quads, text, now=time.time(), progress=progress)
-        finally:
-            quads.close()
-            text.close()
+        with fresh_quads(fresh["quads"], self.settings) as quads:
+            text = open_text(fresh["text"], self.settings, writable=True)
+            try:
+                pages = rebuild(self.opened(), self.settings, quads, text, now=time.time(), progress=progress)
+            finally:
+                text.close()
         self.quads.close()
         self.text.close()
         del quads, text
         for name, folder in fresh.items():
-            shutil.rmtree(self.path / name, ignore_errors=True)
-            folder.rename(self.path / name)
+            if folder.is_dir():
+                shutil.rmtree(self.path / name, ignore_errors=True)
+                folder.rename(self.path / name)
         self._open_indexes()
         return pages
 

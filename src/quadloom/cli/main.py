@@ -16,7 +16,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
 
 from quadloom import __version__
-from quadloom.cli.session import Session, begin
+from quadloom.cli.session import Session, begin, harmless
 from quadloom.errors import QuadloomError
 
 app = App(
@@ -137,5 +137,5 @@ def _command(arguments: Sequence[str]) -> str:
 
 
 def _complain(message: str, hint: str, code: int) -> int:
-    sys.stderr.write(f"quadloom: {message}\nhint: {hint}\n")
+    sys.stderr.write(harmless(f"quadloom: {message}\nhint: {hint}\n"))
     return code

@@ -30,9 +30,13 @@ def verify() -> int:
 
 
 def rebuild() -> None:
-    """Make quads and text anew from the archive; the old ones are replaced when the new ones are complete."""
+    """Make quads and text anew from the archive; the old ones are replaced when the new ones are complete.
+
+    Scores of topics, and statements of pages that were not to be archived, are taken over. Indexes too damaged to be
+    opened are left beside the new ones as quads.damaged or text.damaged.
+    """
     s = session()
-    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+    with Warehouse.mend(s.warehouse, settings=s.settings) as warehouse:
         pages = warehouse.rebuild(progress=lambda done: s.say(f"{done} pages"))
         quads = len(warehouse.quads)
     if s.json:

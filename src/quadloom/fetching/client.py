@@ -71,7 +71,7 @@ class Client:
         self._limits = limits
         self._now = now
         self._monotonic = monotonic
-        self._ca_file = ca_file
+        self._ca_file = ca_file or settings.guard.authorities
         self.guard = Guard(settings.guard)
         self._identity = identity(settings.crawl)
         self._clock = AddressClock(settings.politeness.ip_delay, monotonic())

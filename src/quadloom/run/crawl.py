@@ -112,7 +112,7 @@ class Crawl:
         failpoints = Failpoints(settings.crawl.failpoint)
         self._admission = Admission(lambda text: put(Notice("trap", text)), read_traps(stores.catalog))
         statistics = Statistics.resume(stores.catalog, stores.quads)
-        self._extractor = Extractor(settings, stores.quads_path, lambda text: put(Notice("notice", text)))
+        self._extractor = Extractor(settings, stores.query_source, lambda text: put(Notice("notice", text)))
         self._indexer = Indexer(
             stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics,
             self._extractor.discoveries,

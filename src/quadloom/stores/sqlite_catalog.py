@@ -51,9 +51,9 @@ class SqliteCatalog:
             if old is not None and old[0] > page.fetched_at:
                 continue
             if old is not None:
-                for name in _names(*old[1:]):
+                for name in count_names(*old[1:]):
                     changes[name] = changes.get(name, 0) - 1
-            for name in _names(str(page.outcome), page.kind, page.status):
+            for name in count_names(str(page.outcome), page.kind, page.status):
                 changes[name] = changes.get(name, 0) + 1
             bare = replace(page, indexed_quads=b"", indexed_text=b"")
             rows.append(
@@ -184,7 +184,8 @@ def visit_row(page: PageRow) -> VisitRow:
     )  # fmt: skip
 
 
-def _names(outcome: str, kind: str, status: int) -> tuple[str, str, str]:
+def count_names(outcome: str, kind: str, status: int) -> tuple[str, str, str]:
+    """Under which names `Catalog.counts` counts a page."""
     return f"outcome:{outcome}", f"kind:{kind or 'unknown'}", f"status:{status}"
 
 

@@ -49,12 +49,13 @@ def version(url: str, at: float) -> Page:
 def filled(folder: Path, settings: Settings = SMALL) -> Path:
     """Five versions of each page over many small files; every record of `STILL`'s file but its own is superseded."""
     path = folder / "warehouse"
+    sources = []
+    for at in TIMES:
+        pages = [version(url, at) for url in (PAGES if at > TIMES[0] else [*PAGES, STILL])]
+        sources.append(folder / f"{at}.warc.gz")
+        sources[-1].write_bytes(file_header(sources[-1].name, at) + b"".join(encode(page).member for page in pages))
     with Warehouse.open(path, settings=settings) as warehouse:
-        for at in TIMES:
-            pages = [version(url, at) for url in (PAGES if at > TIMES[0] else [*PAGES, STILL])]
-            source = folder / f"{at}.warc.gz"
-            source.write_bytes(file_header(source.name, at) + b"".join(encode(page).member for page in pages))
-            warehouse.import_(source)
+        warehouse.import_(*sources)
     return path
 
 

@@ -14,8 +14,10 @@ from web_fixture import BOOK
 
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.event import Event
+from quadloom.model.notice import Notice
 from quadloom.run.control import ControlServer, Request, Value
 from quadloom.settings import Settings, Web
+from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.desk import Desk
 from quadloom.web.events import encode
@@ -174,3 +176,27 @@ def test_changes_are_a_feed_and_json(client: TestClient) -> None:
     assert feed.headers["content-type"].startswith("application/atom+xml") and "<feed" in feed.text
     assert client.get("/changes.json", params={"since": 5}).json() == {"ok": True, "notices": []}
     assert client.get("/changes.json", params={"since": "x"}).status_code == 400
+
+
+def test_notices_are_streamed_and_the_feed_has_the_newest(tmp_path: Path) -> None:
+    path = tmp_path / "warehouse"
+    with Warehouse.open(path) as warehouse:
+        warehouse.outbox.append(
+            [Notice(at=float(n), subscription="even" if n % 2 == 0 else "odd", kind="new", url=f"http://a.example/{n}")
+             for n in range(1, 501)]
+        )  # fmt: skip
+    public = "https://data.example/"
+    desk = Desk(path, Settings(web=Web(rate=0, public_url=public)))
+    with TestClient(create_app(desk), base_url="https://data.example", follow_redirects=False) as client:
+        feed = client.get("/changes.atom").text
+        assert f"<id>{public}changes.atom#500</id>" in feed and "#301</id>" in feed and "#300</id>" not in feed
+        odd = re.findall(r"#(\d+)</id>", client.get("/changes.atom?subscription=odd").text)
+        assert odd == [str(n) for n in range(499, 99, -2)]
+        assert "#3</id>" in client.get("/changes.atom?since=2").text
+        stream = client.get("/changes/events?once=1&since=497").text
+        assert re.findall(r"^id: (\d+)$", stream, re.M) == ["498", "499", "500"]
+        assert stream.count("event: notice") == 3 and '"url":"http://a.example/499"' in stream
+        resumed = client.get("/changes/events?once=1", headers={"last-event-id": "499"}).text
+        assert re.findall(r"^id: (\d+)$", resumed, re.M) == ["500"]
+        assert "id:" not in client.get("/changes/events?once=1").text, "without an id, those to come"
+        assert client.get("/changes/events?since=x").status_code == 400

@@ -52,7 +52,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 86400.0  # after no answer, or a 5xx
 _REFUSED_PAUSE, _LONGEST_REFUSED = 86400.0, 30 * 86400.0  # after a 4xx, or a denial
 _FAREWELLS = 5  # tries to unsubscribe; then the lease may run out by itself
 _HOPS = 3
-_GAP = 30.0
+_GAP = 10.0
 _PER_SITE = 50  # topics of one site, so that none takes all places
 _AT_ONCE = 8  # hubs asked in one turn
 # HMAC-SHA1 is not broken as a MAC (RFC 6194, section 3.3), and large hubs send nothing else.

@@ -7,7 +7,6 @@ process may be crawling. Which backends it has is decided by the URLs in `[store
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from quadloom.errors import StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
+from quadloom.fetching.guard import is_opened
 from quadloom.model.event import EventKind
 from quadloom.model.url import Url
 from quadloom.phases.outside import document_loader
@@ -31,14 +31,13 @@ from quadloom.run.notice_board import NoticeBoard
 from quadloom.run.opened import Links, Opened
 from quadloom.run.publishing import Publication, Published, accept
 from quadloom.run.ranking import Ranking, Weights
-from quadloom.run.refreshing import planner_of
+from quadloom.run.refreshing import Schedule, schedule_of
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
 from quadloom.run.subscribing import read_subscriptions
 from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
-from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
@@ -184,15 +183,15 @@ class Warehouse(NoticeBoard):
             count += request_pages(self.frontier, self.catalog, now, site=site, read_before=read_before)
         return count
 
-    def why(self, url: str, planner: Planner | None = None) -> Why:
-        """Every number that decides about a URL, with its rule. `planner`: of the running crawl, else as saved."""
+    def why(self, url: str, schedule: Schedule | None = None) -> Why:
+        """Every number that decides about a URL, with its rule. `schedule`: of the running crawl, else as saved."""
         weights = Weights.load(self.path / "links")
         return why(
             url,
             frontier=self.frontier,
             catalog=self.catalog,
             scope=self.scope,
-            planner=planner or planner_of(self.catalog, self.settings),
+            schedule=schedule or schedule_of(self.catalog, self.settings),
             settings=self.settings,
             now=time.time(),
             weight=weights.of([Url.parse(url).fingerprint])[0],
@@ -340,19 +339,8 @@ class Warehouse(NoticeBoard):
 
     def is_private(self, urls: Sequence[str]) -> bool:
         """Whether all these are inside what `guard.allow` opens: then no stranger is visited."""
-        networks = [ipaddress.ip_network(block, strict=False) for block in self.settings.guard.allow]
-        return bool(urls or self.seeds()) and all(self._is_inside(url, networks) for url in (urls or self.seeds()))
-
-    def _is_inside(self, url: str, networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
-        name = Url.parse(url).host.rpartition(":")[0] or Url.parse(url).host
-        for pattern, address in self.settings.guard.hosts.items():
-            if name == pattern or (pattern.startswith("*.") and name.endswith(pattern[1:])):
-                name = address
-        try:
-            address_of = ipaddress.ip_address("127.0.0.1" if name == "localhost" else name.strip("[]"))
-        except ValueError:
-            return False
-        return any(address_of in network for network in networks)
+        starts = urls or self.seeds()
+        return bool(starts) and all(is_opened(Url.parse(url).host, self.settings.guard) for url in starts)
 
     def _scope(self, seeds: list[str]) -> Scope:
         stored = self.catalog.get("seeds")

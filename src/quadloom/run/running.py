@@ -20,12 +20,11 @@ from quadloom.run.meter import Report
 from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
 from quadloom.run.publishing import Publication, Published
-from quadloom.run.refreshing import SharesChange
+from quadloom.run.refreshing import Schedule, SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
 from quadloom.run.scoping import ScopeChange, ScopeEdits
 from quadloom.run.websub import HubSaid
-from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
@@ -66,7 +65,7 @@ class Home(Protocol):
 
     def change_scope(self, rules: ScopeEdits, *, remove: bool = False) -> int: ...
 
-    def why(self, url: str, planner: Planner | None = None) -> Why: ...
+    def why(self, url: str, schedule: Schedule | None = None) -> Why: ...
 
 
 class Running:
@@ -167,7 +166,7 @@ class Running:
             return moved
         if request.verb == "freshness":
             return refreshing.change(arguments(request, SharesChange))
-        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.planner))
+        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.schedule))
         return explained if isinstance(explained, dict) else {}
 
     def _subscribed(self, subscription: Subscription) -> Value:

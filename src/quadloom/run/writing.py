@@ -123,7 +123,7 @@ class Writer:
             self._catalog.record(settlements, now)
             self._catalog.mark_indexed(marks)
             if self._found:
-                self._frontier.add(self._admission.admit(self._found), now)
+                self._frontier.add(self._judged(self._admission.admit(self._found)), now)
             if marks and self._statistics:
                 self._catalog.put(STATISTICS, self._statistics)
             self._write_learned(now)
@@ -161,6 +161,10 @@ class Writer:
         if self._notifying is None:
             return settlements, []
         return settlements, self._notifying.notices(settlements, lambda i: _statements(batch[i]), known, now)
+
+    def _judged(self, found: tuple[Discovery, ...]) -> tuple[Discovery, ...]:
+        """Links of the user's own strategies come after their pages were settled, so they are judged apart."""
+        return found if self._refreshing is None else self._refreshing.suspecting.judged(found, from_data=False)
 
     def _write_learned(self, now: float) -> None:
         learned, self._learned = self._learned, []

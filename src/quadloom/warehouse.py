@@ -36,7 +36,7 @@ from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
-from quadloom.run.subscribing import read_subscriptions
+from quadloom.run.subscribed_pages import subscribed_pages
 from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
@@ -229,7 +229,7 @@ class Warehouse(NoticeBoard):
             self.path / "links",
             self.settings.freshness,
             lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
-            lambda: look(read_subscriptions),
+            lambda: look(lambda catalog: subscribed_pages(catalog, self.quads)),
         )
 
     def opened(self, links: Links | None = None) -> Opened:

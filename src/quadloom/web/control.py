@@ -21,7 +21,7 @@ from quadloom.web.rendering import json_response
 from quadloom.web.security import SANDBOX
 
 COOKIE = "quadloom_token"
-_COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")
+COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")
 _MOST_URLS = 10_000
 
 
@@ -43,8 +43,8 @@ def authorise(request: Request, desk: Desk) -> None:
 def command(ask: Ask) -> Response:
     """POST /control/{verb}. A form on a page is answered with the page again, a program with JSON."""
     verb = ask.path("verb")
-    if verb not in _COMMANDS:
-        raise Refused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(_COMMANDS)}")
+    if verb not in COMMANDS:
+        raise Refused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(COMMANDS)}")
     answer = _told(ask, *_request(ask, verb))
     if ask.content_type == "application/x-www-form-urlencoded":
         return RedirectResponse("/monitor", HTTPStatus.SEE_OTHER)

@@ -108,6 +108,23 @@ def test_openapi_describes_every_route(client: TestClient) -> None:
             assert endpoint.twin_path in described["paths"]
 
 
+def test_openapi_and_the_application_know_the_same_addresses(client: TestClient) -> None:
+    described = {
+        (path, method.upper())
+        for path, operations in client.get("/openapi.json").json()["paths"].items()
+        for method in operations
+    }
+    served = {
+        (route.path.replace(":path}", "}"), method)
+        for route in client.app.routes  # type: ignore[attr-defined]
+        for method in route.methods - {"OPTIONS", "HEAD", "QUERY"}
+    }
+    assert described == served
+    names = [operation["operationId"] for operations in client.get("/openapi.json").json()["paths"].values()
+             for operation in operations.values()]  # fmt: skip
+    assert len(names) == len(set(names))
+
+
 def test_reference_page_names_every_route() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
     for endpoint in ROUTES:

@@ -12,14 +12,12 @@ from contract_backends import (
     QUAD_STORES,
     STATES,
     TEXT_INDEXES,
-    MemoryFiles,
-    MemoryPlace,
+    Files,
     MemoryShelf,
-    OxigraphPlace,
+    Place,
     PostgresShelf,
     State,
     TantivyShelf,
-    WarcFiles,
 )
 
 from quadloom.stores.memory_bus import MemoryBus
@@ -34,7 +32,7 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[State]:
 
 
 @pytest.fixture(params=ARCHIVES)
-def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryFiles | WarcFiles]:
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
     made = ARCHIVES[request.param](tmp_path)
     yield made
     made.archive.close()
@@ -48,7 +46,7 @@ def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus | PostgresBus]:
 
 
 @pytest.fixture(params=QUAD_STORES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryPlace | OxigraphPlace]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     made = QUAD_STORES[request.param](tmp_path)
     yield made
     made.quads.close()

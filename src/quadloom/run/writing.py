@@ -35,6 +35,7 @@ from quadloom.run.notifying import Notifying
 from quadloom.run.refreshing import Refreshing
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
+from quadloom.run.websub import Hubs
 from quadloom.settings import Settings
 from quadloom.stores.patience import patiently
 from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
@@ -68,6 +69,7 @@ class Writer:
         admission: Admission,
         refreshing: Refreshing | None = None,
         notifying: Notifying | None = None,
+        hubs: Hubs | None = None,
     ) -> None:
         self._admission = admission
         self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
@@ -79,6 +81,7 @@ class Writer:
         self._failpoints = failpoints
         self._refreshing = refreshing
         self._notifying = notifying
+        self._hubs = hubs
         self.sources = Sources(catalog)
         self._marks: list[tuple[int, bytes, bytes]] = []
         self._statistics = b""
@@ -119,8 +122,9 @@ class Writer:
             for ready, ref in zip(batch, refs, strict=True)
         ]
         settlements, notices = self._planned(batch, settlements, known, now)
-        marks, found, learned = list(self._marks), self._admission.admit(self._found), list(self._learned)
-        patiently(lambda: self._settle(settlements, notices, marks, found, learned, now))
+        marks, learned = list(self._marks), list(self._learned)
+        found = self._judged(self._admission.admit(self._found))
+        patiently(lambda: self._settle(batch, settlements, notices, marks, found, learned, now))
         del self._marks[: len(marks)], self._learned[: len(learned)]
         self._found = []
         self._admission.changed = False
@@ -141,6 +145,7 @@ class Writer:
 
     def _settle(
         self,
+        batch: Sequence[Ready],
         settlements: Sequence[Settlement],
         notices: Sequence[Notice],
         marks: Sequence[tuple[int, bytes, bytes]],
@@ -162,6 +167,8 @@ class Writer:
                 self._refreshing.write(self._frontier, now)
             if self._notifying is not None:
                 self._notifying.write(notices)
+            if self._hubs is not None:
+                self._hubs.settle(zip(settlements, (ready.woven for ready in batch), strict=True), now)
             if self._admission.changed:
                 self._catalog.put(TRAPS, self._admission.report())
 
@@ -174,6 +181,10 @@ class Writer:
         if self._notifying is None:
             return settlements, []
         return settlements, self._notifying.notices(settlements, lambda i: _statements(batch[i]), known, now)
+
+    def _judged(self, found: tuple[Discovery, ...]) -> tuple[Discovery, ...]:
+        """Links of the user's own strategies come after their pages were settled, so they are judged apart."""
+        return found if self._refreshing is None else self._refreshing.suspecting.judged(found, from_data=False)
 
     def _write_learned(self, learned: Sequence[Learned], now: float) -> None:
         for item in learned:

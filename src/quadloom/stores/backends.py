@@ -6,7 +6,8 @@ learns which one it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from quadloom.errors import SettingsError
@@ -17,7 +18,11 @@ from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_state import ClusterState, database_url
 from quadloom.stores.postgres_text import PostgresText
 from quadloom.stores.protocols import Archive, QuadStore, TextIndex
+from quadloom.stores.s3_archive import S3Archive
+from quadloom.stores.s3_bucket import Bucket, address_of
 from quadloom.stores.shared_warc_archive import SharedWarcArchive, worker_name
+from quadloom.stores.sparql_client import SparqlServer, server_of
+from quadloom.stores.sparql_quads import RefilledQuads, SparqlQuads
 from quadloom.stores.state import EmbeddedState, State
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
@@ -32,10 +37,25 @@ def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
     return WarcArchive([folder, *further], file_bytes=settings.stores.archive_file_bytes, read_only=not writable)
 
 
+def _s3(folder: Path, settings: Settings, writable: bool) -> Archive:
+    return S3Archive(
+        Bucket(address_of(settings)),
+        folder,
+        writer=settings.stores.archive_writer,
+        file_bytes=settings.stores.archive_file_bytes,
+        upload_seconds=settings.stores.archive_upload_seconds,
+        read_only=not writable,
+    )
+
+
 def _oxigraph(folder: Path, settings: Settings, writable: bool) -> QuadStore:
     if not writable and not folder.exists() and not settings.stores.frontier.startswith("sqlite:"):
         return MemoryQuads()  # a machine that only looks at what others crawl has no quads of its own
     return OxigraphQuads(folder) if writable else OxigraphQuads.read_only(folder)
+
+
+def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
+    return SparqlQuads(server_of(settings), read_only=not writable)
 
 
 def _tantivy(folder: Path, _settings: Settings, writable: bool) -> TextIndex:
@@ -47,11 +67,14 @@ def _postgres_text(_folder: Path, settings: Settings, writable: bool) -> TextInd
     return PostgresText(PostgresDatabase.open(address) if writable else PostgresDatabase.read_only(address))
 
 
-ARCHIVES: dict[str, Callable[[Path, Settings, bool], Archive]] = {"warc": _warc}
-QUAD_STORES: dict[str, Callable[[Path, Settings, bool], QuadStore]] = {"oxigraph": _oxigraph}
+ARCHIVES: dict[str, Callable[[Path, Settings, bool], Archive]] = {"warc": _warc, "s3": _s3}
+QUAD_STORES: dict[str, Callable[[Path, Settings, bool], QuadStore]] = {
+    "oxigraph": _oxigraph, "sparql+http": _sparql, "sparql+https": _sparql,
+}  # fmt: skip
 TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
     "tantivy": _tantivy, "embedded": _tantivy, "postgresql": _postgres_text,
 }  # fmt: skip
+REMOTE = frozenset(("s3", "sparql+http", "sparql+https"))  # take an address
 # Frontier and catalog share a database, so that a settlement is one transaction.
 STATES: dict[str, Callable[[Path, Settings, bool], State]] = {"sqlite": EmbeddedState, "postgresql": ClusterState}
 
@@ -62,6 +85,25 @@ def open_archive(folder: Path, settings: Settings, *, writable: bool) -> Archive
 
 def open_quads(folder: Path, settings: Settings, *, writable: bool) -> QuadStore:
     return QUAD_STORES[_scheme("quads", settings.stores.quads, tuple(QUAD_STORES))](folder, settings, writable)
+
+
+@contextmanager
+def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
+    """A store to be filled from nothing: a new one in `folder`, which the caller then puts in place of the old; or the
+    server's, which in the end holds of the warehouse's pages just those that were written."""
+    if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) in REMOTE:
+        with closing(RefilledQuads(server_of(settings))) as refilled:
+            yield refilled
+            refilled.finish()
+    else:
+        with closing(open_quads(folder, settings, writable=True)) as quads:
+            yield quads
+
+
+def query_source(folder: Path, settings: Settings) -> Path | SparqlServer:
+    """Where user queries are evaluated: on the files of an embedded store, or by the server."""
+    scheme = _scheme("quads", settings.stores.quads, tuple(QUAD_STORES))
+    return server_of(settings) if scheme in REMOTE else folder
 
 
 def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
@@ -84,12 +126,11 @@ def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:
     if scheme not in known or not colon:
         names = ", ".join(f"{name}:" for name in known)
         raise SettingsError(f"stores.{seam} = {scheme!r} names no backend of this version", hint=f"known are {names}")
-    if scheme == "postgresql" and (seam != "frontier" or rest.startswith("//")):
-        return scheme
-    if scheme == "postgresql":
-        raise SettingsError(
-            "stores.frontier = 'postgresql:' has no address", hint="write postgresql://user@host:5432/database"
-        )
-    if rest and not (scheme == "warc" and rest.startswith("///")):
+    needs, may = scheme in REMOTE, scheme in ("postgresql", "warc")
+    if (seam, scheme) == ("frontier", "postgresql"):
+        needs = True
+    if needs and (not rest.startswith("//") or not rest[2:].strip("/")):
+        raise SettingsError(f"stores.{seam}: {scheme}: has no address", hint=f"write {scheme}://…")
+    if rest and not needs and not (may and rest.startswith("//")):
         raise SettingsError(f"stores.{seam}: {scheme}: takes no address", hint=f"write {scheme}:")
     return scheme

@@ -213,6 +213,10 @@ class PostgresCatalog:
         rows = self._database.execute("SELECT fingerprint FROM page WHERE kind = ANY(%s::text[])", (list(kinds),))
         return [row[0] for row in rows]
 
+    def hosts(self) -> list[str]:
+        """Hosts of all pages."""
+        return [row[0] for row in self._database.execute("SELECT DISTINCT host FROM page")]
+
     def counts(self) -> dict[str, int]:
         rows = self._database.execute(
             "SELECT name, sum(number)::bigint FROM count GROUP BY name HAVING sum(number) <> 0 ORDER BY name"

@@ -14,10 +14,9 @@ from msgspec.structs import replace
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.wire import decode, encode
-from quadloom.stores.outbox import Delivery
-from quadloom.stores.postgres_arrays import columns
+from quadloom.stores.outbox import NOBODY, Delivery, moved_notice
+from quadloom.stores.postgres_arrays import column, columns
 from quadloom.stores.postgres_database import PostgresDatabase
-from quadloom.stores.sqlite_outbox import moved_notice
 
 
 class PostgresOutbox:
@@ -36,7 +35,7 @@ class PostgresOutbox:
             self._database.write(
                 "INSERT INTO notice(at, subscription, record) "
                 "SELECT * FROM unnest(%s::float8[], %s::text[], %s::bytea[])",
-                columns("dsy", [(notice.at, notice.subscription, encode(notice)) for notice in notices]),
+                columns("dsy", [(notice.at, notice.subscription, encode(replace(notice, id=0))) for notice in notices]),
             )
 
     def since(self, id: int, *, limit: int = 1000, subscription: str = "") -> list[Notice]:
@@ -53,11 +52,15 @@ class PostgresOutbox:
             )[0][0]
         )
 
-    def trim(self, before: float) -> int:
+    def trim(self, before: float, *, waiting: Mapping[str, int] = NOBODY) -> int:
         with self._database.transaction():
             return int(
                 self._database.execute(
-                    "WITH gone AS (DELETE FROM notice WHERE at < %s RETURNING id) SELECT count(*) FROM gone", (before,)
+                    "WITH waiting(subscription, id) AS (SELECT * FROM unnest(%s::text[], %s::bigint[])), "
+                    "gone AS (DELETE FROM notice WHERE at < %s AND NOT EXISTS (SELECT FROM waiting "
+                    "WHERE waiting.subscription = notice.subscription AND waiting.id < notice.id) RETURNING id) "
+                    "SELECT count(*) FROM gone",
+                    (column("s", waiting), column("q", waiting.values()), before),
                 )[0][0]
             )
 
@@ -67,7 +70,7 @@ class PostgresOutbox:
             while notices := self.since(last):
                 last = notices[-1].id
                 changed = [
-                    (notice.id, encode(moved_notice(notice, moved)))
+                    (notice.id, encode(replace(moved_notice(notice, moved), id=0)))
                     for notice in notices
                     if notice.before in moved or notice.after in moved
                 ]
@@ -87,3 +90,7 @@ class PostgresOutbox:
                 "INSERT INTO delivery VALUES(%s,%s) ON CONFLICT(subscription) DO UPDATE SET record = excluded.record",
                 (delivery.subscription, encode(delivery)),
             )
+
+    def forget_delivery(self, subscription: str) -> None:
+        with self._database.transaction():
+            self._database.write("DELETE FROM delivery WHERE subscription=%s", (subscription,))

@@ -26,10 +26,10 @@ from quadloom.stores.postgres_outbox import PostgresOutbox
 from quadloom.stores.postgres_shards import ShardLeases
 from quadloom.stores.protocols import Bus, Catalog, ScopeRules
 from quadloom.stores.shared_warc_archive import worker_name
-from quadloom.stores.state import KindsCatalog, T
+from quadloom.stores.state import T, WholeCatalog
 
-# Sums over what one worker has read; see quadloom.asking.statistics, run.admission and run.refreshing.
-PRIVATE = ("statistics", "statistics-open", "traps", "schedule:sums")
+# Sums over what one worker has read; see quadloom.asking.statistics, run.admission, refreshing and suspecting.
+PRIVATE = ("statistics", "statistics-open", "traps", "schedule:sums", "schedule:suspects")
 
 
 class ClusterState:
@@ -66,7 +66,7 @@ class ClusterState:
         policy = FrontierPolicy.from_settings(self._settings)
         return PostgresFrontier(self.database, policy, self.leases, now=now, scope=scope)
 
-    def look(self, question: Callable[[KindsCatalog], T]) -> T:
+    def look(self, question: Callable[[WholeCatalog], T]) -> T:
         with contextlib.closing(PostgresDatabase.read_only(self.url)) as database:
             return question(PostgresCatalog(database))
 

@@ -25,10 +25,16 @@ T = TypeVar("T")
 DATABASE = "quadloom.db"
 
 
-class KindsCatalog(Catalog, Protocol):
-    """A catalog that also finds pages by kind."""
+class WholeCatalog(Catalog, Protocol):
+    """A catalog that also answers what only a ranking asks, since it looks at all pages."""
 
-    def of_kinds(self, kinds: list[str]) -> list[int]: ...
+    def of_kinds(self, kinds: list[str]) -> list[int]:
+        """Fingerprints of all pages of these kinds."""
+        ...
+
+    def hosts(self) -> list[str]:
+        """Hosts of all pages."""
+        ...
 
 
 class State(Protocol):
@@ -40,7 +46,7 @@ class State(Protocol):
         """Opened once; closed by whoever asked for it, before `close`."""
         ...
 
-    def look(self, question: Callable[[KindsCatalog], T]) -> T:
+    def look(self, question: Callable[[WholeCatalog], T]) -> T:
         """Ask the catalog from another thread, over a connection of its own."""
         ...
 
@@ -71,7 +77,7 @@ class EmbeddedState:
         policy = FrontierPolicy.from_settings(self._settings)
         return SqliteFrontier(self._database, policy, now=now, scope=scope)
 
-    def look(self, question: Callable[[KindsCatalog], T]) -> T:
+    def look(self, question: Callable[[WholeCatalog], T]) -> T:
         with contextlib.closing(SqliteDatabase.read_only(self._file)) as database:
             return question(SqliteCatalog(database))
 

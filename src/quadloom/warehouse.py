@@ -290,6 +290,8 @@ class Warehouse(NoticeBoard):
     ) -> ImportReport:
         """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one.
         `notice` hears which pages were quarantined, and why."""
+        if isinstance(self.frontier, PostgresFrontier):
+            self.frontier.take_all(time.time())
         pages = (
             page
             for path in paths

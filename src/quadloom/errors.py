@@ -4,6 +4,7 @@
 
     QuadloomError                 base; carries a hint and an exit code
     ├── UsageError                a command or call that cannot be right         exit 2
+    │   ├── InputError            numbers a function cannot work with (ValueError)  exit 2
     │   └── UrlError              text that is not an http(s) URL                exit 2
     ├── SettingsError             configuration that cannot be used              exit 3
     ├── NothingFound              an empty answer where one was demanded         exit 4
@@ -41,6 +42,10 @@ class QuadloomError(Exception):
 
 class UsageError(QuadloomError):
     exit_code = 2
+
+
+class InputError(UsageError, ValueError):
+    """An argument of a public function that has no meaning: not finite, negative, of the wrong shape."""
 
 
 class UrlError(UsageError):

@@ -16,12 +16,15 @@ from quadloom.stores.memory_archive import MemoryArchive
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.memory_catalog import MemoryCatalog
 from quadloom.stores.memory_frontier import MemoryFrontier
+from quadloom.stores.memory_outbox import MemoryOutbox
 from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.memory_text import MemoryText
+from quadloom.stores.outbox import Outbox
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.postgres_catalog import PostgresCatalog
 from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_frontier import PostgresFrontier
+from quadloom.stores.postgres_outbox import PostgresOutbox
 from quadloom.stores.postgres_shards import ShardLeases
 from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
 from quadloom.stores.s3_archive import S3Archive
@@ -32,6 +35,7 @@ from quadloom.stores.sparql_quads import SparqlQuads
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier import SqliteFrontier
+from quadloom.stores.sqlite_outbox import SqliteOutbox
 from quadloom.stores.sqlite_schema import SCHEMA
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
@@ -39,10 +43,11 @@ from servers import new_bucket, shared_sparql_server
 
 
 class State(Protocol):
-    """A frontier and its catalog, and the end and new start of their process."""
+    """A frontier, its catalog and its outbox, and the end and new start of their process."""
 
     frontier: Frontier
     catalog: Catalog
+    outbox: Outbox
 
     def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> Frontier: ...
 
@@ -62,6 +67,7 @@ class MemoryState:
     def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> MemoryFrontier:
         self.frontier = MemoryFrontier(policy, now=now, scope=scope)
         self.catalog = MemoryCatalog(self.frontier)
+        self.outbox: Outbox = MemoryOutbox(self.catalog)
         return self.frontier
 
     def crash(self, now: float) -> MemoryFrontier:
@@ -87,6 +93,7 @@ class SqliteState:
         self._database = SqliteDatabase.open(self._path, SCHEMA)
         self.frontier = SqliteFrontier(self._database, policy, now=now, scope=scope)
         self.catalog = SqliteCatalog(self._database)
+        self.outbox: Outbox = SqliteOutbox(self._database)
         return self.frontier
 
     def crash(self, now: float) -> SqliteFrontier:
@@ -119,6 +126,7 @@ class PostgresState:
         leases.renew(self._database)
         assert len(self.frontier.take(SHARDS, now)) == SHARDS
         self.catalog = PostgresCatalog(self._database)
+        self.outbox = PostgresOutbox(self._database)
         return self.frontier
 
     def crash(self, now: float) -> PostgresFrontier:

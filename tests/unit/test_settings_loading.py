@@ -24,9 +24,7 @@ def test_a_service_that_may_outlast_the_page_is_refused(tmp_path: Path) -> None:
 
 
 def test_services_for_the_same_kind_add_up(tmp_path: Path) -> None:
-    one, two = (
-        f'[[service]]\nurl = "http://127.0.0.1/{kind}"\nkinds = ["{kind}"]\n' for kind in ("image", "pdf")
-    )
+    one, two = (f'[[service]]\nurl = "http://127.0.0.1/{kind}"\nkinds = ["{kind}"]\n' for kind in ("image", "pdf"))
     loading(tmp_path, one + two)
     with pytest.raises(SettingsError, match="image"):
         loading(tmp_path, one + two + '[[service]]\nurl = "http://127.0.0.1/all"\ntimeout = 2.0\n')

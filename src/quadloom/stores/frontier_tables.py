@@ -15,6 +15,7 @@ from quadloom.model.outcome import Settlement
 from quadloom.stores.frontier_policy import (
     SUCCESSES,
     Order,
+    Past,
     UrlState,
     attempt_after,
     priority_after,
@@ -201,7 +202,7 @@ class FrontierTables(Protocol):
         """Queue them again. Returns the change of the queue's length."""
         ...
 
-    def outcome(self, row: UrlRow) -> str: ...
+    def past(self, row: UrlRow) -> Past: ...
 
     def ahead(self, row: UrlRow) -> int:
         """URLs of the same host that are leased first."""

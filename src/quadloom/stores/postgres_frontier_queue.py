@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from quadloom.stores.frontier_policy import Order, UrlState, rank
+from quadloom.stores.frontier_policy import Order, Past, UrlState, rank
 from quadloom.stores.frontier_tables import UrlRow
 from quadloom.stores.frontier_workbench import Entry
 from quadloom.stores.postgres_database import PostgresDatabase
@@ -53,9 +53,9 @@ class QueueTable:
         )
         return int(self.database.execute(statement, (row.host_id, *place))[0][0])
 
-    def outcome(self, row: UrlRow) -> str:
-        statement = "SELECT outcome FROM url WHERE host_id=%s AND fingerprint=%s"
-        return str(self.database.execute(statement, (row.host_id, row.fingerprint))[0][0])
+    def past(self, row: UrlRow) -> Past:
+        statement = "SELECT outcome, kind, via FROM url WHERE host_id=%s AND fingerprint=%s"
+        return Past(*self.database.execute(statement, (row.host_id, row.fingerprint))[0])
 
     def park(self, host_id: int, held: Sequence[int]) -> int:
         parked = self.database.execute(

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.wire import decode, encode
-from quadloom.stores.outbox import Delivery
+from quadloom.stores.outbox import NOBODY, Delivery, moved_notice
 from quadloom.stores.postgres_database import PostgresDatabase, columns
-from quadloom.stores.sqlite_outbox import moved_notice
 
 
 class PostgresOutbox:
@@ -35,7 +34,7 @@ class PostgresOutbox:
             self._database.execute(
                 "INSERT INTO notice(at, subscription, record) "
                 "SELECT * FROM unnest(%s::float8[], %s::text[], %s::bytea[])",
-                columns([(notice.at, notice.subscription, encode(notice)) for notice in notices], 3),
+                columns([(notice.at, notice.subscription, encode(replace(notice, id=0))) for notice in notices], 3),
             )
 
     def since(self, id: int, *, limit: int = 1000, subscription: str = "") -> list[Notice]:
@@ -52,9 +51,17 @@ class PostgresOutbox:
             )[0][0]
         )
 
-    def trim(self, before: float) -> int:
+    def trim(self, before: float, *, waiting: Mapping[str, int] = NOBODY) -> int:
         with self._database.transaction():
-            return self._database.changed("DELETE FROM notice WHERE at < %s", (before,))
+            return int(
+                self._database.execute(
+                    "WITH waiting(subscription, id) AS (SELECT * FROM unnest(%s::text[], %s::bigint[])), "
+                    "gone AS (DELETE FROM notice WHERE at < %s AND NOT EXISTS (SELECT FROM waiting "
+                    "WHERE waiting.subscription = notice.subscription AND waiting.id < notice.id) RETURNING id) "
+                    "SELECT count(*) FROM gone",
+                    (list(waiting), list(waiting.values()), before),
+                )[0][0]
+            )
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef]) -> None:
         with self._database.transaction():
@@ -62,7 +69,7 @@ class PostgresOutbox:
             while notices := self.since(last):
                 last = notices[-1].id
                 changed = [
-                    (notice.id, encode(moved_notice(notice, moved)))
+                    (notice.id, encode(replace(moved_notice(notice, moved), id=0)))
                     for notice in notices
                     if notice.before in moved or notice.after in moved
                 ]
@@ -82,3 +89,7 @@ class PostgresOutbox:
                 "INSERT INTO delivery VALUES(%s,%s) ON CONFLICT(subscription) DO UPDATE SET record = excluded.record",
                 (delivery.subscription, encode(delivery)),
             )
+
+    def forget_delivery(self, subscription: str) -> None:
+        with self._database.transaction():
+            self._database.execute("DELETE FROM delivery WHERE subscription=%s", (subscription,))

@@ -14,7 +14,7 @@ from itertools import islice
 
 from quadloom.model.link import Discovery
 from quadloom.model.url import site_of
-from quadloom.stores.frontier_policy import SUCCESSES, Order, UrlState, rank
+from quadloom.stores.frontier_policy import SUCCESSES, Order, Past, UrlState, rank
 from quadloom.stores.frontier_tables import Batch, SettledRow, UrlRow, host_state
 from quadloom.stores.frontier_workbench import Entry, HostState
 from quadloom.stores.protocols import HostRow
@@ -272,9 +272,9 @@ class SqliteFrontierTables:
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
         self.database.execute("INSERT OR REPLACE INTO robots VALUES(?,?,?)", (host_id, data, expires))
 
-    def outcome(self, row: UrlRow) -> str:
-        statement = "SELECT outcome FROM url WHERE host_id=? AND fingerprint=?"
-        return str(self.database.execute(statement, (row.host_id, row.fingerprint)).fetchone()[0])
+    def past(self, row: UrlRow) -> Past:
+        statement = "SELECT outcome, kind, via FROM url WHERE host_id=? AND fingerprint=?"
+        return Past(*self.database.execute(statement, (row.host_id, row.fingerprint)).fetchone())
 
     def ahead(self, row: UrlRow) -> int:
         place = (*rank(self.order, row.priority, row.depth, row.score), row.fingerprint)

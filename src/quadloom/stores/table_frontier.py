@@ -329,7 +329,7 @@ class TableFrontier:
         facts = rules.UrlFacts(
             key=key, state=UrlState(row.state), leased_until=lease.visit.deadline if lease else 0.0,
             priority=row.priority, depth=row.depth, score=row.score, due=row.due, attempt=row.attempt,
-            visits=row.visits, outcome=self._tables.outcome(row), ahead=self._tables.ahead(row),
+            visits=row.visits, past=self._tables.past(row), ahead=self._tables.ahead(row),
         )  # fmt: skip
         own = self.policy.for_host(name)
         delay = max(own.delay or 0.0, host.crawl_delay, host.delay)

@@ -164,6 +164,22 @@ def test_what_a_notice_names_stays_readable(tmp_path: Path) -> None:
         assert contents(warehouse) == expected(4000.0, 5000.0)
 
 
+def test_what_only_a_trimmed_notice_named_goes(tmp_path: Path) -> None:
+    sizes = {}
+    for name in ("without", "kept", "trimmed"):
+        (tmp_path / name).mkdir()
+        with Warehouse.open(filled(tmp_path / name), settings=SMALL) as warehouse:
+            if name != "without":
+                before = warehouse.history(PAGES[3]).visits[-1].archive
+                warehouse.outbox.append([Notice(at=2000.0, subscription="s", kind="changed", before=before)])
+            if name == "trimmed":
+                assert warehouse.trim_notices().dropped == 1
+            prune(warehouse.opened(), BEFORE)
+            sizes[name] = warehouse.archive.size()
+    assert abs(sizes["trimmed"] - sizes["without"]) < 100, "but for the names and dates of files"
+    assert sizes["kept"] > sizes["trimmed"] + 300
+
+
 def test_a_file_with_a_damaged_living_record_is_left_alone(tmp_path: Path) -> None:
     path = filled(tmp_path)
     with Warehouse.open(path, settings=SMALL) as warehouse:

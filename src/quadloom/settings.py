@@ -174,6 +174,9 @@ class Transform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     contexts: Annotated[
         Literal["known", "fetch"], _doc("JSON-LD contexts: only the well-known ones, or fetch others within limits")
     ] = "fetch"
+    contexts_folder: Annotated[
+        str, _doc("folder of JSON-LD contexts that are never asked for; `quadloom contexts add` fills it")
+    ] = ""
     stylesheets: Annotated[str, _doc("folder of XSLT files chosen by root element, see docs/howto/stylesheets.md")] = ""
     grddl: Annotated[
         Literal["off", "known", "allow"], _doc("GRDDL: never, bundled transformations only, or also those allowed")
@@ -208,6 +211,12 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     budget: Annotated[int, _doc("requests of one topical crawl")] = 1000
     per_site: Annotated[int, _doc("documents taken from one site at most")] = 100
     searchers: Annotated[list[str], _doc("web searchers: searxng:URL, brave:, file:PATH, warehouse:")] = []
+    site_queries: Annotated[
+        bool, _doc("ask the web searchers for `site:host words` where a site has no search of its own")
+    ] = False
+    third_parties: Annotated[
+        list[str], _doc("globs of hosts that run searches for sites and may be asked, such as *.algolia.net")
+    ] = []
     home_pages_only: Annotated[bool, _doc("take only home pages from web search results, as Liu and Agah did")] = False
     channel_ttl: Annotated[str, _doc("how long a site's way of searching stays known")] = "30d"
 

@@ -97,11 +97,7 @@ class Warehouse(NoticeBoard):
     @classmethod
     def mend(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
         """Own a warehouse even where its quads or text cannot be opened: these are set aside, for `rebuild`."""
-        lock = WarehouseLock(Path(path))
-        try:
-            set_damaged_aside(Path(path), settings or Settings())
-        finally:
-            lock.release()
+        set_damaged_aside(Path(path), settings or Settings())
         return cls.open(path, settings=settings)
 
     @classmethod

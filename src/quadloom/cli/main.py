@@ -56,6 +56,7 @@ COMMANDS = {
     "verify": ("quadloom.cli.upkeep:verify", "Compare archive, quads and text with the catalog."),
     "rebuild": ("quadloom.cli.upkeep:rebuild", "Make quads and text anew from the archive."),
     "prune": ("quadloom.cli.upkeep:prune", "Drop superseded visits older than index.retention from the archive."),
+    "contexts": ("quadloom.cli.contexts:contexts", "Keep JSON-LD contexts in a folder, instead of asking for them."),
     "config": ("quadloom.cli.config:config", "Show the settings in force and where each came from."),
     "check": ("quadloom.cli.check:check", "Look for what could be wrong, and tell the cure."),
     "bench": ("quadloom.cli.bench:bench", "Measure the pipeline on a fake web on loopback."),

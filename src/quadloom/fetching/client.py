@@ -244,8 +244,9 @@ class Client:
             self._fail(job, *transfer.verdict, status=transfer.status, headers=transfer.headers)
         else:
             self._answered(transfer, job)
-        if transfer.reusable():
-            transfer.clear()
+        reusable = transfer.reusable()
+        transfer.clear()
+        if reusable:
             self._idle.append(transfer)
         else:
             transfer.curl.close()

@@ -87,9 +87,12 @@ class Crawl:
         *,
         clock: Callable[[], float] = time.time,
         forever: bool = False,
+        plainly: frozenset[int] = frozenset(),
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
+        """`plainly`: fingerprints of pages to be asked for without validators (`Replayed.missing`)."""
         self._stores = stores
+        self._plainly = plainly
         self._settings = settings
         self._clock = clock
         self._forever = forever
@@ -264,6 +267,8 @@ class Crawl:
         self._last_lease = time.monotonic()
         quota = self._pacing.quota(self._clock()) if self._forever else None
         visits = self._stores.frontier.lease(room, self._clock(), quota=quota)
+        if self._plainly:
+            visits = [_plain(visit) if visit.fingerprint in self._plainly else visit for visit in visits]
         if visits:
             self._outstanding.update((visit.fingerprint, 0) for visit in visits)
             self._fetch.send(visits, *self._stores.first_contacts(visits))
@@ -384,3 +389,7 @@ class Crawl:
         if self._ready:
             settled += self._write()
         return settled
+
+
+def _plain(visit: Visit) -> Visit:
+    return msgspec.structs.replace(visit, etag="", last_modified="")

@@ -31,15 +31,21 @@ _BATCH = 200
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """How a replay went. `refetch`: pages not (readably) in the archive, which were asked for again."""
+    """How a replay went. `missing`: fingerprints of pages that are not (readably) in the archive. They were requested,
+    and must be asked for without validators: nothing can be made of a 304."""
 
     pages: int = 0
-    refetch: int = 0
+    missing: frozenset[int] = frozenset()
+
+    @property
+    def refetch(self) -> int:
+        return len(self.missing)
 
 
 def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed:
     """Bring the indexes up to the settled truth. Called at every start, before the first lease."""
-    pages = refetch = 0
+    pages = 0
+    lost: set[int] = set()
     after = (-1.0, 0)
     with Weaver(settings) as weaver:
         while rows := stores.catalog.unindexed(_BATCH, after):
@@ -53,8 +59,8 @@ def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed
                 if missing:  # they stay unindexed until they have been read again
                     stores.frontier.request([_request(row) for row in missing], now)
             pages += len(entries)
-            refetch += len(missing)
-    return Replayed(pages, refetch)
+            lost.update(row.fingerprint for row in missing)
+    return Replayed(pages, frozenset(lost))
 
 
 def rewoven(

@@ -79,7 +79,10 @@ class Running:
         if not settings.crawl.contact and warehouse.contact:
             crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
             settings = msgspec.structs.replace(settings, crawl=crawl)
-        self.crawl = Crawl(warehouse.opened(warehouse.ranking()), settings, forever=forever, notice=self._notice)
+        self.crawl = Crawl(
+            warehouse.opened(warehouse.ranking()), settings, forever=forever, plainly=self.replayed.missing,
+            notice=self._notice,
+        )  # fmt: skip
         self._outgoing = Outgoing(
             self.crawl,
             self.crawl.notifying,

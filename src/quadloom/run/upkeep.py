@@ -26,6 +26,7 @@ from quadloom.run.weaving import Weaver
 from quadloom.settings import Settings
 from quadloom.stores.backends import open_quads, open_text
 from quadloom.stores.protocols import QuadStore, TextIndex
+from quadloom.stores.sqlite_database import WarehouseLock
 
 _BATCH = 500
 
@@ -115,19 +116,29 @@ def _batches(rows: Iterator[PageRow]) -> Iterator[list[PageRow]]:
 
 def set_damaged_aside(path: Path, settings: Settings) -> list[str]:
     """Indexes of the warehouse at `path` that cannot be opened are renamed to NAME.damaged, so that empty ones take
-    their place until they are rebuilt. Only for who holds the warehouse's lock. Returns their names."""
-    damaged = []
-    for name, open_index in (("quads", open_quads), ("text", open_text)):
-        try:
-            open_index(path / name, settings, writable=True).close()
-        except (WarehouseLocked, DiskFull):
+    their place until they are rebuilt. Returns their names. Raises `WarehouseLocked` where a crawl runs."""
+    if not path.is_dir():
+        return []
+    lock = WarehouseLock(path)
+    try:
+        return [name for name in ("quads", "text") if _set_aside(path, name, settings)]
+    finally:
+        lock.release()
+
+
+def _set_aside(path: Path, name: str, settings: Settings) -> bool:
+    try:
+        (open_quads if name == "quads" else open_text)(path / name, settings, writable=True).close()
+    except (WarehouseLocked, DiskFull):
+        raise
+    except StoreError:
+        if not (path / name).is_dir():  # a store elsewhere, which does not answer
             raise
-        except StoreError:
-            aside = path / f"{name}.damaged"
-            shutil.rmtree(aside, ignore_errors=True)
-            (path / name).rename(aside)
-            damaged.append(name)
-    return damaged
+        aside = path / f"{name}.damaged"
+        shutil.rmtree(aside, ignore_errors=True)
+        (path / name).rename(aside)
+        return True
+    return False
 
 
 def all_pages(stores: Opened) -> Iterator[PageRow]:

@@ -52,6 +52,11 @@ def test_a_damaged_quad_store_is_rebuilt(tmp_path: Path) -> None:
     assert (tmp_path / "warehouse" / "quads.damaged" / "CURRENT").read_bytes() == b"rubbish\n"
 
 
+def test_nothing_to_mend_where_nothing_is(tmp_path: Path) -> None:
+    with Warehouse.mend(tmp_path / "new") as warehouse:
+        assert warehouse.rebuild() == 0
+
+
 def test_what_was_not_to_be_archived_is_visited_again_when_its_statements_are_lost(tmp_path: Path) -> None:
     with filled(tmp_path, (("x-robots-tag", "noarchive"),)) as warehouse:
         assert warehouse.quads.graph(URL)

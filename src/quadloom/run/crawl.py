@@ -121,7 +121,7 @@ class Crawl:
             self._extractor.discoveries,
         )  # fmt: skip
         self.refreshing = Refreshing(stores.catalog, settings, weigh=stores.links.weigh if stores.links else None)
-        self.notifying = Notifying(stores.catalog, stores.outbox)
+        self.notifying = Notifying(stores.catalog, stores.outbox, stores.quads)
         self.hubs = Hubs(stores.catalog, stores.frontier, settings)
         self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
         self._writer = Writer(

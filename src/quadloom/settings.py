@@ -159,8 +159,8 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = "as-written"
     only_data: Annotated[bool, _doc("archive and index only pages that carry structured data")] = False
     text: Annotated[bool, _doc("keep a full-text index")] = True
-    text_commit_pages: Annotated[int, _doc("commit the text index after so many pages")] = 1000
-    text_commit_seconds: Annotated[Seconds, _doc("… or after so many seconds")] = 2.0
+    text_commit_pages: Annotated[int, _doc("commit quads and text after so many pages")] = 2000
+    text_commit_seconds: Annotated[Seconds, _doc("… or after so many seconds")] = 5.0
     retention: Annotated[str, _doc("how long `quadloom prune` leaves superseded visits, `forever` = always")] = (
         "forever"
     )

@@ -7,7 +7,6 @@ process may be crawling. Which backends it has is decided by the URLs in `[store
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -17,32 +16,29 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
-from quadloom.asking.questions import Questions
 from quadloom.errors import StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
+from quadloom.fetching.guard import is_opened
 from quadloom.model.event import EventKind
 from quadloom.model.url import Url
 from quadloom.phases.outside import document_loader
 from quadloom.run.control import Value
-from quadloom.run.delivering import Message, message
 from quadloom.run.explaining import Why, why
 from quadloom.run.importing import ImportReport, import_pages
-from quadloom.run.notifying import difference
+from quadloom.run.notice_board import NoticeBoard
 from quadloom.run.opened import Links, Opened
-from quadloom.run.publishing import Publication, accept
+from quadloom.run.publishing import Publication, Published, accept
 from quadloom.run.ranking import Ranking, Weights
 from quadloom.run.refreshing import Schedule, schedule_of
 from quadloom.run.requesting import request_pages, request_urls
-from quadloom.run.retaining import Trimmed, trim_notices
 from quadloom.run.running import Running
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
-from quadloom.run.subscribing import add_subscription, checked, read_subscriptions, remove_subscription
+from quadloom.run.subscribed_pages import subscribed_pages
 from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.scope import Scope
-from quadloom.scheduling.subscriptions import Subscription
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
@@ -61,7 +57,7 @@ T = TypeVar("T")
 DATABASE = "quadloom.db"
 
 
-class Warehouse(Questions):
+class Warehouse(NoticeBoard):
     """Use as a context manager. Attributes are the seams: `frontier`, `catalog`, `archive`, `quads`, `text`, `bus`."""
 
     def __init__(self, path: Path, settings: Settings, *, writable: bool) -> None:
@@ -197,37 +193,9 @@ class Warehouse(Questions):
             weight=weights.of([Url.parse(url).fingerprint])[0],
         )
 
-    def publish(self, publication: Publication) -> dict[str, Value]:
-        """What a site owner announces: URLs, a sitemap, WebSub content."""
-        return accept(publication, frontier=self.frontier, catalog=self.catalog, scope=self.scope, now=time.time())
-
-    def subscriptions(self) -> list[Subscription]:
-        return read_subscriptions(self.catalog)
-
-    def checked(self, subscription: Subscription) -> Subscription:
-        """With canonical names. Raises `UsageError` or `QueryError` where it makes no sense; takes no lock."""
-        return checked(subscription, lambda: self.queries, self.settings.limits)
-
-    def subscribe(self, subscription: Subscription) -> None:
-        """Make a checked subscription durable, and ask for the pages it names. Raises `UsageError`."""
-        add_subscription(
-            subscription, catalog=self.catalog, outbox=self.outbox, frontier=self.frontier, now=time.time()
-        )
-
-    def unsubscribe(self, id: str) -> None:
-        remove_subscription(id, catalog=self.catalog, outbox=self.outbox)
-
-    def trim_notices(self) -> Trimmed:
-        """Drop notices that are older than `subscriptions.keep` says."""
-        return trim_notices(self.catalog, self.outbox, self.settings.subscriptions, time.time())
-
-    def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[Message]:
-        """Notices after an id, each with what was added and removed."""
-        names = {item.id: item.name for item in self.subscriptions()}
-        return [
-            message(notice, difference(notice, self.archive, self.settings), names.get(notice.subscription, ""))
-            for notice in self.outbox.since(since, limit=limit, subscription=subscription)
-        ]
+    def publish(self, publication: Publication) -> Published:
+        """What a site owner announces: URLs, or a sitemap that has changed."""
+        return accept(publication, frontier=self.frontier, scope=self.scope, now=time.time())
 
     def scope_edits(self) -> ScopeEdits:
         """Rules that were added to those of the configuration."""
@@ -257,7 +225,7 @@ class Warehouse(Questions):
             self.path / "links",
             self.settings.freshness,
             lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
-            lambda: look(read_subscriptions),
+            lambda: look(lambda catalog: subscribed_pages(catalog, self.quads)),
         )
 
     def opened(self, links: Links | None = None) -> Opened:
@@ -367,19 +335,8 @@ class Warehouse(Questions):
 
     def is_private(self, urls: Sequence[str]) -> bool:
         """Whether all these are inside what `guard.allow` opens: then no stranger is visited."""
-        networks = [ipaddress.ip_network(block, strict=False) for block in self.settings.guard.allow]
-        return bool(urls or self.seeds()) and all(self._is_inside(url, networks) for url in (urls or self.seeds()))
-
-    def _is_inside(self, url: str, networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
-        name = Url.parse(url).host.rpartition(":")[0] or Url.parse(url).host
-        for pattern, address in self.settings.guard.hosts.items():
-            if name == pattern or (pattern.startswith("*.") and name.endswith(pattern[1:])):
-                name = address
-        try:
-            address_of = ipaddress.ip_address("127.0.0.1" if name == "localhost" else name.strip("[]"))
-        except ValueError:
-            return False
-        return any(address_of in network for network in networks)
+        starts = urls or self.seeds()
+        return bool(starts) and all(is_opened(Url.parse(url).host, self.settings.guard) for url in starts)
 
     def _scope(self, seeds: list[str]) -> Scope:
         stored = self.catalog.get("seeds")

@@ -16,7 +16,8 @@ from quadloom.errors import UsageError
 from quadloom.run.control import ask
 from quadloom.run.delivering import Message
 from quadloom.run.standing import trouble_of
-from quadloom.run.subscribing import state_of
+from quadloom.run.subscribing import date, state_of
+from quadloom.run.websub import read_topics
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.warehouse import Warehouse
 
@@ -124,6 +125,42 @@ def remove(id: str) -> None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
             warehouse.unsubscribe(id)
     s.say(f"{id} removed")
+
+
+@subscribe.command
+def hubs() -> None:
+    """List the pages whose hubs tell us of changes (WebSub), and how that goes.
+
+    Their secrets and callbacks are shown to nobody.
+    """
+    s = session()
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        topics = sorted(read_topics(warehouse.catalog), key=lambda topic: topic.href)
+    now = time.time()
+    if s.json:
+        for topic in topics:
+            s.emit(
+                {
+                    "page": topic.href, "topic": topic.topic, "hub": topic.hub, "state": topic.state(now),
+                    "active_until": topic.active_until, "next_at": topic.next_at, "pushes": topic.pushes,
+                    "pushed_at": topic.pushed_at, "error": topic.error,
+                }
+            )  # fmt: skip
+        return
+    s.table(
+        ["page", "hub", "state", "until", "pushes", "error"],
+        [
+            (
+                topic.href,
+                topic.hub,
+                topic.state(now),
+                date(topic.active_until) if topic.active_until else "",
+                topic.pushes,
+                topic.error,
+            )
+            for topic in topics
+        ],
+    )
 
 
 def changes(

@@ -41,6 +41,7 @@ from quadloom.run.notifying import Notifying
 from quadloom.run.opened import Opened
 from quadloom.run.pacing import Pacing
 from quadloom.run.refreshing import Refreshing
+from quadloom.run.websub import Hubs
 from quadloom.run.workers import Done, WorkerPool
 from quadloom.run.writing import Ready, Writer
 from quadloom.settings import Settings
@@ -121,10 +122,11 @@ class Crawl:
         )  # fmt: skip
         self.refreshing = Refreshing(stores.catalog, settings, weigh=stores.links.weigh if stores.links else None)
         self.notifying = Notifying(stores.catalog, stores.outbox)
+        self.hubs = Hubs(stores.catalog, stores.frontier, settings)
         self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
         self._writer = Writer(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
-            self.refreshing, self.notifying,
+            self.refreshing, self.notifying, self.hubs,
         )  # fmt: skip
         self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(

@@ -1,4 +1,4 @@
-"""The thread beside a running crawl that sends notices, asks standing queries and drops notices that are too old.
+"""The thread beside a running crawl that sends notices, asks standing queries and hubs, and drops old notices.
 
 It touches no store itself: reads and writes are done for it by the crawl's own thread, between two steps.
 """
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from quadloom.asking.sparql import QueryService
 from quadloom.fetching.client import Client
+from quadloom.fetching.request import ACCEPT_ANY, Request, Result
 from quadloom.model.notice import Notice
 from quadloom.run.control import Value
 from quadloom.run.delivering import Delivering, Progress
@@ -22,6 +23,7 @@ from quadloom.run.notifying import Notifying, difference
 from quadloom.run.retaining import trim_notices
 from quadloom.run.standing import Standing, lines_of, troubles
 from quadloom.run.threads import start
+from quadloom.run.websub import HubRequest, Hubs
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Delivery, Outbox
 from quadloom.stores.protocols import Archive, Catalog, Difference
@@ -29,6 +31,7 @@ from quadloom.stores.protocols import Archive, Catalog, Difference
 T = TypeVar("T")
 _EVERY = 0.5  # seconds between two looks into the outbox
 _TRIM_EVERY = 3600.0
+_ANSWER_BYTES = 4096  # of a hub's answer: only its status is read
 
 Do = Callable[[Callable[[], None]], None]
 
@@ -49,6 +52,7 @@ class Outgoing:
         self,
         owner: Owner,
         notifying: Notifying,
+        hubs: Hubs,
         catalog: Catalog,
         outbox: Outbox,
         archive: Archive,
@@ -59,6 +63,7 @@ class Outgoing:
     ) -> None:
         self._owner = owner
         self._notifying = notifying
+        self._hubs = hubs
         self._catalog = catalog
         self._outbox = outbox
         self._archive = archive
@@ -94,6 +99,8 @@ class Outgoing:
             delivering = self._delivering(owned, client)
             while not self._stopping.wait(_EVERY):
                 self._turn(owned.do, delivering)
+                if self._hubs.enabled:
+                    self._ask_hubs(owned.do, client)
 
     def _broken(self, error: BaseException) -> None:
         """A crawl without notices is better than none: they wait in the outbox for the next start."""
@@ -109,6 +116,26 @@ class Outgoing:
         if time.monotonic() >= self._trim_at:
             self._trim_at = time.monotonic() + _TRIM_EVERY
             do(self._trim)
+
+    def _ask_hubs(self, do: Do, client: Client) -> None:
+        due: list[HubRequest] = []
+        do(lambda: due.extend(self._hubs.due(time.time())))
+        answers: list[tuple[str, Result]] = []
+
+        def send(request: HubRequest) -> None:
+            client.submit(_post(request), lambda result: answers.append((request.id, result)))
+
+        for request in due:
+            send(request)
+        while client.in_flight:
+            client.step(1.0)
+
+        def note() -> None:
+            for id, result in answers:
+                self._hubs.answered(id, result, time.time())
+
+        if answers:
+            do(note)
 
     def _trim(self) -> None:
         trimmed = trim_notices(self._catalog, self._outbox, self._settings.subscriptions, time.time())
@@ -134,6 +161,18 @@ class Outgoing:
 
     def _difference(self, notice: Notice) -> Difference:
         return difference(notice, self._archive, self._settings)
+
+
+def _post(request: HubRequest) -> Request:
+    form = ("Content-Type", "application/x-www-form-urlencoded")
+    return Request(
+        href=request.url,
+        accept=ACCEPT_ANY,
+        method="POST",
+        payload=request.body,
+        headers=(form,),
+        max_bytes=_ANSWER_BYTES,
+    )
 
 
 class _Owned:

@@ -129,6 +129,10 @@ class Refreshing:
             self._saved_at = now
             self._save(exact=False)
 
+    def announced(self, fingerprint: int, at: float) -> None:
+        """A push said that a page changed: compared with what the visit sees, as dates in sitemaps are."""
+        _remember(self._announced, fingerprint, at)
+
     def committed(self) -> None:
         self._uncommitted = False
 

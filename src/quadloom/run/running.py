@@ -19,11 +19,12 @@ from quadloom.run.explaining import Why
 from quadloom.run.meter import Report
 from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
-from quadloom.run.publishing import Publication
+from quadloom.run.publishing import Publication, Published
 from quadloom.run.refreshing import Schedule, SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
 from quadloom.run.scoping import ScopeChange, ScopeEdits
+from quadloom.run.websub import HubSaid
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
@@ -54,7 +55,7 @@ class Home(Protocol):
 
     def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int: ...
 
-    def publish(self, publication: Publication) -> dict[str, Value]: ...
+    def publish(self, publication: Publication) -> Published: ...
 
     def checked(self, subscription: Subscription) -> Subscription: ...
 
@@ -85,6 +86,7 @@ class Running:
         self._outgoing = Outgoing(
             self.crawl,
             self.crawl.notifying,
+            self.crawl.hubs,
             warehouse.catalog,
             warehouse.outbox,
             warehouse.archive,
@@ -142,7 +144,10 @@ class Running:
         if request.verb in ("refresh", "why", "scope", "freshness"):
             return self._steer(request)
         if request.verb == "publish":
-            return self._warehouse.publish(arguments(request, Publication))
+            published = self._warehouse.publish(arguments(request, Publication))
+            return {**msgspec.structs.asdict(published)}
+        if request.verb == "websub":
+            return self._hub_said(arguments(request, HubSaid))
         if request.verb == "unsubscribe":
             return self._unsubscribed(str(request.arguments.get("id", "")))
         raise UsageError(
@@ -176,6 +181,16 @@ class Running:
         self._warehouse.unsubscribe(id)
         self.crawl.notifying.reload()
         return id
+
+    def _hub_said(self, said: HubSaid) -> Value:
+        """The challenge to echo; or whether a push counted."""
+        now = time.time()
+        if said.verifies:
+            return self.crawl.hubs.verify(said.id, said.query, now)
+        page = self.crawl.hubs.receive(said.id, said.body, said.signature, now)
+        if page is not None:
+            self.crawl.refreshing.announced(page, now)
+        return page is not None
 
     def _published(self, settlement: Settlement) -> None:
         page = settlement.page

@@ -94,15 +94,16 @@ def state_of(delivery: Delivery, trouble: Trouble | None) -> str:
     """How a subscription fares, in words: `ok`, or what is wrong with its query or its webhook."""
     wrong = []
     if trouble is not None:
-        wrong.append(f"query fails since {_date(trouble.since)}, next try {_date(trouble.retry_at)}: {trouble.error}")
+        wrong.append(f"query fails since {date(trouble.since)}, next try {date(trouble.retry_at)}: {trouble.error}")
     if delivery.error:
-        wrong.append(f"webhook fails, next try {_date(delivery.retry_at)}: {delivery.error}")
+        wrong.append(f"webhook fails, next try {date(delivery.retry_at)}: {delivery.error}")
     if delivery.lost:
         wrong.append(f"{delivery.lost} notices lost")
     return "; ".join(wrong) or "ok"
 
 
-def _date(at: float) -> str:
+def date(at: float) -> str:
+    """A moment for people."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 

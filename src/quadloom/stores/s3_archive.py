@@ -11,7 +11,7 @@ The life of a file, and what a crash at each step leaves:
 5. dropped   the local file goes.
 
 A reference reads from the local file while there is one, else by a ranged GET. While the bucket cannot be reached the
-crawl goes on, and files gather here; opening and closing the archive insist on it.
+crawl goes on, and files gather here, for an hour; opening and closing the archive insist on it.
 
 Each writer has a folder of its own in the bucket, `<writer>/quadloom-00000042.warc.gz`, so many machines share one
 without asking each other. The name is chosen at random once, or by `stores.archive_writer`.
@@ -44,6 +44,7 @@ _OPEN = ".open"
 _HEADER_BYTES = 4096  # the first record of a file is far shorter
 _CACHE_BYTES = 16 * 1024 * 1024
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_PATIENCE = 3600.0  # seconds for which uploads may fail before the crawl is stopped: disks are finite
 
 
 class S3Archive:
@@ -76,6 +77,8 @@ class S3Archive:
         self._uploading = threading.Lock()
         self._wake = threading.Event()
         self._closed = False
+        self._trouble: StoreError | None = None
+        self._troubled_since = 0.0
         self._spool: WarcArchive | None = None
         if read_only:
             self._writer = writer or _known_writer(folder)
@@ -89,13 +92,15 @@ class S3Archive:
     def put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
         refs = [ArchiveRef(f"{self._writer}/{ref.file}", *_span(ref)) for ref in self._writable.put(records)]
         if refs and refs[-1].file != self._open:
-            if self._open:
-                self._wake.set()
             self._open, self._opened_at = refs[-1].file, self._clock()
+            self._wake.set()  # this batch, or the one before, may have ended a file
         return refs
 
     def sync(self) -> None:
+        """Also raises what has kept files from being uploaded for an hour; the records are safe nevertheless."""
         self._writable.sync()
+        if self._trouble is not None and self._clock() - self._troubled_since >= _PATIENCE:
+            raise self._trouble
         if self._open and self._clock() - self._opened_at >= self._upload_seconds:
             self._end_file()
             self._wake.set()
@@ -172,8 +177,12 @@ class S3Archive:
             self._wake.clear()
             try:
                 self._upload()
+                self._trouble = None
                 pause, waiting = _FIRST_PAUSE, _LONGEST_PAUSE
-            except StoreError:
+            except StoreError as error:
+                if self._trouble is None:
+                    self._troubled_since = self._clock()
+                self._trouble = error
                 waiting, pause = pause, min(pause * 2, _LONGEST_PAUSE)
 
     def _upload(self) -> None:

@@ -5,6 +5,8 @@ What needs care is the backslash. SPARQL replaces `\\u0022` by a quotation mark 
 string (SPARQL 1.1 Query, 19.2), N-Quads after; and whether `\\\\u0022`, an escaped backslash before plain text, counts
 as such an escape differs between servers. So escapes of a quotation mark, a backslash or a line break by number are not
 copied, and an escaped backslash before `u` is followed by a `u` written by its number, which all servers read alike.
+The long form is used throughout, because some take up to eight digits after `\\u` as well; and tabs, which some turn
+into spaces, are escaped.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _LITERAL = (
 _PLAIN = re.compile(rf"{_IRI} {_IRI} (?:{_IRI}|{_LITERAL}) \.")
 _NESTED = re.compile(rf"({_IRI} {_IRI} )<<\( (.*) \)>> \.")  # a triple as object, RDF 1.2
 _IS_IRI = re.compile(_IRI)
-_BEFORE_U = re.compile(r"(?<!\\)((?:\\\\)+)([uU])")
+_ESCAPE = re.compile(r"\\\\([uU])|\\u([0-9A-Fa-f]{4})|\\.")
 _DEPTH = 100
 
 
@@ -69,11 +71,26 @@ def exchange(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
 
 def _statement(text: str) -> str:
     if not _is_safe(text):
-        # Other spellings of the same statement (`\\u0022`, two spaces): the engine's words are canonical.
-        text = next((f"{line[: -len('<x:g> .')]}." for line in as_stored({f"{text[:-1]}<x:g> ."})), "")
-        if not _is_safe(text):
-            raise StoreError(f"not a statement that SPARQL can write: {text[:200]!r}", hint="run `quadloom verify`")
-    return _BEFORE_U.sub(_numbered, text) if "\\\\" in text else text
+        text = _canonical(text)
+    if "\t" in text:
+        text = text.replace("\t", "\\t")
+    return _ESCAPE.sub(_numbered, text) if "\\u" in text or "\\U" in text else text
+
+
+def _canonical(text: str) -> str:
+    """The engine's own words for a statement in another spelling, such as `\\u0022`. Raises `StoreError` for none."""
+    try:
+        (line,) = as_stored({f"{text[:-1]}<x:g> ."})
+    except (SyntaxError, ValueError) as error:
+        raise _refusal(text) from error
+    text = f"{line[: -len('<x:g> .')]}."
+    if not _is_safe(text):
+        raise _refusal(text)
+    return text
+
+
+def _refusal(text: str) -> StoreError:
+    return StoreError(f"not a statement that SPARQL can write: {text[:200]!r}", hint="run `quadloom verify`")
 
 
 def _is_safe(text: str) -> bool:
@@ -88,4 +105,7 @@ def _is_safe(text: str) -> bool:
 
 
 def _numbered(match: re.Match[str]) -> str:
-    return f"{match.group(1)}\\u{ord(match.group(2)):04X}"
+    letter, digits = match.groups()
+    if letter:
+        return f"\\\\\\U{ord(letter):08X}"
+    return f"\\U0000{digits}" if digits else match.group()

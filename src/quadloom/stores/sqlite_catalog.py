@@ -162,6 +162,10 @@ class SqliteCatalog:
         cursor = self._database.execute(f"SELECT fingerprint FROM page WHERE kind IN ({_marks(kinds)})", list(kinds))
         return [row[0] for row in cursor]
 
+    def hosts(self) -> list[str]:
+        """Hosts of all pages."""
+        return [row[0] for row in self._database.execute("SELECT DISTINCT host FROM page")]
+
     def counts(self) -> dict[str, int]:
         return dict(self._database.execute("SELECT name, number FROM count WHERE number <> 0 ORDER BY name"))
 

@@ -45,15 +45,23 @@ def changes(ask: Ask) -> Response:
 
 
 def changes_feed(ask: Ask) -> Response:
-    url = str(ask.request.url.replace(query="", fragment=""))
+    """The newest notices, or those after `since`. Entries are named by our public address where there is one, so they
+    stay the same for whoever reads the feed by another name."""
+    public = ask.desk.settings.web.public_url.rstrip("/")
+    url = f"{public}/changes.atom" if public else str(ask.request.url.replace(query="", fragment=""))
     now = datetime.fromtimestamp(ask.desk.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    feed = atom(_notices(ask), title="Changes that Quadloom found", self_url=url, updated=now)
+    found = _notices(ask) if ask.text("since") else _newest(ask)
+    feed = atom(found, title="Changes that Quadloom found", self_url=url, updated=now)
     return Response(feed, media_type="application/atom+xml")
 
 
 def _notices(ask: Ask) -> list[Message]:
     since = ask.number("since", 0, low=0, high=1 << 62)
     return ask.warehouse.notices(since, subscription=ask.text("subscription"), limit=_NOTICES)
+
+
+def _newest(ask: Ask) -> list[Message]:
+    return ask.warehouse.newest_notices(subscription=ask.text("subscription"), limit=_NOTICES)
 
 
 def _state(warehouse: Warehouse, id: str) -> str:

@@ -209,6 +209,11 @@ class Catalog(Protocol):
         """Drop visits, (fingerprint, fetched_at), from history; pages stay. Unknown ones are no error."""
         ...
 
+    def amend(self, pages: Sequence[PageRow]) -> None:
+        """Write rows that changed between visits (their schedule); history stays. A page that was visited since, or is
+        unknown, is left as it is."""
+        ...
+
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         """Archive records were copied (old → new place): make these pages and their visits name the copies."""
         ...

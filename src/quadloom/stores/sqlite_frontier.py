@@ -42,7 +42,7 @@ One thread at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import Outcome, Settlement
@@ -207,7 +207,7 @@ class SqliteFrontier:
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
         with self._database.transaction():
             hosts: dict[int, HostState] = {}
-            for part in _distinct(settlements):
+            for part in rules.distinct(settlements):
                 hosts |= self._settle_part(part)
             self._tables.write_hosts(hosts.values())
             self._tables.set_value("leased", self._leasing.leased_pairs())
@@ -387,14 +387,3 @@ class SqliteFrontier:
 def _place(new: tuple[UrlRow, Discovery]) -> tuple[int, int]:
     """Order of the table's key, so that inserts walk the tree once."""
     return new[0][0], new[0][1]
-
-
-def _distinct(settlements: Sequence[Settlement]) -> Iterable[Sequence[Settlement]]:
-    """Cut a batch so that no part settles a URL twice."""
-    part: dict[int, Settlement] = {}
-    for settlement in settlements:
-        if settlement.visit.fingerprint in part:
-            yield list(part.values())
-            part = {}
-        part[settlement.visit.fingerprint] = settlement
-    yield list(part.values())

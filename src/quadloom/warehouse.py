@@ -32,12 +32,13 @@ from quadloom.run.importing import ImportReport, import_pages
 from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
 from quadloom.run.opened import Links, Opened
 from quadloom.run.publishing import Publication, accept
-from quadloom.run.ranking import Ranking, Weights
-from quadloom.run.refreshing import Schedule, schedule_of
+from quadloom.run.ranking import Ranking
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
+from quadloom.run.schedule_state import Schedule, schedule_of
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
+from quadloom.run.standings import standing_of
 from quadloom.run.upkeep import Verified, rebuild, verify
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.subscriptions import Subscription
@@ -177,7 +178,6 @@ class Warehouse(Questions):
 
     def why(self, url: str, schedule: Schedule | None = None) -> Why:
         """Every number that decides about a URL, with its rule. `schedule`: of the running crawl, else as saved."""
-        weights = Weights.load(self.path / "links")
         return why(
             url,
             frontier=self.frontier,
@@ -186,7 +186,7 @@ class Warehouse(Questions):
             schedule=schedule or schedule_of(self.catalog, self.settings),
             settings=self.settings,
             now=time.time(),
-            weight=weights.of([Url.parse(url).fingerprint])[0],
+            standing=standing_of(self.path / "links", Url.parse(url).fingerprint),
         )
 
     def publish(self, publication: Publication) -> dict[str, Value]:
@@ -258,6 +258,7 @@ class Warehouse(Questions):
             bus=self.bus,
             quads_path=self.path / "quads",
             outbox=self.outbox,
+            scope=lambda: self.scope,
         )
 
     def verify(self) -> Verified:

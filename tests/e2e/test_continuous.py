@@ -50,7 +50,7 @@ class Steering(threading.Thread):
             ("why", {"url": self._seed}),
             ("refresh", {"urls": [self._seed]}),
             ("scope", {"rules": {"exclude": ["*.pdf"]}}),
-            ("freshness", {"suspect_share": 0.1}),
+            ("freshness", {"suspect_share": 0.1, "chi": 2.0}),
         ):
             self.answers[verb] = ask(self._warehouse, verb, **arguments)  # type: ignore[arg-type]  # JSON
 
@@ -79,7 +79,7 @@ def test_it_keeps_up_and_can_be_steered(tmp_path: Path) -> None:
     assert steering.answers["refresh"] == 1
     assert parked >= len(pdfs) > 0
     share = steering.answers["freshness"]
-    assert isinstance(share, dict) and share["suspect_share"] == 0.1
+    assert isinstance(share, dict) and (share["suspect_share"], share["chi"]) == (0.1, 2.0)
     _assert_complete(msgspec.convert(steering.answers["why"], Why))
     _assert_complete(explained)
     assert float(explained.reasons[-1].value) > 0.0, "ranked by now"
@@ -91,12 +91,14 @@ def _assert_complete(explained: Why) -> None:
         "scope",
         "robots",
         "frontier",
+        "discovery",
         "page",
         "schedule",
         "ranking",
     }
     said = {reason.what: reason.value for reason in explained.reasons if reason.part in ("schedule", "ranking")}
     assert "between" in said["change rate"] and "weight in the last ranking" in said
+    assert any(reason.what == "suspicion" for reason in explained.reasons)
     assert {"weight", "price of a read", "period", "next visit", "refresh bandwidth", "gone"} <= said.keys()
     assert all(reason.rule for reason in explained.reasons)
 

@@ -41,6 +41,7 @@ from quadloom.run.notifying import Notifying
 from quadloom.run.opened import Opened
 from quadloom.run.pacing import Pacing
 from quadloom.run.refreshing import Refreshing
+from quadloom.run.reviewing import Reviewing
 from quadloom.run.workers import Done, WorkerPool
 from quadloom.run.writing import Ready, Writer
 from quadloom.settings import Settings
@@ -116,13 +117,16 @@ class Crawl:
             stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics,
             self._extractor.discoveries,
         )  # fmt: skip
-        self.refreshing = Refreshing(stores.catalog, settings, weigh=stores.links.weigh if stores.links else None)
+        self.refreshing = Refreshing(stores.catalog, settings, links=stores.links, scope=stores.scope)
         self.notifying = Notifying(stores.catalog, stores.outbox)
         self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
         self._writer = Writer(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
             self.refreshing, self.notifying,
         )  # fmt: skip
+        self.reviewing = Reviewing(
+            stores.catalog, stores.frontier, self.refreshing, stores.links, stores.scope, self._writer.describe
+        )
         self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(
             stores.worker_count(settings),
@@ -152,6 +156,7 @@ class Crawl:
         self._take_in(_WAIT if self._lease() else _LEASE_PAUSE)
         self._give_out()
         self.meter.tick()
+        self.reviewing.turn(self._clock())
         return self._settle()
 
     def stop(self) -> None:
@@ -172,6 +177,7 @@ class Crawl:
 
     def scope_changed(self) -> None:
         self._pool.forget_links()
+        self.reviewing.rescoped()
 
     def report(self) -> Report:
         meter, now = self.meter, self._clock()
@@ -218,6 +224,7 @@ class Crawl:
             if isinstance(item, Marks):
                 self._writer.acknowledge(item)
         self._writer.write([], self._clock())
+        self.reviewing.close()
         self.refreshing.close()
         counted(self._stores.catalog)
 

@@ -18,10 +18,10 @@ from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.phases.extract_queries import user_queries
-from quadloom.phases.index import PAGES, page_description
+from quadloom.phases.index import PAGES
 from quadloom.phases.outside import all_syntaxes, document_loader
 from quadloom.pipeline import Woven, weave
-from quadloom.run.describing import WOVEN_AGAIN, Sources
+from quadloom.run.describing import WOVEN_AGAIN, Sources, description
 from quadloom.run.extracting import Extractor
 from quadloom.run.indexing import Entry
 from quadloom.run.opened import Opened
@@ -90,7 +90,7 @@ def _entries(stores: Opened, settings: Settings, rows: list[PageRow]) -> tuple[l
         else:
             # Marked with the settled digests: they are what the catalog compares with, also across versions of us.
             quads = msgspec.structs.replace(woven.quads, digest=row.quads_digest)
-            about = page_description(row, page.status, sources.href(row.via))
+            about = description(row, page.status, sources.href(row.via), schedule=settings.index.schedule)
             entries.append(
                 Entry(
                     row.fingerprint, quads, woven.text, row.text_digest, fresh=False, about=about,

@@ -20,9 +20,10 @@ from quadloom.run.meter import Report
 from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
 from quadloom.run.publishing import Publication
-from quadloom.run.refreshing import Schedule, SharesChange
+from quadloom.run.refreshing import SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
+from quadloom.run.schedule_state import Schedule
 from quadloom.run.scoping import ScopeChange, ScopeEdits
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings

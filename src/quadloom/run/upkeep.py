@@ -13,9 +13,8 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
-from quadloom.phases.index import page_description
 from quadloom.pipeline import Woven
-from quadloom.run.describing import WOVEN_AGAIN, Sources
+from quadloom.run.describing import WOVEN_AGAIN, Sources, description
 from quadloom.run.opened import Opened
 from quadloom.run.replay import rewoven
 from quadloom.settings import Settings
@@ -121,12 +120,12 @@ def _fill(
             kept = stores.quads.graph(row.final_url or row.href)
             if kept:
                 new.append(Quads.of(row.final_url or row.href, kept))
-                abouts.append(page_description(row, 200, sources.href(row.via)))
+                abouts.append(description(row, 200, sources.href(row.via), schedule=settings.index.schedule))
                 marks.append((row.fingerprint, row.quads_digest, b""))  # its words come back with its next visit
                 again.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
             continue
         new.append(woven.quads)
-        abouts.append(page_description(row, page.status, sources.href(row.via)))
+        abouts.append(description(row, page.status, sources.href(row.via), schedule=settings.index.schedule))
         if woven.text is not None:
             documents.append(woven.text)
         marks.append((row.fingerprint, row.quads_digest, row.text_digest))

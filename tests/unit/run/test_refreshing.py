@@ -14,7 +14,8 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
-from quadloom.run.refreshing import Kept, Refreshing, SharesChange, http_date
+from quadloom.run.refreshing import Refreshing, SharesChange, http_date
+from quadloom.run.schedule_state import Kept
 from quadloom.scheduling.planner import Planner
 from quadloom.settings import Freshness, Settings
 from quadloom.stores.frontier_policy import FrontierPolicy
@@ -189,7 +190,7 @@ def test_bandwidth_and_shares_change_while_running(crawled: Crawled) -> None:
     now = crawled.refreshing.change(SharesChange(bandwidth=5.0, suspect_share=0.1, policy="xyleme"))
     assert now == {
         "bandwidth": 5.0, "suspect_share": 0.1, "discovery_share": 0.4, "refresh_share": pytest.approx(0.5),
-        "policy": "xyleme",
+        "policy": "xyleme", "chi": 1.0,
     }  # fmt: skip
     assert crawled.refreshing.planner.bandwidth == 5.0
 
@@ -201,20 +202,22 @@ def test_dates_of_headers() -> None:
 
 
 def test_planning_costs_little(crawled: Crawled) -> None:
-    """The goal is 50 µs of processor time a settled page; twice that fails, since test machines are busy."""
+    """At most 50 µs of processor time a settled page with forty new links. The best of many parts counts, since other
+    processes take caches and half a core away; each part is long enough to hold a new price."""
     urls = [f"https://host{n % 20}.example/{n}" for n in range(2048)]
     links = tuple(link(f"https://host.example/{n}") for n in range(40))
     known: dict[int, PageRow] = {}
     best = float("inf")
-    for turn in range(4):
-        spent = 0.0
-        for start in range(0, len(urls), 128):
-            at = START + turn * DAY
-            outcome = Outcome.CHANGED if turn else Outcome.NEW
-            batch = [settlement(url, outcome, at, links) for url in urls[start : start + 128]]
-            began = time.process_time()
-            planned = crawled.refreshing.plan(batch, known, at)
-            spent += time.process_time() - began
-            known.update((item.page.fingerprint, item.page) for item in planned if item.page is not None)
-        best = min(best, spent / len(urls))
-    assert best < 100e-6, f"{best * 1e6:.1f} µs a page"
+    for turn in range(10):
+        at = START + turn * DAY
+        outcome = Outcome.CHANGED if turn else Outcome.NEW
+        for part in range(0, len(urls), 512):
+            spent = 0.0
+            for start in range(part, part + 512, 128):
+                batch = [settlement(url, outcome, at, links) for url in urls[start : start + 128]]
+                began = time.process_time()
+                planned = crawled.refreshing.plan(batch, known, at)
+                spent += time.process_time() - began
+                known.update((item.page.fingerprint, item.page) for item in planned if item.page is not None)
+            best = min(best, spent / 512)
+    assert best < 50e-6, f"{best * 1e6:.1f} µs a page"

@@ -482,3 +482,20 @@ def test_a_budget_counts_what_is_under_way(state: State) -> None:
     frontier.settle([settlement(visit) for visit in visits], 0.0)
     assert frontier.lease(9, 0.0) == []
     assert frontier.stats(0.0).parked == 6
+
+
+def test_soonest_are_the_next_refreshes(state: State) -> None:
+    frontier = state.open(FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=9), 0.0)
+    frontier.add(links("a.example", 5), 0.0)
+    visits = frontier.lease(5, 0.0)
+    ends = [50.0, 30.0, 40.0, None, 20.0]
+    frontier.settle(
+        [settlement(visit, again_at=end) for visit, end in zip(visits[:4], ends, strict=False)]
+        + [settlement(visits[4], Outcome.FAILED, again_at=20.0)],
+        0.0,
+    )
+    wanted = [(visits[1], 30.0), (visits[2], 40.0), (visits[0], 50.0)]
+    assert frontier.soonest(9) == [(visit.fingerprint, "a.example", due) for visit, due in wanted], "no retry"
+    assert len(frontier.soonest(2)) == 2
+    frontier.reschedule([(visits[0].fingerprint, "a.example", 1.0)], 0.5)
+    assert [visit.fingerprint for visit in frontier.lease(5, 1.0)] == [visits[0].fingerprint]

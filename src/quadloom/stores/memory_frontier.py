@@ -267,6 +267,11 @@ class MemoryFrontier:
             if url is not None and url.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
                 url.state, url.due = UrlState.WAITING, due
 
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        waiting = [url for url in self._urls.values() if url.state is UrlState.WAITING]
+        known = sorted((url for url in waiting if url.visits and url.attempt == 1), key=lambda url: url.due)
+        return [(url.fingerprint, url.host, url.due) for url in known[:limit]]
+
     def explain(self, key: str, now: float) -> Explanation | None:
         url = self._urls.get(fingerprint(key))
         row = self.host(url.host) if url is not None else None

@@ -155,6 +155,10 @@ class Frontier(Protocol):
         """Set the next visit of known pages: (fingerprint, host, unix time)."""
         ...
 
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        """Pages that wait for a refresh, not for a retry, the soonest due first: (fingerprint, host, unix time)."""
+        ...
+
     def explain(self, key: str, now: float) -> Explanation | None:
         """None = never met."""
         ...

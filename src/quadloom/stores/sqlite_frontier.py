@@ -331,6 +331,14 @@ class SqliteFrontier:
             batch.write()
             self._tables.read_first_due()
 
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        return self._database.execute(
+            "SELECT l.fingerprint, h.name, l.due FROM later l CROSS JOIN url u ON u.host_id = l.host_id AND "
+            "u.fingerprint = l.fingerprint JOIN host h ON h.id = l.host_id WHERE u.visits > 0 AND u.attempt = 1 "
+            "ORDER BY l.due LIMIT ?",
+            (limit,),
+        ).fetchall()
+
     def explain(self, key: str, now: float) -> Explanation | None:
         name, url = host_of(key), fingerprint(key)
         id = self._tables.host_ids([name], create=False).get(name)

@@ -119,7 +119,11 @@ class Crawl:
         )  # fmt: skip
         self.refreshing = Refreshing(stores.catalog, settings, links=stores.links, scope=stores.scope)
         self.notifying = Notifying(stores.catalog, stores.outbox)
-        self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
+        self._pacing = Pacing(
+            self.refreshing.shares,
+            self.refreshing.planner,
+            lambda reads, now: self.refreshing.advance(stores.frontier, reads, now),
+        )
         self._writer = Writer(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
             self.refreshing, self.notifying,
@@ -367,6 +371,8 @@ class Crawl:
         self._last_write = time.monotonic()
         for settlement in settlements:
             self._forget(settlement.visit)
+            if settlement.outcome is Outcome.DENIED and not (settlement.page and settlement.page.status):
+                self._pacing.give_back(1)  # by robots.txt or a guard: nobody was asked
             self.meter.outcomes[settlement.outcome] += 1
             if settlement.page is not None:
                 self.meter.statuses[str(settlement.page.status)] += 1

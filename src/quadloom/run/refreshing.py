@@ -44,6 +44,7 @@ from quadloom.stores.protocols import Catalog, Frontier, ScopeRules
 _CHECKPOINT_SECONDS = 300.0
 _READ = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED))
 _SAME_WEIGHT = 0.01
+_ALSO_LOOKED_AT = 64  # soon due are also pages read a moment ago that must rest
 _TELLING = frozenset((Outcome.NEW, Outcome.CHANGED))
 
 
@@ -131,6 +132,23 @@ class Refreshing:
         if now - self._saved_at > _CHECKPOINT_SECONDS:
             self._saved_at = now
             self._save(exact=False)
+
+    def advance(self, frontier: Frontier, count: int, now: float) -> int:
+        """Bandwidth lies idle: read so many pages before their time, the nearest to the end of their periods first, but
+        none sooner than `freshness.min_interval` after it was read. Returns how many."""
+        waiting = frontier.soonest(4 * count + _ALSO_LOOKED_AT)
+        rows = self._catalog.pages([key for key, _, _ in waiting])
+        kept = {key: decode(row.schedule, Kept) for key, row in rows.items() if row.schedule}
+        rested = [
+            (key, host)
+            for key, host, _ in waiting
+            if key in kept and kept[key].plan.period and kept[key].read_at + self.planner.min_interval <= now
+        ]
+        rested.sort(key=lambda item: (kept[item[0]].read_at - now) / kept[item[0]].plan.period)
+        chosen = rested[:count]
+        if chosen:
+            frontier.reschedule([(key, host, now) for key, host in chosen], now)
+        return len(chosen)
 
     def committed(self) -> None:
         self._uncommitted = False

@@ -25,6 +25,7 @@ class Reads(msgspec.Struct, frozen=True, kw_only=True):
     suspects: int = 0
     pages: int = 0
     refresh: int = 0
+    idle: int = 0  # reads that nobody waited for
 
     @property
     def total(self) -> int:
@@ -95,7 +96,7 @@ class Shares:
                     count -= 1
         for name in shares:
             self._credit[name] = min(max(self._credit[name] - given[name], -1.0), 1.0)
-        return Reads(requests=requests, **given)
+        return Reads(requests=requests, idle=count, **given)
 
 
 def discovery_score(order: Order, *, depth: int, importance: float, fingerprint: int, seed: int = 0) -> float:

@@ -195,6 +195,21 @@ def test_bandwidth_and_shares_change_while_running(crawled: Crawled) -> None:
     assert crawled.refreshing.planner.bandwidth == 5.0
 
 
+def test_idle_bandwidth_reads_the_pages_nearest_to_the_end_of_their_periods(tmp_path: Path) -> None:
+    crawled = Crawled(tmp_path, Settings(freshness=Freshness(bandwidth=1e-5, min_interval="1h")))
+    for number in range(6):
+        crawled.visit(f"https://a.example/{number}", Outcome.NEW, START + number * HOUR)
+    now = START + 5.5 * HOUR
+    assert crawled.refreshing.advance(crawled.frontier, 2, now) == 2
+    due = {key for key, _, at in crawled.frontier.soonest(9) if at == now}
+    parts = {
+        row.fingerprint: (now - row.fetched_at) / decode(row.schedule, Kept).plan.period
+        for row in crawled.catalog.scan()
+    }
+    assert due == set(sorted(parts, key=lambda key: -parts[key])[:2])
+    assert crawled.refreshing.advance(crawled.frontier, 9, now) == 5, "the last was read half an hour ago and must rest"
+
+
 def test_dates_of_headers() -> None:
     assert http_date("Sun, 06 Nov 1994 08:49:37 GMT") == 784_111_777.0
     for text in ("", "yesterday", "Sun, 99 Nov 99999 99:99:99 GMT"):

@@ -123,6 +123,8 @@ def _schedule_reasons(row: PageRow, planner: Planner) -> list[Reason]:
         return [Reason("schedule", "next visit", "none", "never read with success, so nothing to refresh")]
     kept = decode(row.schedule, Kept)
     lines = planner.explain(row.host, site_of(row.host), kept.plan, kept.read_at)
+    if kept.parked:
+        lines[-1] = ("next visit", "none", "outside the scope: kept, but not planned and not in the demand")
     return [Reason("schedule", *line) for line in lines]
 
 

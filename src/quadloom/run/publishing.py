@@ -82,6 +82,15 @@ def accept(
     return msgspec.structs.asdict(publish(frontier, scope, publication.urls, now, owner=publication.owner))
 
 
+def pushed(publication: Publication, answer: Mapping[str, Value], catalog: Catalog) -> list[str]:
+    """Pages whose change somebody vouches for: the owner of their site, or a hub by its signature. Their visits tell
+    the schedule more than others."""
+    if publication.kind == "content":
+        return [websub(catalog, publication.id).topic] if answer.get("requested") else []
+    owned = publication.owner and publication.kind == "urls" and answer.get("refreshed")
+    return [item.href for item in _parsed(publication.urls)[0]] if owned else []
+
+
 def publish(
     frontier: Frontier, scope: ScopeRules, urls: Sequence[str], now: float, *, owner: bool = False
 ) -> Published:

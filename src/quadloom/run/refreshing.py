@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from quadloom.errors import UsageError
 from quadloom.model.outcome import Outcome, PageRow, Settlement
-from quadloom.model.url import site_of
+from quadloom.model.url import Url, site_of
 from quadloom.model.wire import decode, encode
 from quadloom.run.control import Value
 from quadloom.run.opened import Links
@@ -90,6 +90,7 @@ class Refreshing:
         self.planner, self._dead = loaded(catalog, settings, self.shares.refresh_bandwidth(Reads()))
         self.suspecting = Suspecting(catalog)
         self._announced: dict[int, float] = {}
+        self._pushed: dict[int, bool] = {}
         self._wanted: list[tuple[int, str, float]] = []
         self._uncommitted = False
         self._saved_at = -math.inf
@@ -185,6 +186,11 @@ class Refreshing:
             "chi": self.chi,
         }
 
+    def hear_push(self, urls: Sequence[str]) -> None:
+        """Somebody entitled to it told that these pages have changed; they are being read."""
+        for url in urls:
+            remember(self._pushed, Url.parse(url).fingerprint, True)
+
     def review(self, row: PageRow, standing: Standing | None) -> tuple[PageRow, float | None] | None:
         """A page between two visits, after a ranking or a change of the scope: its row as it should be now, and its
         next visit where that moved; None = nothing to do. What it returns must be written, as with `plan`."""
@@ -252,6 +258,7 @@ class Refreshing:
             self._announced.pop(row.fingerprint, 0.0) if self._announced else 0.0,
             self._delay if pace is None or pace.delay < self._delay else pace.delay,
             None if standing is None else standing.weight,
+            self._pushed.pop(row.fingerprint, False) if self._pushed else False,
         )
         return _Case(settlement, row, kept, seen, standing)
 

@@ -19,7 +19,7 @@ from quadloom.run.explaining import Why
 from quadloom.run.meter import Report
 from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
-from quadloom.run.publishing import Publication
+from quadloom.run.publishing import Publication, pushed
 from quadloom.run.refreshing import SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
@@ -130,7 +130,10 @@ class Running:
         if request.verb in ("refresh", "why", "scope", "freshness"):
             return self._steer(request)
         if request.verb == "publish":
-            return self._warehouse.publish(arguments(request, Publication))
+            publication = arguments(request, Publication)
+            answer = self._warehouse.publish(publication)
+            self.crawl.refreshing.hear_push(pushed(publication, answer, self._warehouse.catalog))
+            return answer
         if request.verb in ("subscribe", "unsubscribe"):
             return self._subscribe(request)
         raise UsageError(

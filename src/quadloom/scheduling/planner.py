@@ -56,8 +56,9 @@ _UNKNOWN = PageSchedule()
 class Seen(msgspec.Struct, frozen=True):
     """What a visit says about its page. Times are unix seconds, 0 = unknown.
 
-    `modified_at`: Last-Modified. `announced_at`: sitemap lastmod, feed or push. `host_delay`: seconds between polite
-    requests to the host. `weight`: from the last ranking, None = as before.
+    `modified_at`: Last-Modified. `announced_at`: sitemap lastmod or feed. `host_delay`: seconds between polite
+    requests to the host. `weight`: from the last ranking, None = as before. `pushed`: somebody entitled to say so told
+    that the page had changed, and that is why it was visited.
     """
 
     host: str
@@ -69,6 +70,7 @@ class Seen(msgspec.Struct, frozen=True):
     announced_at: float = 0.0
     host_delay: float = 0.0
     weight: float | None = None
+    pushed: bool = False
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -299,6 +301,7 @@ class Planner:
              "posterior mean and 80 % interval"),
             ("refresh bandwidth", f"{self._bandwidth:.4g} reads/s for {self.demand.pages} pages",
              "bandwidth less the shares that discovery uses"),
+            ("demand S", f"{self.demand.s(self.alpha):.4g}", "Σ (w λ^α)^(1/(α+1)) over them, kept page by page"),
             ("price of a read", f"{price.price:.4g}", "Σ reads of all pages = bandwidth"),
             ("ideal period", _span(ideal) if price.price else "the shortest",
              f"policy {self.policy}: value of a read reaches the price"),
@@ -318,6 +321,11 @@ class Planner:
             return
         changed = seen.outcome is Outcome.CHANGED
         gap = seen.fetched_at - seen.previous_at
+        if seen.pushed:
+            # Who pushes one change would have pushed an earlier one, so the whole gap was quiet: λe^−λτ. Taken for a
+            # change of age 0, it would say that the page changes all the time, because it is read when it changes.
+            rate.observe(gap, changed, math.nextafter(gap, 0.0) if changed else None)
+            return
         age: float | None = None
         for source, date in (("last-modified", seen.modified_at), ("announced", seen.announced_at)):
             if date > 0.0:

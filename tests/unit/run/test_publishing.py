@@ -7,6 +7,7 @@ import hmac
 from urllib.parse import parse_qs
 
 import pytest
+from msgspec.structs import replace
 
 from quadloom.errors import NothingFound, UsageError
 from quadloom.run.publishing import (
@@ -16,6 +17,7 @@ from quadloom.run.publishing import (
     accept,
     ping_sitemap,
     publish,
+    pushed,
     receive,
     signed,
     subscription_request,
@@ -57,6 +59,17 @@ def test_only_an_owner_can_have_known_pages_read_again(frontier: MemoryFrontier)
 def test_a_publication_is_bounded(frontier: MemoryFrontier) -> None:
     with pytest.raises(UsageError):
         publish(frontier, SCOPE, ["https://example.org/"] * (LIST + 1), NOW)
+
+
+def test_only_who_is_entitled_vouches_for_a_change(catalog: MemoryCatalog) -> None:
+    offered = Publication(kind="urls", urls=["https://a.example/1", "no address"], owner=True)
+    assert pushed(offered, {"refreshed": 1}, catalog) == ["https://a.example/1"]
+    assert pushed(offered, {"refreshed": 0}, catalog) == [], "not known yet: nothing has changed"
+    assert pushed(replace(offered, owner=False), {"refreshed": 1}, catalog) == []
+    websub_subscribe(catalog, "hub", "https://a.example/feed", "https://hub.example/", "secret")
+    content = Publication(kind="content", id="hub")
+    assert pushed(content, {"requested": True}, catalog) == ["https://a.example/feed"]
+    assert pushed(content, {"requested": False}, catalog) == [], "its signature was wrong"
 
 
 def test_a_pinged_sitemap_is_read_first(frontier: MemoryFrontier) -> None:

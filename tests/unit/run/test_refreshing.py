@@ -210,6 +210,25 @@ def test_idle_bandwidth_reads_the_pages_nearest_to_the_end_of_their_periods(tmp_
     assert crawled.refreshing.advance(crawled.frontier, 9, now) == 5, "the last was read half an hour ago and must rest"
 
 
+def test_a_pushed_change_does_not_look_like_a_change_at_every_moment(crawled: Crawled) -> None:
+    """Pages that change every ten days: one is told of and read a second later, one is read once a day."""
+    told, polled = "https://a.example/told", "https://b.example/polled"
+    crawled.visit(told, Outcome.NEW, START)
+    crawled.visit(polled, Outcome.NEW, START)
+    for day in range(1, 301):
+        at = START + day * DAY
+        crawled.visit(polled, Outcome.CHANGED if day % 10 == 0 else Outcome.UNCHANGED, at)
+        if day % 10 == 0:
+            crawled.refreshing.hear_push([told])
+            crawled.visit(told, Outcome.CHANGED, at)
+    rates = []
+    for url in (told, polled):
+        row = crawled.catalog.page(fingerprint(url))
+        assert row is not None
+        rates.append(decode(row.schedule, Kept).plan.changes_per_second * DAY)
+    assert rates[0] == pytest.approx(0.1, rel=0.25) and rates[1] == pytest.approx(0.1, rel=0.35), rates
+
+
 def test_dates_of_headers() -> None:
     assert http_date("Sun, 06 Nov 1994 08:49:37 GMT") == 784_111_777.0
     for text in ("", "yesterday", "Sun, 99 Nov 99999 99:99:99 GMT"):

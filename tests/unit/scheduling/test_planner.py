@@ -196,7 +196,8 @@ def test_every_number_is_explained() -> None:
     schedule = planner.settle(seen(Outcome.NEW, 10 * DAY), None).schedule
     lines = planner.explain("a.org", "a.org", schedule, 10 * DAY)
     assert [what for what, _, _ in lines] == [
-        "weight", "visits", "site's prior", "dates believed", "change rate", "refresh bandwidth", "price of a read",
+        "weight", "visits", "site's prior", "dates believed", "change rate", "refresh bandwidth", "demand S",
+        "price of a read",
         "ideal period", "host's price", "period", "gone", "next visit",
     ]  # fmt: skip
     assert all(value and rule for _, value, rule in lines)

@@ -54,8 +54,10 @@ from quadloom.stores.frontier_workbench import HostState
 from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
 from quadloom.stores.quota import Quota
 from quadloom.stores.recent_fingerprints import RecentFingerprints
+from quadloom.stores.scoring import Place, Scored
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier_leasing import INFINITY, Leasing
+from quadloom.stores.sqlite_frontier_moves import Moves
 from quadloom.stores.sqlite_frontier_tables import Batch, FrontierTables, SettledRow, UrlRow, after_settlement
 
 _PROMOTE = 2000  # due URLs queued in one transaction
@@ -78,6 +80,7 @@ class SqliteFrontier:
         self._scope = scope
         self._tables = FrontierTables(database, policy.order)
         self._leasing = Leasing(self._tables, policy, now=now, capacity=capacity)
+        self._moves = Moves(self._tables, self._leasing)
         self._recent = RecentFingerprints()
         self._ids: dict[str, int] = {}
         if database.writable:
@@ -146,13 +149,7 @@ class SqliteFrontier:
         better = row._replace(priority=min(row.priority, found.priority), depth=min(row.depth, found.depth))
         self._recent.learn(row.fingerprint, better.priority, better.depth)
         if better != row:
-            self._move(batch, row, better)
-
-    def _move(self, batch: Batch, before: UrlRow, after: UrlRow) -> None:
-        batch.leave(before)
-        batch.enter(after)
-        self._tables.update([after])
-        self._leasing.empty_buffer(after.host_id)
+            self._moves.move(batch, row, better)
 
     def request(self, urls: Sequence[Discovery], now: float) -> int:
         wanted = {found.fingerprint: found for found in urls}
@@ -164,7 +161,7 @@ class SqliteFrontier:
             for key, found in wanted.items():
                 row = stored.get(key)
                 if row is not None:
-                    self._move(batch, row, row._replace(state=UrlState.QUEUED, priority=0, due=0.0))
+                    self._moves.move(batch, row, row._replace(state=UrlState.QUEUED, priority=0, due=0.0))
                     continue
                 row = UrlRow(ids[found.host], key, UrlState.QUEUED, 0, found.depth, found.score)
                 batch.enter(row)
@@ -298,46 +295,16 @@ class SqliteFrontier:
 
     def set_scope(self, scope: ScopeRules) -> int:
         self._scope = scope
-        moved = 0
-        with self._database.transaction():
-            for rows in self._tables.scan_scoped():
-                batch = Batch(self._tables)
-                for row, href, host in rows:
-                    after = self._state_in(scope, row, href, host)
-                    if after != row.state and row.fingerprint not in self._leasing.leases:
-                        self._move(batch, row, row._replace(state=after))
-                        moved += 1
-                batch.write()
-                self._leasing.tell(batch)
-        return moved
-
-    @staticmethod
-    def _state_in(scope: ScopeRules, row: UrlRow, href: str, host: str) -> int:
-        if scope.verdict(href, host, row.depth) is not None:
-            return UrlState.OUT_OF_SCOPE
-        if row.state != UrlState.OUT_OF_SCOPE:
-            return row.state
-        return UrlState.WAITING if row.due else UrlState.QUEUED
+        return self._moves.set_scope(scope)
 
     def reschedule(self, times: Sequence[tuple[int, str, float]], now: float) -> None:
-        wanted = {key: (host, due) for key, host, due in times}
-        with self._database.transaction():
-            ids = self._tables.host_ids(list({host for host, _ in wanted.values()}), create=False)
-            pairs = [(ids[host], key) for key, (host, _) in wanted.items() if host in ids]
-            batch = Batch(self._tables)
-            for key, row in self._tables.urls(pairs).items():
-                if row.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
-                    self._move(batch, row, row._replace(state=UrlState.WAITING, due=wanted[key][1]))
-            batch.write()
-            self._tables.read_first_due()
+        self._moves.reschedule(times)
 
     def soonest(self, limit: int) -> list[tuple[int, str, float]]:
-        return self._database.execute(
-            "SELECT l.fingerprint, h.name, l.due FROM later l CROSS JOIN url u ON u.host_id = l.host_id AND "
-            "u.fingerprint = l.fingerprint JOIN host h ON h.id = l.host_id WHERE u.visits > 0 AND u.attempt = 1 "
-            "ORDER BY l.due LIMIT ?",
-            (limit,),
-        ).fetchall()
+        return self._moves.soonest(limit)
+
+    def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
+        return self._moves.rescore(after, limit, scored)
 
     def explain(self, key: str, now: float) -> Explanation | None:
         name, url = host_of(key), fingerprint(key)

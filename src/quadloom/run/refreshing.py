@@ -86,7 +86,8 @@ class Refreshing:
         self._links = links
         self._scope = scope
         self.chi = freshness.chi
-        self._guided = settings.crawl.order == "importance"
+        self._damping = freshness.damping
+        self.guided = settings.crawl.order == "importance"
         self.planner, self._dead = loaded(catalog, settings, self.shares.refresh_bandwidth(Reads()))
         self.suspecting = Suspecting(catalog)
         self._announced: dict[int, float] = {}
@@ -281,10 +282,11 @@ class Refreshing:
 
     def _ordered(self, settlement: Settlement, is_data: bool, standing: Standing | None) -> Settlement:
         """New URLs in the order of discovery: suspects of structured data apart, and, where it is guided, a link is
-        worth its page's importance divided by its number of links, one step of OPIC."""
+        worth what the page passes on, one step of the fixpoint; `reviewing` adds what other pages do."""
         found = self.suspecting.judged(settlement.discoveries, is_data)
-        if self._guided:
-            score = ((standing.importance if standing is not None else 0.0) or 1.0) / len(found)
+        if self.guided:
+            passed = ((standing.importance if standing is not None else 0.0) or 1.0) / len(found)
+            score = self._damping * passed + 1.0 - self._damping
             found = tuple(replace(item, score=score) for item in found)
         return settlement if found is settlement.discoveries else replace(settlement, discoveries=found)
 

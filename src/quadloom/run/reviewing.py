@@ -5,10 +5,14 @@ what left the scope would go on counting in the demand that the price of a read 
 its place in the queue and its description are brought up to date, in slices between the steps of the owner: a slice
 takes some milliseconds of its thread, and slices together a twentieth of it. What is left over when a crawl ends is
 kept in the catalog for the next one, and so is the scope that all pages were last compared with.
+
+Where importance guides discovery, URLs that wait for their first read are looked at, too: a URL is offered once, by the
+page that links to it first, and what the others add is known only to the ranking, or to OPIC before it.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -17,15 +21,18 @@ import numpy as np
 from quadloom.model.outcome import PageRow
 from quadloom.run.opened import Links
 from quadloom.run.refreshing import Refreshing
-from quadloom.run.standings import Fingerprints, Standing
+from quadloom.run.standings import MOVED, Fingerprints, Standing
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.stores.protocols import Catalog, Frontier
+from quadloom.stores.scoring import FIRST_PLACE, Place
 
 _LEFT_OVER = "schedule:moved"  # catalog value: packed fingerprints
 _SCOPE = "schedule:scope"  # catalog value: the scope that all pages were compared with
 _MOST_LEFT_OVER = 1_000_000  # beyond, pages take the ranking over with their next visit
 _CHUNK = 32  # pages read at once
+_UNREAD_CHUNK = 128
+_UNREAD_EVERY = 5.0  # seconds between two looks at all unread URLs, at least
 _SLICE = 0.004  # seconds of the owner's thread, the last chunk and the commit not counted
 _PART = 0.05  # of the owner's time
 _PAUSE = 0.1  # seconds between slices at least: each ends with a commit
@@ -50,6 +57,8 @@ class Reviewing:
         self._refreshing = refreshing
         self._links = links
         self._scope = scope
+        self._unread: Place | None = None  # where the look at unread URLs has got to
+        self._unread_again = 0.0 if refreshing.guided else math.inf
         self._describe = describe
         self._moved: Fingerprints = np.frombuffer(catalog.get(_LEFT_OVER) or b"", dtype=np.int64)
         self._after: int | None = None  # where the look at all pages has got to
@@ -66,13 +75,15 @@ class Reviewing:
 
     @property
     def pending(self) -> bool:
-        return self._after is not None or len(self._moved) > 0
+        return self._after is not None or len(self._moved) > 0 or self._unread is not None
 
     def turn(self, now: float) -> None:
         """The next slice, where there is one and the last was long enough ago."""
         moved = self._links.take_moved() if self._links is not None else None
         if moved is not None:
             self._moved = np.union1d(self._moved, moved)
+        if self._unread is None and time.monotonic() >= self._unread_again:
+            self._unread, self._unread_again = FIRST_PLACE, time.monotonic() + _UNREAD_EVERY
         if not self.pending or time.monotonic() < self._not_before:
             return
         began = time.thread_time()
@@ -100,12 +111,31 @@ class Reviewing:
             if not rows and scope is not None:
                 self._catalog.put(_SCOPE, scope.encode())
             return [(row, None) for row in rows]
+        if not len(self._moved):
+            self._rescore()
+            return []
         keys, self._moved = self._moved[:_CHUNK].tolist(), self._moved[_CHUNK:]
         found = list(self._catalog.pages(keys).values())
         if self._links is None:
             return [(row, None) for row in found]
         standings = self._links.weigh([row.fingerprint for row in found], [row.kind in DATA_KINDS for row in found])
         return list(zip(found, standings, strict=True))
+
+    def _rescore(self) -> None:
+        if self._unread is not None:
+            self._unread = self._frontier.rescore(self._unread, _UNREAD_CHUNK, self._scores)
+
+    def _scores(self, unread: Sequence[tuple[int, float]]) -> list[float | None]:
+        """Importance of those whose score is another by a part that matters."""
+        if self._links is None:
+            return [None] * len(unread)
+        found = self._links.weigh([key for key, _ in unread], [False] * len(unread))
+        return [
+            standing.importance
+            if standing is not None and abs(standing.importance - score) > MOVED * min(standing.importance, score)
+            else None
+            for standing, (_, score) in zip(found, unread, strict=True)
+        ]
 
     def _write(self, rows: list[PageRow], times: list[tuple[int, str, float]], now: float) -> None:
         with self._catalog.transaction():

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
@@ -42,12 +44,15 @@ class Crawled:
         self.catalog = SqliteCatalog(database)
         self.frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=99), now=START)
         self.scope = EVERYWHERE
+        self.guided = False
         self.described: list[PageRow] = []
         self.ranking = Ranking(folder / "links", SETTINGS.freshness, lambda: (), lambda: ())
         self.start()
 
     def start(self) -> None:
-        self.refreshing = Refreshing(self.catalog, SETTINGS, links=self.ranking, scope=lambda: self.scope)
+        crawl = replace(SETTINGS.crawl, order="importance" if self.guided else "breadth-first")
+        settings = replace(SETTINGS, crawl=crawl)
+        self.refreshing = Refreshing(self.catalog, settings, links=self.ranking, scope=lambda: self.scope)
         self.reviewing = Reviewing(
             self.catalog, self.frontier, self.refreshing, self.ranking, lambda: self.scope, self.described.extend
         )
@@ -106,6 +111,10 @@ def _settlement(url: str, outcome: Outcome, at: float) -> Settlement:
         quads_digest=b"q", text_digest=b"t", kind="html",
     )  # fmt: skip
     return Settlement(visit, outcome, row, HostPace(visit.host, "", 1.0, at))
+
+
+def found(url: str, score: float) -> Discovery:
+    return Discovery(url, url, host_of(url), fingerprint(url), 1, score=score)
 
 
 def urls(count: int, host: str = "a.example") -> list[str]:
@@ -242,6 +251,23 @@ def test_a_scope_that_changed_at_rest_is_noticed_at_the_start(crawled: Crawled) 
     crawled.reviewing.close()
     crawled.start()
     assert not crawled.reviewing.pending, "the same scope: nothing to look at"
+
+
+def test_importance_guides_discovery_by_all_links_that_were_seen(crawled: Crawled) -> None:
+    """Unread URLs, each offered once; that nine pages link to the last one, only the ranking knows."""
+    waiting = urls(10, "new.example")
+    frontier = SqliteFrontier(
+        crawled.frontier._database, FrontierPolicy(delay=0.0, ip_delay=0.0, order="importance"), now=START
+    )
+    frontier.add([found(url, score=1.0 + n / 100.0) for n, url in enumerate(reversed(waiting))], START)
+    crawled.frontier, crawled.guided = frontier, True
+    crawled.start()
+    for number, page in enumerate(urls(9)):
+        crawled.link(page, waiting[9], waiting[number])
+    crawled.rank()
+    crawled.review()
+    (first,) = frontier.lease(1, START)
+    assert first.href == waiting[9] and first.score > 2.0
 
 
 def test_dead_pages_are_in_no_sum(crawled: Crawled) -> None:

@@ -220,7 +220,7 @@ class Catalog(Protocol):
         ...
 
     def amend(self, pages: Sequence[PageRow]) -> None:
-        """Write rows changed between visits (their schedule); history stays. A page visited since, or unknown, stays."""
+        """Write rows changed between visits (the schedule), not history. A page visited since, or unknown, stays."""
         ...
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.error import URLError
 from urllib.parse import quote
 
-import msgspec
 import pytest
 
-from quadloom.cli.demo import demo_settings
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.web import demo_web
+from e2e.live_site import Live, live_site
 from quadloom.run.control import ask
-from quadloom.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "web-assets" / "node_modules" / "axe-core" / "axe.min.js"
@@ -38,81 +30,13 @@ PAGES = (
 )
 
 
-class Live:
-    """A running server: its address, and the token it printed."""
-
-    def __init__(self, base: str, token: str) -> None:
-        self.base = base
-        self.token = token
-
-    def get(self, path: str) -> dict[str, object]:
-        with urllib.request.urlopen(self.base + path, timeout=10) as answer:
-            found = json.load(answer)
-        assert isinstance(found, dict)
-        return found
-
-
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    folder = tmp_path_factory.mktemp("live")
-    with serve_in_process(demo_web(), logging=False) as serving:
-        settings = demo_settings(Settings(), serving.web)
-        polite = msgspec.structs.replace(settings.politeness, delay=0.2)  # slow enough to be watched
-        web = msgspec.structs.replace(settings.web, rate=1000.0, port=_free_port())
-        settings = msgspec.structs.replace(settings, politeness=polite, web=web)
-        (folder / "quadloom.toml").write_text(_toml(settings))
-        command = [sys.executable, "-m", "quadloom.cli", "-w", str(folder / "data")]
-        command += ["--config", str(folder / "quadloom.toml"), "serve", "--crawl", *serving.web.homes]
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(command, stderr=log, stdout=log)
-        try:
-            base = f"http://127.0.0.1:{web.port}"
-            _wait(base, process, folder / "log")
-            token = next(
-                line.split()[1] for line in (folder / "log").read_text().splitlines() if line.startswith("Token")
-            )
-            yield Live(base, token)
-        finally:
-            process.terminate()
-            assert process.wait(60) == 0, (folder / "log").read_text()
-            assert ask(folder / "data", "status") is None, "the crawl ended with its server"
-
-
-def _toml(settings: Settings) -> str:
-    """The sections that the demo sets. A JSON value is a TOML value, but for tables."""
-    tree = msgspec.to_builtins(settings)
-    assert isinstance(tree, dict)
-    lines = []
-    for section in ("crawl", "politeness", "guard", "web"):
-        lines.append(f"[{section}]")
-        for name, value in tree[section].items():
-            if isinstance(value, dict):
-                pairs = ", ".join(f"{json.dumps(key)} = {json.dumps(inner)}" for key, inner in value.items())
-                lines.append(f"{name} = {{{pairs}}}")
-            else:
-                lines.append(f"{name} = {json.dumps(value)}")
-    return "\n".join(lines) + "\n"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait(base: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Until the stores answer and the first pages are searchable."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        assert process.poll() is None, log.read_text()
-        try:
-            with urllib.request.urlopen(base + "/search.json?q=lighthouse", timeout=5) as answer:
-                if json.load(answer)["total"]:
-                    return
-        except (URLError, ConnectionError, TimeoutError):
-            pass
-        time.sleep(0.3)
-    pytest.fail(f"nothing became searchable: {log.read_text()}")
+    with live_site(tmp_path_factory.mktemp("live")) as site:
+        yield site
+        site.process.terminate()
+        assert site.process.wait(60) == 0, site.log.read_text()
+        assert ask(site.warehouse, "status") is None, "the crawl ended with its server"
 
 
 def test_a_foreign_client_speaks_sparql(live: Live) -> None:

@@ -11,7 +11,9 @@ import pytest
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.run.workers import Done, WorkerPool
-from quadloom.settings import Limits, Settings
+from quadloom.settings import Crawl, Limits, Settings
+from quadloom.stores.warc_record import encode, file_header
+from quadloom.warehouse import Warehouse
 
 PLUGIN = """
 import ctypes, time
@@ -91,3 +93,43 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
         item.answer.woven.title == "fine" for number, item in done.items() if item.answer and number not in quarantined
     )
     assert [kind for kind, _ in notices].count("quarantined") == 3
+
+
+@pytest.mark.usefixtures("poisoned_workers")
+def test_an_archive_with_poison_is_imported_and_kept_in_order(tmp_path: Path) -> None:
+    """One worker, so that the poison stands in the way of all that follows it."""
+    limits = Limits(transform_seconds=1.0, transform_bytes=300 << 20)
+    settings = Settings(limits=limits, crawl=Crawl(workers=1))
+    bodies = [f"<title>page {number}</title><p>hello".encode() for number in range(30)]
+    bodies[3], bodies[11], bodies[12] = b"POISON-SEGFAULT", b"POISON-HANG", b"POISON-MEMORY"
+    source = tmp_path / "poisoned.warc.gz"
+    pages = [_page(number, body)[1] for number, body in enumerate(bodies)]
+    source.write_bytes(file_header(source.name, 0.0) + b"".join(encode(page).member for page in pages))
+    notices: list[tuple[str, str]] = []
+    with Warehouse.open(tmp_path / "warehouse", settings=settings) as warehouse:
+        report = warehouse.import_(source, notice=lambda kind, text: notices.append((kind, text)))
+        assert (report.pages, report.new, report.quarantined) == (30, 27, 3)
+        rows = {row.href: row for row in warehouse.catalog.scan()}
+        assert {url.rpartition("/")[2] for url, row in rows.items() if row.kind == "quarantined"} == {"3", "11", "12"}
+        assert all(row.archive is not None for row in rows.values())
+        started = time.monotonic()
+        assert warehouse.verify().ok  # would take two deadlines for each, were the poison given out again
+        assert time.monotonic() - started < 4 * limits.transform_seconds
+        assert warehouse.rebuild() == 27
+        assert warehouse.verify().ok
+    assert [text.partition(":")[2][:5] for kind, text in notices if kind == "quarantined"] == ["//poi"] * 3
+
+
+@pytest.mark.usefixtures("poisoned_workers")
+def test_a_known_page_that_became_poison_keeps_its_statements(tmp_path: Path) -> None:
+    settings = Settings(limits=Limits(transform_seconds=1.0), crawl=Crawl(workers=1))
+    good, bad = _page(1, b"<title>fine</title>")[1], _page(1, b"POISON-SEGFAULT")[1]
+    versions = (good, msgspec.structs.replace(bad, fetched_at=10.0))
+    source = tmp_path / "two.warc.gz"
+    source.write_bytes(file_header(source.name, 0.0) + b"".join(encode(page).member for page in versions))
+    with Warehouse.open(tmp_path / "warehouse", settings=settings) as warehouse:
+        assert warehouse.import_(source).quarantined == 1
+        before = warehouse.quads.graph(good.url)
+        assert b"fine" in before
+        warehouse.rebuild()
+        assert warehouse.quads.graph(good.url) == before

@@ -12,22 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
-from quadloom.errors import ArchiveDamaged, NothingFound, UsageError
+from quadloom.errors import ArchiveDamaged
 from quadloom.model.notice import Notice, NoticeKind
 from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
-from quadloom.model.url import Url, host_of
+from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.outside import document_loader
 from quadloom.pipeline import weave
-from quadloom.scheduling.subscriptions import Interests, Subscription
+from quadloom.run.subscribing import read_subscriptions
+from quadloom.scheduling.subscriptions import Interests
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.protocols import Archive, Catalog, Difference
 
-_NAME = "subscriptions"
 _KINDS: dict[Outcome, NoticeKind] = {Outcome.NEW: "new", Outcome.CHANGED: "changed"}
 
 
@@ -104,31 +102,3 @@ def _statements(ref: ArchiveRef | None, archive: Archive, settings: Settings) ->
     visit = Visit(page.url, page.url, host_of(page.url), 0)
     woven = weave(page, visit, settings, (), document_loader(settings))
     return set(woven.quads.nquads.decode("utf-8", "replace").splitlines())
-
-
-def read_subscriptions(catalog: Catalog) -> list[Subscription]:
-    stored = catalog.get(_NAME)
-    return msgspec.json.decode(stored, type=list[Subscription]) if stored else []
-
-
-def add_subscription(catalog: Catalog, subscription: Subscription) -> Subscription:
-    """Make it durable. URLs become canonical keys. Raises `UsageError` or `UrlError` for what makes no sense."""
-    subscription.check()
-    existing = read_subscriptions(catalog)
-    if any(item.id == subscription.id for item in existing):
-        raise UsageError(f"there is a subscription {subscription.id!r} already", hint="choose another --id")
-    keys = tuple(Url.parse(text).key for text in subscription.urls)
-    if subscription.webhook:
-        Url.parse(subscription.webhook)
-    added = msgspec.structs.replace(subscription, urls=keys)
-    catalog.put(_NAME, msgspec.json.encode([*existing, added]))
-    return added
-
-
-def remove_subscription(catalog: Catalog, id: str) -> None:
-    """Its notices stay in the outbox until they are trimmed."""
-    existing = read_subscriptions(catalog)
-    kept = [item for item in existing if item.id != id]
-    if len(kept) == len(existing):
-        raise NothingFound(f"there is no subscription {id!r}", hint="`quadloom subscribe list` shows all")
-    catalog.put(_NAME, msgspec.json.encode(kept))

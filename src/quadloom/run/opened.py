@@ -14,6 +14,7 @@ from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.protocols import Archive, Bus, Catalog, Difference, Frontier, QuadStore, TextIndex
+from quadloom.stores.sparql_client import SparqlServer
 
 
 class Links(Protocol):
@@ -45,7 +46,7 @@ class Opened:
         text: TextIndex,
         bus: Bus,
         links: Links | None = None,
-        quads_path: Path | None = None,
+        query_source: Path | SparqlServer | None = None,
         outbox: Outbox | None = None,
         scope: Callable[[], Scope | None] = lambda: None,
         changed: Callable[[str, Difference], None] = lambda _graph, _difference: None,
@@ -57,7 +58,7 @@ class Opened:
         self.text = text
         self.bus = bus
         self.changed = changed
-        self.quads_path = quads_path
+        self.query_source = query_source
         self.outbox = outbox
         self.links = links
         self.scope = scope

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from quadloom.model.outcome import Outcome, Settlement
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.shares import Reads, Shares
 from quadloom.stores.quota import Quota
@@ -58,9 +59,10 @@ class Pacing:
                 self._use_idle(now)
         return self._quota
 
-    def give_back(self, reads: int) -> None:
-        """Visits that no server saw."""
-        self._unasked += reads
+    def settled(self, settlement: Settlement) -> None:
+        """A visit has ended. By robots.txt or a guard: no server saw it."""
+        if settlement.outcome is Outcome.DENIED and not (settlement.page and settlement.page.status):
+            self._unasked += 1
 
     def _tick(self, seconds: float) -> None:
         quota, shares = self._quota, self._shares

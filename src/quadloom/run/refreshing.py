@@ -30,6 +30,7 @@ from quadloom.model.url import Url, site_of
 from quadloom.model.wire import decode, encode
 from quadloom.run.control import Value
 from quadloom.run.opened import Links
+from quadloom.run.pacing import Pacing
 from quadloom.run.schedule_state import Kept, Schedule, loaded, remember, save
 from quadloom.run.standings import Standing
 from quadloom.run.suspecting import Suspecting
@@ -135,6 +136,10 @@ class Refreshing:
             self._saved_at = now
             self._save(exact=False)
 
+    def pacing(self, frontier: Frontier) -> Pacing:
+        """The bandwidth in ticks, for a crawl without an end."""
+        return Pacing(self.shares, self.planner, lambda reads, now: self.advance(frontier, reads, now))
+
     def advance(self, frontier: Frontier, count: int, now: float) -> int:
         """Bandwidth lies idle: read so many pages before their time, the nearest to the end of their periods first, but
         none sooner than `freshness.min_interval` after it was read. Returns how many."""
@@ -190,7 +195,11 @@ class Refreshing:
     def hear_push(self, urls: Sequence[str]) -> None:
         """Somebody entitled to it told that these pages have changed; they are being read."""
         for url in urls:
-            remember(self._pushed, Url.parse(url).fingerprint, True)
+            self.announced(Url.parse(url).fingerprint)
+
+    def announced(self, fingerprint: int) -> None:
+        """The same of one page, as a hub signed it."""
+        remember(self._pushed, fingerprint, True)
 
     def review(self, row: PageRow, standing: Standing | None) -> tuple[PageRow, float | None] | None:
         """A page between two visits, after a ranking or a change of the scope: its row as it should be now, and its

@@ -19,12 +19,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from quadloom.model.outcome import PageRow
-from quadloom.run.opened import Links
+from quadloom.run.opened import Opened
 from quadloom.run.refreshing import Refreshing
 from quadloom.run.standings import MOVED, Fingerprints, Standing
-from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
-from quadloom.stores.protocols import Catalog, Frontier
 from quadloom.stores.scoring import FIRST_PLACE, Place
 
 _LEFT_OVER = "schedule:moved"  # catalog value: packed fingerprints
@@ -43,24 +41,14 @@ _NOTHING: Fingerprints = np.empty(0, dtype=np.int64)
 class Reviewing:
     """Owned by the crawl's own thread. `describe` is given every row that changed."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        frontier: Frontier,
-        refreshing: Refreshing,
-        links: Links | None,
-        scope: Callable[[], Scope | None],
-        describe: Callable[[Sequence[PageRow]], None],
-    ) -> None:
-        self._catalog = catalog
-        self._frontier = frontier
+    def __init__(self, stores: Opened, refreshing: Refreshing, describe: Callable[[Sequence[PageRow]], None]) -> None:
+        self._catalog, self._frontier = stores.catalog, stores.frontier
+        self._links, self._scope = stores.links, stores.scope
         self._refreshing = refreshing
-        self._links = links
-        self._scope = scope
         self._unread: Place | None = None  # where the look at unread URLs has got to
         self._unread_again = 0.0 if refreshing.guided else math.inf
         self._describe = describe
-        self._moved: Fingerprints = np.frombuffer(catalog.get(_LEFT_OVER) or b"", dtype=np.int64)
+        self._moved: Fingerprints = np.frombuffer(self._catalog.get(_LEFT_OVER) or b"", dtype=np.int64)
         self._after: int | None = None  # where the look at all pages has got to
         self._not_before = 0.0
         self.reviewed = 0

@@ -19,12 +19,13 @@ from quadloom.run.explaining import Why
 from quadloom.run.meter import Report
 from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
-from quadloom.run.publishing import Publication, pushed
+from quadloom.run.publishing import Publication, Published, pushed
 from quadloom.run.refreshing import SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
 from quadloom.run.schedule_state import Schedule
 from quadloom.run.scoping import ScopeChange, ScopeEdits
+from quadloom.run.websub import HubSaid
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
@@ -55,9 +56,11 @@ class Home(Protocol):
 
     def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int: ...
 
-    def publish(self, publication: Publication) -> dict[str, Value]: ...
+    def publish(self, publication: Publication) -> Published: ...
 
-    def subscribe(self, subscription: Subscription) -> Subscription: ...
+    def checked(self, subscription: Subscription) -> Subscription: ...
+
+    def subscribe(self, subscription: Subscription) -> None: ...
 
     def unsubscribe(self, id: str) -> None: ...
 
@@ -77,20 +80,25 @@ class Running:
         if not settings.crawl.contact and warehouse.contact:
             crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
             settings = msgspec.structs.replace(settings, crawl=crawl)
-        self.crawl = Crawl(warehouse.opened(warehouse.ranking()), settings, forever=forever, notice=self._notice)
+        self.crawl = Crawl(
+            warehouse.opened(warehouse.ranking()), settings, forever=forever, plainly=self.replayed.missing,
+            notice=self._notice,
+        )  # fmt: skip
         self._outgoing = Outgoing(
             self.crawl,
             self.crawl.notifying,
+            self.crawl.hubs,
             warehouse.catalog,
             warehouse.outbox,
             warehouse.archive,
             lambda: warehouse.queries,
             lambda: self.crawl.indexed,
             settings,
+            lambda text: self._notice("notice", text),
         )
 
     def __iter__(self) -> Iterator[Settlement]:
-        control = ControlServer(self._warehouse.path, lambda request: self.crawl.call(lambda: self._handle(request)))
+        control = ControlServer(self._warehouse.path, self._asked)
         self._outgoing.start()
         try:
             for settlement in self.crawl:
@@ -106,6 +114,13 @@ class Running:
 
     def report(self) -> Report:
         return self.crawl.report()
+
+    def _asked(self, request: Request) -> Value:
+        """Runs in a thread of the control server."""
+        if request.verb == "subscribe":
+            subscription = self._warehouse.checked(arguments(request, Subscription))  # may wait for a query process
+            return self.crawl.call(lambda: self._subscribed(subscription))
+        return self.crawl.call(lambda: self._handle(request))
 
     def _handle(self, request: Request) -> Value:
         """Runs in the crawl's own thread, between two steps: nothing here needs a lock."""
@@ -131,11 +146,13 @@ class Running:
             return self._steer(request)
         if request.verb == "publish":
             publication = arguments(request, Publication)
-            answer = self._warehouse.publish(publication)
-            self.crawl.refreshing.hear_push(pushed(publication, answer, self._warehouse.catalog))
-            return answer
-        if request.verb in ("subscribe", "unsubscribe"):
-            return self._subscribe(request)
+            published = self._warehouse.publish(publication)
+            self.crawl.refreshing.hear_push(pushed(publication, published))
+            return {**msgspec.structs.asdict(published)}
+        if request.verb == "websub":
+            return self._hub_said(arguments(request, HubSaid))
+        if request.verb == "unsubscribe":
+            return self._unsubscribed(str(request.arguments.get("id", "")))
         raise UsageError(
             f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
         )
@@ -158,14 +175,25 @@ class Running:
         explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.schedule))
         return explained if isinstance(explained, dict) else {}
 
-    def _subscribe(self, request: Request) -> Value:
-        if request.verb == "subscribe":
-            id = self._warehouse.subscribe(arguments(request, Subscription)).id
-        else:
-            id = str(request.arguments.get("id", ""))
-            self._warehouse.unsubscribe(id)
+    def _subscribed(self, subscription: Subscription) -> Value:
+        self._warehouse.subscribe(subscription)
+        self.crawl.notifying.reload()
+        return subscription.id
+
+    def _unsubscribed(self, id: str) -> Value:
+        self._warehouse.unsubscribe(id)
         self.crawl.notifying.reload()
         return id
+
+    def _hub_said(self, said: HubSaid) -> Value:
+        """The challenge to echo; or whether a push counted."""
+        now = time.time()
+        if said.verifies:
+            return self.crawl.hubs.verify(said.id, said.query, now)
+        page = self.crawl.hubs.receive(said.id, said.body, said.signature, now)
+        if page is not None:
+            self.crawl.refreshing.announced(page)
+        return page is not None
 
     def _published(self, settlement: Settlement) -> None:
         page = settlement.page

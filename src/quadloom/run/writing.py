@@ -34,6 +34,7 @@ from quadloom.run.notifying import Notifying
 from quadloom.run.refreshing import Refreshing
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
+from quadloom.run.websub import Hubs
 from quadloom.settings import Settings
 from quadloom.stores.frontier_policy import SUCCESSES
 from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
@@ -67,6 +68,7 @@ class Writer:
         admission: Admission,
         refreshing: Refreshing | None = None,
         notifying: Notifying | None = None,
+        hubs: Hubs | None = None,
     ) -> None:
         self._admission = admission
         self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
@@ -78,6 +80,7 @@ class Writer:
         self._failpoints = failpoints
         self._refreshing = refreshing
         self._notifying = notifying
+        self._hubs = hubs
         self.sources = Sources(catalog)
         self._marks: list[tuple[int, bytes, bytes]] = []
         self._statistics = b""
@@ -128,6 +131,8 @@ class Writer:
                 self._refreshing.write(self._frontier, now)
             if self._notifying is not None:
                 self._notifying.write(notices)
+            if self._hubs is not None:
+                self._hubs.settle(zip(settlements, (ready.woven for ready in batch), strict=True), now)
             if self._admission.changed:
                 self._admission.changed = False
                 self._catalog.put(TRAPS, self._admission.report())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -100,6 +100,7 @@ def _environment(desk: Desk, static: StaticFiles) -> Environment:
     return environment
 
 
+@lru_cache(maxsize=8192)
 def _query(path: str, **parameters: str | int) -> str:
     return f"{path}?{urlencode(parameters)}"
 

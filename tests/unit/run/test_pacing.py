@@ -145,8 +145,10 @@ def test_a_visit_that_nobody_saw_is_given_back(frontier: Frontier) -> None:
     frontier.add([discovery(number, 3) for number in range(700)], START)
     pace = pacing(20.0)
     run(frontier, pace, slots=2, again_after=10_000.0)
-    pace.give_back(5)
     now = START + 2.0
+    forbidden = frontier.lease(5, now - 0.01)
+    for visit in forbidden:
+        pace.settled(Settlement(visit, Outcome.DENIED, None))
     assert len(frontier.lease(1000, now, quota=pace.quota(now))) == 2 + 5
 
 

@@ -16,6 +16,7 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
+from quadloom.run.opened import Opened
 from quadloom.run.ranking import Ranking
 from quadloom.run.refreshing import Refreshing
 from quadloom.run.reviewing import Reviewing
@@ -24,6 +25,10 @@ from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.settings import Freshness, Settings
 from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.memory_archive import MemoryArchive
+from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.memory_quads import MemoryQuads
+from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier import SqliteFrontier
@@ -53,9 +58,11 @@ class Crawled:
         crawl = replace(SETTINGS.crawl, order="importance" if self.guided else "breadth-first")
         settings = replace(SETTINGS, crawl=crawl)
         self.refreshing = Refreshing(self.catalog, settings, links=self.ranking, scope=lambda: self.scope)
-        self.reviewing = Reviewing(
-            self.catalog, self.frontier, self.refreshing, self.ranking, lambda: self.scope, self.described.extend
-        )
+        stores = Opened(
+            frontier=self.frontier, catalog=self.catalog, archive=MemoryArchive(), quads=MemoryQuads(),
+            text=MemoryText(), bus=MemoryBus(), links=self.ranking, scope=lambda: self.scope,
+        )  # fmt: skip
+        self.reviewing = Reviewing(stores, self.refreshing, self.described.extend)
 
     def read(self, *urls: str, outcome: Outcome = Outcome.NEW, at: float = START) -> list[Settlement]:
         settlements = [_settlement(url, outcome, at) for url in urls]

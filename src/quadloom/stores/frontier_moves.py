@@ -1,15 +1,15 @@
 """Moves of URLs between visits: a new scope parks them or brings them back, a new plan moves their time, a new ranking
-their place in the queue. The part of `sqlite_frontier` that no visit causes."""
+their place in the queue. The part of `table_frontier` that no visit causes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quadloom.stores.frontier_leasing import Leasing
 from quadloom.stores.frontier_policy import UrlState
+from quadloom.stores.frontier_tables import Batch, FrontierTables, UrlRow
 from quadloom.stores.protocols import ScopeRules
 from quadloom.stores.scoring import Place, Scored
-from quadloom.stores.sqlite_frontier_leasing import Leasing
-from quadloom.stores.sqlite_frontier_tables import Batch, FrontierTables, UrlRow
 
 
 class Moves:
@@ -57,16 +57,8 @@ class Moves:
             batch.write()
             self._tables.read_first_due()
 
-    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
-        return self._tables.database.execute(
-            "SELECT l.fingerprint, h.name, l.due FROM later l CROSS JOIN url u ON u.host_id = l.host_id AND "
-            "u.fingerprint = l.fingerprint JOIN host h ON h.id = l.host_id WHERE u.visits > 0 AND u.attempt = 1 "
-            "ORDER BY l.due LIMIT ?",
-            (limit,),
-        ).fetchall()
-
     def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
-        rows = self._unread(after, limit)
+        rows = self._tables.unread(after, limit)
         if not rows:
             return None
         scores = scored([(row.fingerprint, row.score) for row in rows])
@@ -82,18 +74,6 @@ class Moves:
                     batch.leave(before)
                     batch.enter(now)
                     self._leasing.empty_buffer(now.host_id)
-                self._tables.database.executemany(
-                    "UPDATE url SET score=? WHERE host_id=? AND fingerprint=?",
-                    [(now.score, now.host_id, now.fingerprint) for _, now in moved],
-                )
+                self._tables.update_scores([now for _, now in moved])
                 batch.write()
         return rows[-1].host_id, rows[-1].fingerprint
-
-    def _unread(self, after: Place, limit: int) -> list[UrlRow]:
-        """URLs queued for a first read, in the order of the key."""
-        cursor = self._tables.database.execute(
-            f"SELECT {', '.join(UrlRow._fields)} FROM url WHERE (host_id, fingerprint) > (?, ?) AND visits=0 "
-            f"AND state={int(UrlState.QUEUED)} ORDER BY host_id, fingerprint LIMIT ?",
-            (*after, limit),
-        )
-        return [UrlRow(*row) for row in cursor]

@@ -153,8 +153,12 @@ def most_valuable(
     min_interval: float = 0.0,
     max_interval: float = float("inf"),
     requested: npt.NDArray[np.bool_] | None = None,
+    noticed: Vector | None = None,
 ) -> npt.NDArray[np.intp]:
     """Indices of up to `count` pages to read now, best first.
+
+    `noticed`: probability that a page is known to have changed (0 = nobody said so). Reading it then gains w per unit
+    of time until its next change, w/λ in all: all that a read of a stale copy can gain (Kolobov et al., NeurIPS 2019).
 
     Order: explicit requests, pages unread for `max_interval`, then by value. A page read less than `min_interval` ago
     is not read again unless requested (the paper's refresh cycle does not limit explicit requests).
@@ -163,6 +167,8 @@ def most_valuable(
     late = (elapsed >= max_interval) & ~asked
     with np.errstate(divide="ignore", invalid="ignore"):
         worth = value(policy, weights, rates, elapsed, alpha)
+        if noticed is not None and policy != "uniform":
+            worth = np.fmax(worth, noticed * weights / rates)
     idle = (elapsed < min_interval) | asked | late
     worthless = (rates <= 0) | (weights <= 0) if policy != "uniform" else np.zeros(len(weights), dtype=bool)
     worth = np.where(idle, -np.inf, np.where(worthless, 0.0, worth))

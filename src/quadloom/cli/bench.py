@@ -19,6 +19,7 @@ from quadloom.warehouse import Warehouse
 bench = App(name="bench", help="Measure the pipeline on a fake web on loopback.")
 bench.command("quadloom.cli.bench_topical:topical", name="topical")
 bench.command("quadloom.cli.bench_importance:importance", name="importance")
+bench.command("quadloom.cli.bench_scheduling:scheduling", name="scheduling")
 
 
 @bench.command

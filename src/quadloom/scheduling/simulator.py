@@ -236,8 +236,7 @@ class _Simulation:
         full = counts[counts > 0] if len(counts) else counts
         spread = float(np.abs(full - mean).max() / mean) if len(full) and mean else 0.0
         error = np.abs(np.log(self.rates / web.rates))
-        steps = self.tenths[self.tenths[:, 1] > 0]
-        curve = [((n + 0.5) * web.days / 10.0, float(f / s)) for n, (f, s) in enumerate(steps)]
+        curve = [((n + 0.5) * web.days / 10.0, float(f / s)) for n, (f, s) in enumerate(self.tenths) if s > 0.0]
         return Row(
             process=process, policy=self.name, estimator=self.estimator,
             freshness=float(web.weights @ self.fresh / (web.weights @ lived)),

@@ -12,13 +12,11 @@ from contract_backends import (
     QUAD_STORES,
     STATES,
     TEXT_INDEXES,
-    MemoryFiles,
-    MemoryPlace,
+    Files,
     MemoryShelf,
-    OxigraphPlace,
+    Place,
     State,
     TantivyShelf,
-    WarcFiles,
 )
 
 from quadloom.stores.memory_bus import MemoryBus
@@ -32,7 +30,7 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[State]:
 
 
 @pytest.fixture(params=ARCHIVES)
-def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryFiles | WarcFiles]:
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
     made = ARCHIVES[request.param](tmp_path)
     yield made
     made.archive.close()
@@ -46,7 +44,7 @@ def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus]:
 
 
 @pytest.fixture(params=QUAD_STORES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryPlace | OxigraphPlace]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     made = QUAD_STORES[request.param](tmp_path)
     yield made
     made.quads.close()

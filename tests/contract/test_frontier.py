@@ -430,6 +430,8 @@ def test_explain_names_state_and_rule(state: State) -> None:
     leased = frontier.explain(visit.key, 0.0)
     assert leased is not None
     assert leased.state == "leased"
+    found = next(d for d in links("a.example", 2) if d.key == visit.key)
+    assert (leased.kind, leased.via) == (found.kind, found.via)
     frontier.settle([settlement(visit, again_at=60.0)], 0.0)
     waiting = frontier.explain(visit.key, 10.0)
     assert waiting is not None

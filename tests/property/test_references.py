@@ -22,7 +22,7 @@ BASES = st.sampled_from(
 )
 PIECES = st.sampled_from(
     [
-        "/", "//", ".", "..", "a", "B9", "-", "_", "~", "%2e", "%2E", "%41", "?", "#", "&", "=", ":", "@",
+        "/", "//", ".", "..", "../", "a", "B9", "-", "_", "~", "%2e", "%2E", "%41", "?", "#", "&", "=", ":", "@",
         ";", ",", "!", "http:", "https:", "http://", "https://", "HTTP://", "host.example", "Host.Example",
         "xn--a", "1.2.3.4", "0x7f.1", "a.1", ":80", ":443", "mailto:", "javascript:", " ", "\t", "\n", "\\",
         "é", "|", "^", "'", '"', "<", "{", "[", "*", "+", "$", "(", "xn--fsq.example", "a..b", "-a.example",
@@ -41,6 +41,14 @@ REFERENCES = st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_si
 @example("https://site.example/folder/page", "https:/foo")
 @example("https://site.example/folder/page", "a/..")
 @example("https://site.example/folder/page", "..")
+@example("https://site.example/folder/page", "../")
+@example("https://site.example/folder/page", "..//a:b")
+@example("https://site.example/a/b/page", "../c?d=../e")
+@example("https://site.example/a/b/", "../../c")
+@example("https://site.example/page", "../c")
+@example("https://site.example", "../c")
+@example("https://site.example//a/b", "../../c")
+@example("https://site.example//b", "../c")
 @example("https://site.example/folder/page", "http://a.example:80/x")
 @example("https://site.example/folder/page", "http://a.example:443/x")
 @example("https://site.example/folder/page", "http://a.example:39835/x")

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quadloom.model.url import resolve
-from quadloom.syntaxes.terms import iri, literal
+from quadloom.syntaxes.terms import _checked_iri, iri, literal
 from thoroughness import examples
 
 PIECES = st.sampled_from(
@@ -34,6 +34,16 @@ def test_an_iri_is_one_or_none(text: str) -> None:
     term = iri(text)
     if term is not None:
         strictly(f"{term} <urn:p> {term} {term} .")
+
+
+@settings(max_examples=examples(250, 4000), deadline=None)
+@given(TEXTS)
+@example("http://a.example:99999/b?c=d#e")
+@example("http://a.example/#b#c")
+@example("http://a.example?b?c")
+@example("http:///a")
+def test_the_quick_look_at_an_iri_agrees_with_the_complete_one(text: str) -> None:
+    assert iri(text) == _checked_iri(text)
 
 
 @settings(max_examples=examples(120, 1500), deadline=None)

@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from rich.live import Live
 from rich.text import Text
 
+from quadloom.cli.lifeline import when_input_ends
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, UsageError
 from quadloom.run.meter import Report
@@ -34,6 +35,7 @@ def crawl(
     strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
     workers: int | None = None,
     forever: Annotated[bool, Parameter(negative="")] = False,
+    until_input_ends: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Crawl from URLs: fetch, recognise, turn into quads, index, follow links; or go on where the last crawl stopped.
 
@@ -63,6 +65,8 @@ def crawl(
         transform processes
     forever
         go on: keep what is known fresh, and read what is new
+    until_input_ends
+        finish and save when standard input ends, so that a crawl does not outlive the program that started it
     """
     s = session()
     s.override(
@@ -81,8 +85,16 @@ def crawl(
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, starts)
         running = warehouse.start(starts or s.settings.crawl.seeds, forever=forever)
+        if until_input_ends:
+            when_input_ends(lambda: _left_alone(s, running))
         report, interrupted = follow(s, running)
     return finish(s, report, interrupted, max_failures)
+
+
+def _left_alone(s: Session, running: Running) -> None:
+    """Whoever started us is gone, and most likely those who read our messages too."""
+    s.quiet = True
+    running.stop()
 
 
 def follow(s: Session, running: Running) -> tuple[Report, bool]:

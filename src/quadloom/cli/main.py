@@ -16,7 +16,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
 
 from quadloom import __version__
-from quadloom.cli.session import Session, begin
+from quadloom.cli.session import Session, begin, harmless
 from quadloom.errors import QuadloomError
 
 app = App(
@@ -56,6 +56,7 @@ COMMANDS = {
     "verify": ("quadloom.cli.upkeep:verify", "Compare archive, quads and text with the catalog."),
     "rebuild": ("quadloom.cli.upkeep:rebuild", "Make quads and text anew from the archive."),
     "prune": ("quadloom.cli.upkeep:prune", "Drop superseded visits older than index.retention from the archive."),
+    "contexts": ("quadloom.cli.contexts:contexts", "Keep JSON-LD contexts in a folder, instead of asking for them."),
     "config": ("quadloom.cli.config:config", "Show the settings in force and where each came from."),
     "check": ("quadloom.cli.check:check", "Look for what could be wrong, and tell the cure."),
     "bench": ("quadloom.cli.bench:bench", "Measure the pipeline on a fake web on loopback."),
@@ -137,5 +138,5 @@ def _command(arguments: Sequence[str]) -> str:
 
 
 def _complain(message: str, hint: str, code: int) -> int:
-    sys.stderr.write(f"quadloom: {message}\nhint: {hint}\n")
+    sys.stderr.write(harmless(f"quadloom: {message}\nhint: {hint}\n"))
     return code

@@ -15,7 +15,6 @@ from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, StoreError, UsageError
-from quadloom.run.control import ask
 from quadloom.warehouse import DATABASE
 from quadloom.web.app import create_app
 from quadloom.web.desk import Desk
@@ -111,7 +110,8 @@ def _start_crawl(s: Session, urls: tuple[str, ...]) -> subprocess.Popen[bytes]:
         command += ["--config", str(s.config)]
     if s.quiet:
         command.append("--quiet")
-    child = subprocess.Popen([*command, "crawl", "--forever", *urls], stdin=subprocess.DEVNULL)
+    # The pipe to its input is the crawl's lifeline: it ends with us, also where we are killed.
+    child = subprocess.Popen([*command, "crawl", "--forever", "--until-input-ends", *urls], stdin=subprocess.PIPE)
     deadline = time.monotonic() + 30
     while not (s.warehouse / DATABASE).exists() and time.monotonic() < deadline:
         if child.poll() is not None:
@@ -121,8 +121,8 @@ def _start_crawl(s: Session, urls: tuple[str, ...]) -> subprocess.Popen[bytes]:
 
 
 def _stop_crawl(s: Session, child: subprocess.Popen[bytes]) -> None:
-    if child.poll() is None and ask(s.warehouse, "stop") is None:
-        child.terminate()
+    assert child.stdin is not None
+    child.stdin.close()
     try:
         child.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:

@@ -71,7 +71,7 @@ class Client:
         self._limits = limits
         self._now = now
         self._monotonic = monotonic
-        self._ca_file = ca_file
+        self._ca_file = ca_file or settings.guard.authorities
         self.guard = Guard(settings.guard)
         self._identity = identity(settings.crawl)
         self._clock = AddressClock(settings.politeness.ip_delay, monotonic())
@@ -244,8 +244,9 @@ class Client:
             self._fail(job, *transfer.verdict, status=transfer.status, headers=transfer.headers)
         else:
             self._answered(transfer, job)
-        if transfer.reusable():
-            transfer.clear()
+        reusable = transfer.reusable()
+        transfer.clear()
+        if reusable:
             self._idle.append(transfer)
         else:
             transfer.curl.close()

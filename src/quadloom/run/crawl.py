@@ -41,6 +41,7 @@ from quadloom.run.notifying import Notifying
 from quadloom.run.opened import Opened
 from quadloom.run.pacing import Pacing
 from quadloom.run.refreshing import Refreshing
+from quadloom.run.websub import Hubs
 from quadloom.run.workers import Done, WorkerPool
 from quadloom.run.writing import Ready, Writer
 from quadloom.settings import Settings
@@ -86,9 +87,12 @@ class Crawl:
         *,
         clock: Callable[[], float] = time.time,
         forever: bool = False,
+        plainly: frozenset[int] = frozenset(),
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
+        """`plainly`: fingerprints of pages to be asked for without validators (`Replayed.missing`)."""
         self._stores = stores
+        self._plainly = plainly
         self._settings = settings
         self._clock = clock
         self._forever = forever
@@ -111,17 +115,18 @@ class Crawl:
         failpoints = Failpoints(settings.crawl.failpoint)
         self._admission = Admission(lambda text: put(Notice("trap", text)), read_traps(stores.catalog))
         statistics = Statistics.resume(stores.catalog, stores.quads)
-        self._extractor = Extractor(settings, stores.quads_path, lambda text: put(Notice("notice", text)))
+        self._extractor = Extractor(settings, stores.query_source, lambda text: put(Notice("notice", text)))
         self._indexer = Indexer(
             stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics,
             self._extractor.discoveries,
         )  # fmt: skip
         self.refreshing = Refreshing(stores.catalog, settings, weigh=stores.links.weigh if stores.links else None)
-        self.notifying = Notifying(stores.catalog, stores.outbox)
+        self.notifying = Notifying(stores.catalog, stores.outbox, stores.quads)
+        self.hubs = Hubs(stores.catalog, stores.frontier, settings)
         self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
         self._writer = Writer(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
-            self.refreshing, self.notifying,
+            self.refreshing, self.notifying, self.hubs,
         )  # fmt: skip
         self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(
@@ -262,6 +267,8 @@ class Crawl:
         self._last_lease = time.monotonic()
         quota = self._pacing.quota(self._clock()) if self._forever else None
         visits = self._stores.frontier.lease(room, self._clock(), quota=quota)
+        if self._plainly:
+            visits = [_plain(visit) if visit.fingerprint in self._plainly else visit for visit in visits]
         if visits:
             self._outstanding.update((visit.fingerprint, 0) for visit in visits)
             self._fetch.send(visits, *self._stores.first_contacts(visits))
@@ -382,3 +389,7 @@ class Crawl:
         if self._ready:
             settled += self._write()
         return settled
+
+
+def _plain(visit: Visit) -> Visit:
+    return msgspec.structs.replace(visit, etag="", last_modified="")

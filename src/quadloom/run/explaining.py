@@ -14,10 +14,11 @@ from quadloom.fetching.robots import RobotsRow, path_of, verdict
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import Url, site_of
 from quadloom.model.wire import decode
-from quadloom.run.refreshing import Kept
+from quadloom.run.refreshing import Kept, Schedule
 from quadloom.scheduling.planner import Planner
+from quadloom.scheduling.suspects import DATA_KINDS, Suspects
 from quadloom.settings import Settings
-from quadloom.stores.protocols import Catalog, Frontier, HostRow, ScopeRules
+from quadloom.stores.protocols import Catalog, Explanation, Frontier, HostRow, ScopeRules
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -37,7 +38,7 @@ class Why(msgspec.Struct, frozen=True):
 
 
 def why(
-    text: str, *, frontier: Frontier, catalog: Catalog, scope: ScopeRules, planner: Planner, settings: Settings,
+    text: str, *, frontier: Frontier, catalog: Catalog, scope: ScopeRules, schedule: Schedule, settings: Settings,
     now: float, weight: float | None = None,
 ) -> Why:  # fmt: skip
     """All reasons for one URL. Raises `NothingFound` where it was never met and the scope has nothing to say on it."""
@@ -55,9 +56,11 @@ def why(
         return Why(url.href, url.key, "unknown", tuple(reasons))
     state = explanation.state if explanation is not None else "unknown"
     reasons += [Reason("frontier", *line) for line in (explanation.lines if explanation is not None else ())]
+    if explanation is not None:
+        reasons += _discovery_reasons(url, explanation, catalog, schedule.suspects)
     if row is not None:
         reasons += _page_reasons(row)
-        reasons += _schedule_reasons(row, planner)
+        reasons += _schedule_reasons(row, schedule.planner)
     ranked = "not ranked yet" if weight is None else f"{weight:.4g}"
     reasons.append(
         Reason("ranking", "weight in the last ranking", ranked, "1 is the mean; the next visit takes it over")
@@ -90,6 +93,20 @@ def _robots_reasons(host: HostRow | None, url: Url, settings: Settings) -> list[
     if rule is None:
         return [age, Reason("robots", "verdict", "allowed", "the longest matching rule allows it, or none matches")]
     return [age, Reason("robots", "verdict", "disallowed", f"Disallow: {rule.pattern}")]
+
+
+def _discovery_reasons(url: Url, found: Explanation, catalog: Catalog, suspects: Suspects) -> list[Reason]:
+    """Where the URL was met first, and how likely it looks to be structured data."""
+    source = catalog.page(found.via) if found.via else None
+    from_data = source is not None and source.kind in DATA_KINDS
+    suspicion = suspects.suspicion(url.href, url.site, found.kind, from_data)
+    witnesses = ", ".join(f"{name} {probability:.2g}" for name, probability in suspicion.witnesses)
+    return [
+        Reason("discovery", "met first", source.href if source else "as a seed, a request or in a listing",
+               f"through a link of kind {found.kind}"),
+        Reason("discovery", "suspicion", f"{suspicion.probability:.2g}",
+               f"structured data above 0.5, first read in σ_X's share: {witnesses}, learned from first reads"),
+    ]  # fmt: skip
 
 
 def _page_reasons(row: PageRow) -> list[Reason]:

@@ -12,6 +12,7 @@ from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.protocols import Archive, Bus, Catalog, Difference, Frontier, QuadStore, TextIndex
+from quadloom.stores.sparql_client import SparqlServer
 
 
 class Links(Protocol):
@@ -39,7 +40,7 @@ class Opened:
         text: TextIndex,
         bus: Bus,
         links: Links | None = None,
-        quads_path: Path | None = None,
+        query_source: Path | SparqlServer | None = None,
         outbox: Outbox | None = None,
         changed: Callable[[str, Difference], None] = lambda _graph, _difference: None,
     ) -> None:
@@ -50,7 +51,7 @@ class Opened:
         self.text = text
         self.bus = bus
         self.changed = changed
-        self.quads_path = quads_path
+        self.query_source = query_source
         self.outbox = outbox
         self.links = links
         self._told: set[str] = set()

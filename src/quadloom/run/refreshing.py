@@ -23,7 +23,7 @@ from calendar import timegm
 from collections.abc import Callable, Mapping, Sequence
 from email.utils import parsedate
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -32,9 +32,11 @@ from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.url import site_of
 from quadloom.model.wire import decode, encode
 from quadloom.run.control import Value
+from quadloom.run.suspecting import Suspecting, read_suspects
 from quadloom.scheduling.objectives import Policy
 from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState, Seen
 from quadloom.scheduling.shares import Reads, Shares
+from quadloom.scheduling.suspects import DATA_KINDS, Suspects
 from quadloom.settings import Settings
 from quadloom.stores.protocols import Catalog, Frontier
 
@@ -59,6 +61,13 @@ class _Saved(msgspec.Struct, frozen=True):
     exact: bool
     state: PlannerState
     dead: dict[int, tuple[float, int]] = {}
+
+
+class Schedule(NamedTuple):
+    """What has been learned about all pages together, for explanations."""
+
+    planner: Planner
+    suspects: Suspects
 
 
 class SharesChange(msgspec.Struct, frozen=True):
@@ -87,6 +96,7 @@ class Refreshing:
         self.weigh = weigh
         self._guided = settings.crawl.order == "importance"
         self.planner, self._dead = _loaded(catalog, settings, self.shares.refresh_bandwidth(Reads()))
+        self.suspecting = Suspecting(catalog)
         self._announced: dict[int, float] = {}
         self._wanted: list[tuple[int, str, float]] = []
         self._uncommitted = False
@@ -104,9 +114,10 @@ class Refreshing:
                 if done.outcome in _TELLING and done.discoveries:
                     self._hear(done, rows.get(done.page.fingerprint), now)
                 rows[done.page.fingerprint] = done.page  # a URL may be settled twice in one batch
-                if self._guided and done.discoveries:
-                    done = _scored(done, weight)
+                if done.discoveries:
+                    done = self._ordered(done, done.page.kind in DATA_KINDS, weight)
             planned.append(done)
+        self.suspecting.learn(planned)
         return planned
 
     def write(self, frontier: Frontier, now: float) -> None:
@@ -117,6 +128,10 @@ class Refreshing:
         if now - self._saved_at > _CHECKPOINT_SECONDS:
             self._saved_at = now
             self._save(exact=False)
+
+    def announced(self, fingerprint: int, at: float) -> None:
+        """A push said that a page changed: compared with what the visit sees, as dates in sitemaps are."""
+        _remember(self._announced, fingerprint, at)
 
     def committed(self) -> None:
         self._uncommitted = False
@@ -184,6 +199,15 @@ class Refreshing:
             row = replace(row, quads_digest=b"", text_digest=b"", quads=0)
         return replace(settlement, page=row, again_at=decision.again_at)
 
+    def _ordered(self, settlement: Settlement, is_data: bool, weight: float | None) -> Settlement:
+        """New URLs in the order of discovery: suspects of structured data apart, and, where it is guided, a link is
+        worth its page's weight divided by its number of links, one step of OPIC."""
+        found = self.suspecting.judged(settlement.discoveries, is_data)
+        if self._guided:
+            score = (1.0 if weight is None else weight) / len(found)
+            found = tuple(replace(item, score=score) for item in found)
+        return settlement if found is settlement.discoveries else replace(settlement, discoveries=found)
+
     def _hear(self, settlement: Settlement, old: PageRow | None, now: float) -> None:
         """What a new or changed page says about others: a link to a dead one, a date of change."""
         dead = self._dead
@@ -207,19 +231,23 @@ class Refreshing:
         return self.weigh([settlement.visit.fingerprint for settlement in settlements])
 
     def _save(self, *, exact: bool) -> None:
-        self._catalog.put(_SUMS, encode(_Saved(exact, self.planner.dump(), self._dead)))
+        with self._catalog.transaction():
+            self._catalog.put(_SUMS, encode(_Saved(exact, self.planner.dump(), self._dead)))
+            self.suspecting.save()
+
+    @property
+    def schedule(self) -> Schedule:
+        """What the running crawl knows, for looking only."""
+        return Schedule(self.planner, self.suspecting.suspects)
 
 
-def planner_of(catalog: Catalog, settings: Settings) -> Planner:
-    """The planner as the warehouse's rows and last save have it, for looking only (`quadloom why` at rest)."""
+def schedule_of(catalog: Catalog, settings: Settings) -> Schedule:
+    """What the warehouse's last save has, for looking only: beside a running crawl it is some minutes old, and summing
+    anew over all rows for one question would take longer than anybody waits."""
     shares = Shares(settings.freshness.bandwidth, settings.freshness.suspect_share, settings.freshness.discovery_share)
-    return _restored(catalog, settings, shares.refresh_bandwidth(Reads()))[0]
-
-
-def _scored(settlement: Settlement, weight: float | None) -> Settlement:
-    """Guided discovery: a link is worth its page's weight divided by its number of links, one step of OPIC."""
-    score = (1.0 if weight is None else weight) / len(settlement.discoveries)
-    return replace(settlement, discoveries=tuple(replace(found, score=score) for found in settlement.discoveries))
+    stored = catalog.get(_SUMS)
+    state = decode(stored, _Saved).state if stored else None
+    return Schedule(Planner(settings.freshness, shares.refresh_bandwidth(Reads()), state), read_suspects(catalog))
 
 
 @lru_cache(maxsize=4096)

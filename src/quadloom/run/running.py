@@ -19,12 +19,12 @@ from quadloom.run.explaining import Why
 from quadloom.run.meter import Report
 from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
-from quadloom.run.publishing import Publication
-from quadloom.run.refreshing import SharesChange
+from quadloom.run.publishing import Publication, Published
+from quadloom.run.refreshing import Schedule, SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
 from quadloom.run.scoping import ScopeChange, ScopeEdits
-from quadloom.scheduling.planner import Planner
+from quadloom.run.websub import HubSaid
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
@@ -55,15 +55,17 @@ class Home(Protocol):
 
     def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int: ...
 
-    def publish(self, publication: Publication) -> dict[str, Value]: ...
+    def publish(self, publication: Publication) -> Published: ...
 
-    def subscribe(self, subscription: Subscription) -> Subscription: ...
+    def checked(self, subscription: Subscription) -> Subscription: ...
+
+    def subscribe(self, subscription: Subscription) -> None: ...
 
     def unsubscribe(self, id: str) -> None: ...
 
     def change_scope(self, rules: ScopeEdits, *, remove: bool = False) -> int: ...
 
-    def why(self, url: str, planner: Planner | None = None) -> Why: ...
+    def why(self, url: str, schedule: Schedule | None = None) -> Why: ...
 
 
 class Running:
@@ -77,20 +79,25 @@ class Running:
         if not settings.crawl.contact and warehouse.contact:
             crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
             settings = msgspec.structs.replace(settings, crawl=crawl)
-        self.crawl = Crawl(warehouse.opened(warehouse.ranking()), settings, forever=forever, notice=self._notice)
+        self.crawl = Crawl(
+            warehouse.opened(warehouse.ranking()), settings, forever=forever, plainly=self.replayed.missing,
+            notice=self._notice,
+        )  # fmt: skip
         self._outgoing = Outgoing(
             self.crawl,
             self.crawl.notifying,
+            self.crawl.hubs,
             warehouse.catalog,
             warehouse.outbox,
             warehouse.archive,
             lambda: warehouse.queries,
             lambda: self.crawl.indexed,
             settings,
+            lambda text: self._notice("notice", text),
         )
 
     def __iter__(self) -> Iterator[Settlement]:
-        control = ControlServer(self._warehouse.path, lambda request: self.crawl.call(lambda: self._handle(request)))
+        control = ControlServer(self._warehouse.path, self._asked)
         self._outgoing.start()
         try:
             for settlement in self.crawl:
@@ -106,6 +113,13 @@ class Running:
 
     def report(self) -> Report:
         return self.crawl.report()
+
+    def _asked(self, request: Request) -> Value:
+        """Runs in a thread of the control server."""
+        if request.verb == "subscribe":
+            subscription = self._warehouse.checked(arguments(request, Subscription))  # may wait for a query process
+            return self.crawl.call(lambda: self._subscribed(subscription))
+        return self.crawl.call(lambda: self._handle(request))
 
     def _handle(self, request: Request) -> Value:
         """Runs in the crawl's own thread, between two steps: nothing here needs a lock."""
@@ -130,9 +144,12 @@ class Running:
         if request.verb in ("refresh", "why", "scope", "freshness"):
             return self._steer(request)
         if request.verb == "publish":
-            return self._warehouse.publish(arguments(request, Publication))
-        if request.verb in ("subscribe", "unsubscribe"):
-            return self._subscribe(request)
+            published = self._warehouse.publish(arguments(request, Publication))
+            return {**msgspec.structs.asdict(published)}
+        if request.verb == "websub":
+            return self._hub_said(arguments(request, HubSaid))
+        if request.verb == "unsubscribe":
+            return self._unsubscribed(str(request.arguments.get("id", "")))
         raise UsageError(
             f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
         )
@@ -152,17 +169,28 @@ class Running:
             return moved
         if request.verb == "freshness":
             return refreshing.change(arguments(request, SharesChange))
-        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.planner))
+        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.schedule))
         return explained if isinstance(explained, dict) else {}
 
-    def _subscribe(self, request: Request) -> Value:
-        if request.verb == "subscribe":
-            id = self._warehouse.subscribe(arguments(request, Subscription)).id
-        else:
-            id = str(request.arguments.get("id", ""))
-            self._warehouse.unsubscribe(id)
+    def _subscribed(self, subscription: Subscription) -> Value:
+        self._warehouse.subscribe(subscription)
+        self.crawl.notifying.reload()
+        return subscription.id
+
+    def _unsubscribed(self, id: str) -> Value:
+        self._warehouse.unsubscribe(id)
         self.crawl.notifying.reload()
         return id
+
+    def _hub_said(self, said: HubSaid) -> Value:
+        """The challenge to echo; or whether a push counted."""
+        now = time.time()
+        if said.verifies:
+            return self.crawl.hubs.verify(said.id, said.query, now)
+        page = self.crawl.hubs.receive(said.id, said.body, said.signature, now)
+        if page is not None:
+            self.crawl.refreshing.announced(page, now)
+        return page is not None
 
     def _published(self, settlement: Settlement) -> None:
         page = settlement.page

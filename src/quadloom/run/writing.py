@@ -35,6 +35,7 @@ from quadloom.run.notifying import Notifying
 from quadloom.run.refreshing import Refreshing
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
+from quadloom.run.websub import Hubs
 from quadloom.settings import Settings
 from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
 from quadloom.stores.warc_record import encode as encode_record
@@ -67,6 +68,7 @@ class Writer:
         admission: Admission,
         refreshing: Refreshing | None = None,
         notifying: Notifying | None = None,
+        hubs: Hubs | None = None,
     ) -> None:
         self._admission = admission
         self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
@@ -78,6 +80,7 @@ class Writer:
         self._failpoints = failpoints
         self._refreshing = refreshing
         self._notifying = notifying
+        self._hubs = hubs
         self.sources = Sources(catalog)
         self._marks: list[tuple[int, bytes, bytes]] = []
         self._statistics = b""
@@ -120,7 +123,7 @@ class Writer:
             self._catalog.record(settlements, now)
             self._catalog.mark_indexed(marks)
             if self._found:
-                self._frontier.add(self._admission.admit(self._found), now)
+                self._frontier.add(self._judged(self._admission.admit(self._found)), now)
             if marks and self._statistics:
                 self._catalog.put(STATISTICS, self._statistics)
             self._write_learned(now)
@@ -128,6 +131,8 @@ class Writer:
                 self._refreshing.write(self._frontier, now)
             if self._notifying is not None:
                 self._notifying.write(notices)
+            if self._hubs is not None:
+                self._hubs.settle(zip(settlements, (ready.woven for ready in batch), strict=True), now)
             if self._admission.changed:
                 self._admission.changed = False
                 self._catalog.put(TRAPS, self._admission.report())
@@ -156,6 +161,10 @@ class Writer:
         if self._notifying is None:
             return settlements, []
         return settlements, self._notifying.notices(settlements, lambda i: _statements(batch[i]), known, now)
+
+    def _judged(self, found: tuple[Discovery, ...]) -> tuple[Discovery, ...]:
+        """Links of the user's own strategies come after their pages were settled, so they are judged apart."""
+        return found if self._refreshing is None else self._refreshing.suspecting.judged(found, from_data=False)
 
     def _write_learned(self, now: float) -> None:
         learned, self._learned = self._learned, []

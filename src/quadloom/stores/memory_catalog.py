@@ -6,6 +6,7 @@ import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -14,15 +15,27 @@ from quadloom.stores.memory_frontier import MemoryFrontier
 from quadloom.stores.protocols import VisitRow
 
 
+class Joined(Protocol):
+    """Another store in the same transactions."""
+
+    def snapshot(self) -> object: ...
+
+    def restore(self, snapshot: object) -> None: ...
+
+
 class MemoryCatalog:
     """Shares its transactions with `frontier`, as the durable backends do."""
 
     def __init__(self, frontier: MemoryFrontier) -> None:
-        self._frontier = frontier
         self._pages: dict[int, PageRow] = {}
         self._visits: dict[int, dict[float, VisitRow]] = {}
         self._values: dict[str, bytes] = {}
         self._inside = False
+        self._joined: list[Joined] = [frontier]
+
+    def join(self, store: Joined) -> None:
+        """What is done to `store` inside a transaction is undone with it."""
+        self._joined.append(store)
 
     def transaction(self) -> AbstractContextManager[None]:
         return self._transaction()
@@ -33,13 +46,14 @@ class MemoryCatalog:
             yield
             return
         before = copy.deepcopy((self._pages, self._visits, self._values))
-        frontier = self._frontier.snapshot()
+        others = [(store, store.snapshot()) for store in self._joined]
         self._inside = True
         try:
             yield
         except BaseException:
             self._pages, self._visits, self._values = before
-            self._frontier.restore(frontier)
+            for store, snapshot in others:
+                store.restore(snapshot)
             raise
         finally:
             self._inside = False

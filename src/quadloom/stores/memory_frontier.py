@@ -276,7 +276,8 @@ class MemoryFrontier:
         peers = [u for u in self._urls.values() if u.host == url.host and u.state is UrlState.QUEUED and u is not url]
         facts = rules.UrlFacts(
             key=url.key, state=url.state, leased_until=lease[0].deadline if lease else 0.0, priority=url.priority,
-            depth=url.depth, score=url.score, due=url.due, attempt=url.attempt, visits=url.visits, outcome=url.outcome,
+            depth=url.depth, score=url.score, due=url.due, attempt=url.attempt, visits=url.visits,
+            past=rules.Past(url.outcome, url.kind, url.via),
             ahead=sum(self._turn_of(peer) < self._turn_of(url) for peer in peers),
         )  # fmt: skip
         return rules.explain(facts, row, self._delay(row), self._budget(row), now)

@@ -16,7 +16,7 @@ from typing import Protocol
 import msgspec
 
 from quadloom.model.event import Event
-from quadloom.model.link import Discovery
+from quadloom.model.link import Discovery, LinkKind
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
@@ -81,11 +81,15 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a URL is where it is: each line a number or state and the rule that made it."""
+    """Why a URL is where it is: each line a number or state and the rule that made it.
+
+    `kind` of the link through which it was met first, on the page `via` (0 = a seed)."""
 
     key: str
     state: str
     lines: tuple[tuple[str, str, str], ...] = ()  # (what, value, rule)
+    kind: LinkKind = "plain"
+    via: int = 0
 
 
 class ScopeRules(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
@@ -112,33 +112,40 @@ def extract_remote(
 
 
 def annotate_scripts(
-    scripts: Iterable[tuple[str, int]], base: str, sink: Sink, *, loader: ContextLoader | None = None
+    scripts: Iterable[str],
+    base: str,
+    sink: Sink,
+    *,
+    line_of: Callable[[int], int] = lambda _number: 0,
+    loader: ContextLoader | None = None,
 ) -> list[Finding]:
     """Write what the JSON-LD scripts of a page say to `sink`; what is wrong with them comes back.
 
-    `scripts` are the text of each `script[type="application/ld+json"]` and the line of the page where it begins
-    (0 where unknown). Each is a document of its own: a broken one writes nothing and takes nothing from the others.
-    All statements go to the page's graph, those of named graphs too.
+    `scripts` are the texts of all `script[type="application/ld+json"]`; `line_of` gives the line of the page where one
+    begins, by its number (0 where unknown), and is asked only for those with a defect. Each is a document of its own: a
+    broken one writes nothing and takes nothing from the others. All statements go to the page's graph, those of named
+    graphs too.
     """
     loader = loader if loader is not None else _BUNDLED
     loader.start()
     findings: list[Finding] = []
-    for text, line in scripts:
+    for number, text in enumerate(scripts):
         try:
             value, repairs = mended(text)
-            findings.extend(_repair_finding(repair, line) for repair in repairs)
+            findings.extend(_repair_finding(repair, line_of(number)) for repair in repairs)
             statements, dropped = _statements(value, base, sink, loader)
         except SyntaxInvalid as error:
-            findings.append(_finding(error, line))
+            findings.append(_finding(error, line_of(number)))
             continue
         for subject, predicate, obj in statements:
             sink.add(subject, predicate, obj)
         if dropped:
             message = f"{dropped} statements left out: an IRI or language tag in them is not well-formed"
-            findings.append(Finding(code="jsonld-term", message=message, line=line, syntax="jsonld"))
+            findings.append(Finding(code="jsonld-term", message=message, line=line_of(number), syntax="jsonld"))
         elif not statements:
             message = "a JSON-LD script says nothing"
             advice = "give it an @context, such as https://schema.org, and properties from that vocabulary"
+            line = line_of(number)
             findings.append(Finding(code="jsonld-empty", message=message, line=line, advice=advice, syntax="jsonld"))
     return findings
 

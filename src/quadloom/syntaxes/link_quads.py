@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from quadloom.model.link import Link
+from quadloom.model.link import Link, LinkKind
 from quadloom.syntaxes.terms import RDFS, iri, literal
 
 XHV = "http://www.w3.org/1999/xhtml/vocab#"
@@ -31,6 +31,8 @@ _IANA_NAMES = (
     "webmention working-copy"
 )
 _IANA = frozenset(_IANA_NAMES.split())
+_IN_DATA: frozenset[LinkKind] = frozenset(("other", "vocabulary", "seealso"))
+_IN_DATA_OR_PLAIN: frozenset[LinkKind] = _IN_DATA | frozenset[LinkKind](("plain", "image"))
 _SYNONYMS = {"previous": "prev", "licence": "license"}
 
 
@@ -41,8 +43,9 @@ def link_quads(links: Iterable[Link], which: Literal["typed", "all"]) -> list[st
     alternates and typed links: they are few, and their words say what the target is.
     """
     statements: dict[str, None] = {}
+    unsaid = _IN_DATA if which == "all" else _IN_DATA_OR_PLAIN
     for link in links:
-        if link.kind in ("other", "vocabulary", "seealso") or (link.kind in ("plain", "image") and which == "typed"):
+        if link.kind in unsaid:
             continue
         source, target = iri(link.source), iri(link.target)
         if source is None or target is None:

@@ -62,7 +62,7 @@ def write(tree: LexborHTMLParser, sink: Sink, *, base: str) -> list[Finding]:
 class _Mark:
     """A marked element: an item, a property element, the target of an `itemref`, or several of these."""
 
-    __slots__ = ("address", "attributes", "depth", "held", "holder", "is_item", "names", "node", "reverse")
+    __slots__ = ("address", "attributes", "depth", "held", "is_item", "names", "node", "reverse")
 
     def __init__(self, node: LexborNode, address: int) -> None:
         self.node = node
@@ -71,7 +71,6 @@ class _Mark:
         self.is_item = "itemscope" in attributes
         self.names = (attributes.get("itemprop") or "").split()
         self.reverse = (attributes.get("itemprop-reverse") or "").split()
-        self.holder: _Mark | None = None
         self.held: list[_Mark] = []
         self.depth = 0
 
@@ -79,27 +78,26 @@ class _Mark:
 class _Document:
     """The marked elements of a page in document order, each filed under its nearest holder."""
 
-    __slots__ = ("marks", "targets", "too_deep")
+    __slots__ = ("_holders", "marks", "targets", "too_deep")
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         self.marks: dict[int, _Mark] = {}
         self.targets: dict[str, _Mark] = {}  # by id: the first element with an id that some `itemref` names
         self.too_deep = 0
-        if not tree.css("[itemscope]"):
+        # Not in the marks themselves: holders and what they hold would refer to each other, and so keep the tree of
+        # the page in memory until the garbage collector comes.
+        self._holders: dict[int, _Mark] = {}
+        found = _marked(tree, _MARKED)
+        items = [mark for mark in found if mark.is_item]
+        if not items:
             return
-        wanted: set[str] = set()
-        for node in tree.css("[itemscope][itemref]"):
-            wanted.update((node.attributes["itemref"] or "").split())
+        wanted = {name for item in items for name in (item.attributes.get("itemref") or "").split()}
+        if wanted:
+            found = [mark for mark in _marked(tree, f"{_MARKED},[id]") if self._is_wanted(mark, wanted)]
         above: dict[int, _Mark | None] = {}
-        for node in tree.css(f"{_MARKED},[id]" if wanted else _MARKED):
-            address = node.mem_id
-            if address in self.marks:  # a node comes once for each selector it matches
-                continue
-            mark = _Mark(node, address)
-            if wanted and not self._is_wanted(mark, wanted):
-                continue
+        for mark in found:
             self._file(mark, above)
-            self.marks[address] = mark
+            self.marks[mark.address] = mark
 
     def _is_wanted(self, mark: _Mark, wanted: set[str]) -> bool:
         name = mark.attributes.get("id")
@@ -129,11 +127,22 @@ class _Document:
             return
         mark.depth = parent.depth + (0 if parent.is_item else 1)
         is_target = bool(self.targets) and self.targets.get(parent.attributes.get("id") or "") is parent
-        mark.holder = parent if parent.is_item or is_target else parent.holder
+        holder = parent if parent.is_item or is_target else self._holders.get(parent.address)
+        if holder is not None:
+            self._holders[mark.address] = holder
         if mark.depth > NESTING_LIMIT:
             self.too_deep += 1
-        elif mark.holder is not None:
-            mark.holder.held.append(mark)
+        elif holder is not None:
+            holder.held.append(mark)
+
+
+def _marked(tree: LexborHTMLParser, selector: str) -> list[_Mark]:
+    marks: dict[int, _Mark] = {}
+    for node in tree.css(selector):
+        address = node.mem_id
+        if address not in marks:  # a node comes once for each selector it matches
+            marks[address] = _Mark(node, address)
+    return list(marks.values())
 
 
 class _Conversion:

@@ -55,13 +55,10 @@ class Languages:
     def __init__(self, tree: LexborHTMLParser) -> None:
         tagged = tree.css("[lang]")
         self._known: dict[int, str] = {}
-        self._default = _pragma_language(tree)
-        self._varies = len(tagged) > 1
-        if len(tagged) == 1:
-            if tagged[0].tag == "html":
-                self._default = tagged[0].attributes["lang"] or ""
-            else:
-                self._varies = True
+        # Nearly always the root alone is tagged, and then its language is that of all.
+        self._varies = len(tagged) > 1 or (len(tagged) == 1 and tagged[0].tag != "html")
+        uniform = tagged and not self._varies
+        self._default = (tagged[0].attributes["lang"] or "") if uniform else _pragma_language(tree)
 
     def of(self, node: LexborNode) -> str:
         if not self._varies:

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from quadloom.errors import QuadloomError
 from quadloom.syntaxes import jsonld, microdata, microformats, rdf_files
+from quadloom.syntaxes.context_folder import with_folder
 from quadloom.syntaxes.jsonld_html import is_jsonld_type
 from quadloom.syntaxes.jsonld_loader import ContextLoader
 from quadloom.syntaxes.rdf_files import RdfKind
@@ -53,16 +54,31 @@ def read_jsonld_scripts(context: Context) -> None:
     nodes = [node for node in context.tree.css("script[type]") if is_jsonld_type(node.attributes.get("type") or "")]
     if not nodes:
         return
+    lines: list[int] = []
+
+    def line_of(number: int) -> int:
+        # Looking for the scripts in the source costs as much as reading them (70 µs), and few pages have a defect.
+        if not lines:
+            lines.extend(_script_lines(context, len(nodes)))
+        return lines[number]
+
+    texts = [node.text() for node in nodes]
+    loader = _context_loader(context)
+    context.findings += jsonld.annotate_scripts(texts, context.base, context.sink, line_of=line_of, loader=loader)
+
+
+def _script_lines(context: Context, count: int) -> list[int]:
+    """Lines of the page where its `count` JSON-LD scripts begin; 0 where the source is not so clear."""
     offsets = context.positions.scripts("application/ld+json")
-    lines = [context.positions.at(offset)[0] for offset in offsets] if len(offsets) == len(nodes) else [0] * len(nodes)
-    scripts = [(node.text(), line) for node, line in zip(nodes, lines, strict=True)]
-    context.findings += jsonld.annotate_scripts(scripts, context.base, context.sink, loader=_context_loader(context))
+    return [context.positions.at(offset)[0] for offset in offsets] if len(offsets) == count else [0] * count
 
 
 def read_jsonld(context: Context) -> None:
     """A JSON-LD document."""
     loader = _context_loader(context)
-    context.findings += jsonld.annotate_scripts([(context.text, 1)], context.base, context.sink, loader=loader)
+    context.findings += jsonld.annotate_scripts(
+        [context.text], context.base, context.sink, line_of=lambda _number: 1, loader=loader
+    )
 
 
 def read_rdf_file(context: Context) -> None:
@@ -81,10 +97,9 @@ def read_rdf_file(context: Context) -> None:
 
 
 def _context_loader(context: Context) -> ContextLoader | None:
-    if context.loader is None or context.settings.transform.contexts == "known":
-        return None
-    limits = context.settings.limits
-    return _bounded(context.loader, limits.context_loads, limits.context_bytes)
+    transform, limits = context.settings.transform, context.settings.limits
+    fetch = with_folder(transform.contexts_folder, None if transform.contexts == "known" else context.loader)
+    return _bounded(fetch, limits.context_loads, limits.context_bytes) if fetch is not None else None
 
 
 @lru_cache(maxsize=4)

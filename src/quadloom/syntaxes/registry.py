@@ -6,6 +6,7 @@ the links, the facts and the findings. A new syntax is one line in the table of 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -118,17 +119,13 @@ class Context:
     def elements(self, tag: str) -> list[LexborNode]:
         """Elements of one name in document order. One native walk serves all names: a selector each costs double."""
         if self._elements is None:
-            found: dict[int, list[LexborNode]] = {}
+            found: defaultdict[int, list[LexborNode]] = defaultdict(list)
             wanted = _WANTED
             root = self.tree.root
             if root is not None:
                 for node in root.traverse():
-                    number = node.tag_id
-                    if number in wanted:
-                        if number in found:
-                            found[number].append(node)
-                        else:
-                            found[number] = [node]
+                    if (number := node.tag_id) in wanted:
+                        found[number].append(node)
             self._elements = {wanted[number]: nodes for number, nodes in found.items()}
         return self._elements.get(tag, [])
 

@@ -15,7 +15,7 @@ SOUND = '{"@context": "https://schema.org", "@type": "Thing", "name": "A"}'
 
 def annotate(*scripts: str, loader: ContextLoader | None = None) -> tuple[list[str], list[Finding]]:
     sink = Sink()
-    findings = annotate_scripts([(text, 10) for text in scripts], PAGE, sink, loader=loader)
+    findings = annotate_scripts(scripts, PAGE, sink, line_of=lambda _number: 10, loader=loader)
     return sink.statements(), findings
 
 

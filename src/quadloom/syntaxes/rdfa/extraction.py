@@ -79,8 +79,10 @@ def annotate(
     if not nodes:
         return True
     host = HOSTS["html5"]
-    names_base = Base(base or _html_base(tree, url))
-    processor = _processor(host, LexborMarkup(), Base(url), names_base, sink, "1.1", report, language, roles)
+    document = Base(url)
+    base = base or _html_base(tree, url)
+    names_base = document if base == url else Base(base)
+    processor = _processor(host, LexborMarkup(), document, names_base, sink, "1.1", report, language, roles)
     weave(nodes, processor)
     processor.finish()
     _pour(_expanded(fold_patterns(processor.triples.found), vocabularies, report), sink)

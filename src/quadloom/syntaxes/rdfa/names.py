@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 
 from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES, LINK_TYPES_1_0, XHV
 from quadloom.syntaxes.rdfa.references import Base, encoded, is_absolute
@@ -15,6 +16,7 @@ from quadloom.syntaxes.rdfa.reporting import PREFIX_REDEFINITION, UNRESOLVED_CUR
 
 # A long namespace repeated by many short CURIEs would multiply a small page; no vocabulary in use comes near this.
 MAX_NAMESPACE = 2048
+_MEMORABLE = 256  # longer IRIs are not kept in memory between pages
 
 _TERM = re.compile(r"[^\W\d][\w.\-/·]*\Z")
 _PREFIX = re.compile(r"[^\W\d][\w.\-·]*\Z")
@@ -146,7 +148,11 @@ class Names:
 
     def _written(self, iri: str) -> str | None:
         # A relative namespace is used as it is and becomes absolute by the document's own address (not its base).
-        iri = encoded(iri) if is_absolute(iri) else self._document.resolve(iri)
+        term = _absolute(iri) if len(iri) <= _MEMORABLE else _absolute.__wrapped__(iri)
+        return term or self._resolved(iri)
+
+    def _resolved(self, iri: str) -> str | None:
+        iri = self._document.resolve(iri)
         return f"<{iri}>" if is_absolute(iri) else None
 
     def _blank(self, label: str) -> str:
@@ -205,6 +211,12 @@ class Names10(Names):
         if value[:1] == "[" and value[-1:] == "]":
             return self._safe_curie(value[1:-1].strip())
         return self.iri(value, base)
+
+
+@lru_cache(maxsize=4096)
+def _absolute(iri: str) -> str | None:
+    """The term of an absolute IRI. Pages share vocabularies, and remembering costs a tenth of looking."""
+    return f"<{encoded(iri)}>" if is_absolute(iri) else None
 
 
 def prefix_pairs(value: str) -> Iterable[tuple[str, str]]:

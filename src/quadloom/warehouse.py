@@ -32,7 +32,7 @@ from quadloom.run.notice_board import NoticeBoard
 from quadloom.run.opened import Links, Opened
 from quadloom.run.publishing import Publication, Published, accept
 from quadloom.run.ranking import Ranking
-from quadloom.run.replay import replay_unindexed
+from quadloom.run.replay import replay_taken
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
 from quadloom.run.schedule_state import Schedule, schedule_of
@@ -150,7 +150,8 @@ class Warehouse(NoticeBoard):
     def start(self, seeds: Sequence[str], *, forever: bool = False) -> Running:
         """Queue the seeds, bring the indexes up to date, and return a crawl that runs while it is iterated."""
         self.add_seeds(seeds)
-        return Running(self, forever=forever, companion=self._worker())
+        self._running = Running(self, forever=forever, companion=self._worker())
+        return self._running
 
     def work(self, *, forever: bool = False, tell: Callable[[str], None] = lambda _text: None) -> Running:
         """Be one of many workers on a shared database until stopped. `tell` hears which part it owns."""
@@ -160,7 +161,8 @@ class Warehouse(NoticeBoard):
                 "a worker needs a database that others can reach",
                 hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
             )
-        return Running(self, forever=forever, waits=True, companion=worker, tell=tell)
+        self._running = Running(self, forever=forever, waits=True, companion=worker, tell=tell)
+        return self._running
 
     def _worker(self) -> Worker | None:
         if isinstance(self._state, ClusterState) and isinstance(self.frontier, PostgresFrontier):
@@ -172,7 +174,7 @@ class Warehouse(NoticeBoard):
         if isinstance(self._state, ClusterState):
             stores = self.opened()
             stores.catalog = self._state.catalog_of(shards)
-            replay_unindexed(stores, self.settings, time.time())
+            replay_taken(stores, self.settings, time.time(), self._running.crawl.writer.index)
 
     def tend(self) -> None:
         """Seeds and scope may have been changed by a command on another machine."""
@@ -289,6 +291,8 @@ class Warehouse(NoticeBoard):
     ) -> ImportReport:
         """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one.
         `notice` hears which pages were quarantined, and why."""
+        if isinstance(self.frontier, PostgresFrontier):
+            self.frontier.take_all(time.time())
         pages = (
             page
             for path in paths

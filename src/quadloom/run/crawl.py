@@ -102,11 +102,11 @@ class Crawl:
         self.notifying = Notifying(stores.catalog, stores.outbox, stores.quads)
         self.hubs = Hubs(stores.catalog, stores.frontier, settings)
         self._pacing = self.refreshing.pacing(stores.frontier)
-        self._writer = Writer(
+        self.writer = Writer(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
             self.refreshing, self.notifying, self.hubs,
         )  # fmt: skip
-        self.reviewing = Reviewing(stores, self.refreshing, self._writer.describe)
+        self.reviewing = Reviewing(stores, self.refreshing, self.writer.describe)
         self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(
             stores.worker_count(settings), settings, put, lambda kind, text: put(Notice(kind, text)),
@@ -199,9 +199,9 @@ class Crawl:
         while not self._inbox.empty():
             item = self._inbox.get()
             if isinstance(item, Marks):
-                self._writer.acknowledge(item)
+                self.writer.acknowledge(item)
         with self._losing():
-            self._writer.write([], self._clock())
+            self.writer.write([], self._clock())
             self.reviewing.close()
             self.refreshing.close()
         counted(self._stores.catalog)
@@ -227,7 +227,7 @@ class Crawl:
             return True
         if self._outstanding or self.paused or self._forever or self._waits:
             return False
-        if self._extractor.queries and self._writer.unmarked:
+        if self._extractor.queries and self.writer.unmarked:
             return False  # the user's own strategies may still find links on the last pages
         due = self._stores.frontier.next_due(self._clock())
         return due is None or due > self._clock() + crawl.max_wait
@@ -271,7 +271,7 @@ class Crawl:
             self._transformed(item)
         elif isinstance(item, Marks):
             self.meter.phases["index"] += len(item.marks)
-            self._writer.acknowledge(item)
+            self.writer.acknowledge(item)
         elif isinstance(item, Notice):
             if item.kind == "quarantined":
                 self.meter.quarantined += 1
@@ -297,7 +297,7 @@ class Crawl:
     def _fetched(self, fetched: Fetched) -> None:
         self.meter.phases["fetch"] += 1
         if fetched.learned is not None:
-            self._writer.learn(fetched.learned)
+            self.writer.learn(fetched.learned)
         result = fetched.result
         if isinstance(result, Failure) or not 200 <= result.status < 300:
             self._ready.append(Ready(fetched.visit, result, fetched.pace))
@@ -334,7 +334,7 @@ class Crawl:
     def _settle(self) -> list[Settlement]:
         crawl = self._settings.crawl
         waited = time.monotonic() - self._last_write
-        news = self._ready or (self._extractor.queries and self._writer.has_news)
+        news = self._ready or (self._extractor.queries and self.writer.has_news)
         if not news or (len(self._ready) < crawl.batch and waited < crawl.batch_seconds):
             return []
         return self._write()
@@ -342,7 +342,7 @@ class Crawl:
     def _write(self) -> list[Settlement]:
         batch, self._ready = self._ready, []
         try:
-            settlements = self._writer.write(batch, self._clock())
+            settlements = self.writer.write(batch, self._clock())
         except DiskFull:
             self._ready = batch  # nothing was acknowledged; the leases return
             raise
@@ -369,7 +369,7 @@ class Crawl:
                 self._forget(ready.visit)
             else:
                 self._ready.append(ready)
-        self._writer.drop_learned(lambda host: shard_of(host) in lost)
+        self.writer.drop_learned(lambda host: shard_of(host) in lost)
 
     @contextmanager
     def _losing(self) -> Iterator[None]:

@@ -94,6 +94,12 @@ class Writer:
         """A host's robots.txt and sitemaps, written with the next batch."""
         self._learned.append(learned)
 
+    def index(self, entries: Sequence[Entry], now: float) -> None:
+        """Have pages indexed that somebody else settled; their transform may have been another one than ours."""
+        self._woven_again_at = now
+        self.unmarked += len(entries)
+        self._indexer.put(list(entries))
+
     def drop_learned(self, unwanted: Callable[[str], bool]) -> None:
         """Hosts that are another worker's by now: what was learned of them is theirs to learn."""
         self._learned = [item for item in self._learned if not unwanted(item.host)]

@@ -18,7 +18,7 @@ from zlib import crc32
 
 import msgspec
 
-from quadloom.errors import SettingsError
+from quadloom.errors import SettingsError, WarehouseLocked
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import Settlement
 from quadloom.model.visit import Visit
@@ -108,6 +108,16 @@ class PostgresFrontier(TableFrontier):
             self._leasing.look_outside()
             self._leasing.take_back()
         return [claim.shard for claim in claims]
+
+    def take_all(self, now: float) -> None:
+        """Own every shard, for a command that writes pages of any site. Raises `WarehouseLocked` where workers do."""
+        self._leases.renew(self._base)
+        self.take(SHARDS, now)
+        if len(self.owned) < SHARDS:
+            raise WarehouseLocked(
+                f"running workers own {SHARDS - len(self.owned)} of {SHARDS} shards",
+                hint="stop the workers with `quadloom stop` on each machine, and start them again afterwards",
+            )
 
     def drain(self, shards: Iterable[int]) -> None:
         """Lease nothing more from these, so that they can be given back."""

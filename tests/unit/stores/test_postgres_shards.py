@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from postgres_server import postgres
-from quadloom.errors import SettingsError, ShardsLost
+from quadloom.errors import SettingsError, ShardsLost, WarehouseLocked
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import Url
@@ -197,6 +197,15 @@ def test_a_crawl_ends_only_when_nobody_has_anything_left(url: str) -> None:
     busy.frontier.settle([settled(visit)], 0.0)
     idle.frontier._elsewhere = (float("-inf"), None)
     assert idle.frontier.next_due(0.0) is None
+
+
+def test_a_command_that_needs_all_shards_does_not_take_them_from_workers(url: str) -> None:
+    worker, command = Worker(url, "worker", shards=10), Worker(url, "command", shards=0)
+    with pytest.raises(WarehouseLocked, match="10 of 256"):
+        command.frontier.take_all(0.0)
+    worker.frontier.close()
+    command.frontier.take_all(0.0)
+    assert len(command.frontier.owned) == SHARDS
 
 
 def test_workers_agree_on_the_order(url: str) -> None:

@@ -139,11 +139,22 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     )
     suspect_share: Annotated[float, _doc("σ_X: share of the bandwidth for first reads of suspected data")] = 0.2
     discovery_share: Annotated[float, _doc("σ_H: share of the bandwidth for first reads of other pages")] = 0.4
+    chi: Annotated[
+        float, _doc("χ: what a page of structured data weighs on average, beside 1 for an ordinary page")
+    ] = 1.0
     min_interval: Annotated[str, _doc("shortest time between two reads of a page")] = "1h"
     max_interval: Annotated[str, _doc("longest time between two reads of a page (the refresh-cycle floor)")] = "90d"
     dead_after: Annotated[int, _doc("visits in a row that found a page gone before it is left alone")] = 3
     importance_every: Annotated[str, _doc("how often the importance fixpoint is computed anew")] = "1h"
     damping: Annotated[float, _doc("damping of the importance fixpoint")] = 0.85
+    dangling: Annotated[
+        Literal["normalize", "personalize"],
+        _doc("pages without links: scale all importance up (Xyleme), or jump as PageRank does"),
+    ] = "normalize"
+    usefulness: Annotated[
+        Literal["mean", "many"],
+        _doc("a page's usefulness: the mean over its links (Xyleme), or more the more lead to data"),
+    ] = "mean"
     promotion: Annotated[float, _doc("subscribed pages are lifted to this top share of importance")] = 0.05
     prior_interval: Annotated[str, _doc("expected time between changes of a page nothing is known of")] = "14d"
 
@@ -162,6 +173,10 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     text: Annotated[bool, _doc("keep a full-text index")] = True
     text_commit_pages: Annotated[int, _doc("commit quads and text after so many pages")] = 2000
     text_commit_seconds: Annotated[Seconds, _doc("… or after so many seconds")] = 5.0
+    schedule: Annotated[
+        bool,
+        _doc("state importance, usefulness, change rate and next visit of pages in the graph `urn:quadloom:pages`"),
+    ] = True
     retention: Annotated[str, _doc("how long `quadloom prune` leaves superseded visits, `forever` = always")] = (
         "forever"
     )

@@ -31,13 +31,14 @@ from quadloom.run.importing import ImportReport, import_pages
 from quadloom.run.notice_board import NoticeBoard
 from quadloom.run.opened import Links, Opened
 from quadloom.run.publishing import Publication, Published, accept
-from quadloom.run.ranking import Ranking, Weights
-from quadloom.run.refreshing import Schedule, schedule_of
+from quadloom.run.ranking import Ranking
 from quadloom.run.replay import replay_taken
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
+from quadloom.run.schedule_state import Schedule, schedule_of
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
+from quadloom.run.standings import standing_of
 from quadloom.run.subscribed_pages import subscribed_pages
 from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.scope import Scope
@@ -204,7 +205,6 @@ class Warehouse(NoticeBoard):
 
     def why(self, url: str, schedule: Schedule | None = None) -> Why:
         """Every number that decides about a URL, with its rule. `schedule`: of the running crawl, else as saved."""
-        weights = Weights.load(self.path / "links")
         return why(
             url,
             frontier=self.frontier,
@@ -213,7 +213,7 @@ class Warehouse(NoticeBoard):
             schedule=schedule or schedule_of(self.catalog, self.settings),
             settings=self.settings,
             now=time.time(),
-            weight=weights.of([Url.parse(url).fingerprint])[0],
+            standing=standing_of(self.path / "links", Url.parse(url).fingerprint),
         )
 
     def publish(self, publication: Publication) -> Published:
@@ -258,6 +258,7 @@ class Warehouse(NoticeBoard):
             bus=self.bus,
             query_source=query_source(self.path / "quads", self.settings),
             outbox=self.outbox,
+            scope=lambda: self.scope,
         )
 
     def verify(self) -> Verified:

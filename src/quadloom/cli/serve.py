@@ -99,6 +99,8 @@ def _run(s: Session, *, may_control: bool) -> None:
         timeout_graceful_shutdown=3,
         server_header=False,
         limit_concurrency=1000,
+        # Also where httptools is installed: that saves .1 ms a request, but reads a request's head without any limit.
+        http="h11",
         h11_max_incomplete_event_size=256 * 1024,
     )
 

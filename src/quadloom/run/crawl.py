@@ -40,8 +40,8 @@ from quadloom.run.meter import Meter, Report
 from quadloom.run.news import Broken, Call, Lost, News, Notice
 from quadloom.run.notifying import Notifying
 from quadloom.run.opened import Opened
-from quadloom.run.pacing import Pacing
 from quadloom.run.refreshing import Refreshing
+from quadloom.run.reviewing import Reviewing
 from quadloom.run.websub import Hubs
 from quadloom.run.workers import Done, WorkerPool
 from quadloom.run.writing import Ready, Writer
@@ -82,7 +82,6 @@ class Crawl:
         self._paces: dict[int, HostPace | None] = {}
         self._outstanding: dict[int, int] = {}  # fingerprint → bytes held
         self._held_bytes = 0
-        self._leased = 0
         self._last_write = 0.0
         self._last_lease = 0.0
         self.meter = Meter()
@@ -99,22 +98,20 @@ class Crawl:
             stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics,
             self._extractor.discoveries,
         )  # fmt: skip
-        self.refreshing = Refreshing(stores.catalog, settings, weigh=stores.links.weigh if stores.links else None)
-        self.notifying = Notifying(stores.catalog, stores.outbox)
+        self.refreshing = Refreshing(stores.catalog, settings, links=stores.links, scope=stores.scope)
+        self.notifying = Notifying(stores.catalog, stores.outbox, stores.quads)
         self.hubs = Hubs(stores.catalog, stores.frontier, settings)
-        self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
+        self._pacing = self.refreshing.pacing(stores.frontier)
         self.writer = Writer(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
             self.refreshing, self.notifying, self.hubs,
         )  # fmt: skip
+        self.reviewing = Reviewing(stores, self.refreshing, self.writer.describe)
         self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(
-            stores.worker_count(settings),
-            settings,
-            put,
-            lambda kind, text: put(Notice(kind, text)),
+            stores.worker_count(settings), settings, put, lambda kind, text: put(Notice(kind, text)),
             lambda error: put(Broken(error)),
-        )
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator[Settlement]:
         """Run until nothing is due, a limit is reached or `stop()` was called."""
@@ -136,6 +133,7 @@ class Crawl:
         self._take_in(_WAIT if self._lease() else _LEASE_PAUSE)
         self._give_out()
         self.meter.tick()
+        self.reviewing.turn(self._clock())
         return self._settle()
 
     def stop(self) -> None:
@@ -156,6 +154,7 @@ class Crawl:
 
     def scope_changed(self) -> None:
         self._pool.forget_links()
+        self.reviewing.rescoped()
 
     def report(self) -> Report:
         meter, now = self.meter, self._clock()
@@ -203,6 +202,7 @@ class Crawl:
                 self.writer.acknowledge(item)
         with self._losing():
             self.writer.write([], self._clock())
+            self.reviewing.close()
             self.refreshing.close()
         counted(self._stores.catalog)
 
@@ -353,6 +353,7 @@ class Crawl:
         self._last_write = time.monotonic()
         for settlement in settlements:
             self._forget(settlement.visit)
+            self._pacing.settled(settlement)
             self.meter.outcomes[settlement.outcome] += 1
             if settlement.page is not None:
                 self.meter.statuses[str(settlement.page.status)] += 1

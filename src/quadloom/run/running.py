@@ -20,10 +20,11 @@ from quadloom.run.explaining import Why
 from quadloom.run.meter import Report
 from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
-from quadloom.run.publishing import Publication, Published
-from quadloom.run.refreshing import Schedule, SharesChange
+from quadloom.run.publishing import Publication, Published, pushed
+from quadloom.run.refreshing import SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
+from quadloom.run.schedule_state import Schedule
 from quadloom.run.scoping import ScopeChange, ScopeEdits
 from quadloom.run.websub import HubSaid
 from quadloom.scheduling.subscriptions import Subscription
@@ -173,7 +174,9 @@ class Running:
         if request.verb in ("refresh", "why", "scope", "freshness"):
             return self._steer(request)
         if request.verb == "publish":
-            published = self._warehouse.publish(arguments(request, Publication))
+            publication = arguments(request, Publication)
+            published = self._warehouse.publish(publication)
+            self.crawl.refreshing.hear_push(pushed(publication, published))
             return {**msgspec.structs.asdict(published)}
         if request.verb == "websub":
             return self._hub_said(arguments(request, HubSaid))
@@ -218,7 +221,7 @@ class Running:
             return self.crawl.hubs.verify(said.id, said.query, now)
         page = self.crawl.hubs.receive(said.id, said.body, said.signature, now)
         if page is not None:
-            self.crawl.refreshing.announced(page, now)
+            self.crawl.refreshing.announced(page)
         return page is not None
 
     def _published(self, settlement: Settlement) -> None:

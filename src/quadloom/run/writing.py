@@ -20,15 +20,14 @@ from quadloom.fetching.fetcher import Learned
 from quadloom.fetching.politeness import cost_of
 from quadloom.model.link import Discovery
 from quadloom.model.notice import Notice
-from quadloom.model.outcome import ArchiveRef, HostPace, PageRow, Settlement
+from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
-from quadloom.phases.index import page_description
 from quadloom.pipeline import Woven
 from quadloom.run.admission import TRAPS, Admission
-from quadloom.run.describing import WOVEN_AGAIN, Sources
+from quadloom.run.describing import WOVEN_AGAIN, Sources, description
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
 from quadloom.run.notifying import Notifying
@@ -37,6 +36,7 @@ from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
 from quadloom.run.websub import Hubs
 from quadloom.settings import Settings
+from quadloom.stores.frontier_policy import SUCCESSES
 from quadloom.stores.patience import patiently
 from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
 from quadloom.stores.warc_record import encode as encode_record
@@ -147,6 +147,7 @@ class Writer:
         if entries:
             self.unmarked += len(entries)
             self._indexer.put(entries)
+        self.describe([s.page for s in settlements if s.page is not None and s.outcome is Outcome.UNCHANGED])
         return settlements
 
     def _settle(
@@ -255,12 +256,21 @@ class Writer:
         if not quads and not text:
             return None
         fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
-        about = page_description(row, ready.result.status, self.sources.href(row.via))
+        about = self._about(row, ready.result.status)
         woven = ready.woven
         return Entry(
             row.fingerprint, woven.quads, woven.text, row.text_digest, fresh, quads, text, about, woven.link_quads,
             row.depth, self._known_lines(old, woven.quads.graph),
         )  # fmt: skip
+
+    def _about(self, row: PageRow, status: int) -> bytes:
+        return description(row, status, self.sources.href(row.via), schedule=self._settings.index.schedule)
+
+    def describe(self, rows: Sequence[PageRow]) -> None:
+        """Pages that stay as they are, but stand elsewhere or are read at another time than the indexes say."""
+        if self._settings.index.schedule:
+            known = [row for row in rows if row.outcome in SUCCESSES and (row.quads_digest or row.text_digest)]
+            self._indexer.describe([(row.final_url or row.href, self._about(row, row.status)) for row in known])
 
     def _known_lines(self, old: PageRow | None, graph: str) -> bytes:
         """What this graph holds, where that is sure: the last version had statements and is indexed, under this name,

@@ -143,6 +143,15 @@ class PostgresCatalog:
                     columns("qd", visits),
                 )
 
+    def amend(self, pages: Sequence[PageRow]) -> None:
+        rows = [(page.fingerprint, page.fetched_at, encode(_bare(page))) for page in pages]
+        with self._database.transaction():
+            self._database.write(
+                "UPDATE page SET record = w.record FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
+                "AS w(f, at, record) WHERE fingerprint = w.f AND fetched_at = w.at",
+                columns("qdy", rows),
+            )
+
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         with self._database.transaction():
             pages = [

@@ -21,6 +21,7 @@ from quadloom.stores.postgres_database import PostgresDatabase, plain
 from quadloom.stores.postgres_frontier_queue import QueueTable
 from quadloom.stores.postgres_shards import Claim, ShardLeases
 from quadloom.stores.protocols import HostRow
+from quadloom.stores.scoring import Place
 from quadloom.stores.shards import shard_of
 
 _HOST = (
@@ -207,6 +208,13 @@ class PostgresFrontierTables(QueueTable):
                 columns("qqhhid", changed),
             )
 
+    def update_scores(self, rows: Sequence[UrlRow]) -> None:
+        self.database.write(
+            "UPDATE url SET score=w.score FROM unnest(%s::bigint[], %s::bigint[], %s::float8[]) AS w(h, f, score) "
+            "WHERE host_id = w.h AND fingerprint = w.f",
+            columns("qqd", [(row.host_id, row.fingerprint, row.score) for row in rows]),
+        )
+
     def update_settled(self, rows: Iterable[SettledRow]) -> None:
         changed = [
             (
@@ -295,6 +303,25 @@ class PostgresFrontierTables(QueueTable):
             "WHERE later.shard = s.shard AND due <= %s ORDER BY due LIMIT %s) l "
             "JOIN url u ON u.host_id = l.host_id AND u.fingerprint = l.fingerprint ORDER BY l.due LIMIT %s",
             (self._leases.leasable, now, limit, limit),
+        )
+        return [UrlRow(*row) for row in rows]
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        return self.database.execute(
+            "SELECT l.fingerprint, h.name, l.due FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL "
+            "(SELECT later.* FROM later JOIN url u USING (host_id, fingerprint) WHERE later.shard = s.shard "
+            "AND u.visits > 0 AND u.attempt = 1 ORDER BY later.due LIMIT %s) l "
+            "JOIN host h ON h.id = l.host_id ORDER BY l.due LIMIT %s",
+            (self._leases.leasable, limit, limit),
+        )
+
+    def unread(self, after: Place, limit: int) -> list[UrlRow]:
+        names = ", ".join("u." + column for column in _URL.split(", "))
+        rows = self.database.execute(
+            f"SELECT {names} FROM url u JOIN host h ON h.id = u.host_id WHERE (u.host_id, u.fingerprint) > (%s, %s) "
+            f"AND u.visits = 0 AND u.state = {int(UrlState.QUEUED)} AND h.shard = ANY(%s::smallint[]) "
+            "ORDER BY u.host_id, u.fingerprint LIMIT %s",
+            (*after, self._leases.owned, limit),
         )
         return [UrlRow(*row) for row in rows]
 

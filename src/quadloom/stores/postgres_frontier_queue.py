@@ -5,6 +5,7 @@ A part of `postgres_frontier_tables`; `url` says which state a URL is in, `queue
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from quadloom.stores.frontier_policy import Order, Past, UrlState, rank
@@ -22,7 +23,7 @@ _ITS_URL = "JOIN url u ON u.host_id = q.host_id AND u.fingerprint = q.fingerprin
 _QUEUED, _SPENT = int(UrlState.QUEUED), int(UrlState.OVER_BUDGET)
 
 
-class QueueTable:
+class QueueTable(ABC):
     def __init__(self, database: PostgresDatabase, order: Order) -> None:
         self.database = database
         self.order: Order = order
@@ -85,9 +86,9 @@ class QueueTable:
             self.count({before: -number, after: number})
         return change
 
+    @abstractmethod
     def count(self, changes: Mapping[int, int]) -> None:
         """Change the counters of URLs by state."""
-        raise NotImplementedError
 
     def rebuild(self) -> None:
         """Fill the queue from the URLs' states, after the order changed."""

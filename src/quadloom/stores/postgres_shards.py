@@ -79,15 +79,16 @@ class ShardLeases:
 
     def claim(self, database: PostgresDatabase, limit: int) -> list[Claim]:
         """Take up to so many shards that nobody alive owns; inside a transaction. They count when it has committed
-        and `took` was told."""
+        and `took` was told. Also those that are ours without our knowing: a commit whose answer was lost."""
         database.execute("SELECT pg_advisory_xact_lock(hashtext('quadloom claims'), hashtext(current_schema()))")
         rows = database.execute(
-            "WITH free AS MATERIALIZED (SELECT l.shard, l.owner, l.clean FROM shard_lease l WHERE NOT EXISTS "
+            "WITH free AS MATERIALIZED (SELECT l.shard, l.owner, l.clean FROM shard_lease l WHERE (NOT EXISTS "
             "(SELECT FROM worker w WHERE w.name = l.owner AND w.until > clock_timestamp()) "
-            "ORDER BY l.shard LIMIT %s FOR UPDATE OF l SKIP LOCKED) "
+            "OR l.owner = %s AND l.shard <> ALL(%s::smallint[])) ORDER BY l.shard LIMIT %s "
+            "FOR UPDATE OF l SKIP LOCKED) "
             "UPDATE shard_lease s SET owner=%s, epoch = s.epoch + 1, clean=false FROM free "
             "WHERE s.shard = free.shard RETURNING s.shard, s.epoch, free.clean, free.owner",
-            (limit, self.owner),
+            (self.owner, self.owned, limit, self.owner),
         )
         database.write("DELETE FROM worker WHERE until < clock_timestamp() - interval '1 day'")
         return [Claim(*row) for row in rows]

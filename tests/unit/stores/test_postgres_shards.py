@@ -99,6 +99,15 @@ def test_the_heartbeat_of_a_zombie_tells_it_what_it_lost(url: str) -> None:
     assert not heir.leases.renew(heir.database)
 
 
+def test_shards_claimed_by_a_commit_whose_answer_was_lost_are_found_again(url: str) -> None:
+    worker = Worker(url, "worker", shards=200)
+    worker.database.write("UPDATE shard_lease SET owner='worker', epoch=epoch+1 WHERE owner=''")
+    before = worker.frontier.owned
+    taken = worker.frontier.take(SHARDS, 0.0)
+    assert set(taken) == set(range(SHARDS)) - before
+    worker.frontier.add([found("a.example")], 0.0)  # the epochs are right: nothing is refused
+
+
 def test_an_expired_lease_that_nobody_took_is_still_good(url: str) -> None:
     worker = Worker(url, "worker", shards=SHARDS)
     worker.expire()

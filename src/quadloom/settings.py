@@ -6,6 +6,7 @@ Loading (files, environment, flags, origins) is in `quadloom.settings_loading`; 
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -239,11 +240,11 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Backends by URL; the defaults are files in the warehouse."""
 
-    frontier: Annotated[str, _doc("sqlite:")] = "sqlite:"
-    catalog: Annotated[str, _doc("sqlite:")] = "sqlite:"
-    archive: Annotated[str, _doc("warc:, or s3://bucket/prefix")] = "warc:"
+    frontier: Annotated[str, _doc("sqlite:, or postgresql://user@host:port/database for many machines")] = "sqlite:"
+    catalog: Annotated[str, _doc("sqlite:, or postgresql: for the frontier's database")] = "sqlite:"
+    archive: Annotated[str, _doc("warc:, warc:///directory that many machines share, or s3://bucket/prefix")] = "warc:"
     quads: Annotated[str, _doc("oxigraph:, or sparql+http(s)://host:port/path of a SPARQL 1.1 server")] = "oxigraph:"
-    text: Annotated[str, _doc("tantivy:")] = "tantivy:"
+    text: Annotated[str, _doc("tantivy:, or postgresql: for the frontier's database")] = "tantivy:"
     directories: Annotated[list[str], _doc("further directories (disks) for archive files, used in turn")] = []
     archive_file_bytes: Annotated[Bytes, _doc("an archive file is closed at this size")] = 1024 * 1024 * 1024
     archive_upload_seconds: Annotated[
@@ -275,6 +276,13 @@ class Subscriptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     websub: Annotated[bool, _doc("subscribe at the hubs that feeds and pages name; needs web.public_url")] = False
     websub_topics: Annotated[int, _doc("topics subscribed to at hubs at most")] = 1000
     websub_lease: Annotated[str, _doc("lease that hubs are asked for; renewed before it ends")] = "10d"
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Many machines on one PostgreSQL database."""
+
+    lease: Annotated[Seconds, _doc("seconds after a worker's last heartbeat until others take its shards")] = 90.0
+    heartbeat: Annotated[Seconds, _doc("seconds between two heartbeats of a worker")] = 10.0
 
 
 class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -314,9 +322,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     topic: Topic = Topic()
     stores: Stores = Stores()
     subscriptions: Subscriptions = Subscriptions()
+    cluster: Cluster = Cluster()
     web: Web = Web()
     service: list[Service] = []
     site: list[Site] = []
+
+
+def without_password(text: str) -> str:
+    """A URL as it may be shown: `user:***@host`, `password=***`."""
+    return re.sub(r"(?i)(?<=[?&]password=)[^&]*", "***", re.sub(r"(://[^/@\s]*?):[^/@\s]*@", r"\1:***@", text))
 
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}

@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 import msgspec
 
-from quadloom.errors import StoreError, UsageError
+from quadloom.cluster.worker import Worker
+from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
@@ -31,6 +32,7 @@ from quadloom.run.notice_board import NoticeBoard
 from quadloom.run.opened import Links, Opened
 from quadloom.run.publishing import Publication, Published, accept
 from quadloom.run.ranking import Ranking
+from quadloom.run.replay import replay_taken
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
 from quadloom.run.schedule_state import Schedule, schedule_of
@@ -43,19 +45,13 @@ from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
-from quadloom.stores.backends import check_database, fresh_quads, open_archive, open_quads, open_text, query_source
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text, query_source
 from quadloom.stores.outbox import Outbox
+from quadloom.stores.postgres_frontier import PostgresFrontier
+from quadloom.stores.postgres_state import ClusterState
 from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock
-from quadloom.stores.sqlite_frontier import SqliteFrontier
-from quadloom.stores.sqlite_outbox import SqliteOutbox
-from quadloom.stores.sqlite_schema import SCHEMA
-
-T = TypeVar("T")
-DATABASE = "quadloom.db"
+from quadloom.stores.sqlite_database import WarehouseLock
+from quadloom.stores.state import DATABASE as DATABASE
 
 
 class Warehouse(NoticeBoard):
@@ -67,7 +63,6 @@ class Warehouse(NoticeBoard):
         self.writable = writable
         self.loader = document_loader(settings)
         self._closing = contextlib.ExitStack()
-        self.bus: Bus = MemoryBus()
         if writable:
             self._lock = WarehouseLock(path)
             self._closing.callback(self._lock.release)
@@ -119,16 +114,13 @@ class Warehouse(NoticeBoard):
 
     def _open(self) -> None:
         now = time.time()
-        check_database(self.settings)
-        file = self.path / DATABASE
-        self._database = SqliteDatabase.open(file, SCHEMA) if self.writable else SqliteDatabase.read_only(file)
-        self._closing.callback(self._database.close)
-        self.catalog: Catalog = SqliteCatalog(self._database)
-        self.outbox: Outbox = SqliteOutbox(self._database)
+        self._state = open_state(self.path, self.settings, writable=self.writable)
+        self._closing.callback(self._state.close)
+        self.catalog: Catalog = self._state.catalog
+        self.outbox: Outbox = self._state.outbox
+        self.bus: Bus = self._state.bus
         self.scope = self._scope([])
-        self.frontier: Frontier = SqliteFrontier(
-            self._database, FrontierPolicy.from_settings(self.settings), now=now, scope=self.scope
-        )
+        self.frontier: Frontier = self._state.frontier(self.scope, now)
         self.archive: Archive = open_archive(self.path / "archive", self.settings, writable=self.writable)
         self._open_indexes()
         self._closing.callback(self.frontier.close)
@@ -158,7 +150,38 @@ class Warehouse(NoticeBoard):
     def start(self, seeds: Sequence[str], *, forever: bool = False) -> Running:
         """Queue the seeds, bring the indexes up to date, and return a crawl that runs while it is iterated."""
         self.add_seeds(seeds)
-        return Running(self, forever=forever)
+        self._running = Running(self, forever=forever, companion=self._worker())
+        return self._running
+
+    def work(self, *, forever: bool = False, tell: Callable[[str], None] = lambda _text: None) -> Running:
+        """Be one of many workers on a shared database until stopped. `tell` hears which part it owns."""
+        worker = self._worker()
+        if worker is None:
+            raise SettingsError(
+                "a worker needs a database that others can reach",
+                hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
+            )
+        self._running = Running(self, forever=forever, waits=True, companion=worker, tell=tell)
+        return self._running
+
+    def _worker(self) -> Worker | None:
+        if isinstance(self._state, ClusterState) and isinstance(self.frontier, PostgresFrontier):
+            return Worker(self._state, self.frontier, self, heartbeat=self.settings.cluster.heartbeat)
+        return None
+
+    def taken(self, shards: list[int]) -> None:
+        """A worker's shards have come from another: what he settled and did not index is now ours to index."""
+        if isinstance(self._state, ClusterState):
+            stores = self.opened()
+            stores.catalog = self._state.catalog_of(shards)
+            replay_taken(stores, self.settings, time.time(), self._running.crawl.writer.index)
+
+    def tend(self) -> None:
+        """Seeds and scope may have been changed by a command on another machine."""
+        scope = self._scope([])
+        if scope.record != self.scope.record:
+            self.scope = scope
+            self.frontier.set_scope(scope)
 
     def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]:
         """Widen the scope to these URLs and queue them."""
@@ -216,11 +239,7 @@ class Warehouse(NoticeBoard):
 
     def ranking(self) -> Ranking:
         """Links and weights of pages, for one crawl. Its thread looks at the catalog through connections of its own."""
-
-        def look(question: Callable[[SqliteCatalog], list[T]]) -> list[T]:
-            with contextlib.closing(SqliteDatabase.read_only(self.path / DATABASE)) as database:
-                return question(SqliteCatalog(database))
-
+        look = self._state.look
         return Ranking(
             self.path / "links",
             self.settings.freshness,
@@ -272,6 +291,8 @@ class Warehouse(NoticeBoard):
     ) -> ImportReport:
         """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one.
         `notice` hears which pages were quarantined, and why."""
+        if isinstance(self.frontier, PostgresFrontier):
+            self.frontier.take_all(time.time())
         pages = (
             page
             for path in paths
@@ -320,7 +341,7 @@ class Warehouse(NoticeBoard):
             "documents": len(self.text),
             "rates": {},
             "sizes": {
-                "database": _size(self.path / DATABASE),
+                "database": self._state.size(),
                 "archive": self.archive.size(),
                 "quads": _size(self.path / "quads"),
                 "text": _size(self.path / "text"),
@@ -351,6 +372,4 @@ def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> War
 
 
 def _size(path: Path) -> int:
-    if path.is_file():
-        return sum(file.stat().st_size for file in path.parent.glob(path.name + "*"))
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else 0

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from faults.crawling import command, finish, kill_group, must_be_read, requests, start, wait_for_requests, write_config
 from quadloom.demo.serving import Serving, serve_in_process
@@ -22,6 +23,8 @@ from quadloom.run.upkeep import all_pages
 from quadloom.settings_loading import load
 from quadloom.stores.s3_bucket import Bucket, S3Address
 from quadloom.warehouse import Warehouse
+from quadloom.web.app import create_app
+from quadloom.web.desk import Desk
 from servers import Server, new_bucket, sparql_server
 
 SPEC = WebSpec(seed=5, pages=60, hosts=5, scale=0.1, links=30, traps=False, slow_seconds=0.0, crawl_delay=0.0)
@@ -147,3 +150,9 @@ def test_upkeep_and_questions(remote: Remote) -> None:
     finish(remote.warehouse, config, "crawl", "--json")
     finish(remote.warehouse, config, "prune", "--json")
     assert graph(remote.warehouse, config) == before
+    with TestClient(create_app(Desk(remote.warehouse, settings)), base_url="http://127.0.0.1:7272") as client:
+        query = {"query": "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"}
+        answer = client.get("/sparql", params=query, headers={"accept": "text/csv"})
+        assert int(answer.text.split()[1]) > 500, answer.text
+        assert client.get("/metrics").status_code == 200
+        assert client.get("/entity", params={"iri": lost}).status_code == 200

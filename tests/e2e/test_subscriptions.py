@@ -16,6 +16,7 @@ import pytest
 from fakeweb.receiver import receiving
 from fakeweb.scripted import Answer, ScriptedSite, html
 from quadloom.errors import QuadloomError
+from quadloom.model.notice import Notice
 from quadloom.run.control import ask
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
@@ -89,6 +90,8 @@ def test_a_subscribed_page_is_read_more_often_from_then_on(tmp_path: Path) -> No
 def test_one_change_is_told_by_webhook_command_and_query(tmp_path: Path) -> None:
     with ScriptedSite({"/": html("<p vocab='http://schema.org/' typeof=Event><b property=name>first</b>")}) as site:
         settings = settings_of(site)
+        with Warehouse.open(tmp_path / "data", settings=settings) as warehouse:
+            warehouse.outbox.append([Notice(at=1.0, subscription="long ago", kind="new")])
         with receiving("secret") as received, Crawling(tmp_path / "data", settings, site.url("/")) as crawl:
             with pytest.raises(QuadloomError, match="does not parse at line 1"):
                 ask(crawl.path, "subscribe", id="wrong", query="SELECT ?s { ?s a }")
@@ -101,8 +104,8 @@ def test_one_change_is_told_by_webhook_command_and_query(tmp_path: Path) -> None
                 secret="secret",
             )
             ask(crawl.path, "subscribe", id="names", query="SELECT ?n { ?e a schema:Event ; schema:name ?n }")
-            site.pages["/"] = html("<p vocab='http://schema.org/' typeof=Event><b property=name>second</b>")
             wait(lambda: "first" in _changes(crawl.path, "names"), "the query's first answer")
+            site.pages["/"] = html("<p vocab='http://schema.org/' typeof=Event><b property=name>second</b>")
             ask(crawl.path, "refresh", urls=[site.url("/")])
             wait(lambda: "second" in _changes(crawl.path, "names"), "the query's new answer")
             wait(lambda: "second" in str(received.bodies), "the webhook")
@@ -110,6 +113,8 @@ def test_one_change_is_told_by_webhook_command_and_query(tmp_path: Path) -> None
         assert received.badly_signed == 0
     told = [json.loads(line) for line in _changes(tmp_path / "data", "hook").splitlines()]
     changed = [notice for notice in told if notice["kind"] == "changed"]
+    assert _changes(tmp_path / "data", "long ago") == "", "trimmed by the crawl's upkeep"
+    assert min(notice["id"] for notice in told) > 1, "but its id is not used again"
     assert len(changed) == 1 and "second" in str(changed[0]["added"]) and "first" in str(changed[0]["removed"])
 
 

@@ -243,6 +243,20 @@ def test_a_crawl_delay_longer_than_the_lease_gives_the_visit_back() -> None:
     assert 895 < fetched.pace.next_at - time.time() <= 900
 
 
+def test_nobody_is_asked_after_the_time_until_which_a_request_may_begin() -> None:
+    """A worker that was paused goes on with visits in hand; their hosts may be another's by now."""
+    with Server(site(b"")) as server:
+        (fetched,) = crawl([visit(server.url("/"), start_before=time.time() - 1)])
+        assert server.paths() == []
+        assert isinstance(fetched.result, Failure) and fetched.result.transient
+        (fetched,) = crawl([visit(server.url("/"), start_before=time.time() + 60)])
+        assert not isinstance(fetched.result, Failure)
+    with Server(site(b"User-agent: *\nCrawl-delay: 5\n")) as server:
+        (fetched,) = crawl([visit(server.url("/"), start_before=time.time() + 2)])
+        assert server.paths() == ["/robots.txt"], "the page's turn comes too late"
+        assert isinstance(fetched.result, Failure)
+
+
 def test_redirects_go_back_to_the_frontier_and_circles_end() -> None:
     def page(seen: Seen) -> bytes:
         if seen.path.startswith("/r/"):

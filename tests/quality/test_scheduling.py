@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from quadloom.scheduling.figures import closed_forms, learned_rates
 from quadloom.scheduling.simulated_web import Process, WebShape
 from quadloom.scheduling.simulator import Plan, Row, run
 
@@ -65,6 +66,19 @@ def test_real_history() -> None:
         assert rows["harmonic", "bits"].slot_spread < 0.05
     assert np.mean(uniform) < 0.87
     assert np.mean(learned) >= 0.92
+
+
+def test_the_figures_of_the_documentation_are_made_by_one_command() -> None:
+    rows = {(row.per_page, row.policy): row for row in closed_forms((0.05, 1.0))}
+    assert rows[0.05, "uniform"].freshness == pytest.approx(0.5230, abs=1e-4)
+    assert rows[0.05, "harmonic"].cost == pytest.approx(0.8632, abs=1e-4)
+    assert rows[0.05, "freshness"].starved == pytest.approx(0.232, abs=1e-3)
+    for per_page in (0.05, 1.0):
+        names = ("by rate", "uniform", "xyleme", "harmonic", "freshness")
+        fresh = [rows[per_page, name].freshness for name in names]
+        assert fresh == sorted(fresh)
+    small = {row.estimator: row for row in learned_rates(pages=100)}
+    assert small["known"].kept == 1.0 and small["push"].kept > 1.03 and 0.9 < small["bits"].kept < 1.1
 
 
 def test_learning_follows_pages_that_change_their_habits() -> None:

@@ -154,11 +154,13 @@ class QueryService:
         named_graphs: Sequence[str] = (),
         limits: Limits | None = None,
         client: str = "",
+        fresh: bool = False,
     ) -> Answer:
         """Check and start a query; returns when the first bytes are there.
 
         `format`: json, xml, csv, tsv for rows and verdicts; turtle, nt, nq, trig, jsonld, rdfxml for graphs; empty =
-        json or turtle. Given graphs are the dataset and win over FROM. Raises `QueryError`.
+        json or turtle. Given graphs are the dataset and win over FROM. `fresh`: see all that is committed now, not only
+        what was two seconds ago. Raises `QueryError`.
         """
         limits = limits or self._limits
         checked = check(query, limits)
@@ -179,6 +181,7 @@ class QueryService:
             rows=limits.query_rows,
             result_bytes=limits.query_result_bytes,
             seconds=limits.query_seconds,
+            fresh=fresh,
         )
         return self.run(request, checked.form, client=client)
 

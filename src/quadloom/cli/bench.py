@@ -1,4 +1,4 @@
-"""`quadloom bench`: what the pipeline costs, on the fake web on loopback."""
+"""`quadloom bench`: what the pipeline costs, on the fake web on loopback; other benches have modules of their own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from quadloom.warehouse import Warehouse
 
 bench = App(name="bench", help="Measure the pipeline on a fake web on loopback.")
 bench.command("quadloom.cli.bench_topical:topical", name="topical")
+bench.command("quadloom.cli.bench_importance:importance", name="importance")
+bench.command("quadloom.cli.bench_scheduling:scheduling", name="scheduling")
 
 
 @bench.command

@@ -40,7 +40,8 @@ def simulate(
     policy
         what the schedule optimises; may be repeated
     estimator
-        what the scheduler knows: true rates, bits (changed or not), dates of changes; may be repeated
+        what the scheduler knows: true rates, bits (changed or not), honest or lying dates and sitemap lastmods
+        (believed, or checked: +trust), push; may be repeated
     pages
         pages of the simulated web
     days
@@ -52,7 +53,7 @@ def simulate(
     history
         replay this file of real changes instead
     plot
-        write freshness over time to this .svg (or .png, where matplotlib is installed)
+        write freshness over time to this .svg or .png (which needs the extra `plots`)
     seed
         of the random numbers
     """

@@ -8,8 +8,8 @@ too small for a bulk load, and RocksDB then spends more on compaction (.46 ms a 
 Larger commits go on paying, since each leaves sorted files and a segment of words to be merged later; CPU-ms a page
 
     pages a commit   300   500  1000  2000
-    quads            .66   .63   .47   .40
-    text             .48   .52   .45   .41
+    quads            .47   .46   .32   .25
+    text             .39   .36   .33   .31
 
 While nothing comes, the store may put its files in order (`quadloom.run.tidying`).
 """

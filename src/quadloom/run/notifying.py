@@ -24,17 +24,21 @@ from quadloom.run.subscribing import read_subscriptions
 from quadloom.scheduling.subscriptions import Interests
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
-from quadloom.stores.protocols import Archive, Catalog, Difference
+from quadloom.stores.protocols import Archive, Catalog, Difference, QuadStore
+from quadloom.syntaxes.terms import iri
 
+_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+_TYPES = 10_000  # statements about types of one page that are looked at
 _KINDS: dict[Outcome, NoticeKind] = {Outcome.NEW: "new", Outcome.CHANGED: "changed"}
 
 
 class Notifying:
     """Owned by the crawl's own thread."""
 
-    def __init__(self, catalog: Catalog, outbox: Outbox | None) -> None:
+    def __init__(self, catalog: Catalog, outbox: Outbox | None, quads: QuadStore | None = None) -> None:
         self._catalog = catalog
         self._outbox = outbox
+        self._quads = quads
         self.interests = Interests(read_subscriptions(catalog))
 
     def reload(self) -> None:
@@ -57,7 +61,7 @@ class Notifying:
             kind = _kind(settlement, old)
             if row is None or kind is None:
                 continue
-            for id in self.interests.of(row.key, row.host, statements(index)):
+            for id in self.interests.of(row.key, row.host, statements(index) + self._types_before(old)):
                 found[row.fingerprint, id] = Notice(
                     at=now,
                     subscription=id,
@@ -68,6 +72,15 @@ class Notifying:
                     after=row.archive if kind != "gone" else None,
                 )
         return list(found.values())
+
+    def _types_before(self, old: PageRow | None) -> bytes:
+        """Classes that the last version named, from its graph: who waits for events must hear of the last one leaving a
+        page, too. A version that the indexes have not reached yet counts by what they hold."""
+        if not self.interests.has_types or self._quads is None or old is None or not old.quads_digest:
+            return b""
+        graph = iri(old.final_url or old.href)
+        lines = self._quads.match(None, _TYPE, None, graph, limit=_TYPES) if graph is not None else ()
+        return "\n".join(lines).encode("utf-8", "replace")
 
     def write(self, notices: Sequence[Notice]) -> None:
         """Inside the transaction that settles the batch."""

@@ -129,9 +129,8 @@ class Refreshing:
 
     def write(self, frontier: Frontier, now: float) -> None:
         """Inside the transaction that settles the batch: dead pages found again, and pages announced as changed."""
-        wanted, self._wanted = self._wanted, []
-        if wanted:
-            frontier.reschedule(wanted, now)
+        if self._wanted:
+            frontier.reschedule(self._wanted, now)
         if now - self._saved_at > _CHECKPOINT_SECONDS:
             self._saved_at = now
             self._save(exact=False)
@@ -159,6 +158,7 @@ class Refreshing:
 
     def committed(self) -> None:
         self._uncommitted = False
+        self._wanted.clear()
 
     def close(self) -> None:
         """Save the sums, unless the last batch never became durable: then they are ahead of the rows."""

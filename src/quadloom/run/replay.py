@@ -6,7 +6,7 @@ do it (`quadloom.run.weaving`): what was harmless when it was fetched may kill t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -61,6 +61,21 @@ def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed
             pages += len(entries)
             lost.update(row.fingerprint for row in missing)
     return Replayed(pages, frozenset(lost))
+
+
+def replay_taken(
+    stores: Opened, settings: Settings, now: float, index: Callable[[Sequence[Entry], float], None]
+) -> None:
+    """Bring what another worker settled and did not index to our own running indexer, which marks it when done."""
+    after = (-1.0, 0)
+    with Weaver(settings) as weaver:
+        while rows := stores.catalog.unindexed(_BATCH, after):
+            after = (rows[-1].fetched_at, rows[-1].fingerprint)
+            entries, missing = _entries(stores, weaver, rows)
+            stores.catalog.put(WOVEN_AGAIN, str(now).encode())
+            index(entries, now)
+            if missing:
+                stores.frontier.request([_request(row) for row in missing], now)
 
 
 def rewoven(

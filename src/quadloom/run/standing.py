@@ -162,7 +162,7 @@ def lines_of(service: QueryService, query: str, limits: Limits) -> list[str]:
     `QueryError`."""
     form = check(query, limits).form
     bounded = msgspec.structs.replace(limits, query_rows=ROWS)
-    with service.ask(query, format=_FORMATS[form], limits=bounded, client="standing") as answer:
+    with service.ask(query, format=_FORMATS[form], limits=bounded, client="standing", fresh=True) as answer:
         lines = answer.read().decode("utf-8", "replace").splitlines()
         if answer.truncated:
             raise QueryLimit(

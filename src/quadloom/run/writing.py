@@ -11,7 +11,7 @@ in 3, the same. Nothing that was acknowledged (2) depends on anything that is no
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -37,6 +37,7 @@ from quadloom.run.settling import settle_failure, settle_page, settle_quarantine
 from quadloom.run.websub import Hubs
 from quadloom.settings import Settings
 from quadloom.stores.frontier_policy import SUCCESSES
+from quadloom.stores.patience import patiently
 from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
 from quadloom.stores.warc_record import encode as encode_record
 
@@ -93,6 +94,16 @@ class Writer:
         """A host's robots.txt and sitemaps, written with the next batch."""
         self._learned.append(learned)
 
+    def index(self, entries: Sequence[Entry], now: float) -> None:
+        """Have pages indexed that somebody else settled; their transform may have been another one than ours."""
+        self._woven_again_at = now
+        self.unmarked += len(entries)
+        self._indexer.put(list(entries))
+
+    def drop_learned(self, unwanted: Callable[[str], bool]) -> None:
+        """Hosts that are another worker's by now: what was learned of them is theirs to learn."""
+        self._learned = [item for item in self._learned if not unwanted(item.host)]
+
     @property
     def has_news(self) -> bool:
         """Marks or links of the indexer wait to be written."""
@@ -117,26 +128,12 @@ class Writer:
             for ready, ref in zip(batch, refs, strict=True)
         ]
         settlements, notices = self._planned(batch, settlements, known, now)
-        marks, self._marks = self._marks, []
-        with self._catalog.transaction():
-            self._frontier.settle(settlements, now)
-            self._catalog.record(settlements, now)
-            self._catalog.mark_indexed(marks)
-            if self._found:
-                self._frontier.add(self._judged(self._admission.admit(self._found)), now)
-            if marks and self._statistics:
-                self._catalog.put(STATISTICS, self._statistics)
-            self._write_learned(now)
-            if self._refreshing is not None:
-                self._refreshing.write(self._frontier, now)
-            if self._notifying is not None:
-                self._notifying.write(notices)
-            if self._hubs is not None:
-                self._hubs.settle(zip(settlements, (ready.woven for ready in batch), strict=True), now)
-            if self._admission.changed:
-                self._admission.changed = False
-                self._catalog.put(TRAPS, self._admission.report())
+        marks, learned = list(self._marks), list(self._learned)
+        found = self._judged(self._admission.admit(self._found))
+        patiently(lambda: self._settle(batch, settlements, notices, marks, found, learned, now))
+        del self._marks[: len(marks)], self._learned[: len(learned)]
         self._found = []
+        self._admission.changed = False
         self.unmarked -= len(marks)
         if self._refreshing is not None:
             self._refreshing.committed()
@@ -153,6 +150,35 @@ class Writer:
         self.describe([s.page for s in settlements if s.page is not None and s.outcome is Outcome.UNCHANGED])
         return settlements
 
+    def _settle(
+        self,
+        batch: Sequence[Ready],
+        settlements: Sequence[Settlement],
+        notices: Sequence[Notice],
+        marks: Sequence[tuple[int, bytes, bytes]],
+        found: Sequence[Discovery],
+        learned: Sequence[Learned],
+        now: float,
+    ) -> None:
+        """The one transaction. Changes nothing in memory that a second try would miss."""
+        with self._catalog.transaction():
+            self._frontier.settle(settlements, now)
+            self._catalog.record(settlements, now)
+            self._catalog.mark_indexed(marks)
+            if found:
+                self._frontier.add(found, now)
+            if marks and self._statistics:
+                self._catalog.put(STATISTICS, self._statistics)
+            self._write_learned(learned, now)
+            if self._refreshing is not None:
+                self._refreshing.write(self._frontier, now)
+            if self._notifying is not None:
+                self._notifying.write(notices)
+            if self._hubs is not None:
+                self._hubs.settle(zip(settlements, (ready.woven for ready in batch), strict=True), now)
+            if self._admission.changed:
+                self._catalog.put(TRAPS, self._admission.report())
+
     def _planned(
         self, batch: Sequence[Ready], settlements: list[Settlement], known: Mapping[int, PageRow], now: float
     ) -> tuple[list[Settlement], list[Notice]]:
@@ -167,8 +193,7 @@ class Writer:
         """Links of the user's own strategies come after their pages were settled, so they are judged apart."""
         return found if self._refreshing is None else self._refreshing.suspecting.judged(found, from_data=False)
 
-    def _write_learned(self, now: float) -> None:
-        learned, self._learned = self._learned, []
+    def _write_learned(self, learned: Sequence[Learned], now: float) -> None:
         for item in learned:
             row = self._frontier.host(item.host) or HostRow(host=item.host, site=site_of(item.host))
             self._frontier.put_host(

@@ -13,10 +13,13 @@ What is kept of a page is not the grid but its sufficient statistics: quiet time
 the undated changes counted by ln τ in bins of half an e-fold (two neighbouring bins share a count, which moves an
 estimate by one per cent at most). That takes about 40 bytes, and a better prior, learned later from the page's
 site, applies to old visits too. Forgetting multiplies all statistics by 0.98 per visit: a page that changes its habits
-is followed within some fifty visits.
+is followed within some fifty visits. Evidence with such weights is worth (Σw)²/Σw² visits (Kish), not Σw, and credible
+intervals count it so: otherwise a 90 % interval of a steady page covers its rate 97 to 99 % of the time. Estimates for
+scheduling count Σw, which keeps them nearer to the site's prior: that kept webs fresher by 0.1 %.
 
 "Changed" means that the graph or the main text changed, never a byte in a banner; the index phase decides it.
-Any time unit will do, as long as gaps, ages and rates agree; the scheduler uses seconds.
+Any time unit from the second to the month will do, as long as gaps, ages and rates agree (rates lie between e^−24 and
+e^12, gaps between e^−7 and e^25); the scheduler uses seconds.
 """
 
 from __future__ import annotations
@@ -24,10 +27,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+
+from quadloom.errors import InputError
 
 STEP = 0.25
 # Per second from one change in 800 years to any that could be seen; the room above keeps the mean of a wide prior whole
@@ -40,6 +46,7 @@ BINS = len(LOG_GAPS)
 _CHANGED = np.log(-np.expm1(-np.exp(LOG_GAPS[:, None] + LOG_RATES[None, :])))  # ln(1 − e^−λτ), bin × grid
 _CHANGED_SINGLE = _CHANGED.astype(np.float32)
 _FIRST_GAP = float(LOG_GAPS[0])
+_LONGEST_GAP = float(np.exp(LOG_GAPS[-1]))
 _TERMS = np.stack([LOG_RATES, RATES, LOG_RATES**2])
 _MOMENTS = np.stack([np.ones(len(RATES)), RATES, LOG_RATES, LOG_RATES**2], axis=1)
 _NARROW = (0.75 * STEP) ** 2  # variance of ln λ below which sums over the grid lose the third digit
@@ -91,7 +98,6 @@ class ChangeRate:
         "_exact",
         "_first",
         "_gaps",
-        "_posterior",
         "_quiet",
         "changes",
         "forgetting",
@@ -109,18 +115,19 @@ class ChangeRate:
         self._first = 0  # bin of the first of `_counts`
         self._counts: list[float] = []
         self._gaps = 0.0  # decayed sum of gaps, for the unit-free prior
-        self._posterior: tuple[Vector, Vector] | None = None
         self._estimate: Estimate | None = None
 
     def observe(self, gap: float, changed: bool, age: float | None = None) -> None:
         """A visit `gap` after the one before. `age`: time since the last change, where a trusted source tells it.
 
         A first visit has no gap but may have an age: `observe(math.inf, True, age)`. An age beyond the gap contradicts
-        the change that was seen and is not used.
+        the change that was seen and is not used. A gap that is not positive (a clock was set back) says nothing.
         """
         dated = changed and age is not None and 0.0 <= age < gap
         if not gap > 0.0 or (math.isinf(gap) and not dated):
             return
+        if not dated:
+            gap = min(gap, _LONGEST_GAP)
         self._forget()
         self.visits += 1
         self.changes += changed
@@ -132,7 +139,7 @@ class ChangeRate:
         else:
             self._quiet += gap
         self._gaps += age if dated and age is not None and math.isinf(gap) else gap
-        self._posterior = self._estimate = None
+        self._estimate = None
 
     @property
     def mean(self) -> float:
@@ -146,7 +153,10 @@ class ChangeRate:
 
     def interval(self, p: float = 0.8) -> tuple[float, float]:
         """Bounds of λ with (1 − p)/2 of the posterior beyond each."""
-        grid, weight = self._distribution()
+        if not 0.0 <= p <= 1.0:
+            raise InputError(f"p must lie between 0 and 1, not {p}", hint="0.9 for a 90 % interval")
+        keep = self.forgetting
+        grid, weight, _ = self._posterior((1.0 + keep) / (1.0 + keep**self.visits))  # (Σw)²/Σw² over Σw
         cumulative = np.cumsum((weight[1:] + weight[:-1]) / 2.0)
         cumulative = np.concatenate([[0.0], cumulative]) / cumulative[-1]
         low, high = np.exp(np.interp([(1.0 - p) / 2.0, (1.0 + p) / 2.0], cumulative, grid))
@@ -154,8 +164,7 @@ class ChangeRate:
 
     def estimate(self) -> Estimate:
         if self._estimate is None:
-            self._distribution()
-        assert self._estimate is not None  # set together with the distribution
+            self._estimate = self._posterior(1.0).estimate
         return self._estimate
 
     def encode(self) -> bytes:
@@ -216,36 +225,40 @@ class ChangeRate:
         weight = (1.0 - self.forgetting**self.visits) / (1.0 - self.forgetting) if self.forgetting < 1 else self.visits
         return Prior.around(max(self._gaps / weight, 1e-9))
 
-    def _distribution(self) -> tuple[Vector, Vector]:
-        """Grid of ln λ and unnormalised posterior weights on it."""
-        if self._posterior is None:
-            prior = self._effective_prior()
-            log = np.array(self._terms()) @ _TERMS
-            if self._counts:
-                log += np.array(self._counts) @ _CHANGED[self._first : self._first + len(self._counts)]
-            weight = np.exp(log - log.max())
-            estimate = _estimated((weight @ _MOMENTS).tolist())
-            if estimate.log_variance < _NARROW:
-                held = np.flatnonzero(weight > 1e-6)
-                grid, weight = self._refined(prior, int(held[0]), int(held[-1]))
-                estimate = _estimated((weight @ _moments(grid)).tolist())
-            else:
-                grid = LOG_RATES
-            self._posterior, self._estimate = (grid, weight), estimate
-        return self._posterior
-
-    def _terms(self) -> tuple[float, float, float]:
+    def _terms(self, worth: float = 1.0) -> tuple[float, float, float]:
         """Factors of ln λ, λ and (ln λ)² in the logarithm of the posterior, undated changes apart."""
         prior = self._effective_prior()
         precision = 1.0 / prior.spread**2
-        return self._exact + precision * prior.centre, -self._quiet, -0.5 * precision
+        return worth * self._exact + precision * prior.centre, -worth * self._quiet, -0.5 * precision
 
-    def _refined(self, prior: Prior, first: int, last: int) -> tuple[Vector, Vector]:
+    def _posterior(self, worth: float) -> _Posterior:
+        """Every visit counts `worth` times."""
+        log = np.array(self._terms(worth)) @ _TERMS
+        if self._counts:
+            log += worth * np.array(self._counts) @ _CHANGED[self._first : self._first + len(self._counts)]
+        weight = np.exp(log - log.max())
+        estimate = _estimated((weight @ _MOMENTS).tolist())
+        if estimate.log_variance >= _NARROW:
+            return _Posterior(LOG_RATES, weight, estimate)
+        held = np.flatnonzero(weight > 1e-6)
+        return self._refined(self._effective_prior(), worth, int(held[0]), int(held[-1]))
+
+    def _refined(self, prior: Prior, worth: float, first: int, last: int) -> _Posterior:
         grid = np.linspace(LOG_RATES[max(first - 1, 0)], LOG_RATES[min(last + 1, len(LOG_RATES) - 1)], 65)
-        log = self._exact * grid - self._quiet * np.exp(grid) - 0.5 * ((grid - prior.centre) / prior.spread) ** 2
+        log = self._exact * grid - self._quiet * np.exp(grid)
         for index, count in enumerate(self._counts, self._first):
             log += count * np.log(-np.expm1(-np.exp(grid + LOG_GAPS[index])))
-        return grid, np.exp(log - log.max())
+        log = worth * log - 0.5 * ((grid - prior.centre) / prior.spread) ** 2
+        weight = np.exp(log - log.max())
+        return _Posterior(grid, weight, _estimated((weight @ _moments(grid)).tolist()))
+
+
+class _Posterior(NamedTuple):
+    """Grid of ln λ, unnormalised weights on it, and what follows."""
+
+    grid: Vector
+    weight: Vector
+    estimate: Estimate
 
 
 def estimates_of(rates: Sequence[ChangeRate]) -> list[Estimate]:
@@ -300,6 +313,7 @@ class ChangeRates:
         self._exact[pages] *= keep
         self._bins[pages] *= keep
         known = np.full(len(pages), np.nan) if ages is None else ages
+        gaps = np.minimum(gaps, _LONGEST_GAP)
         dated = changed & (known >= 0.0) & (known < gaps)
         self._exact[pages] += dated
         self._quiet[pages] += np.where(dated, np.where(dated, known, 0.0), np.where(changed, 0.0, gaps))

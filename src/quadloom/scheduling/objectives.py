@@ -20,13 +20,14 @@ running scheduler needs no solver; `quadloom.scheduling.refresh` has the exact o
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import scipy  # its parts load on first use: half a second that most commands need not wait
 
 Policy = Literal["harmonic", "xyleme", "freshness", "uniform"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
 Vector = npt.NDArray[np.float64]
 
 EULER = 0.5772156649015329
@@ -82,12 +83,12 @@ def harmonic_cost(weights: Vector, rates: Vector, reads: Vector) -> float:
         cost = EULER + np.log(large) + scipy.special.exp1(large) - 1.0 - np.expm1(-large) / large
     little = np.where(small, m, 0.0)
     series = little / 2.0 - little**2 / 12.0 + little**3 / 72.0
-    return float(np.sum(weights * np.where(small, series, np.where(np.isinf(m), np.inf, cost))))
+    return _weighted(weights, np.where(small, series, np.where(np.isinf(m), np.inf, cost)))
 
 
 def xyleme_cost(weights: Vector, rates: Vector, reads: Vector, alpha: float = 0.95) -> float:
     """COST of the paper, Σ w (λ/f)^α / (α + 1)."""
-    return float(np.sum(weights * _changes(rates, reads) ** alpha) / (alpha + 1.0))
+    return _weighted(weights, _changes(rates, reads) ** alpha) / (alpha + 1.0)
 
 
 def age(weights: Vector, rates: Vector, reads: Vector) -> float:
@@ -110,6 +111,11 @@ def objective(policy: Policy, weights: Vector, rates: Vector, reads: Vector, alp
     return float(np.sum(weights * (1.0 - page_freshness(rates, reads))))
 
 
+def _weighted(weights: Vector, costs: Vector) -> float:
+    """Σ w · cost, where nothing of infinite cost is nothing."""
+    return float(np.sum(np.where(weights > 0, weights * np.where(weights > 0, costs, 0.0), 0.0)))
+
+
 def _changes(rates: Vector, reads: Vector) -> Vector:
     """M = λ/f; 0 for a page that never changes, infinite for one that changes and is never read."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -126,7 +132,8 @@ def _inverse_harmonic(y: Vector) -> Vector:
     """Solve M − 1 + e^−M = y by Newton. The function is convex and the start lies right of the root, so every step
     stays there and the error squares: five steps reach the last digit from the two asymptotes."""
     root = np.sqrt(2.0 * y)
-    m = np.minimum(root + y / 3.0 + root**3 / 18.0, y + 1.0)
+    with np.errstate(over="ignore"):  # the other asymptote is the smaller one long before
+        m = np.minimum(root + y / 3.0 + root**3 / 18.0, y + 1.0)
     for _ in range(5):
         slope = -np.expm1(-m)
         step = np.divide(_harmonic_gain(m) - y, slope, out=np.zeros_like(m), where=slope > 0)

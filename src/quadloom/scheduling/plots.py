@@ -1,4 +1,4 @@
-"""Line charts as SVG, without any dependency; as PNG where matplotlib happens to be installed."""
+"""Line charts as SVG, without any dependency; as PNG by matplotlib (the extra `plots`)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 def _png(path: Path, series: Sequence[Series], title: str, x_label: str, y_label: str) -> None:
     if find_spec("matplotlib") is None:
-        raise UsageError("PNG plots need matplotlib", hint="pip install matplotlib, or plot to a file ending in .svg")
+        raise UsageError("PNG plots need matplotlib", hint="pip install 'quadloom[plots]', or plot to a .svg file")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 4.5))

@@ -3,6 +3,8 @@
 `optimal_rates` solves min Σ cost(f) under Σ f = G, with bounds on every f and, in `polite_rates`, on the sum of every
 host. The Lagrange condition makes that a search for one number, the price μ of a read: rates fall as μ grows, so the
 root of Σ f(μ) = G is bracketed and found by Brent's method in log μ (about a dozen evaluations, each vectorised).
+Freshness has jumps there: when μ passes w/λ, a page goes from never to once in some forty changes. What lies between
+is as good for it as any other use of the bandwidth, so the last pages get what the two sides of the root leave open.
 Bounds cost nothing extra: clipping f(μ) *is* the Karush–Kuhn–Tucker solution, which is what water-filling by hand
 (cap, recompute G and S over the rest, repeat) arrives at. A host whose pages want more than its politeness allows gets
 a price of its own (Kolobov et al., SIGIR 2019).
@@ -20,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # its parts load on first use: half a second that most commands need not wait
 
-from quadloom.errors import UsageError
-from quadloom.scheduling.objectives import Policy, Vector, rate_at_price, value
+from quadloom.errors import InputError
+from quadloom.scheduling.objectives import POLICIES, Policy, Vector, rate_at_price, value
 
 Bound = float | npt.ArrayLike | None
 
@@ -72,7 +74,7 @@ def solve(
     min_rate: Bound = None,
 ) -> Plan:
     """`optimal_rates` with the price that the running scheduler continues from."""
-    w, lam = _checked(weights, rates, bandwidth, alpha)
+    w, lam = _checked(weights, rates, bandwidth, policy, alpha)
     ceiling = _bound(max_rate, np.inf, len(w))
     floor = np.minimum(_bound(min_rate, 0.0, len(w)), ceiling)
     if floor.sum() >= bandwidth:
@@ -104,9 +106,13 @@ def polite_rates(
     `hosts[i]` is the number of page i's host. A host that once binds stays bound: what it cannot use lowers the price
     for all others, never raises it, so each round only adds hosts and the loop ends.
     """
-    w, lam = _checked(weights, rates, bandwidth, alpha)
+    w, lam = _checked(weights, rates, bandwidth, policy, alpha)
     host = np.asarray(hosts, dtype=np.int64)
     caps = np.asarray(host_caps, dtype=np.float64)
+    if host.shape != w.shape or (len(host) and not 0 <= host.min() <= host.max() < len(caps)):
+        raise InputError(f"hosts must name one of {len(caps)} caps for each of {len(w)} pages")
+    if not (caps >= 0.0).all():
+        raise InputError("caps of hosts must be numbers, not negative")
     ceiling, floor = _bound(max_rate, np.inf, len(w)), _bound(min_rate, 0.0, len(w))
     reads = np.zeros(len(w))
     prices = np.zeros(len(caps))
@@ -147,8 +153,12 @@ def most_valuable(
     min_interval: float = 0.0,
     max_interval: float = float("inf"),
     requested: npt.NDArray[np.bool_] | None = None,
+    noticed: Vector | None = None,
 ) -> npt.NDArray[np.intp]:
     """Indices of up to `count` pages to read now, best first.
+
+    `noticed`: probability that a page is known to have changed (0 = nobody said so). Reading it then gains w per unit
+    of time until its next change, w/λ in all: all that a read of a stale copy can gain (Kolobov et al., NeurIPS 2019).
 
     Order: explicit requests, pages unread for `max_interval`, then by value. A page read less than `min_interval` ago
     is not read again unless requested (the paper's refresh cycle does not limit explicit requests).
@@ -157,6 +167,8 @@ def most_valuable(
     late = (elapsed >= max_interval) & ~asked
     with np.errstate(divide="ignore", invalid="ignore"):
         worth = value(policy, weights, rates, elapsed, alpha)
+        if noticed is not None and policy != "uniform":
+            worth = np.fmax(worth, noticed * weights / rates)
     idle = (elapsed < min_interval) | asked | late
     worthless = (rates <= 0) | (weights <= 0) if policy != "uniform" else np.zeros(len(weights), dtype=bool)
     worth = np.where(idle, -np.inf, np.where(worthless, 0.0, worth))
@@ -188,15 +200,15 @@ def _fill(
     def reads_at(log_price: float) -> Vector:
         return np.clip(rate_at_price(policy, w, lam, float(np.exp(log_price)), alpha), floor, ceiling)
 
-    log_price = _root(lambda x: float(reads_at(x).sum()) - bandwidth, _first_guess(policy, w, lam, bandwidth, alpha))
-    reads = reads_at(log_price)
-    # The root is exact to ~1e-13; scaling what is free makes the sum exact as well, so that slots stay constant.
-    free = (reads > floor) & (reads < ceiling)
-    room = bandwidth - reads[~free].sum()
-    if free.any() and room > 0:
-        reads[free] *= room / reads[free].sum()
-        np.clip(reads, floor, ceiling, out=reads)
-    return reads, float(np.exp(log_price))
+    def excess(log_price: float) -> float:
+        return float(reads_at(log_price).sum()) - bandwidth
+
+    cheap, dear = _bracket(excess, _first_guess(policy, w, lam, bandwidth, alpha))
+    more, fewer = reads_at(cheap), reads_at(dear)
+    spare, gap = bandwidth - fewer.sum(), more.sum() - fewer.sum()
+    # Between the sides lie a rounding error or the jumps of some pages; either way the sum becomes exact.
+    reads = fewer + min(max(spare / gap, 0.0), 1.0) * (more - fewer) if gap > 0.0 else fewer
+    return reads, float(np.exp(cheap))
 
 
 def _first_guess(policy: Policy, w: Vector, lam: Vector, bandwidth: float, alpha: float) -> float:
@@ -208,39 +220,47 @@ def _first_guess(policy: Policy, w: Vector, lam: Vector, bandwidth: float, alpha
     return float(2.0 * np.log(np.sum(np.sqrt(w * lam / 2.0)) / bandwidth))
 
 
-def _root(excess: Callable[[float], float], guess: float) -> float:
-    """Zero of a falling function of log μ; the bracket doubles outwards from the guess."""
-    width = 1.0
-    low = high = guess
-    while excess(low) < 0.0 and width < 2000.0:
-        low, width = low - width, width * 2.0
-    width = 1.0
-    while excess(high) > 0.0 and width < 2000.0:
-        high, width = high + width, width * 2.0
-    if low == high:
-        return guess
-    root = float(scipy.optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-14, maxiter=200))
-    # Freshness drops a page at once when μ passes w/λ (f falls like 1/−log): stand on the side that buys enough.
-    step = 1e-14 * max(1.0, abs(root))
-    while excess(root) < 0.0 and step < 1.0:
-        root, step = root - step, step * 2.0
-    return root
+def _bracket(excess: Callable[[float], float], guess: float) -> tuple[float, float]:
+    """Two prices (in log μ) a rounding error apart, of which the first buys too much and the second too little."""
+    low, high = _step_out(excess, guess, -1.0), _step_out(excess, guess, 1.0)
+    if low < high:
+        low = high = float(scipy.optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-14, maxiter=200))
+    least = 1e-14 * max(1.0, abs(low))
+    return _step_out(excess, low, -least), _step_out(excess, high, least)
 
 
-def _checked(weights: npt.ArrayLike, rates: npt.ArrayLike, bandwidth: float, alpha: float) -> tuple[Vector, Vector]:
+def _step_out(excess: Callable[[float], float], start: float, step: float) -> float:
+    """From `start` on, in doubling steps, the first price beyond the root: below it too much is bought, above too
+    little."""
+    price = start
+    while excess(price) * step > 0.0 and abs(step) < 2000.0:
+        price, step = price + step, step * 2.0
+    return price
+
+
+def _checked(
+    weights: npt.ArrayLike, rates: npt.ArrayLike, bandwidth: float, policy: Policy, alpha: float
+) -> tuple[Vector, Vector]:
     w, lam = np.asarray(weights, dtype=np.float64), np.asarray(rates, dtype=np.float64)
     if w.ndim != 1 or w.shape != lam.shape:
-        raise UsageError(f"weights {w.shape} and rates {lam.shape} must be vectors of one length")
+        raise InputError(f"weights {w.shape} and rates {lam.shape} must be vectors of one length")
     if not (np.isfinite(w).all() and np.isfinite(lam).all() and (w >= 0).all() and (lam >= 0).all()):
-        raise UsageError("weights and rates must be finite and not negative")
+        raise InputError("weights and rates must be finite and not negative")
     if not (np.isfinite(bandwidth) and bandwidth >= 0.0):
-        raise UsageError(f"bandwidth must be finite and not negative, not {bandwidth}")
-    if not alpha > 0.0:
-        raise UsageError(f"alpha must be positive, not {alpha}", hint="the paper uses 0.95")
+        raise InputError(f"bandwidth must be finite and not negative, not {bandwidth}")
+    if policy not in POLICIES:
+        raise InputError(f"unknown policy {policy!r}", hint="one of " + ", ".join(POLICIES))
+    if not 0.0 < alpha < np.inf:
+        raise InputError(f"alpha must be positive, not {alpha}", hint="the paper uses 0.95")
     return w, lam
 
 
 def _bound(bound: Bound, default: float, count: int) -> Vector:
     if bound is None:
         return np.full(count, default)
-    return np.array(np.broadcast_to(np.asarray(bound, dtype=np.float64), (count,)))
+    given = np.asarray(bound, dtype=np.float64)
+    if given.shape not in ((), (1,), (count,)):
+        raise InputError(f"a bound of {given.shape} does not fit {count} pages", hint="one number, or one per page")
+    if not (given >= 0.0).all():
+        raise InputError("bounds of rates must be numbers, not negative")
+    return np.array(np.broadcast_to(given, (count,)))

@@ -37,6 +37,41 @@ DAY = 86_400.0
 _PAGES_PER_HOST = 100
 
 
+class Moments:
+    """Points in time of many pages. Page and time in one sorted key make "the first one after t" a binary search for
+    all pages at once."""
+
+    def __init__(self, pages: npt.NDArray[np.int64], times: Vector, days: float) -> None:
+        self._span = 2.0 * days + 2.0
+        self._keys = np.sort(pages * self._span + times)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def pages(self) -> npt.NDArray[np.int64]:
+        return np.floor(self._keys / self._span).astype(np.int64)
+
+    def times(self) -> Vector:
+        return self._keys - self.pages() * self._span
+
+    def next(self, pages: Pages, after: Vector) -> Vector:
+        """The first one later than `after`; infinite if there is none."""
+        place = np.searchsorted(self._keys, pages * self._span + after, side="right")
+        return self._time_of(place, pages, np.inf)
+
+    def last(self, pages: Pages, until: Vector) -> Vector:
+        """The last one up to `until`; minus infinite if there is none."""
+        place = np.searchsorted(self._keys, pages * self._span + until, side="right") - 1
+        return self._time_of(place, pages, -np.inf)
+
+    def _time_of(self, place: npt.NDArray[np.intp], pages: Pages, missing: float) -> Vector:
+        if not len(self._keys):
+            return np.full(len(pages), missing)
+        key = self._keys[np.clip(place, 0, len(self._keys) - 1)]
+        own = (place >= 0) & (place < len(self._keys)) & (np.floor(key / self._span) == pages)
+        return np.where(own, key - pages * self._span, missing)
+
+
 class SimulatedWeb:
     """Pages with weights, hosts and change times; all times in days from the start.
 
@@ -57,9 +92,7 @@ class SimulatedWeb:
         self.rates = rates
         self.hosts = np.arange(len(weights)) // _PAGES_PER_HOST
         self.born = np.zeros(len(weights)) if born is None else born
-        # Page and time in one sorted key make "the first change after t" a binary search for all pages at once.
-        self._span = 2.0 * days + 2.0
-        self._keys = np.sort(pages * self._span + times)
+        self.moments = Moments(pages, times, days)
 
     @property
     def pages(self) -> int:
@@ -67,23 +100,14 @@ class SimulatedWeb:
 
     def next_change(self, pages: Pages, after: Vector) -> Vector:
         """Time of the first change later than `after`; infinite if there is none."""
-        place = np.searchsorted(self._keys, pages * self._span + after, side="right")
-        return self._time_of(place, pages, np.inf)
+        return self.moments.next(pages, after)
 
     def last_change(self, pages: Pages, until: Vector) -> Vector:
         """Time of the last change up to `until`; minus infinite if there is none."""
-        place = np.searchsorted(self._keys, pages * self._span + until, side="right") - 1
-        return self._time_of(place, pages, -np.inf)
+        return self.moments.last(pages, until)
 
     def changes(self) -> int:
-        return len(self._keys)
-
-    def _time_of(self, place: npt.NDArray[np.intp], pages: Pages, missing: float) -> Vector:
-        if not len(self._keys):
-            return np.full(len(pages), missing)
-        key = self._keys[np.clip(place, 0, len(self._keys) - 1)]
-        own = (place >= 0) & (place < len(self._keys)) & (np.floor(key / self._span) == pages)
-        return np.where(own, key - pages * self._span, missing)
+        return len(self.moments)
 
 
 class WebShape(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,9 +3,10 @@
 Time passes in slots; in each slot the index policy reads the same number of pages (bandwidth × slot). Freshness is not
 sampled but integrated: a copy is fresh from its reading to the page's next change. Nothing is counted before `warm_up`.
 
-Estimators: `known` (the long-run rates), `bits` (only whether a page changed between two visits), `dates` (the time of
-the last change as well, as an honest Last-Modified gives it). The learning ones begin with a prior that knows nothing
-of the web's true rates.
+Estimators: `known` (the long-run rates), `bits` (only whether a page changed between two visits), and bits with one of
+the sources of `simulated_signals` besides: `dates`, `lying-dates`, `lastmod` as they are, `lying-dates+trust` and
+`lastmod+trust` where hosts have earned belief, `push`. The learning ones begin with a prior that knows nothing of the
+web's true rates.
 """
 
 from __future__ import annotations
@@ -22,14 +23,26 @@ from quadloom.scheduling.change_rate import ChangeRates, Prior
 from quadloom.scheduling.objectives import Policy
 from quadloom.scheduling.plots import Series, line_chart
 from quadloom.scheduling.refresh import most_valuable
+from quadloom.scheduling.simulated_signals import Signals, Source
 from quadloom.scheduling.simulated_web import Process, SimulatedWeb, WebShape, replayed_web, simulated_web
 
-Estimator = Literal["known", "bits", "dates"]
+Estimator = Literal[
+    "known", "bits", "dates", "lying-dates", "lying-dates+trust", "lastmod", "lastmod+trust", "push"
+]  # fmt: skip
 SimulatedPolicy = Literal["harmonic", "xyleme", "freshness", "uniform", "by-rate"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 POLICIES: tuple[SimulatedPolicy, ...] = get_args(SimulatedPolicy)
 Vector = npt.NDArray[np.float64]
 
+# What a learning estimator hears besides bits, and whether a host must earn belief.
+_SOURCES: dict[Estimator, tuple[Source, bool]] = {
+    "dates": ("dates", False),
+    "lying-dates": ("lying-dates", False),
+    "lying-dates+trust": ("lying-dates", True),
+    "lastmod": ("lastmod", False),
+    "lastmod+trust": ("lastmod", True),
+    "push": ("push", True),
+}
 _WORLD = Prior.around(14.0)
 _ALPHA = 0.95
 
@@ -67,18 +80,18 @@ class Report(msgspec.Struct, frozen=True):
     def table(self) -> str:
         """For people, one line per run."""
         head = (
-            f"{'process':<10} {'policy':<10} {'rates':<6} {'F(w)':>7} {'F':>7} {'COST':>9} {'reads/d':>9} {'slot±':>6}"
+            f"{'process':<10} {'policy':<10} {'rates':<17} {'F(w)':>7} {'F':>7} {'COST':>9} {'reads/d':>9} {'slot±':>6}"
         )
         lines = [f"{head} {'unread':>7} {'|ln λ̂/λ|':>9}"]
         lines += [
-            f"{row.process:<10} {row.policy:<10} {row.estimator:<6} {row.freshness:7.4f} {row.plain:7.4f} "
+            f"{row.process:<10} {row.policy:<10} {row.estimator:<17} {row.freshness:7.4f} {row.plain:7.4f} "
             f"{row.cost:9.4f} {row.reads_per_day:9.1f} {row.slot_spread:6.1%} {row.unread:7.2%} {row.rate_error:9.3f}"
             for row in self.rows
         ]
         return "\n".join(lines) + "\n"
 
     def save(self, path: Path) -> None:
-        """Weighted freshness over time, one line per run. `.svg` always works, `.png` needs matplotlib."""
+        """Weighted freshness over time, one line per run. `.svg` always works, `.png` needs the extra `plots`."""
         series = [Series(f"{r.process} {r.policy} {r.estimator}", r.curve) for r in self.rows]
         line_chart(path, series, title="Weighted freshness", x_label="days", y_label="share of weight up to date")
 
@@ -100,24 +113,43 @@ def run(
         rng = np.random.default_rng(seed)
         web = replayed_web(history, rng) if history is not None else simulated_web(process, shape, rng)  # type: ignore[arg-type]
         rows += [
-            simulate(web, policy, estimator, plan, process=process) for policy in policies for estimator in estimators
+            simulate(web, policy, estimator, plan, process=process, seed=seed)
+            for policy in policies
+            for estimator in estimators
         ]
     return Report(tuple(rows))
 
 
-def simulate(web: SimulatedWeb, policy: SimulatedPolicy, estimator: Estimator, plan: Plan, *, process: str = "") -> Row:
-    """One web, one policy, one estimator."""
-    return _Simulation(web, policy, estimator, plan).run(process)
+def simulate(
+    web: SimulatedWeb,
+    policy: SimulatedPolicy,
+    estimator: Estimator,
+    plan: Plan,
+    *,
+    process: str = "",
+    seed: int = 1,
+) -> Row:
+    """One web, one policy, one estimator. `seed`: of what signals miss and invent."""
+    return _Simulation(web, policy, estimator, plan, np.random.default_rng(seed)).run(process)
 
 
 class _Simulation:
-    def __init__(self, web: SimulatedWeb, policy: SimulatedPolicy, estimator: Estimator, plan: Plan) -> None:
+    def __init__(
+        self,
+        web: SimulatedWeb,
+        policy: SimulatedPolicy,
+        estimator: Estimator,
+        plan: Plan,
+        rng: np.random.Generator,
+    ) -> None:
         self.web, self.plan, self.estimator = web, plan, estimator
         self.by_rate = policy == "by-rate"
         self.policy: Policy = "uniform" if policy == "by-rate" else policy
         self.name = policy
         self.rates = web.rates.copy() if estimator == "known" else np.full(web.pages, np.exp(_WORLD.centre))
         self.learned = ChangeRates(web.pages, _WORLD)
+        source, check = _SOURCES.get(estimator, (None, False))
+        self.signals = None if source is None else Signals(source, web, check=check, rng=rng)
         self.last = web.born.copy()  # discovered, and read, as soon as it exists
         self.reads = np.zeros(web.pages)
         self.fresh = np.zeros(web.pages)
@@ -149,9 +181,16 @@ class _Simulation:
     def _choose(self, count: int, now: float) -> npt.NDArray[np.intp]:
         elapsed = now - self.last
         alive = np.flatnonzero(elapsed > 0.0)
-        index = elapsed[alive] * (self.rates[alive] if self.by_rate else 1.0)
+        rates, noticed = self.rates[alive], None
+        if self.signals is not None and self.estimator == "push":
+            hosts = self.web.hosts[alive]
+            told = self.signals.noticed(alive, self.last[alive], now)
+            noticed = np.where(told, self.signals.precision[hosts], 0.0)
+            # Silence is news as well: only changes that nobody announces are left to guess.
+            rates = np.where(told, rates, rates * (1.0 - self.signals.recall[hosts]))
+        index = elapsed[alive] * (rates if self.by_rate else 1.0)
         best = most_valuable(
-            count, self.web.weights[alive], self.rates[alive], index, policy=self.policy, alpha=_ALPHA,
+            count, self.web.weights[alive], rates, index, policy=self.policy, alpha=_ALPHA, noticed=noticed,
             min_interval=self.plan.min_interval, max_interval=self.plan.max_interval,
         )  # fmt: skip
         return np.asarray(alive[best])
@@ -174,9 +213,7 @@ class _Simulation:
             return
         last = self.last[pages]
         changed = self.web.next_change(pages, last) <= now
-        ages: Vector | None = None
-        if self.estimator == "dates":
-            ages = np.where(changed, now - self.web.last_change(pages, np.full(len(pages), now)), np.nan)
+        ages = None if self.signals is None else self.signals.ages(pages, last, now, changed)
         self.learned.observe(pages, now - last, changed, ages)
         self._take_over(pages)
 
@@ -199,8 +236,7 @@ class _Simulation:
         full = counts[counts > 0] if len(counts) else counts
         spread = float(np.abs(full - mean).max() / mean) if len(full) and mean else 0.0
         error = np.abs(np.log(self.rates / web.rates))
-        steps = self.tenths[self.tenths[:, 1] > 0]
-        curve = [((n + 0.5) * web.days / 10.0, float(f / s)) for n, (f, s) in enumerate(steps)]
+        curve = [((n + 0.5) * web.days / 10.0, float(f / s)) for n, (f, s) in enumerate(self.tenths) if s > 0.0]
         return Row(
             process=process, policy=self.name, estimator=self.estimator,
             freshness=float(web.weights @ self.fresh / (web.weights @ lived)),

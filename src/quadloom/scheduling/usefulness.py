@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.scheduling.importance import Dangling, ImportanceIteration
+from quadloom.scheduling.importance import Dangling, ImportanceIteration, Personalization
 from quadloom.scheduling.link_sweeps import Csr, Sweeps, sweeps_of
 from quadloom.stores.link_slices import LinkSlices
 
@@ -51,7 +51,7 @@ def usefulness(
     variant: Variant = "mean",
     damping: float = 0.85,
     tol: float = 1e-9,
-    max_iterations: int = 1000,
+    max_iterations: int = 10_000,
 ) -> Vector:
     """J for a known importance. Row i of `csr` holds the out-links of page i, as for importance."""
     sweeps = sweeps_of(csr)
@@ -70,11 +70,11 @@ def rank(
     *,
     variant: Variant = "mean",
     damping: float = 0.85,
-    personalization: npt.ArrayLike | None = None,
+    personalization: Personalization = None,
     dangling: Dangling = "normalize",
     tol: float = 1e-9,
     start: Ranking | None = None,
-    max_iterations: int = 1000,
+    max_iterations: int = 10_000,
 ) -> Ranking:
     """Importance and usefulness together, one scan of the matrix per iteration of both.
 
@@ -134,12 +134,9 @@ class _UsefulnessIteration:
         self._damping = damping
         self._structured = np.flatnonzero(structured)
         self._mean = variant == "mean"
-        if self._mean:
-            self._share = sweeps.share
-        else:
-            indegree = sweeps.indegree()
-            with np.errstate(divide="ignore"):
-                self._share = np.where(indegree > 0.0, 1.0 / indegree, 0.0)
+        # Divides what a page collects (mean of its links), or what it hands back (to all who link to it).
+        self._degrees = sweeps.degrees if self._mean else sweeps.indegree()
+        self._linked = self._degrees > 0
         self.current = np.zeros(sweeps.pages)
         self.worth = np.zeros(sweeps.pages)
         self.backwards = np.zeros(sweeps.pages)
@@ -148,7 +145,7 @@ class _UsefulnessIteration:
         """End a sweep; returns an estimate of the L1 distance to the fixpoint. `importance` sums to `total`."""
         new, old = self.backwards, self.current
         if self._mean:
-            new *= self._share
+            np.divide(new, self._degrees, out=new, where=self._linked)
         new *= self._damping
         new[self._structured] += (1.0 - self._damping) / total * importance[self._structured]
         old -= new
@@ -156,7 +153,10 @@ class _UsefulnessIteration:
         change = float(old.sum())
         old[:] = 0.0
         self.current, self.backwards = new, old  # in place throughout: at 20 million pages each temporary costs 0.1 s
-        self.worth = new if self._mean else new * self._share
+        if self._mean:
+            self.worth = new
+        else:
+            np.divide(new, self._degrees, out=self.worth, where=self._linked)
         return change * self._damping / (1.0 - self._damping)
 
 

@@ -1,7 +1,10 @@
-"""The inner loops over links, compiled by numba where it is installed.
+"""The inner loops over packed links (`link_slices`), compiled by numba where it is installed.
 
 numba is optional (the `fast` extra). `kernels()` imports and compiles on first use, since the import alone takes a
-second; without numba it returns None, and callers use scipy or numpy, which is correct and within a factor of three.
+second; without numba it returns None, and callers use scipy or numpy: half as fast in memory, a fifth from disk.
+
+All loops are bound by memory, so what counts is bytes: 4 per link, 4 per source value while those are single precision
+(sums are double throughout), and random access only to what fits the cache.
 """
 
 from __future__ import annotations
@@ -16,18 +19,20 @@ import numpy.typing as npt
 
 Ids = npt.NDArray[np.uint32]
 Vector = npt.NDArray[np.float64]
-Partition = tuple[npt.NDArray[np.int64], Ids, Ids]
+Values = npt.NDArray[np.float32 | np.float64]
+Degrees = npt.NDArray[np.int32 | np.float64]
+Packed = tuple[npt.NDArray[np.int64], Ids]
 
 
 class Kernels(NamedTuple):
-    """`forward`: gathered[target] += values[source]. `both`: the same, and backwards[source] += useful[target].
-    `partition`: links grouped by target // width, as (offsets, sources, targets within their slice).
-    `finish`: takes a finished block over into the vector."""
+    """`forward`: gathered[target] += values[source]; `gathered` has one place more than the slice, which fillers fall
+    into. `both`: the same, and backwards[source] += useful[target]. `pack`: links of a CSR matrix grouped by
+    target // width and packed, as (offsets, words). `finish`: takes a finished block over into the vector."""
 
-    forward: Callable[[Ids, Ids, Vector, Vector], None]
-    both: Callable[[Ids, Ids, Vector, Vector, Vector, Vector], None]
-    partition: Callable[[npt.NDArray[np.int64], npt.NDArray[np.integer], int, int], Partition]
-    finish: Callable[[Vector, Vector, Vector, Vector, Vector, float, float], tuple[float, float]]
+    forward: Callable[[Ids, int, Values, Vector], None]
+    both: Callable[[Ids, int, Values, Vector, Vector, Vector], None]
+    pack: Callable[[npt.NDArray[np.int64], npt.NDArray[np.integer], int, int, int, npt.NDArray[np.int64]], Packed]
+    finish: Callable[[Vector, Vector, Values, Degrees, Vector, float, float], tuple[float, float]]
 
 
 @lru_cache(maxsize=1)
@@ -36,32 +41,50 @@ def kernels() -> Kernels | None:
         return None
     import numba
 
-    # nogil lets a monitor thread live through a long sweep; cache spares later processes the compilation.
+    # nogil lets other threads work on the next slices; cache spares later processes the compilation.
     compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
     return Kernels(
         forward=cast("Callable[..., None]", compiled(_forward)),
         both=cast("Callable[..., None]", compiled(_both)),
-        partition=cast("Callable[..., Partition]", compiled(_partition)),
+        pack=cast("Callable[..., Packed]", compiled(_pack)),
         finish=cast("Callable[..., tuple[float, float]]", compiled(_finish)),
     )
 
 
-def _forward(sources: Ids, targets: Ids, values: Vector, gathered: Vector) -> None:
-    for k in range(len(sources)):
-        gathered[targets[k]] += values[sources[k]]
+def _forward(links: Ids, bits: int, values: Values, gathered: Vector) -> None:
+    mask = np.uint32((1 << bits) - 1)
+    shift = np.uint32(bits)
+    source = np.uint32(0)
+    for k in range(len(links)):
+        word = links[k]
+        source += word >> shift
+        gathered[word & mask] += values[source]
 
 
-def _both(sources: Ids, targets: Ids, values: Vector, gathered: Vector, useful: Vector, backwards: Vector) -> None:
-    for k in range(len(sources)):
-        source, target = sources[k], targets[k]
-        gathered[target] += values[source]
-        backwards[source] += useful[target]
+def _both(links: Ids, bits: int, values: Values, gathered: Vector, useful: Vector, backwards: Vector) -> None:
+    mask = np.uint32((1 << bits) - 1)
+    shift = np.uint32(bits)
+    pages = np.uint32(len(useful))
+    source = np.uint32(0)
+    for k in range(len(links)):
+        word = links[k]
+        source += word >> shift
+        target = word & mask
+        if target < pages:  # a filler is no link
+            gathered[target] += values[source]
+            backwards[source] += useful[target]
 
 
 def _finish(
-    gathered: Vector, current: Vector, values: Vector, share: Vector, jump: Vector, link_part: float, jump_part: float
+    gathered: Vector,
+    current: Vector,
+    values: Values,
+    degrees: Degrees,
+    jump: Vector,
+    link_part: float,
+    jump_part: float,
 ) -> tuple[float, float]:
-    """current = link_part · gathered + jump_part · jump, values = current · share.
+    """current = link_part · gathered + jump_part · jump, values = current / degrees (0 where there are no links).
     Returns the L1 change and the sum of the new values. One pass, since these vectors do not fit the cache either."""
     change = 0.0
     total = 0.0
@@ -71,23 +94,44 @@ def _finish(
         change += abs(new - current[i])
         total += new
         current[i] = new
-        values[i] = new * share[i]
+        values[i] = new / degrees[i] if degrees[i] > 0 else 0.0
     return change, total
 
 
-def _partition(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.integer], width: int, count: int) -> Partition:
+def _pack(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.integer],
+    first_row: int,
+    width: int,
+    bits: int,
+    last: npt.NDArray[np.int64],
+) -> Packed:
+    """`last`: source of the last link of every slice so far; brought up to date. Two passes: count, then place."""
+    most = (1 << (32 - bits)) - 1
+    count = len(last)
     offsets = np.zeros(count + 1, dtype=np.int64)
-    for k in range(len(indices)):
-        offsets[indices[k] // width + 1] += 1
+    before = last.copy()
+    for row in range(len(indptr) - 1):
+        source = first_row + row
+        for k in range(indptr[row], indptr[row + 1]):
+            number = indices[k] // width
+            step = source - before[number]
+            offsets[number + 1] += 1 if step <= most else 1 + (step - 1) // most
+            before[number] = source
     for number in range(count):
         offsets[number + 1] += offsets[number]
     place = offsets[:-1].copy()
-    sources = np.empty(len(indices), dtype=np.uint32)
-    targets = np.empty(len(indices), dtype=np.uint32)
+    words = np.empty(offsets[count], dtype=np.uint32)
     for row in range(len(indptr) - 1):
+        source = first_row + row
         for k in range(indptr[row], indptr[row + 1]):
             number = indices[k] // width
-            sources[place[number]] = row
-            targets[place[number]] = indices[k] - number * width
+            step = source - last[number]
+            while step > most:
+                words[place[number]] = (most << bits) | width
+                place[number] += 1
+                step -= most
+            words[place[number]] = (step << bits) | (indices[k] - number * width)
             place[number] += 1
-    return offsets, sources, targets
+            last[number] = source
+    return offsets, words

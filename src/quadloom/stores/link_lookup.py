@@ -1,8 +1,8 @@
 """Who links to some pages, and where they link to: read from the edge segments of the link matrix, beside their writer.
 
 The matrix itself is merged once an hour and knows the rows of a page, not its columns. The segments know both at once,
-up to the last page read, by one walk through them at 17 bytes a link. The walk is bounded: beyond `most` records only
-the newest are looked at, and the answer says so.
+up to what the crawl has written out, by one walk through them at 17 bytes a link. The walk is bounded: beyond `most`
+records only the newest are looked at, and the answer says so.
 """
 
 from __future__ import annotations

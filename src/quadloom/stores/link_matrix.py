@@ -116,11 +116,11 @@ class LinkMatrix:
     def slices(self, width: int | None = None) -> FileSlices:
         """The matrix cut for fixpoints that need not fit into memory; cut once per generation."""
         width = width or slice_width(self.manifest.pages)
-        done = self._generation / f"slices-{width}"
+        done = self._generation / f"packed-{width}"
         indptr = self._indptr()
         if done.is_dir():
             return FileSlices(done, self.manifest.pages, width, np.diff(indptr).astype(np.int32))
-        unfinished = self._generation / f"slices-{width}.unfinished"
+        unfinished = self._generation / f"packed-{width}.unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         slices = write_slices(unfinished, indptr, self._targets(), width, links_at_once=self._links_at_once)
         unfinished.rename(done)

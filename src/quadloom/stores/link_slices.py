@@ -6,7 +6,10 @@ of the targets at random, but only within a range that fits the processor's cach
 directions: importance flows from source to target, usefulness from target to source. So one pass over the slices does
 an iteration of both, in memory and from disk alike.
 
-Per link a slice has two unsigned 32-bit numbers: the source's id and the target's place within the slice.
+A link is one 32-bit word. Its low bits are the target's place within the slice; its high bits say how many ids its
+source comes after that of the link before, since sources ascend. Where they are further apart than the high bits can
+say, *fillers* carry on: words of the largest step whose target is the place after the last one of a full slice. At 20
+million pages × 10 links and 2^18 pages a slice, sources are eight apart and there are none.
 """
 
 from __future__ import annotations
@@ -24,18 +27,36 @@ Ids = npt.NDArray[np.uint32]
 
 
 def slice_width(pages: int) -> int:
-    """Pages per slice. Narrow slices stay in cache, but each one streams all source values again: a sixteenth of the
-    web between 2^17 and 2^20 was best or within 10 % of it for 3 and for 20 million pages."""
-    return int(np.clip(pages // 16, 1 << 17, 1 << 20))
+    """Pages per slice. Narrow slices stay in cache, but each one streams all source values again: 2^17 was best for 5
+    million pages, 2^18 for 12 and 20 million. Twice as many win a tenth on an idle machine and lose it on a busy one,
+    whose outer cache belongs to others."""
+    return int(np.clip(pages // 64, 1 << 17, 1 << 18))
 
 
 class LinkSlice(NamedTuple):
-    """Links into pages `low` … `high` − 1; `targets` count from `low`."""
+    """Links into pages `low` … `high` − 1, packed. Fillers have the place `width`, which is no page of the slice."""
 
     low: int
     high: int
-    sources: Ids
-    targets: Ids
+    width: int
+    words: Ids
+
+    @property
+    def bits(self) -> int:
+        """Low bits of a word, which hold the target's place."""
+        return _bits(self.width)
+
+    def chunks(self, words_at_once: int) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """The links unpacked, as (sources, places of targets), without fillers."""
+        mask, last = np.uint32((1 << self.bits) - 1), 0
+        for first in range(0, len(self.words), words_at_once):
+            words = self.words[first : first + words_at_once]
+            sources = np.cumsum(words >> np.uint32(self.bits), dtype=np.int64)
+            sources += last
+            last = int(sources[-1])
+            places = (words & mask).astype(np.int64)
+            real = places < self.high - self.low
+            yield (sources, places) if real.all() else (sources[real], places[real])
 
 
 class LinkSlices(Protocol):
@@ -49,20 +70,21 @@ class LinkSlices(Protocol):
 
 
 class MemorySlices:
-    """Slices of a matrix that fits: three arrays."""
+    """Slices of a matrix that fits: four bytes per link."""
 
     def __init__(self, indptr: npt.NDArray[np.integer], indices: npt.NDArray[np.integer], width: int) -> None:
         self.pages = len(indptr) - 1
         self.links = len(indices)
         self.width = width
         self.outdegree = np.diff(indptr).astype(np.int32)
-        self.offsets, self.sources, self.targets = _partition(indptr, indices, width, self.pages)
+        last = np.zeros(-(-self.pages // width), dtype=np.int64)
+        self.offsets, self.words = _pack(indptr, indices, 0, width, last)
 
     def __iter__(self) -> Iterator[LinkSlice]:
         for number in range(len(self.offsets) - 1):
-            first, last = self.offsets[number], self.offsets[number + 1]
             low = number * self.width
-            yield LinkSlice(low, min(low + self.width, self.pages), self.sources[first:last], self.targets[first:last])
+            words = self.words[self.offsets[number] : self.offsets[number + 1]]
+            yield LinkSlice(low, min(low + self.width, self.pages), self.width, words)
 
 
 class FileSlices:
@@ -78,12 +100,8 @@ class FileSlices:
     def __iter__(self) -> Iterator[LinkSlice]:
         for number in range(-(-self.pages // self.width)):
             low = number * self.width
-            yield LinkSlice(
-                low,
-                min(low + self.width, self.pages),
-                _mapped(self.directory / f"{number:05d}.sources"),
-                _mapped(self.directory / f"{number:05d}.targets"),
-            )
+            words = _mapped(self.directory / f"{number:05d}.links")
+            yield LinkSlice(low, min(low + self.width, self.pages), self.width, words)
 
 
 def write_slices(
@@ -100,18 +118,14 @@ def write_slices(
     numbers = range(-(-pages // width))
     # Files are opened by name for every chunk: a large matrix may have more slices than the process may have files.
     for number in numbers:
-        for name in ("sources", "targets"):
-            (directory / f"{number:05d}.{name}").write_bytes(b"")
-    for first, last in row_chunks(indptr, links_at_once):
-        local = indptr[first : last + 1] - indptr[first]
-        offsets, sources, targets = _partition(local, indices[indptr[first] : indptr[last]], width, pages)
-        sources += np.uint32(first)
-        for number in range(len(offsets) - 1):
-            part = slice(offsets[number], offsets[number + 1])
-            with (directory / f"{number:05d}.sources").open("ab") as file:
-                file.write(sources[part].tobytes())
-            with (directory / f"{number:05d}.targets").open("ab") as file:
-                file.write(targets[part].tobytes())
+        (directory / f"{number:05d}.links").write_bytes(b"")
+    last = np.zeros(len(numbers), dtype=np.int64)
+    for first, end in row_chunks(indptr, links_at_once):
+        local = indptr[first : end + 1] - indptr[first]
+        offsets, words = _pack(local, indices[indptr[first] : indptr[end]], first, width, last)
+        for number in numbers:
+            with (directory / f"{number:05d}.links").open("ab") as file:
+                file.write(words[offsets[number] : offsets[number + 1]].tobytes())
     return FileSlices(directory, pages, width, np.diff(indptr).astype(np.int32))
 
 
@@ -126,20 +140,43 @@ def row_chunks(indptr: npt.NDArray[np.integer], links_at_once: int) -> Iterator[
         first = last
 
 
-def _partition(
-    indptr: npt.NDArray[np.integer], indices: npt.NDArray[np.integer], width: int, pages: int
-) -> tuple[npt.NDArray[np.int64], Ids, Ids]:
-    """Counting sort of links by the slice of their target; the order of sources stays within each slice."""
-    count = -(-pages // width)
+def _bits(width: int) -> int:
+    return int(width).bit_length()  # room for `width` itself, the place of fillers
+
+
+def _pack(
+    indptr: npt.NDArray[np.integer],
+    indices: npt.NDArray[np.integer],
+    first_row: int,
+    width: int,
+    last: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.int64], Ids]:
+    """(offsets, words): counting sort of links by the slice of their target; sources stay ascending in each.
+
+    `last` has the last source of every slice and is brought up to date, so that rows may come in portions.
+    """
+    bits = _bits(width)
     fast = kernels()
     if fast is not None and len(indices) > 100_000:
-        return fast.partition(np.asarray(indptr, dtype=np.int64), indices, width, count)
-    number = (indices // width).astype(np.uint16 if count < 65536 else np.int64)
-    order = np.argsort(number, kind="stable")
-    sources = np.repeat(np.arange(len(indptr) - 1, dtype=np.uint32), np.diff(indptr))[order]
-    targets = (indices - number.astype(np.int64) * width).astype(np.uint32)[order]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=count))]).astype(np.int64)
-    return offsets, sources, targets
+        return fast.pack(np.asarray(indptr, dtype=np.int64), indices, first_row, width, bits, last)
+    of_slice = indices // width
+    # numpy sorts 16-bit numbers by radix, in linear time.
+    order = np.argsort(of_slice.astype(np.uint16 if len(last) < 65536 else np.int64), kind="stable")
+    number = of_slice[order].astype(np.int64)
+    sources = np.repeat(np.arange(first_row, first_row + len(indptr) - 1), np.diff(indptr))[order]
+    places = indices[order] - number * width
+    counts = np.bincount(number, minlength=len(last))
+    begins = (np.cumsum(counts) - counts)[counts > 0]
+    steps = np.diff(sources, prepend=0)
+    steps[begins] = sources[begins] - last[counts > 0]
+    last[counts > 0] = sources[begins + counts[counts > 0] - 1]
+    most = (1 << (32 - bits)) - 1
+    fillers = np.maximum(steps - 1, 0) // most
+    ends = np.cumsum(fillers + 1)
+    words = np.full(int(ends[-1]) if len(ends) else 0, most << bits | width, dtype=np.uint32)
+    words[ends - 1] = ((steps - fillers * most) << bits | places).astype(np.uint32)
+    lengths = np.bincount(number, weights=fillers + 1.0, minlength=len(last)).astype(np.int64)
+    return np.concatenate([[0], np.cumsum(lengths)]), words
 
 
 def _mapped(path: Path) -> Ids:

@@ -18,7 +18,7 @@ from zlib import crc32
 
 import msgspec
 
-from quadloom.errors import SettingsError
+from quadloom.errors import SettingsError, WarehouseLocked
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import Settlement
 from quadloom.model.visit import Visit
@@ -35,7 +35,7 @@ from quadloom.stores.shards import SHARDS, shard_of
 from quadloom.stores.table_frontier import TableFrontier
 
 SLOTS = 64  # of counters; two workers in one slot only wait for each other
-_PULLED = 200  # batches from other shards taken in one transaction
+PULLED = 200  # batches from other shards taken in one transaction
 _ELSEWHERE_FOR = 1.0  # seconds an answer about the other workers' shards is believed
 
 
@@ -103,10 +103,21 @@ class PostgresFrontier(TableFrontier):
         self._leases.took(claims)
         self._suspected.update((claim.shard, (now, last_id)) for claim in claims if not claim.clean)
         if claims:
+            self._recent.clear()  # it also holds what we only sent to these shards, which is still under way
             self._tables.read_first_due()
             self._leasing.look_outside()
             self._leasing.take_back()
         return [claim.shard for claim in claims]
+
+    def take_all(self, now: float) -> None:
+        """Own every shard, for a command that writes pages of any site. Raises `WarehouseLocked` where workers do."""
+        self._leases.renew(self._base)
+        self.take(SHARDS, now)
+        if len(self.owned) < SHARDS:
+            raise WarehouseLocked(
+                f"running workers own {SHARDS - len(self.owned)} of {SHARDS} shards",
+                hint="stop the workers with `quadloom stop` on each machine, and start them again afterwards",
+            )
 
     def drain(self, shards: Iterable[int]) -> None:
         """Lease nothing more from these, so that they can be given back."""
@@ -135,11 +146,11 @@ class PostgresFrontier(TableFrontier):
         self._tables.read_first_due()
 
     def pull(self, now: float) -> int:
-        """Take over what others found for our shards. Returns how many batches; as many as `_PULLED`: there is more."""
+        """Take over what others found for our shards. Returns how many batches; as many as `PULLED`: there is more."""
         if not self._leases.epochs:
             return 0
         with self._database.transaction():
-            batches = [decode(data, _Sent) for data in self._tables.receive(_PULLED)]
+            batches = [decode(data, _Sent) for data in self._tables.receive(PULLED)]
             for urgent in (False, True):
                 found = [item for batch in batches if batch.urgent is urgent for item in batch.discoveries]
                 if found and urgent:
@@ -155,6 +166,8 @@ class PostgresFrontier(TableFrontier):
         return super().lease(limit, now, duration=duration, quota=quota)
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
+        if not settlements:
+            return  # a transaction is a round trip or two
         self._leases.lost({shard_of(s.visit.host) for s in settlements} - self._leases.epochs.keys())
         super().settle(settlements, now)
         if self._leases.draining:

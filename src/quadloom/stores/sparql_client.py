@@ -27,7 +27,7 @@ from quadloom.settings_loading import secret
 from quadloom.stores.plain_http import check_plain_http
 
 ROWS, TRIPLES = "application/sparql-results+json", "application/n-triples"
-_QUERY = "application/sparql-query"
+_QUERY = "application/x-www-form-urlencoded"  # of the three ways of the protocol, the one that all servers know
 _CONNECT_SECONDS = 10.0
 _ATTEMPTS = 6  # with pauses of .2 to 3.2 s: a restarted server is back by then
 _FIRST_PAUSE = 0.2
@@ -164,9 +164,10 @@ class SparqlClient:
         """
         chosen = [("default-graph-uri", graph) for graph in default_graphs]
         chosen += [("named-graph-uri", graph) for graph in named_graphs]
-        parameters = urlencode(chosen) if chosen else self.server.union if union else ""
-        url = _extended(self.server.query, parameters)
-        return self._send(url, {"Accept": accept, "Content-Type": _QUERY}, sparql.encode())
+        parameters = urlencode([*chosen, ("query", sparql)])
+        if union and not chosen and self.server.union:
+            parameters = f"{self.server.union}&{parameters}"
+        return self._send(self.server.query, {"Accept": accept, "Content-Type": _QUERY}, parameters.encode())
 
     def update(self, sparql: str) -> None:
         """Returns when the server has done all of it."""

@@ -28,6 +28,7 @@ from quadloom.stores.sparql_text import exchange, graph_name, insertion, is_name
 _UPDATE_BYTES = 1 << 20  # of statements in one request: larger ones gain nothing, and cost the server memory
 _SUBJECTS = 500  # asked for in one query
 _CHUNK = 1 << 20
+_READER_TRIES = 3  # somebody waits for the answer; a crawl has time
 _Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 
 
@@ -35,7 +36,7 @@ class SparqlQuads:
     """See `quadloom.stores.protocols.QuadStore`. Safe for many threads as far as the server is."""
 
     def __init__(self, server: SparqlServer, *, read_only: bool = False, client: SparqlClient | None = None) -> None:
-        self._client = client or SparqlClient(server)
+        self._client = client or (SparqlClient(server, attempts=_READER_TRIES) if read_only else SparqlClient(server))
         self._server = server
         self._read_only = read_only
         self._count: int | None = None

@@ -60,8 +60,8 @@ def insertion(parts: Sequence[tuple[str, Sequence[str]]]) -> str:
 
 
 def exchange(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
-    """One operation that takes lines out of a graph and puts others in. A single operation is atomic on every server; a
-    sequence of operations only should be (SPARQL 1.1 Update, 2.2 and 3)."""
+    """One operation that takes lines out of a graph and puts others in. Not two in a row: a request should be atomic
+    (SPARQL 1.1 Update, 3), and where it is not, readers could see the graph between them."""
     if not removed:
         return insertion([(graph, added)])
     name = graph_name(graph)

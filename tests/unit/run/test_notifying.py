@@ -5,9 +5,11 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import Outcome, PageRow, Settlement
+from quadloom.model.quads import Quads
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.run.delivering import LINES, Message, message
@@ -19,6 +21,7 @@ from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_catalog import MemoryCatalog
 from quadloom.stores.memory_frontier import MemoryFrontier
 from quadloom.stores.memory_outbox import MemoryOutbox
+from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.protocols import Difference
 
 NOW = 1_000_000.0
@@ -74,6 +77,21 @@ def test_gone_is_told_when_a_page_with_content_dies(stores: Stores) -> None:
     known = {fingerprint("https://a.example/x"): old}
     assert told(stores, [dying], known=known) == [("page", "gone", "https://a.example/x")]
     assert told(stores, [missing], known=known) == [], "the next visit may find it again"
+
+
+@pytest.mark.parametrize(("outcome", "kind"), [(Outcome.CHANGED, "changed"), (Outcome.GONE, "gone")])
+def test_the_last_thing_of_a_type_leaves_a_page(stores: Stores, outcome: Outcome, kind: str) -> None:
+    url = "https://c.example/"
+    stores.subscribe(Subscription(id="type", types=(EVENT,)))
+    quads = MemoryQuads()
+    quads.replace(Quads.of(url, TYPED.replace(b"<http://a/> .", b"<https://c.example/> .")))
+    old = PageRow(fingerprint=fingerprint(url), key=url, href=url, host="c.example", quads_digest=b"d")
+    notifying = Notifying(stores.catalog, stores.outbox, quads)
+    notices = notifying.notices([settled(url, outcome)], lambda _: b"", {old.fingerprint: old}, NOW)
+    assert [(notice.subscription, notice.kind) for notice in notices] == [("type", kind)]
+    elsewhere = settled("https://d.example/", outcome)
+    other = {elsewhere.visit.fingerprint: replace(old, href="https://d.example/")}
+    assert notifying.notices([elsewhere], lambda _: b"", other, NOW) == []
 
 
 def test_a_page_settled_twice_in_a_batch_changed_once(stores: Stores) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import queue
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from quadloom.asking.statistics import Statistics
 from quadloom.errors import StoreError
 from quadloom.model.quads import Quads
+from quadloom.run.failpoints import Failpoints
+from quadloom.run.indexing import Entry, Indexer, Marks
 from quadloom.run.tidying import ENOUGH, Tidying
+from quadloom.settings import Index
 from quadloom.stores.memory_quads import MemoryQuads
+from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 
 
@@ -119,4 +126,30 @@ def test_files_become_fewer_while_statements_stay(tmp_path: Path) -> None:
     tidying.close()
     assert len(list((tmp_path / "quads").glob("*.sst"))) < before
     assert len(store) == count == 12_000
+    store.close()
+
+
+def test_an_indexer_that_rests_tidies_and_one_that_works_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quadloom.run.tidying.ENOUGH", 1000)
+    monkeypatch.setattr("quadloom.run.tidying._IDLE_SECONDS", 1.0)
+    store = OxigraphQuads(tmp_path / "quads")
+    marks: queue.Queue[Marks] = queue.Queue()
+    settings = Index(text=False, text_commit_seconds=0.05)
+    indexer = Indexer(
+        store, MemoryText(), settings, marks.put, lambda _graph, _difference: None, Failpoints(), Statistics()
+    )
+    for number in range(12):  # over 1.2 s: longer than it would have to rest
+        graph = f"http://e.example/{number}"
+        lines = "".join(f'<{graph}#{n}> <x:p> "{n}" <{graph}> .\n' for n in range(300))
+        indexer.put([Entry(number, Quads.of(graph, lines.encode()), None, b"", fresh=True)])
+        time.sleep(0.1)
+        assert indexer.tidying.runs == 0
+    until = time.monotonic() + 20
+    while indexer.tidying.runs == 0 and time.monotonic() < until:
+        time.sleep(0.05)
+    indexer.close()
+    assert indexer.tidying.runs == 1
+    assert len(store) == 3600
     store.close()

@@ -119,6 +119,56 @@ def test_credible_intervals_cover_what_they_promise() -> None:
     assert hit / 600 == pytest.approx(0.8, abs=0.05)
 
 
+@pytest.mark.parametrize("dated", [False, True])
+@pytest.mark.parametrize("visits", [20, 80])
+def test_intervals_stay_calibrated_although_old_visits_fade(visits: int, dated: bool) -> None:
+    """Without any prior, with forgetting, for rates from one change in twenty days to one a day."""
+    rng = np.random.default_rng(visits)
+    hit, runs = 0, 450
+    for run in range(runs):
+        true = (0.05, 0.2, 1.0)[run % 3]
+        rate = ChangeRate()
+        for gap, age in zip(rng.uniform(1, 10, visits), rng.exponential(1 / true, visits), strict=True):
+            rate.observe(float(gap), bool(age < gap), float(age) if dated and age < gap else None)
+        low, high = rate.interval(0.9)
+        hit += low <= true <= high
+    assert 0.85 <= hit / runs <= 0.95
+
+
+def test_intervals_nest_and_hold_the_median() -> None:
+    rate = ChangeRate()
+    for gap, changed in [(1.0, True), (5.0, False), (2.0, True), (9.0, False)]:
+        rate.observe(gap, changed)
+    bounds = [rate.interval(p) for p in (0.0, 0.1, 0.5, 0.8, 0.9, 0.99, 1.0)]
+    lows, highs = zip(*bounds, strict=True)
+    assert list(lows) == sorted(lows, reverse=True) and list(highs) == sorted(highs)
+    assert lows[0] == highs[0] == rate.median and lows[-1] > 0.0 and highs[-1] < math.inf
+    for wrong in (-0.1, 1.1, math.nan):
+        with pytest.raises(ValueError):
+            rate.interval(wrong)
+
+
+def test_gaps_that_say_nothing_and_gaps_beyond_all_measure() -> None:
+    rate = ChangeRate()
+    for gap in (0.0, -3.0, math.nan, math.inf):
+        rate.observe(gap, True)
+        rate.observe(gap, False)
+    assert rate.visits == 0
+    for gap in (1e30, 1e-12, 1e300):
+        rate.observe(gap, False)
+        rate.observe(gap, True)
+        low, high = rate.interval(0.9)
+        assert 0.0 < low <= rate.mean <= high < math.inf
+    just_now = ChangeRate()
+    just_now.observe(5.0, True, 0.0)
+    assert just_now.mean < math.inf
+    for odd in (-1.0, math.nan):
+        bit, other = ChangeRate(), ChangeRate()
+        bit.observe(5.0, True)
+        other.observe(5.0, True, odd)
+        assert other.mean == bit.mean
+
+
 def test_dates_sharpen_the_estimate() -> None:
     rng = np.random.default_rng(2)
     errors: dict[bool, list[float]] = {True: [], False: []}

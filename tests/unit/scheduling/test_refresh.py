@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import exp1
+from scipy.special import exp1, gammaincinv
 
 from quadloom.errors import UsageError
 from quadloom.scheduling.objectives import (
@@ -197,11 +197,96 @@ def test_degenerate_inputs() -> None:
     for policy in POLICIES:
         extreme = optimal_rates([1e-12, 1e12], [1e-9, 1e3], 2.0, policy=policy)
         assert np.isfinite(extreme).all() and extreme.sum() == pytest.approx(2.0)
-    for bad in ([-1.0], [np.nan], [np.inf]):
-        with pytest.raises(UsageError):
+    for policy in POLICIES:
+        np.testing.assert_array_equal(optimal_rates([0, 0], [1, 2], 3.0, policy=policy), [0, 0])
+        np.testing.assert_array_equal(optimal_rates([1, 2], [0, 0], 3.0, policy=policy), [0, 0])
+        np.testing.assert_allclose(optimal_rates([0.3], [7.0], 2.5, policy=policy), [2.5])
+        np.testing.assert_array_equal(optimal_rates([1, 1], [1, 1], 3.0, policy=policy, max_rate=0.0), [0, 0])
+        few = optimal_rates([1, 3, 2], [1, 1, 4], 3.0, policy=policy, max_rate=[0.5, np.inf, 1.0])
+        assert few.sum() == pytest.approx(3.0) and few[0] <= 0.5 and few[2] <= 1.0
+        short = optimal_rates([1, 3, 0], [1, 1, 4], 99.0, policy=policy, max_rate=[0.5, 2.0, 7.0])
+        np.testing.assert_allclose(short, [0.5, 2.0, 0.0])  # less than the bandwidth: nothing else is worth a read
+        single = optimal_rates(np.float32([1, 3]), [1, 2], 3, policy=policy)  # type: ignore[list-item]
+        np.testing.assert_allclose(single, optimal_rates((1.0, 3.0), np.array([1, 2]), 3.0, policy=policy))
+        assert single.dtype == np.float64
+
+
+def test_input_without_a_meaning_is_a_value_error() -> None:
+    for bad in ([-1.0], [np.nan], [np.inf], [[1.0]], []):
+        with pytest.raises(ValueError):
             optimal_rates(bad, [1.0], 1.0)
-    with pytest.raises(UsageError):
-        optimal_rates([1.0, 2.0], [1.0], 1.0)
+        with pytest.raises(ValueError):
+            optimal_rates([1.0], bad, 1.0)
+    for options in (
+        {"bandwidth": np.nan},
+        {"bandwidth": np.inf},
+        {"bandwidth": -1.0},
+        {"alpha": 0.0},
+        {"alpha": np.inf},
+        {"alpha": np.nan},
+        {"policy": "fastest"},
+        {"max_rate": -1.0},
+        {"max_rate": np.nan},
+        {"max_rate": [1.0, 2.0]},
+    ):
+        with pytest.raises(ValueError) as caught:
+            optimal_rates(**{"weights": [1.0], "rates": [1.0], "bandwidth": 1.0, **options})  # type: ignore[arg-type]
+        assert isinstance(caught.value, UsageError)
+    with pytest.raises(ValueError):
+        polite_rates([1.0], [1.0], 1.0, [1], [1.0])
+    with pytest.raises(ValueError):
+        polite_rates([1.0], [1.0], 1.0, [0], [np.nan])
+
+
+def test_a_jump_of_freshness_takes_only_what_is_left() -> None:
+    """Page B pays 0.9 per read however rarely it is read, and A less than that beyond 0.257 reads: B gets the rest.
+    At any price that buys B at all it would take 25,000 reads."""
+    reads = optimal_rates([1.0, 0.9e6], [1.0, 1e6], 2.0, policy="freshness")
+    np.testing.assert_allclose(reads, [1 / gammaincinv(2.0, 0.9), 2.0 - 1 / gammaincinv(2.0, 0.9)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["harmonic", "freshness"])
+@pytest.mark.parametrize("per_page", [1e-4, 0.1, 10.0])
+def test_twelve_orders_of_magnitude(policy: Policy, per_page: float) -> None:
+    """Against plain bisection, page by page, with formulas written out anew."""
+    rng = np.random.default_rng(5)
+    rates = 10.0 ** rng.uniform(-8, 4, 300)
+    weights = 10.0 ** rng.uniform(-6, 6, 300)
+    bandwidth = per_page * 300
+    reads = optimal_rates(weights, rates, bandwidth, policy=policy)
+    assert reads.sum() == pytest.approx(bandwidth, rel=1e-12) and (reads >= 0).all()
+
+    def gain(m: np.ndarray) -> np.ndarray:
+        exact = m + np.expm1(-m) if policy == "harmonic" else -np.expm1(-m) - m * np.exp(-m)
+        first, second = (0.5, -1 / 6) if policy == "harmonic" else (0.5, -1 / 3)
+        return np.where(m < 1e-3, m * m * (first + second * m), exact)
+
+    def bought(price: float) -> np.ndarray:
+        low, high = np.full(300, 1e-20), np.full(300, 1e20)
+        for _ in range(200):
+            middle = np.sqrt(low * high)
+            enough = weights / rates * gain(middle) > price
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return np.where(high > 1e19, 0.0, rates / low)
+
+    low, high = 1e-40, 1e40
+    for _ in range(300):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if bought(middle).sum() > bandwidth else (low, middle)
+    best = bought(low)
+    if policy == "freshness":
+        jump = best - bought(high)
+        best = best - jump * (best.sum() - bandwidth) / max(jump.sum(), 1e-300)
+        worth = [weights @ page_freshness(rates, f) for f in (reads, best)]
+        assert worth[0] >= worth[1] * (1 - 1e-6)
+    else:
+        np.testing.assert_allclose(reads, best, rtol=1e-5)
+
+
+def test_costs_of_pages_without_weight_are_nothing() -> None:
+    weights, rates, reads = np.array([1.0, 0.0]), np.array([1.0, 2.0]), np.array([1.0, 0.0])
+    for policy in POLICIES:
+        assert objective(policy, weights, rates, reads) == objective(policy, weights[:1], rates[:1], reads[:1])
 
 
 @pytest.mark.parametrize("policy", POLICIES)

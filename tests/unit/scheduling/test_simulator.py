@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,6 +13,7 @@ from quadloom.errors import UsageError
 from quadloom.scheduling.objectives import freshness, xyleme_cost
 from quadloom.scheduling.plots import Series, line_chart, svg, ticks
 from quadloom.scheduling.refresh import optimal_rates
+from quadloom.scheduling.simulated_signals import Signals, Source
 from quadloom.scheduling.simulated_web import PROCESSES, Process, SimulatedWeb, WebShape, replayed_web, simulated_web
 from quadloom.scheduling.simulator import Plan, Report, run, simulate
 
@@ -81,6 +83,45 @@ def test_the_same_seed_gives_the_same_report_and_a_table() -> None:
         run(("brownian",))  # type: ignore[arg-type]
 
 
+def test_signals_announce_what_they_promise() -> None:
+    web = simulated_web("poisson", WebShape(pages=400, days=300.0, spread=0.5), np.random.default_rng(4))
+    pages, last = np.arange(400), np.full(400, 100.0)
+    changed = web.next_change(pages, last) <= 120.0
+    true_age = 120.0 - web.last_change(pages, np.full(400, 120.0))
+
+    def said(source: Source) -> np.ndarray:
+        return Signals(source, web, check=False, rng=np.random.default_rng(1)).ages(pages, last, 120.0, changed)
+
+    np.testing.assert_allclose(said("dates")[changed], true_age[changed])
+    assert np.isnan(said("dates")[~changed]).all()
+    lying = said("lying-dates")
+    stamped = web.hosts % 2 == 0
+    assert (lying[stamped] == 0.0).all()  # stamped at this very midnight
+    np.testing.assert_array_equal(lying[~stamped], said("dates")[~stamped])
+    noisy = Signals("lastmod", web, check=True, rng=np.random.default_rng(1))
+    announced = ~np.isnan(said("lastmod"))
+    assert (announced & ~changed).any() and (changed & ~announced).any()
+    assert np.isnan(noisy.ages(pages, last, 120.0, changed)).all()  # nothing is proved yet
+    push = Signals("push", web, check=True, rng=np.random.default_rng(1))
+    assert not (push.noticed(pages, last, 120.0) & ~changed).any()
+    assert push.noticed(pages, last, 120.0).sum() == pytest.approx(0.93 * changed.sum(), rel=0.06)
+
+
+def test_trust_mends_lies_and_push_beats_guessing() -> None:
+    rows = {
+        row.estimator: row
+        for row in run(
+            ("poisson",), ("harmonic",), ("bits", "dates", "lying-dates", "lying-dates+trust", "push"),
+            shape=WebShape(pages=400, days=240.0), plan=Plan(per_page=0.1, slot=1.0, warm_up=100.0),
+        ).rows
+    }  # fmt: skip
+    assert rows["lying-dates"].rate_error > 1.2 * rows["bits"].rate_error
+    assert rows["lying-dates+trust"].rate_error < 0.85 * rows["lying-dates"].rate_error
+    assert rows["dates"].rate_error < rows["bits"].rate_error
+    assert rows["push"].freshness > rows["bits"].freshness + 0.05
+    assert rows["push"].rate_error < 0.5
+
+
 def test_histories_are_replayed_from_each_pages_birth(tmp_path: Path) -> None:
     history = tmp_path / "history.csv"
     history.write_text("page,changed_at\na,0\na,864000\nb,1728000\na,8640000\n")
@@ -103,6 +144,21 @@ def test_plots_are_well_formed(tmp_path: Path) -> None:
     ElementTree.fromstring(svg([], title="t", x_label="x", y_label="y"))
     with pytest.raises(UsageError):
         line_chart(tmp_path / "a.gif", [], title="", x_label="", y_label="")
+
+
+def test_png_plots_are_images_or_say_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [Series("a", [(0, 0.1), (1, 0.9)]), Series("b", [(0, 0.5), (1, 0.4)])]
+    with monkeypatch.context() as patch:
+        patch.setattr("quadloom.scheduling.plots.find_spec", lambda name: None)
+        with pytest.raises(UsageError) as caught:
+            line_chart(tmp_path / "a.png", lines, title="t", x_label="x", y_label="y")
+        assert "quadloom[plots]" in caught.value.hint and not (tmp_path / "a.png").exists()
+    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
+    line_chart(tmp_path / "a.png", lines, title="t", x_label="x", y_label="y")
+    image = (tmp_path / "a.png").read_bytes()
+    assert image.startswith(b"\x89PNG\r\n\x1a\n") and image.endswith(b"IEND\xaeB`\x82")
+    width, height = struct.unpack(">II", image[16:24])
+    assert width > 600 and height > 300
 
 
 @pytest.mark.parametrize(

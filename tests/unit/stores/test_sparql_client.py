@@ -179,10 +179,10 @@ def test_the_union_is_asked_for_only_without_a_dataset(scripted: Scripted) -> No
         client.query("ASK {}", union=True).whole()
         client.query("ASK {}", union=True, default_graphs=["http://a.example/?x=1&y"], named_graphs=["x:n"]).whole()
         client.query("ASK {}").whole()
-    assert [path for path, _, _ in scripted.requests] == [
-        "/query?union-default-graph=true",
-        "/query?default-graph-uri=http%3A%2F%2Fa.example%2F%3Fx%3D1%26y&named-graph-uri=x%3An",
-        "/query",
+    assert [body for _, _, body in scripted.requests] == [
+        b"union-default-graph=true&query=ASK+%7B%7D",
+        b"default-graph-uri=http%3A%2F%2Fa.example%2F%3Fx%3D1%26y&named-graph-uri=x%3An&query=ASK+%7B%7D",
+        b"query=ASK+%7B%7D",
     ]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -45,11 +47,13 @@ class Services:
     def __init__(self, home: str = "<html><p>Nothing here</p></html>") -> None:
         self.home = home
         self.log: list[tuple[str, str, str]] = []
+        self.times: list[float] = []
         self.robots = "User-agent: *\nDisallow: /search\n"
 
     def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, str, bytes]:
         host, path = handler.headers["Host"].partition(":")[0], handler.path
         self.log.append((host, handler.command, path))
+        self.times.append(time.monotonic())
         if path == "/robots.txt":
             return (200, "text/plain", self.robots.encode()) if host == "searx.test" else (404, "text/plain", b"")
         if host.endswith("algolia.net"):
@@ -128,12 +132,12 @@ class Rewired:
 
 
 @contextmanager
-def access(folder: Path, port: int, **topic: list[str] | bool) -> Iterator[Rewired]:
+def access(folder: Path, port: int, delay: float = 0.01, **topic: list[str] | bool) -> Iterator[Rewired]:
     hosts = {"*.test": "127.0.0.1", "*.algolia.net": "127.0.0.1"}
     settings = Settings(
         crawl=Crawl(contact="a@b.example"),
         guard=Guard(allow=["127.0.0.0/8"], hosts=hosts),
-        politeness=Politeness(delay=0.01, ip_delay=0.0, adaptive=0.0),
+        politeness=Politeness(delay=delay, ip_delay=0.0, adaptive=0.0),
         topic=TopicSettings(**topic),  # type: ignore[arg-type]
     )
     with Warehouse.open(folder / "warehouse", settings=settings) as warehouse:
@@ -215,6 +219,18 @@ def test_a_site_without_search_is_asked_for_by_site_query(tmp_path: Path) -> Non
         assert following is not None
         assert following.results == ()
     assert not [path for host, _, path in services.log if host == "searx.test" and path == "/robots.txt"]
+
+
+@pytest.mark.parametrize("leave", [{"site_queries": True}, {"third_parties": ["searx.test*"]}])
+def test_errands_that_meet_at_one_host_take_turns(tmp_path: Path, leave: dict[str, bool | list[str]]) -> None:
+    services = Services()
+    services.robots = ""
+    address = "http://searx.test/search?q=site%3Adocs.test+looms&format=json&pageno=1"
+    with serving(services) as port, access(tmp_path, port, delay=0.3, **leave) as polite:
+        answers = polite.ask([Ask(address), Ask(address), Ask(address)])
+    assert all(answer is not None and answer.good for answer in answers)
+    assert [path for _, _, path in services.log].count("/robots.txt") == ("third_parties" in leave)
+    assert min(later - earlier for earlier, later in pairwise(services.times)) > 0.24
 
 
 def test_keys_of_the_configuration_do_not_reach_the_catalog(tmp_path: Path) -> None:

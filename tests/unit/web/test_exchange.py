@@ -13,10 +13,14 @@ from starlette.testclient import TestClient
 from web_fixture import BOOK
 
 from quadloom.errors import NothingFound, UsageError
+from quadloom.model import wire
 from quadloom.model.event import Event
 from quadloom.model.notice import Notice
 from quadloom.run.control import ControlServer, Request, Value
+from quadloom.run.standing import Trouble
+from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings, Web
+from quadloom.stores.outbox import Delivery
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.desk import Desk
@@ -200,3 +204,23 @@ def test_notices_are_streamed_and_the_feed_has_the_newest(tmp_path: Path) -> Non
         assert re.findall(r"^id: (\d+)$", resumed, re.M) == ["500"]
         assert "id:" not in client.get("/changes/events?once=1").text, "without an id, those to come"
         assert client.get("/changes/events?since=x").status_code == 400
+
+
+def test_a_failing_subscription_says_so_but_not_where_its_webhook_is(tmp_path: Path) -> None:
+    path, hook = tmp_path / "warehouse", "https://hook.example/secret-path"
+    with Warehouse.open(path) as warehouse:
+        warehouse.subscribe(Subscription(id="fine", sites=("a.example",)))
+        warehouse.subscribe(Subscription(id="deaf", sites=("a.example",), webhook=hook))
+        warehouse.outbox.put_delivery(
+            Delivery(subscription="deaf", attempts=3, retry_at=60.0, error=f"{hook}: refused", lost=2)
+        )
+        warehouse.subscribe(Subscription(id="slow", query="ASK {}"))
+        warehouse.catalog.put("standing-trouble:slow", wire.encode(Trouble(0.0, 2, 120.0, "ended after 30 seconds")))
+    with TestClient(create_app(Desk(path, Settings(web=Web(rate=0)))), base_url="http://localhost") as client:
+        found = client.get("/subscriptions.json")
+        page = client.get("/subscriptions", headers={"accept": "text/html"}).text
+    states = {item["id"]: item["state"] for item in found.json()["subscriptions"]}
+    assert states["fine"] == "ok"
+    assert "webhook fails, next try 1970-01-01 00:01:00 UTC" in states["deaf"] and "2 notices lost" in states["deaf"]
+    assert "query fails since 1970-01-01 00:00:00 UTC" in states["slow"] and "ended after 30 seconds" in page
+    assert "hook.example" not in found.text + page

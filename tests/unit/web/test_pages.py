@@ -180,3 +180,16 @@ def test_inspect_refuses_private_addresses_and_foreign_pages(client: TestClient)
     )
     assert crossing.status_code == 403
     assert client.get("/inspect.json", params={"url": "file:///etc/passwd"}).status_code == 400
+
+
+def test_topics_tell_how_their_crawls_went(client: TestClient) -> None:
+    first, second = client.get("/topics.json").json()["topics"]
+    assert (first["narrow"], first["requests"], first["harvest"]) == ("lighthouse keepers", 1500, 0.75)
+    assert second["name"] == "older", "one that does not decode is named all the same"
+    page = client.get("/topics", headers=HTML).text
+    assert "75\u00a0%" in page and "2023-11-14 22:13\u00a0UTC" in page and ">lighthouse keepers</a>" in page
+
+
+def test_an_error_page_leads_on(client: TestClient) -> None:
+    page = client.get("/nowhere", headers=HTML).text
+    assert "<h1>There is nothing at this address</h1>" in page and 'href="/sites"' in page

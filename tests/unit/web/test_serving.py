@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -34,3 +38,39 @@ def test_nothing_to_serve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_urls_are_for_crawling(warehouse_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["-w", str(warehouse_path), "serve", "https://example.org/"]) == 2
     assert "--crawl" in capsys.readouterr().err
+
+
+def test_a_head_without_end_is_cut_off(warehouse_path: Path) -> None:
+    """By the real server: a client that sends header after header is refused at 256 KiB, and others are answered."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        place = ("127.0.0.1", int(probe.getsockname()[1]))
+    command = [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse_path), "--quiet", "serve"]
+    server = subprocess.Popen([*command, "--port", str(place[1])])
+    try:
+        endless = _connected(place)
+        endless.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
+        sent = 0
+        try:
+            while sent < 4 << 20:
+                sent += endless.send(b"X-More: " + b"x" * 8000 + b"\r\n")
+        except OSError:
+            pass  # the server has closed the connection
+        assert sent < 4 << 20, "nobody reads four megabytes of headers"
+        endless.close()
+        with _connected(place) as other:
+            other.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert other.recv(15) == b"HTTP/1.1 200 OK"
+    finally:
+        server.terminate()
+        assert server.wait(30) == 0
+
+
+def _connected(place: tuple[str, int]) -> socket.socket:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return socket.create_connection(place, timeout=10)
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline, "the server did not come up"
+            time.sleep(0.1)

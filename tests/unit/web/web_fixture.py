@@ -97,4 +97,7 @@ def fill(path: Path) -> None:
         trap = Trapped("evil.example", "endless calendar", "http://evil.example/<script>window.hit=1</script>", 1234)
         warehouse.catalog.put(TRAPS, wire.encode([trap]))
         links.close()
+        topic = {"narrow": "lighthouse keepers", "broad": "coasts", "requests": 1500, "documents": 40, "harvest": 0.75}
+        warehouse.catalog.put("topic:lighthouse-keepers", msgspec.json.encode(topic | {"finished_at": 1_700_000_000}))
+        warehouse.catalog.put("topic:older", b"[1]")
         warehouse.catalog.put(STATISTICS, Statistics.recounted(warehouse.quads).encode())

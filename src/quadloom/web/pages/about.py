@@ -5,7 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.fetching.request import user_agent
-from quadloom.web.asks import Ask, Json, View
+from quadloom.web.asks import Ask, View
+
+_TOPIC = "topic:"  # names of the catalog
+_MOST = 500
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,9 +19,17 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     obeys_robots: bool
 
 
-class Kept(msgspec.Struct, frozen=True):
-    name: str
-    value: Json
+class TopicCrawl(msgspec.Struct, frozen=True, kw_only=True):
+    """How a topic's last crawl went (`quadloom.run.topic` writes it). `harvest`: share of relevant documents."""
+
+    name: str = ""
+    broad: str = ""
+    narrow: str = ""
+    requests: int = 0
+    documents: int = 0
+    harvest: float = 0.0
+    finished_at: float = 0.0
+    graph: str = ""
 
 
 def about_page(ask: Ask) -> View:
@@ -37,16 +48,13 @@ def about_page(ask: Ask) -> View:
 
 
 def topics_page(ask: Ask) -> View:
-    return View("topics.html", {"topics": _kept(ask, "topic:")})
+    catalog = ask.warehouse.catalog
+    found = [_topic(name.removeprefix(_TOPIC), catalog.get(name) or b"{}") for name in catalog.names(_TOPIC)[:_MOST]]
+    return View("topics.html", {"topics": sorted(found, key=lambda topic: -topic.finished_at)})
 
 
-def _kept(ask: Ask, prefix: str) -> list[Kept]:
-    """Named values of the catalog; those that are not JSON for people are named only."""
-    found = []
-    for name in ask.warehouse.catalog.names(prefix)[:500]:
-        try:
-            value = msgspec.json.decode(ask.warehouse.catalog.get(name) or b"null")
-        except msgspec.DecodeError:
-            value = None
-        found.append(Kept(name.removeprefix(prefix), value))
-    return found
+def _topic(name: str, stored: bytes) -> TopicCrawl:
+    try:
+        return msgspec.structs.replace(msgspec.json.decode(stored, type=TopicCrawl), name=name)
+    except msgspec.DecodeError:
+        return TopicCrawl(name=name)  # of another version: named, not hidden

@@ -1,0 +1,42 @@
+"""A user's own link strategy, asked of the page and of an index that is on a SPARQL server."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from quadloom.model.quads import Quads
+from quadloom.run.extracting import Extractor
+from quadloom.run.indexing import Entry
+from quadloom.settings import Crawl, Settings
+from quadloom.stores.sparql_client import SparqlClient, SparqlServer
+from quadloom.stores.sparql_quads import SparqlQuads
+from servers import shared_sparql_server
+
+PAGE, OTHER = "http://a.example/page", "http://b.example/other"
+
+
+@pytest.mark.parametrize("over", ["page", "index"])
+def test_links_found_by_query(tmp_path: Path, over: str) -> None:
+    url = shared_sparql_server().url
+    server = SparqlServer(query=f"{url}/query", update=f"{url}/update", union="union-default-graph=true")
+    with closing(SparqlClient(server)) as client:
+        client.update("DROP ALL")
+    page = Quads.of(PAGE, f"<{PAGE}> <http://schema.org/about> <{PAGE}#thing> <{PAGE}> .\n".encode())
+    other = Quads.of(OTHER, f"<{PAGE}#thing> <http://schema.org/url> <http://c.example/found> <{OTHER}> .\n".encode())
+    with closing(SparqlQuads(server)) as quads:
+        quads.insert_new([page, other])
+    links = f"<{PAGE}> <http://schema.org/url> <http://c.example/linked> <{PAGE}> .\n".encode()
+    strategy = tmp_path / "about.rq"
+    pattern = "?page schema:about ?x . ?x schema:url ?target" if over == "index" else "?page schema:url ?target"
+    strategy.write_text(f"# over: {over}\nSELECT ?target {{ {pattern} }}\n", encoding="utf-8")
+    told: list[str] = []
+    extractor = Extractor(Settings(crawl=Crawl(strategies=[str(strategy)])), server, told.append)
+    try:
+        found = extractor.discoveries([Entry(1, page, None, b"", fresh=True, links=links)])
+    finally:
+        extractor.close()
+    expected = "http://c.example/found" if over == "index" else "http://c.example/linked"
+    assert ([item.href for item in found], told) == ([expected], [])

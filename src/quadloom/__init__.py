@@ -43,3 +43,7 @@ def __getattr__(name: str) -> object:
     value: object = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -4,6 +4,7 @@
 
     QuadloomError                 base; carries a hint and an exit code
     ├── UsageError                a command or call that cannot be right         exit 2
+    │   ├── InputError            numbers a function cannot work with (ValueError)  exit 2
     │   └── UrlError              text that is not an http(s) URL                exit 2
     ├── SettingsError             configuration that cannot be used              exit 3
     ├── NothingFound              an empty answer where one was demanded         exit 4
@@ -11,6 +12,8 @@
     ├── StoreError                a store cannot do what its seam promises       exit 6
     │   ├── WarehouseLocked       another process owns the warehouse             exit 7
     │   ├── DiskFull              no room left; nothing acknowledged was lost    exit 6
+    │   ├── StoreUnavailable      a server is away; the same may be tried again  exit 6
+    │   ├── ShardsLost            another worker owns these shards by now        exit 6
     │   └── ArchiveDamaged        an archive record cannot be read back          exit 6
     ├── QueryError                a query refused, ended or wrong                exit 1
     │   ├── QueryRefused          forbidden or over a static limit               exit 2
@@ -41,6 +44,10 @@ class UsageError(QuadloomError):
     exit_code = 2
 
 
+class InputError(UsageError, ValueError):
+    """An argument of a public function that has no meaning: not finite, negative, of the wrong shape."""
+
+
 class UrlError(UsageError):
     """The text is not a URL that could be visited."""
 
@@ -67,6 +74,18 @@ class WarehouseLocked(StoreError):
 
 class DiskFull(StoreError):
     pass
+
+
+class StoreUnavailable(StoreError):
+    """A server cannot be reached, or ended the transaction: nothing was written, the same may be tried again."""
+
+
+class ShardsLost(StoreError):
+    """Another worker has taken over these shards: what was to be written for them must be dropped."""
+
+    def __init__(self, message: str, *, shards: frozenset[int], hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.shards = shards
 
 
 class ArchiveDamaged(StoreError):

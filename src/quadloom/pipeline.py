@@ -26,6 +26,7 @@ from quadloom.model.document import Transformed
 from quadloom.model.finding import Finding
 from quadloom.model.link import Discovery
 from quadloom.model.page import Page
+from quadloom.model.push import PushOffer
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
@@ -33,6 +34,7 @@ from quadloom.phases.extract import IsNews, Strategy, Target, discoveries, edges
 from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.header_links import with_header_links
 from quadloom.phases.index import page_quads, text_document
+from quadloom.phases.push_offers import push_offer
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings
 from quadloom.stores.protocols import TextDocument
@@ -66,6 +68,7 @@ class Woven(msgspec.Struct, frozen=True, array_like=True):
     findings: tuple[Finding, ...] = ()
     lines: bytes = b""  # `line_fingerprints` of the quads
     link_quads: bytes = b""  # all links as N-Quads, where user queries want them
+    push: PushOffer | None = None  # looked for where `subscriptions.websub` is on
 
 
 def weave(
@@ -104,7 +107,9 @@ def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], s
     # Left out here and not by the writer, so that the page counts as indexed: nothing is what the indexes owe it.
     left_out = noindex or (settings.index.only_data and not has_data)
     quads = (
-        page_quads(transformed, page.final_url, settings.index.links) if not left_out else Quads.of(page.final_url, b"")
+        page_quads(transformed, page.final_url, settings.index.links, settings.index.schema_org)
+        if not left_out
+        else Quads.of(page.final_url, b"")
     )
     text = text_document(transformed, page, quads) if settings.index.text and not left_out else None
     return Woven(
@@ -131,6 +136,7 @@ def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], s
         link_quads=link_graph(transformed.links, page.final_url)
         if any(name.endswith(".rq") for name in settings.crawl.strategies) and not transformed.nofollow
         else b"",
+        push=push_offer(page, transformed) if settings.subscriptions.websub else None,
     )
 
 

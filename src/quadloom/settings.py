@@ -6,6 +6,7 @@ Loading (files, environment, flags, origins) is in `quadloom.settings_loading`; 
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -121,6 +122,9 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         dict[str, str],
         _doc("addresses of host names that DNS does not know, as in a hosts file; `*.x` matches below x"),
     ] = {}
+    authorities: Annotated[
+        str, _doc("PEM file of the certificate authorities to trust, instead of the machine's own")
+    ] = ""
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,11 +139,22 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     )
     suspect_share: Annotated[float, _doc("σ_X: share of the bandwidth for first reads of suspected data")] = 0.2
     discovery_share: Annotated[float, _doc("σ_H: share of the bandwidth for first reads of other pages")] = 0.4
+    chi: Annotated[
+        float, _doc("χ: what a page of structured data weighs on average, beside 1 for an ordinary page")
+    ] = 1.0
     min_interval: Annotated[str, _doc("shortest time between two reads of a page")] = "1h"
     max_interval: Annotated[str, _doc("longest time between two reads of a page (the refresh-cycle floor)")] = "90d"
     dead_after: Annotated[int, _doc("visits in a row that found a page gone before it is left alone")] = 3
     importance_every: Annotated[str, _doc("how often the importance fixpoint is computed anew")] = "1h"
     damping: Annotated[float, _doc("damping of the importance fixpoint")] = 0.85
+    dangling: Annotated[
+        Literal["normalize", "personalize"],
+        _doc("pages without links: scale all importance up (Xyleme), or jump as PageRank does"),
+    ] = "normalize"
+    usefulness: Annotated[
+        Literal["mean", "many"],
+        _doc("a page's usefulness: the mean over its links (Xyleme), or more the more lead to data"),
+    ] = "mean"
     promotion: Annotated[float, _doc("subscribed pages are lifted to this top share of importance")] = 0.05
     prior_interval: Annotated[str, _doc("expected time between changes of a page nothing is known of")] = "14d"
 
@@ -150,10 +165,18 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     links: Annotated[Literal["typed", "all", "none"], _doc("links stored as quads; the link matrix always has all")] = (
         "typed"
     )
+    schema_org: Annotated[
+        Literal["as-written", "http", "https"],
+        _doc("scheme of schema.org's terms in stored quads; pages write both, and a query must then ask for both"),
+    ] = "as-written"
     only_data: Annotated[bool, _doc("archive and index only pages that carry structured data")] = False
     text: Annotated[bool, _doc("keep a full-text index")] = True
     text_commit_pages: Annotated[int, _doc("commit quads and text after so many pages")] = 2000
     text_commit_seconds: Annotated[Seconds, _doc("… or after so many seconds")] = 5.0
+    schedule: Annotated[
+        bool,
+        _doc("state importance, usefulness, change rate and next visit of pages in the graph `urn:quadloom:pages`"),
+    ] = True
     retention: Annotated[str, _doc("how long `quadloom prune` leaves superseded visits, `forever` = always")] = (
         "forever"
     )
@@ -167,6 +190,9 @@ class Transform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     contexts: Annotated[
         Literal["known", "fetch"], _doc("JSON-LD contexts: only the well-known ones, or fetch others within limits")
     ] = "fetch"
+    contexts_folder: Annotated[
+        str, _doc("folder of JSON-LD contexts that are never asked for; `quadloom contexts add` fills it")
+    ] = ""
     stylesheets: Annotated[str, _doc("folder of XSLT files chosen by root element, see docs/howto/stylesheets.md")] = ""
     grddl: Annotated[
         Literal["off", "known", "allow"], _doc("GRDDL: never, bundled transformations only, or also those allowed")
@@ -183,7 +209,9 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     url: Annotated[str, _doc("where bodies are POSTed; several instances separated by spaces")]
     kinds: Annotated[list[str], _doc("document kinds or media types it takes")] = []
-    timeout: Annotated[Seconds, _doc("seconds for one answer")] = 20.0
+    timeout: Annotated[
+        Seconds, _doc("seconds for one answer; with all retries it must fit into limits.transform_seconds")
+    ] = 4.0
     retries: Annotated[int, _doc("further tries, on another instance where there is one")] = 1
 
 
@@ -199,6 +227,12 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     budget: Annotated[int, _doc("requests of one topical crawl")] = 1000
     per_site: Annotated[int, _doc("documents taken from one site at most")] = 100
     searchers: Annotated[list[str], _doc("web searchers: searxng:URL, brave:, file:PATH, warehouse:")] = []
+    site_queries: Annotated[
+        bool, _doc("ask the web searchers for `site:host words` where a site has no search of its own")
+    ] = False
+    third_parties: Annotated[
+        list[str], _doc("globs of hosts that run searches for sites and may be asked, such as *.algolia.net")
+    ] = []
     home_pages_only: Annotated[bool, _doc("take only home pages from web search results, as Liu and Agah did")] = False
     channel_ttl: Annotated[str, _doc("how long a site's way of searching stays known")] = "30d"
 
@@ -206,13 +240,49 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Backends by URL; the defaults are files in the warehouse."""
 
-    frontier: Annotated[str, _doc("sqlite:")] = "sqlite:"
-    catalog: Annotated[str, _doc("sqlite:")] = "sqlite:"
-    archive: Annotated[str, _doc("warc:")] = "warc:"
-    quads: Annotated[str, _doc("oxigraph:")] = "oxigraph:"
-    text: Annotated[str, _doc("tantivy:")] = "tantivy:"
+    frontier: Annotated[str, _doc("sqlite:, or postgresql://user@host:port/database for many machines")] = "sqlite:"
+    catalog: Annotated[str, _doc("sqlite:, or postgresql: for the frontier's database")] = "sqlite:"
+    archive: Annotated[str, _doc("warc:, warc:///directory that many machines share, or s3://bucket/prefix")] = "warc:"
+    quads: Annotated[str, _doc("oxigraph:, or sparql+http(s)://host:port/path of a SPARQL 1.1 server")] = "oxigraph:"
+    text: Annotated[str, _doc("tantivy:, or postgresql: for the frontier's database")] = "tantivy:"
     directories: Annotated[list[str], _doc("further directories (disks) for archive files, used in turn")] = []
     archive_file_bytes: Annotated[Bytes, _doc("an archive file is closed at this size")] = 1024 * 1024 * 1024
+    archive_upload_seconds: Annotated[
+        Seconds, _doc("s3: an archive file is closed and uploaded after so many seconds at the latest")
+    ] = 900.0
+    archive_endpoint: Annotated[str, _doc("s3: address of another server than Amazon's, such as MinIO")] = ""
+    archive_region: Annotated[str, _doc("s3: region of the bucket; empty = as the AWS environment says")] = ""
+    archive_writer: Annotated[
+        str, _doc("s3: folder of this writer's files in the bucket; empty = a random one, chosen once")
+    ] = ""
+    quads_query: Annotated[str, _doc("SPARQL server: where queries go, from stores.quads or a whole URL")] = "query"
+    quads_update: Annotated[str, _doc("SPARQL server: where updates go")] = "update"
+    quads_graph_store: Annotated[
+        str, _doc("SPARQL server: where the Graph Store Protocol reads a graph; empty = by query")
+    ] = ""
+    quads_union: Annotated[
+        str, _doc("SPARQL server: parameter that makes all graphs the default graph; empty = it is so anyway")
+    ] = "union-default-graph=true"
+    quads_user: Annotated[str, _doc("SPARQL server: user name; the password is in QUADLOOM_QUADS_PASSWORD")] = ""
+    quads_seconds: Annotated[Seconds, _doc("SPARQL server: longest silence before it counts as gone, seconds")] = 60.0
+
+
+class Subscriptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Notices of changes, and pushes from other sites' hubs."""
+
+    keep: Annotated[str, _doc("how long notices stay in the outbox, `forever` = always")] = "30d"
+    keep_undelivered: Annotated[str, _doc("how long at most those that a webhook has not taken yet stay")] = "90d"
+    webhook_seconds: Annotated[Seconds, _doc("seconds a webhook has to answer")] = 10.0
+    websub: Annotated[bool, _doc("subscribe at the hubs that feeds and pages name; needs web.public_url")] = False
+    websub_topics: Annotated[int, _doc("topics subscribed to at hubs at most")] = 1000
+    websub_lease: Annotated[str, _doc("lease that hubs are asked for; renewed before it ends")] = "10d"
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Many machines on one PostgreSQL database."""
+
+    lease: Annotated[Seconds, _doc("seconds after a worker's last heartbeat until others take its shards")] = 90.0
+    heartbeat: Annotated[Seconds, _doc("seconds between two heartbeats of a worker")] = 10.0
 
 
 class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -220,6 +290,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     host: Annotated[str, _doc("address to listen on; anything but loopback needs a token")] = "127.0.0.1"
     port: Annotated[int, _doc("port to listen on")] = 7272
+    public_url: Annotated[str, _doc("address under which others reach this site, such as https://data.example/")] = ""
     token_file: Annotated[str, _doc("file with a token that control requests must carry")] = ""
     hosts: Annotated[list[str], _doc("further Host names to answer to")] = []
     rate: Annotated[float, _doc("requests per second and client")] = 50.0
@@ -250,9 +321,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     transform: Transform = Transform()
     topic: Topic = Topic()
     stores: Stores = Stores()
+    subscriptions: Subscriptions = Subscriptions()
+    cluster: Cluster = Cluster()
     web: Web = Web()
     service: list[Service] = []
     site: list[Site] = []
+
+
+def without_password(text: str) -> str:
+    """A URL as it may be shown: `user:***@host`, `password=***`."""
+    return re.sub(r"(?i)(?<=[?&]password=)[^&]*", "***", re.sub(r"(://[^/@\s]*?):[^/@\s]*@", r"\1:***@", text))
 
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}

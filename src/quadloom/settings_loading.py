@@ -21,7 +21,10 @@ from quadloom.settings import Service, Settings, Site
 
 PREFIX = "QUADLOOM_"
 # Variables that are not settings: where the warehouse and the config file are, and secrets of plug-ins.
-NOT_SETTINGS = {"QUADLOOM_WAREHOUSE", "QUADLOOM_CONFIG", "QUADLOOM_SHARED", "QUADLOOM_BRAVE_KEY", "QUADLOOM_TOKEN"}
+NOT_SETTINGS = {
+    "QUADLOOM_WAREHOUSE", "QUADLOOM_CONFIG", "QUADLOOM_SHARED", "QUADLOOM_BRAVE_KEY", "QUADLOOM_TOKEN",
+    "QUADLOOM_QUADS_PASSWORD",
+}  # fmt: skip
 
 Value = str | int | float | bool | list["Value"] | dict[str, "Value"]
 Tree = dict[str, Value]
@@ -43,7 +46,8 @@ def load(
 ) -> Loaded:
     """Read all sources. `overrides` maps dotted names (`crawl.max_pages`) to values given as flags.
 
-    Raises `SettingsError` for a missing file, damaged TOML, unknown keys and values of the wrong type.
+    Raises `SettingsError` for a missing file, damaged TOML, unknown keys, values of the wrong type, and values that
+    contradict each other.
     """
     environ = os.environ if environ is None else environ
     tree: Tree = {}
@@ -59,9 +63,15 @@ def load(
         _check_known(dotted, "flag")
         _put(tree, origins, dotted, value, "flag")
     try:
-        return Loaded(msgspec.convert(tree, Settings), origins)
+        settings = msgspec.convert(tree, Settings)
     except msgspec.ValidationError as error:
         raise _explained(error, origins) from None
+    _check_services(settings)
+    if settings.guard.authorities and not Path(settings.guard.authorities).is_file():
+        raise SettingsError(
+            f"guard.authorities: there is no file {settings.guard.authorities}", hint="name a file of PEM certificates"
+        )
+    return Loaded(settings, origins)
 
 
 def warehouse_path(environ: Mapping[str, str] | None = None) -> Path:
@@ -180,6 +190,22 @@ def _from_text(dotted: str, raw: str) -> Value:
             name.strip(): value.strip() for name, _, value in (pair.partition("=") for pair in raw.split(",")) if name
         }
     return raw
+
+
+def _check_services(settings: Settings) -> None:
+    """All services that may read one page, each with all its tries, must be done before the page's own deadline: else
+    a slow service would cost the page its worker, and twice that its place in the index."""
+    limit = settings.limits.transform_seconds
+    words = {word for service in settings.service for word in service.kinds} | {""}
+    for word in sorted(words):
+        readers = [service for service in settings.service if not service.kinds or word in service.kinds]
+        longest = sum(service.timeout * (1 + max(0, service.retries)) for service in readers)
+        if longest > limit:
+            raise SettingsError(
+                f"services for {word or 'every kind'} may take {longest:g} s with their retries, and a page has only"
+                f" {limit:g} s (limits.transform_seconds): {', '.join(service.url for service in readers)}",
+                hint="lower timeout or retries of [[service]], or raise limits.transform_seconds",
+            )
 
 
 def _explained(error: msgspec.ValidationError, origins: Mapping[str, str]) -> SettingsError:

@@ -7,60 +7,54 @@ process may be crawling. Which backends it has is decided by the URLs in `[store
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 import msgspec
 
-from quadloom.asking.questions import Questions
-from quadloom.asking.sparql import form_of
-from quadloom.errors import StoreError, UsageError
+from quadloom.cluster.worker import Worker
+from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
+from quadloom.fetching.guard import is_opened
+from quadloom.model.event import EventKind
 from quadloom.model.url import Url
 from quadloom.phases.outside import document_loader
 from quadloom.run.control import Value
-from quadloom.run.delivering import Message, message
 from quadloom.run.explaining import Why, why
 from quadloom.run.importing import ImportReport, import_pages
-from quadloom.run.notifying import add_subscription, difference, read_subscriptions, remove_subscription
+from quadloom.run.notice_board import NoticeBoard
 from quadloom.run.opened import Links, Opened
-from quadloom.run.publishing import Publication, accept
-from quadloom.run.ranking import Ranking, Weights
-from quadloom.run.refreshing import planner_of
+from quadloom.run.publishing import Publication, Published, accept
+from quadloom.run.ranking import Ranking
+from quadloom.run.replay import replay_unindexed
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
+from quadloom.run.schedule_state import Schedule, schedule_of
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
-from quadloom.run.upkeep import Verified, rebuild, verify
-from quadloom.scheduling.planner import Planner
+from quadloom.run.standings import standing_of
+from quadloom.run.subscribed_pages import subscribed_pages
+from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.scope import Scope
-from quadloom.scheduling.subscriptions import Subscription
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
-from quadloom.stores.backends import check_database, open_archive, open_quads, open_text
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text, query_source
 from quadloom.stores.outbox import Outbox
+from quadloom.stores.postgres_frontier import PostgresFrontier
+from quadloom.stores.postgres_state import ClusterState
 from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock
-from quadloom.stores.sqlite_frontier import SqliteFrontier
-from quadloom.stores.sqlite_outbox import SqliteOutbox
-from quadloom.stores.sqlite_schema import SCHEMA
-
-T = TypeVar("T")
-DATABASE = "quadloom.db"
+from quadloom.stores.sqlite_database import WarehouseLock
+from quadloom.stores.state import DATABASE as DATABASE
 
 
-class Warehouse(Questions):
+class Warehouse(NoticeBoard):
     """Use as a context manager. Attributes are the seams: `frontier`, `catalog`, `archive`, `quads`, `text`, `bus`."""
 
     def __init__(self, path: Path, settings: Settings, *, writable: bool) -> None:
@@ -69,7 +63,6 @@ class Warehouse(Questions):
         self.writable = writable
         self.loader = document_loader(settings)
         self._closing = contextlib.ExitStack()
-        self.bus: Bus = MemoryBus()
         if writable:
             self._lock = WarehouseLock(path)
             self._closing.callback(self._lock.release)
@@ -98,6 +91,12 @@ class Warehouse(Questions):
         return cls(path, settings or Settings(), writable=True)
 
     @classmethod
+    def mend(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
+        """Own a warehouse even where its quads or text cannot be opened: these are set aside, for `rebuild`."""
+        set_damaged_aside(Path(path), settings or Settings())
+        return cls.open(path, settings=settings)
+
+    @classmethod
     def read(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
         """Look at a warehouse, also while a crawl runs on it."""
         return cls(Path(path), settings or Settings(), writable=False)
@@ -115,16 +114,13 @@ class Warehouse(Questions):
 
     def _open(self) -> None:
         now = time.time()
-        check_database(self.settings)
-        file = self.path / DATABASE
-        self._database = SqliteDatabase.open(file, SCHEMA) if self.writable else SqliteDatabase.read_only(file)
-        self._closing.callback(self._database.close)
-        self.catalog: Catalog = SqliteCatalog(self._database)
-        self.outbox: Outbox = SqliteOutbox(self._database)
+        self._state = open_state(self.path, self.settings, writable=self.writable)
+        self._closing.callback(self._state.close)
+        self.catalog: Catalog = self._state.catalog
+        self.outbox: Outbox = self._state.outbox
+        self.bus: Bus = self._state.bus
         self.scope = self._scope([])
-        self.frontier: Frontier = SqliteFrontier(
-            self._database, FrontierPolicy.from_settings(self.settings), now=now, scope=self.scope
-        )
+        self.frontier: Frontier = self._state.frontier(self.scope, now)
         self.archive: Archive = open_archive(self.path / "archive", self.settings, writable=self.writable)
         self._open_indexes()
         self._closing.callback(self.frontier.close)
@@ -154,7 +150,36 @@ class Warehouse(Questions):
     def start(self, seeds: Sequence[str], *, forever: bool = False) -> Running:
         """Queue the seeds, bring the indexes up to date, and return a crawl that runs while it is iterated."""
         self.add_seeds(seeds)
-        return Running(self, forever=forever)
+        return Running(self, forever=forever, companion=self._worker())
+
+    def work(self, *, forever: bool = False, tell: Callable[[str], None] = lambda _text: None) -> Running:
+        """Be one of many workers on a shared database until stopped. `tell` hears which part it owns."""
+        worker = self._worker()
+        if worker is None:
+            raise SettingsError(
+                "a worker needs a database that others can reach",
+                hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
+            )
+        return Running(self, forever=forever, waits=True, companion=worker, tell=tell)
+
+    def _worker(self) -> Worker | None:
+        if isinstance(self._state, ClusterState) and isinstance(self.frontier, PostgresFrontier):
+            return Worker(self._state, self.frontier, self, heartbeat=self.settings.cluster.heartbeat)
+        return None
+
+    def taken(self, shards: list[int]) -> None:
+        """A worker's shards have come from another: what he settled and did not index is now ours to index."""
+        if isinstance(self._state, ClusterState):
+            stores = self.opened()
+            stores.catalog = self._state.catalog_of(shards)
+            replay_unindexed(stores, self.settings, time.time())
+
+    def tend(self) -> None:
+        """Seeds and scope may have been changed by a command on another machine."""
+        scope = self._scope([])
+        if scope.record != self.scope.record:
+            self.scope = scope
+            self.frontier.set_scope(scope)
 
     def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]:
         """Widen the scope to these URLs and queue them."""
@@ -176,46 +201,22 @@ class Warehouse(Questions):
             count += request_pages(self.frontier, self.catalog, now, site=site, read_before=read_before)
         return count
 
-    def why(self, url: str, planner: Planner | None = None) -> Why:
-        """Every number that decides about a URL, with its rule. `planner`: of the running crawl, else as saved."""
-        weights = Weights.load(self.path / "links")
+    def why(self, url: str, schedule: Schedule | None = None) -> Why:
+        """Every number that decides about a URL, with its rule. `schedule`: of the running crawl, else as saved."""
         return why(
             url,
             frontier=self.frontier,
             catalog=self.catalog,
             scope=self.scope,
-            planner=planner or planner_of(self.catalog, self.settings),
+            schedule=schedule or schedule_of(self.catalog, self.settings),
             settings=self.settings,
             now=time.time(),
-            weight=weights.of([Url.parse(url).fingerprint])[0],
+            standing=standing_of(self.path / "links", Url.parse(url).fingerprint),
         )
 
-    def publish(self, publication: Publication) -> dict[str, Value]:
-        """What a site owner announces: URLs, a sitemap, WebSub content."""
-        return accept(publication, frontier=self.frontier, catalog=self.catalog, scope=self.scope, now=time.time())
-
-    def subscriptions(self) -> list[Subscription]:
-        return read_subscriptions(self.catalog)
-
-    def subscribe(self, subscription: Subscription) -> Subscription:
-        """Make a subscription durable, and queue the pages it names. Raises `QueryRefused`, `UsageError`."""
-        if subscription.query:
-            form_of(subscription.query, self.settings.limits)
-        added = add_subscription(self.catalog, subscription)
-        if subscription.urls:
-            self.frontier.add(seed_discoveries(subscription.urls, kind="published"), time.time())
-        return added
-
-    def unsubscribe(self, id: str) -> None:
-        remove_subscription(self.catalog, id)
-
-    def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[Message]:
-        """Notices after an id, each with what was added and removed."""
-        names = {item.id: item.name for item in self.subscriptions()}
-        return [
-            message(notice, difference(notice, self.archive, self.settings), names.get(notice.subscription, ""))
-            for notice in self.outbox.since(since, limit=limit, subscription=subscription)
-        ]
+    def publish(self, publication: Publication) -> Published:
+        """What a site owner announces: URLs, or a sitemap that has changed."""
+        return accept(publication, frontier=self.frontier, scope=self.scope, now=time.time())
 
     def scope_edits(self) -> ScopeEdits:
         """Rules that were added to those of the configuration."""
@@ -236,16 +237,12 @@ class Warehouse(Questions):
 
     def ranking(self) -> Ranking:
         """Links and weights of pages, for one crawl. Its thread looks at the catalog through connections of its own."""
-
-        def look(question: Callable[[SqliteCatalog], list[T]]) -> list[T]:
-            with contextlib.closing(SqliteDatabase.read_only(self.path / DATABASE)) as database:
-                return question(SqliteCatalog(database))
-
+        look = self._state.look
         return Ranking(
             self.path / "links",
             self.settings.freshness,
             lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
-            lambda: look(read_subscriptions),
+            lambda: look(lambda catalog: subscribed_pages(catalog, self.quads)),
         )
 
     def opened(self, links: Links | None = None) -> Opened:
@@ -257,8 +254,9 @@ class Warehouse(Questions):
             quads=self.quads,
             text=self.text,
             bus=self.bus,
-            quads_path=self.path / "quads",
+            query_source=query_source(self.path / "quads", self.settings),
             outbox=self.outbox,
+            scope=lambda: self.scope,
         )
 
     def verify(self) -> Verified:
@@ -283,34 +281,39 @@ class Warehouse(Questions):
             return export_to(self, stream, format or name.partition(".")[2] or "nq", chosen, time.time(), progress)
 
     def import_(
-        self, *paths: str | Path, graph: str = "", progress: Callable[[int], None] = lambda _pages: None
+        self,
+        *paths: str | Path,
+        graph: str = "",
+        progress: Callable[[int], None] = lambda _pages: None,
+        notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> ImportReport:
-        """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one."""
+        """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one.
+        `notice` hears which pages were quarantined, and why."""
         pages = (
             page
             for path in paths
             for page in read_pages(Path(path), self.settings.limits, default_graph=graph, now=time.time())
         )
-        return import_pages(self.opened(), self.settings, pages, self.loader, time.time, progress)
+        return import_pages(self.opened(), self.settings, pages, time.time, progress, notice)
 
     def rebuild(self, *, progress: Callable[[int], None] = lambda _done: None) -> int:
         """Make quads and text anew from the archive; swapped in when complete. Returns the number of pages."""
         fresh = {name: self.path / f"{name}.new" for name in ("quads", "text")}
         for folder in fresh.values():
             shutil.rmtree(folder, ignore_errors=True)
-        quads = open_quads(fresh["quads"], self.settings, writable=True)
-        text = open_text(fresh["text"], self.settings, writable=True)
-        try:
-            pages = rebuild(self.opened(), self.settings, quads, text, now=time.time(), progress=progress)
-        finally:
-            quads.close()
-            text.close()
+        with fresh_quads(fresh["quads"], self.settings) as quads:
+            text = open_text(fresh["text"], self.settings, writable=True)
+            try:
+                pages = rebuild(self.opened(), self.settings, quads, text, now=time.time(), progress=progress)
+            finally:
+                text.close()
         self.quads.close()
         self.text.close()
         del quads, text
         for name, folder in fresh.items():
-            shutil.rmtree(self.path / name, ignore_errors=True)
-            folder.rename(self.path / name)
+            if folder.is_dir():
+                shutil.rmtree(self.path / name, ignore_errors=True)
+                folder.rename(self.path / name)
         self._open_indexes()
         return pages
 
@@ -334,7 +337,7 @@ class Warehouse(Questions):
             "documents": len(self.text),
             "rates": {},
             "sizes": {
-                "database": _size(self.path / DATABASE),
+                "database": self._state.size(),
                 "archive": self.archive.size(),
                 "quads": _size(self.path / "quads"),
                 "text": _size(self.path / "text"),
@@ -350,19 +353,8 @@ class Warehouse(Questions):
 
     def is_private(self, urls: Sequence[str]) -> bool:
         """Whether all these are inside what `guard.allow` opens: then no stranger is visited."""
-        networks = [ipaddress.ip_network(block, strict=False) for block in self.settings.guard.allow]
-        return bool(urls or self.seeds()) and all(self._is_inside(url, networks) for url in (urls or self.seeds()))
-
-    def _is_inside(self, url: str, networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
-        name = Url.parse(url).host.rpartition(":")[0] or Url.parse(url).host
-        for pattern, address in self.settings.guard.hosts.items():
-            if name == pattern or (pattern.startswith("*.") and name.endswith(pattern[1:])):
-                name = address
-        try:
-            address_of = ipaddress.ip_address("127.0.0.1" if name == "localhost" else name.strip("[]"))
-        except ValueError:
-            return False
-        return any(address_of in network for network in networks)
+        starts = urls or self.seeds()
+        return bool(starts) and all(is_opened(Url.parse(url).host, self.settings.guard) for url in starts)
 
     def _scope(self, seeds: list[str]) -> Scope:
         stored = self.catalog.get("seeds")
@@ -376,6 +368,4 @@ def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> War
 
 
 def _size(path: Path) -> int:
-    if path.is_file():
-        return sum(file.stat().st_size for file in path.parent.glob(path.name + "*"))
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else 0

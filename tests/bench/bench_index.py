@@ -1,7 +1,7 @@
 """What indexing and searching cost, in CPU time: `python tests/bench/bench_index.py [refresh|growth|search] …`.
 
-refresh  pages per CPU-second when 2–3 of 30 statements changed: difference against drop-and-insert, in the same run
-growth   CPU-ms per new page at 1 M quads against 50 k quads
+refresh  pages per CPU-second when 2–3 of 30 statements changed: difference against drop-and-insert, in turn
+growth   CPU-ms per new page at 1 M quads against 50 k quads, in turn
 search   keyword p50 and p95 on 300,000 documents, milliseconds of CPU and of the clock
 """
 
@@ -40,13 +40,14 @@ def page(number: int, revision: int = 0) -> Quads:
     return Quads.of(graph, "".join(sorted(lines)).encode())
 
 
-def cpu(action: Callable[[], None]) -> float:
+def cpu(action: Callable[[], object]) -> float:
     started = time.process_time()
     action()
     return time.process_time() - started
 
 
-def refresh(pages: int = 600, base: int = 5_000) -> None:
+def refresh(pages: int = 100, rounds: int = 15, base: int = 5_000) -> None:
+    """Both ways in turn, round by round, because the machine's speed drifts; the ratio is the median of the rounds'."""
     with tempfile.TemporaryDirectory() as folder:
         store = OxigraphQuads(Path(folder) / "difference")
         engine = ox.Store(str(Path(folder) / "dropped"))
@@ -56,15 +57,23 @@ def refresh(pages: int = 600, base: int = 5_000) -> None:
             engine.bulk_load(b"".join(item.nquads for item in batch), ox.RdfFormat.N_QUADS)
         store.optimize()  # as an idle crawl does; both sides alike
         engine.optimize()
-        changed = [page(number, 1) for number in range(pages)]
-        known = [line_fingerprints(page(number).nquads) for number in range(pages)]
-        by_difference = cpu(lambda: [store.replace(*pair) for pair in zip(changed, known, strict=True)] and None)
-        by_dropping = cpu(lambda: [_drop_and_insert(engine, item) for item in changed] and None)
-        same = cpu(lambda: [store.replace(item) for item in changed] and None)
+        costs: dict[str, list[float]] = {"difference": [], "drop and insert": [], "nothing changed": []}
+        for turn in range(rounds):
+            numbers = range(turn * pages, (turn + 1) * pages)
+            changed = [page(number, 1) for number in numbers]
+            known = [line_fingerprints(page(number).nquads) for number in numbers]
+            ways: list[tuple[str, Callable[[], object]]] = [
+                ("difference", lambda c=changed, k=known: [store.replace(*pair) for pair in zip(c, k, strict=True)]),
+                ("drop and insert", lambda c=changed: [_drop_and_insert(engine, item) for item in c]),
+            ]
+            for name, way in ways if turn % 2 else reversed(ways):
+                costs[name].append(cpu(way) / pages)
+            costs["nothing changed"].append(cpu(lambda c=changed: [store.replace(item) for item in c]) / pages)
         store.close()
-    print(f"difference       {pages / by_difference:8.0f} pages per CPU-s")
-    print(f"drop and insert  {pages / by_dropping:8.0f} pages per CPU-s   ratio {by_dropping / by_difference:.1f}")
-    print(f"nothing changed  {pages / same:8.0f} pages per CPU-s")
+    ratios = [dropped / by for by, dropped in zip(costs["difference"], costs["drop and insert"], strict=True)]
+    for name, each in costs.items():
+        print(f"{name:16} {1 / statistics.median(each):8.0f} pages per CPU-s")
+    print(f"ratio {_spread(ratios)}")
 
 
 def _drop_and_insert(engine: ox.Store, item: Quads) -> None:
@@ -73,21 +82,30 @@ def _drop_and_insert(engine: ox.Store, item: Quads) -> None:
     engine.update(f"DROP SILENT GRAPH <{item.graph}> ; INSERT DATA {{ GRAPH <{item.graph}> {{ {triples} }} }}")
 
 
-def growth(small: int = 50_000, large: int = 1_000_000, measured: int = 3_840) -> None:
+def growth(small: int = 50_000, large: int = 1_000_000, rounds: int = 12, batch: int = 128) -> None:
+    """Two stores side by side take the same new pages in turn."""
     with tempfile.TemporaryDirectory() as folder:
-        store = OxigraphQuads(Path(folder) / "quads")
-        costs = []
-        done = 0
-        for size in (small, large):
-            while done * QUADS < size:
-                store.insert_new([page(number) for number in range(done, done + 1000)])
-                done += 1000
-            batches = [[page(n) for n in range(start, start + 128)] for start in range(done, done + measured, 128)]
-            costs.append(cpu(lambda given=batches: [store.insert_new(batch) for batch in given] and None) / measured)
-            done += measured
-            print(f"{size:>9,} quads  {costs[-1] * 1000:.3f} CPU-ms per new page of {QUADS} quads")
-        store.close()
-    print(f"ratio {costs[1] / costs[0]:.2f}")
+        stores = {size: OxigraphQuads(Path(folder) / str(size)) for size in (small, large)}
+        for size, store in stores.items():
+            for start in range(0, size // QUADS, 1000):
+                store.insert_new([page(number) for number in range(start, start + 1000)])
+            store.optimize()
+        costs: dict[int, list[float]] = {size: [] for size in stores}
+        for turn in range(rounds):
+            start = large + turn * batch
+            new = [page(number) for number in range(start, start + batch)]
+            for size in (small, large) if turn % 2 else (large, small):
+                costs[size].append(cpu(lambda s=stores[size], n=new: s.insert_new(n)) / batch)
+        for store in stores.values():
+            store.close()
+    for size, each in costs.items():
+        print(f"{size:>9,} quads  {statistics.median(each) * 1000:.3f} CPU-ms per new page of {QUADS} quads")
+    print(f"ratio {_spread([more / less for less, more in zip(costs[small], costs[large], strict=True)])}")
+
+
+def _spread(values: list[float]) -> str:
+    low, _, high = statistics.quantiles(values, n=4)
+    return f"{statistics.median(values):.2f} (middle half {low:.2f} to {high:.2f}, {len(values)} rounds)"
 
 
 def search(documents: int = 300_000, words: int = 60, questions: int = 300) -> None:

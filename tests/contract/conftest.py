@@ -12,16 +12,16 @@ from contract_backends import (
     QUAD_STORES,
     STATES,
     TEXT_INDEXES,
-    MemoryFiles,
-    MemoryPlace,
+    Files,
     MemoryShelf,
-    OxigraphPlace,
+    Place,
+    PostgresShelf,
     State,
     TantivyShelf,
-    WarcFiles,
 )
 
 from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.postgres_bus import PostgresBus
 
 
 @pytest.fixture(params=STATES)
@@ -32,28 +32,28 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[State]:
 
 
 @pytest.fixture(params=ARCHIVES)
-def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryFiles | WarcFiles]:
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
     made = ARCHIVES[request.param](tmp_path)
     yield made
     made.archive.close()
 
 
 @pytest.fixture(params=BUSES)
-def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus]:
+def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus | PostgresBus]:
     made = BUSES[request.param]()
     yield made
     made.close()
 
 
 @pytest.fixture(params=QUAD_STORES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryPlace | OxigraphPlace]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     made = QUAD_STORES[request.param](tmp_path)
     yield made
     made.quads.close()
 
 
 @pytest.fixture(params=TEXT_INDEXES)
-def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryShelf | TantivyShelf]:
+def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryShelf | TantivyShelf | PostgresShelf]:
     made = TEXT_INDEXES[request.param](tmp_path)
     yield made
     made.text.close()

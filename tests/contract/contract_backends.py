@@ -5,31 +5,53 @@ Every suite takes its backend from the fixture of the same name; nothing in a su
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
+from postgres_server import postgres
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_archive import MemoryArchive
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.memory_catalog import MemoryCatalog
 from quadloom.stores.memory_frontier import MemoryFrontier
+from quadloom.stores.memory_outbox import MemoryOutbox
 from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.memory_text import MemoryText
+from quadloom.stores.outbox import Outbox
 from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.postgres_bus import PostgresBus
+from quadloom.stores.postgres_catalog import PostgresCatalog
+from quadloom.stores.postgres_database import PostgresDatabase
+from quadloom.stores.postgres_frontier import PostgresFrontier
+from quadloom.stores.postgres_outbox import PostgresOutbox
+from quadloom.stores.postgres_shards import ShardLeases
+from quadloom.stores.postgres_text import PostgresText
 from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
+from quadloom.stores.s3_archive import S3Archive
+from quadloom.stores.s3_bucket import Bucket
+from quadloom.stores.shards import SHARDS
+from quadloom.stores.shared_warc_archive import SharedWarcArchive
+from quadloom.stores.sparql_client import SparqlClient, SparqlServer
+from quadloom.stores.sparql_quads import SparqlQuads
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier import SqliteFrontier
+from quadloom.stores.sqlite_outbox import SqliteOutbox
 from quadloom.stores.sqlite_schema import SCHEMA
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
+from servers import new_bucket, shared_sparql_server
 
 
 class State(Protocol):
-    """A frontier and its catalog, and the end and new start of their process."""
+    """A frontier, its catalog and its outbox, and the end and new start of their process."""
 
     frontier: Frontier
     catalog: Catalog
+    outbox: Outbox
 
     def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> Frontier: ...
 
@@ -49,6 +71,7 @@ class MemoryState:
     def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> MemoryFrontier:
         self.frontier = MemoryFrontier(policy, now=now, scope=scope)
         self.catalog = MemoryCatalog(self.frontier)
+        self.outbox: Outbox = MemoryOutbox(self.catalog)
         return self.frontier
 
     def crash(self, now: float) -> MemoryFrontier:
@@ -74,6 +97,7 @@ class SqliteState:
         self._database = SqliteDatabase.open(self._path, SCHEMA)
         self.frontier = SqliteFrontier(self._database, policy, now=now, scope=scope)
         self.catalog = SqliteCatalog(self._database)
+        self.outbox: Outbox = SqliteOutbox(self._database)
         return self.frontier
 
     def crash(self, now: float) -> SqliteFrontier:
@@ -84,9 +108,43 @@ class SqliteState:
         self._database.close()
 
 
+class PostgresState:
+    """A worker that owns all shards. A crash ends its lease at once instead of after its time."""
+
+    frontier: PostgresFrontier
+
+    def __init__(self, directory: Path) -> None:
+        self._url = postgres().url()
+        self._database: PostgresDatabase | None = None
+        self._starts = count(1)
+        self.open(FrontierPolicy(delay=0.0, ip_delay=0.0), 0.0)
+
+    def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> PostgresFrontier:
+        if self._database is not None:
+            self._database.write("UPDATE worker SET until='-infinity'")
+            self._database.close()
+        self._policy, self._scope = policy, scope
+        self._database = PostgresDatabase.open(self._url)
+        leases = ShardLeases(f"worker-{next(self._starts)}")
+        self.frontier = PostgresFrontier(self._database, policy, leases, now=now, scope=scope)
+        leases.renew(self._database)
+        assert len(self.frontier.take(SHARDS, now)) == SHARDS
+        self.catalog = PostgresCatalog(self._database)
+        self.outbox = PostgresOutbox(self._database)
+        return self.frontier
+
+    def crash(self, now: float) -> PostgresFrontier:
+        return self.open(self._policy, now, self._scope)
+
+    def close(self) -> None:
+        assert self._database is not None
+        self._database.close()
+
+
 STATES = {
     "memory": MemoryState,
     "sqlite": SqliteState,
+    "postgresql": PostgresState,
 }
 
 
@@ -110,13 +168,44 @@ class MemoryFiles:
         return self.archive
 
 
+class SharedWarcFiles:
+    """One worker's series, beside that of another."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory / "shared"
+        SharedWarcArchive(self._directory, "other").close()
+        self.archive: Archive = self.open()
+
+    def open(self) -> Archive:
+        self.archive = SharedWarcArchive(self._directory, "this", file_bytes=20_000)
+        return self.archive
+
+
+class S3Files:
+    """A bucket of its own for each test; files are small enough to be uploaded within it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._address = new_bucket()
+        self._folder = directory / "spool"
+        self.archive: Archive = self.open()
+
+    def open(self) -> Archive:
+        self.archive = S3Archive(Bucket(self._address), self._folder, file_bytes=20_000)
+        return self.archive
+
+
+Files = MemoryFiles | WarcFiles | SharedWarcFiles | S3Files
+
 ARCHIVES = {
     "memory": MemoryFiles,
     "warc": WarcFiles,
+    "shared-warc": SharedWarcFiles,
+    "s3": S3Files,
 }
 
-BUSES = {
+BUSES: dict[str, Callable[[], MemoryBus | PostgresBus]] = {
     "memory": MemoryBus,
+    "postgresql": lambda: PostgresBus(postgres().url()),
 }
 
 
@@ -139,9 +228,45 @@ class MemoryPlace:
         return self.quads
 
 
+class SparqlPlace:
+    """A server whose default graph is empty unless asked, read by queries alone."""
+
+    def __init__(self, directory: Path) -> None:
+        url = self._start()
+        self._server = self._address(url)
+        with closing(SparqlClient(self._server)) as client:
+            client.update("DROP ALL")
+        self.quads: QuadStore = SparqlQuads(self._server)
+
+    def reopen(self) -> QuadStore:
+        self.quads.close()
+        self.quads = SparqlQuads(self._server)
+        return self.quads
+
+    def _start(self) -> str:
+        return shared_sparql_server().url
+
+    def _address(self, url: str) -> SparqlServer:
+        return SparqlServer(query=f"{url}/query", update=f"{url}/update", union="union-default-graph=true")
+
+
+class UnionSparqlPlace(SparqlPlace):
+    """A server whose default graph is always the union, graphs read by the Graph Store Protocol."""
+
+    def _start(self) -> str:
+        return shared_sparql_server("--union-default-graph").url
+
+    def _address(self, url: str) -> SparqlServer:
+        return SparqlServer(query=f"{url}/query", update=f"{url}/update", graph_store=f"{url}/store")
+
+
+Place = MemoryPlace | OxigraphPlace | SparqlPlace
+
 QUAD_STORES = {
     "memory": MemoryPlace,
     "oxigraph": OxigraphPlace,
+    "sparql": SparqlPlace,
+    "sparql-union": UnionSparqlPlace,
 }
 
 
@@ -165,7 +290,19 @@ class MemoryShelf:
         return self.text
 
 
+class PostgresShelf:
+    def __init__(self, directory: Path) -> None:
+        self._url = postgres().url()
+        self.text: TextIndex = PostgresText(PostgresDatabase.open(self._url))
+
+    def reopen(self) -> TextIndex:
+        self.text.close()
+        self.text = PostgresText(PostgresDatabase.open(self._url))
+        return self.text
+
+
 TEXT_INDEXES = {
     "memory": MemoryShelf,
     "tantivy": TantivyShelf,
+    "postgresql": PostgresShelf,
 }

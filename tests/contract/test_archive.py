@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from contract_backends import MemoryFiles, WarcFiles
+from contract_backends import Files
 from msgspec.structs import replace
 
 from quadloom.errors import ArchiveDamaged, StoreError
@@ -11,8 +11,6 @@ from quadloom.model.finding import Finding
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Hop, Page
 from quadloom.stores.warc_record import encode
-
-Files = MemoryFiles | WarcFiles
 
 
 def page(number: int, body: bytes = b"<html>hello</html>") -> Page:

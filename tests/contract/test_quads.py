@@ -6,13 +6,12 @@ import json
 from itertools import pairwise, product
 
 import pytest
-from contract_backends import MemoryPlace, OxigraphPlace
+from contract_backends import Place
 
 from quadloom.errors import QuerySyntaxError
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.stores.protocols import Difference
 
-Place = MemoryPlace | OxigraphPlace
 G, H = "http://a.example/page", "http://b.example/ümlaut?q=1"
 
 

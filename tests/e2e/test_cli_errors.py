@@ -89,8 +89,13 @@ def test_nobody_to_pause(tmp_path: Path) -> None:
 
 
 def test_a_backend_that_is_none(tmp_path: Path) -> None:
-    done = quadloom("-w", "w", "crawl", "https://example.org/", cwd=tmp_path, QUADLOOM_STORES__QUADS="sparql+http://x/")
+    done = quadloom("-w", "w", "crawl", "https://example.org/", cwd=tmp_path, QUADLOOM_STORES__QUADS="virtuoso://x/")
     complained(done, 3, "stores.quads", "oxigraph:")
+
+
+def test_a_server_that_is_not_to_be_trusted(tmp_path: Path) -> None:
+    done = quadloom("-w", "w", "crawl", "https://example.org/", cwd=tmp_path, QUADLOOM_STORES__QUADS="sparql+http://x/")
+    complained(done, 3, "stores.quads", "guard.allow")
 
 
 def test_config_show_tells_origins(tmp_path: Path) -> None:
@@ -138,11 +143,11 @@ def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
         subprocess.run(["umount", str(disk)], check=False)
 
 
-def test_a_backend_that_does_not_exist(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     config = tmp_path / "quadloom.toml"
     config.write_text('[stores]\nquads = "sparql+http://127.0.0.1:1/"\n')
     done = quadloom("crawl", "https://example.org/", "--contact", "a@b.example", cwd=tmp_path)
-    complained(done, 3, "stores.quads", "oxigraph:")
+    complained(done, 6, "127.0.0.1", "stores.quads")
 
 
 def test_json_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -204,6 +204,25 @@ def test_a_second_visit_is_conditional_and_304_is_a_visit_without_change(tmp_pat
         assert warehouse.verify().ok
 
 
+def test_after_a_crash_a_page_that_was_not_to_be_kept_is_asked_first_and_without_conditions(tmp_path: Path) -> None:
+    """Its statements were lost before they were indexed, and the archive has no copy: a 304 would be of no use."""
+    private = html("<meta name=robots content=noarchive>secret")._replace(etag='"v1"')
+    pages = {"/": html("<a href=/e>e</a>"), "/e": private, **{f"/{n}": html(f"page {n}") for n in range(5)}}
+    with ScriptedSite(pages) as site:
+        with quadloom.open(tmp_path / "w", settings=settings(site)) as warehouse:
+            assert crawled(warehouse, site)["/e"] == ("new", 200)
+            row = next(row for row in warehouse.catalog.scan() if row.href == site.url("/e"))
+            warehouse.catalog.mark_indexed([(row.fingerprint, b"", b"")])  # as a crash leaves it
+            warehouse.quads.remove(row.href)
+        before = len(site.log)
+        with quadloom.open(tmp_path / "w", settings=settings(site)) as warehouse:
+            crawled(warehouse, site, *(site.url(f"/{n}") for n in range(5)))
+            asked = [one for one in site.log[before:] if one.path != "/robots.txt"]
+            assert (asked[0].path, asked[0].status) == ("/e", 200)
+            assert [one.path for one in asked].count("/e") == 1
+            assert warehouse.verify().ok
+
+
 def test_large_unwanted_and_cut_bodies_are_told(tmp_path: Path) -> None:
     pages = {
         "/": html("<a href=/film>f</a><a href=/huge>h</a><a href=/long>l</a><a href=/image>i</a>"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import shutil
 import ssl
@@ -16,6 +17,7 @@ from fetch_server import Seen, Server, reply
 
 from quadloom.errors import FetchError
 from quadloom.fetching.client import Client
+from quadloom.fetching.content_coding import Body
 from quadloom.fetching.request import Request, Result
 from quadloom.fetching.transport import HttpTransport, fetch_one
 from quadloom.model.page import Failure, Page
@@ -53,6 +55,25 @@ def test_who_we_are_and_what_we_would_like() -> None:
         accept = headers["accept"]
         assert accept.startswith("text/turtle") and accept.index("text/html") < accept.index("application/ld+json")
         assert "cookie" not in headers and "authorization" not in headers
+
+
+@pytest.mark.parametrize("coding", ["", "gzip"])
+def test_bodies_are_let_go_of_without_the_garbage_collector(coding: str) -> None:
+    """It comes late: bodies and decoders that waited for it made the fetch process twice as large."""
+    body = gzip.compress(b"x" * 50_000) if coding else b"x" * 50_000
+    headers = {"content_encoding": coding} if coding else {}
+    with Server(lambda seen: reply(body, **headers)) as server:
+        client = Client(settings())
+        gc.collect()
+        gc.disable()
+        try:
+            results = run(client, *(Request(href=server.url(f"/{n}")) for n in range(20)))
+            left = [thing for thing in gc.get_objects() if isinstance(thing, Body) and thing.wire]
+        finally:
+            gc.enable()
+            client.close()
+    assert all(isinstance(result, Page) and len(result.body) == 50_000 for result in results)
+    assert left == []
 
 
 def test_login_in_a_link_is_not_used() -> None:

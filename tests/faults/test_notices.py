@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
-import threading
+import signal
+import subprocess
+import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from faults.crawling import finish, kill_group, start, wait_for_requests, write_config
+from fakeweb.receiver import receiving
+from fakeweb.scripted import ScriptedSite, html
+from faults.crawling import command, finish, kill_group, start, wait_for_requests, write_config
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
-from quadloom.run.delivering import Message, signature
+from quadloom.run.delivering import Message
+from quadloom.run.failpoints import EXIT_CODE
+from quadloom.scheduling.subscriptions import Subscription
+from quadloom.stores.outbox import Delivery
 from quadloom.warehouse import Warehouse
 
 SECRET = "a secret of the test"
@@ -30,48 +36,6 @@ prior_interval = "2s"
 """
 
 
-class Received:
-    """A webhook on loopback. The seventh request is refused, as a receiver in trouble would."""
-
-    def __init__(self) -> None:
-        self.bodies: dict[int, set[bytes]] = {}
-        self.order: list[int] = []
-        self.badly_signed = 0
-        self.requests = 0
-
-    def take(self, body: bytes, signed: str) -> int:
-        self.requests += 1
-        if self.requests == 7:
-            return 503
-        self.badly_signed += signed != signature(body, SECRET)
-        id = msgspec.json.decode(body, type=Message).id
-        self.bodies.setdefault(id, set()).add(body)
-        self.order.append(id)
-        return 204
-
-
-@contextmanager
-def webhook() -> Iterator[tuple[str, Received]]:
-    received = Received()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(received.take(body, self.headers["Quadloom-Signature"]))
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/hook", received
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 @pytest.mark.timeout(300)
 def test_one_notice_per_change_over_kills(tmp_path: Path) -> None:
     chance = random.Random(20262)
@@ -80,14 +44,17 @@ def test_one_notice_per_change_over_kills(tmp_path: Path) -> None:
     )
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
-    with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving, webhook() as (address, received):
+    with (
+        serve_in_process(web, log=tmp_path / "requests.jsonl") as serving,
+        receiving(SECRET, lambda number: 503 if number == 7 else 204) as received,
+    ):
         config = write_config(tmp_path, serving, batch_seconds=0.1)
         config.write_text(config.read_text() + FRESHNESS)
         warehouse = tmp_path / "warehouse"
         sites = [part for seed in serving.web.seeds for part in ("--site", seed.split("/")[2])]
         finish(
             warehouse, config, "subscribe", "add", "--json", "--id", "all", *sites,
-            "--webhook", address, "--secret-file", str(secret),
+            "--webhook", received.url, "--secret-file", str(secret),
         )  # fmt: skip
         for revision in range(1, 5):
             process = start(warehouse, config, "crawl", "--forever", *serving.web.seeds)
@@ -102,8 +69,7 @@ def test_one_notice_per_change_over_kills(tmp_path: Path) -> None:
     assert received.badly_signed == 0
     assert all(len(bodies) == 1 for bodies in received.bodies.values()), "a repeated notice says the same"
     assert received.bodies.keys() == set(range(1, last + 1)), "none is lost, and ids have no gaps"
-    firsts = list(dict.fromkeys(received.order))
-    assert firsts == sorted(firsts), "none overtakes another"
+    assert received.firsts == sorted(received.firsts), "none overtakes another"
 
 
 def _compare(warehouse: Path, config: Path) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]], int]:
@@ -121,3 +87,86 @@ def _compare(warehouse: Path, config: Path) -> tuple[Counter[tuple[str, str]], C
             if notice.kind != "gone":
                 told[notice.url, notice.kind] += 1
         return told, seen, reading.outbox.last_id()
+
+
+class Killing:
+    """A receiver's answer that kills the sender before it can note the answer, for some of the requests."""
+
+    def __init__(self, *numbers: int) -> None:
+        self._numbers = numbers
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __call__(self, number: int) -> int:
+        if number in self._numbers:
+            assert self.process is not None
+            os.killpg(self.process.pid, signal.SIGKILL)
+        return 204
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("rounds", [3, pytest.param(12, marks=pytest.mark.slow)])
+def test_kills_between_commit_and_delivery_lose_nothing(tmp_path: Path, rounds: int) -> None:
+    """Each version of a page is committed by a process that dies at once; then senders die with an answer unnoted."""
+    killing = Killing(1, 2, rounds + 1)
+    warehouse = tmp_path / "warehouse"
+    with ScriptedSite({}) as site, receiving(SECRET, killing) as received:
+        calm, deadly = (_config(tmp_path, site, failpoint) for failpoint in ("", "after-catalog"))
+        with Warehouse.open(warehouse) as opened:
+            hook = Subscription(id="page", urls=(site.url(),), webhook=received.url, secret=SECRET)
+            opened.subscribe(opened.checked(hook))
+            opened.outbox.put_delivery(Delivery(subscription="page", retry_at=time.time() + 3600.0))
+        for number in range(1, rounds + 1):
+            site.pages["/"] = html(f"<p vocab='http://schema.org/' typeof=Event><b property=name>version {number}</b>")
+            with Warehouse.open(warehouse) as opened:
+                opened.refresh([site.url()])
+            done = subprocess.run(command(warehouse, deadly, "crawl"), capture_output=True, timeout=60, check=False)
+            assert done.returncode == EXIT_CODE, done.stderr.decode()[-2000:]
+            with Warehouse.read(warehouse) as reading:
+                assert reading.outbox.last_id() == number, "committed"
+        assert received.order == [], "but not delivered"
+        with Warehouse.open(warehouse) as opened:
+            opened.outbox.put_delivery(Delivery(subscription="page"))
+        for _ in range(3):
+            killing.process = start(warehouse, calm, "crawl")
+            killing.process.communicate(timeout=60)
+            assert killing.process.returncode == -signal.SIGKILL
+        finish(warehouse, calm, "crawl", "--json")
+    ids = list(range(1, rounds + 1))
+    assert received.order == [1, 1, *ids[:-1], *ids[-2:]] and received.badly_signed == 0
+    for number in ids:
+        (body,) = received.bodies[number]
+        assert f"version {number}" in str(msgspec.json.decode(body, type=Message).added), "a repetition says the same"
+
+
+@pytest.mark.timeout(120)
+def test_a_pause_after_a_failure_survives_a_restart(tmp_path: Path) -> None:
+    warehouse = tmp_path / "warehouse"
+    with ScriptedSite({"/": html("<title>here</title>")}) as site, receiving(answer=lambda _: 500) as received:
+        config = _config(tmp_path, site)
+        with Warehouse.open(warehouse) as opened:
+            opened.subscribe(Subscription(id="page", urls=(site.url(),), webhook=received.url))
+        for _ in range(2):
+            finish(warehouse, config, "crawl", "--json")
+        assert received.refused == [1], "the second process waits as the first one should have"
+        received.answer = lambda _: 204
+        with Warehouse.open(warehouse) as opened:
+            waiting = opened.outbox.delivery("page")
+            assert waiting.attempts == 1 and 0.0 < waiting.retry_at - time.time() <= 10.0
+            opened.outbox.put_delivery(msgspec.structs.replace(waiting, retry_at=time.time()))
+        finish(warehouse, config, "crawl", "--json")
+        assert received.order == [1]
+
+
+def _config(folder: Path, site: ScriptedSite, failpoint: str = "") -> Path:
+    path = folder / f"quadloom{failpoint}.toml"
+    sections: dict[str, dict[str, object]] = {}
+    for name, value in site.settings(crawl={"scope": "any", "failpoint": failpoint}).items():
+        section, _, key = name.partition(".")
+        sections.setdefault(section, {})[key] = value
+    path.write_text(
+        "".join(
+            f"[{section}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+            for section, values in sections.items()
+        )
+    )
+    return path

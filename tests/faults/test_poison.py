@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from quadloom.errors import UsageError
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.run.workers import Done, WorkerPool
-from quadloom.settings import Limits, Settings
+from quadloom.settings import Crawl, Limits, Settings
+from quadloom.stores.warc_record import encode, file_header
+from quadloom.warehouse import Warehouse
 
 PLUGIN = """
 import ctypes, time
@@ -91,3 +95,77 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
         item.answer.woven.title == "fine" for number, item in done.items() if item.answer and number not in quarantined
     )
     assert [kind for kind, _ in notices].count("quarantined") == 3
+
+
+@pytest.mark.usefixtures("poisoned_workers")
+def test_an_archive_with_poison_is_imported_and_kept_in_order(tmp_path: Path) -> None:
+    """One worker, so that the poison stands in the way of all that follows it."""
+    limits = Limits(transform_seconds=1.0, transform_bytes=300 << 20)
+    settings = Settings(limits=limits, crawl=Crawl(workers=1))
+    bodies = [f"<title>page {number}</title><p>hello".encode() for number in range(30)]
+    bodies[3], bodies[11] = b"POISON-SEGFAULT", b"POISON-HANG"
+    source = tmp_path / "poisoned.warc.gz"
+    pages = [_page(number, body)[1] for number, body in enumerate(bodies)]
+    source.write_bytes(file_header(source.name, 0.0) + b"".join(encode(page).member for page in pages))
+    notices: list[tuple[str, str]] = []
+    with Warehouse.open(tmp_path / "warehouse", settings=settings) as warehouse:
+        report = warehouse.import_(source, notice=lambda kind, text: notices.append((kind, text)))
+        assert (report.pages, report.new, report.quarantined) == (30, 28, 2)
+        rows = {row.href: row for row in warehouse.catalog.scan()}
+        assert {url.rpartition("/")[2] for url, row in rows.items() if row.kind == "quarantined"} == {"3", "11"}
+        assert all(row.archive is not None for row in rows.values())
+        started = time.monotonic()
+        assert warehouse.verify().ok  # would take two deadlines for each, were the poison given out again
+        assert time.monotonic() - started < 4 * limits.transform_seconds
+        assert warehouse.rebuild() == 28
+        assert warehouse.verify().ok
+    assert [text.partition(":")[2][:5] for kind, text in notices if kind == "quarantined"] == ["//poi"] * 2
+
+
+@pytest.mark.usefixtures("poisoned_workers")
+def test_a_known_page_that_became_poison_keeps_its_statements(tmp_path: Path) -> None:
+    settings = Settings(limits=Limits(transform_seconds=1.0), crawl=Crawl(workers=1))
+    good, bad = _page(1, b"<title>fine</title>")[1], _page(1, b"POISON-SEGFAULT")[1]
+    versions = (good, msgspec.structs.replace(bad, fetched_at=10.0))
+    source = tmp_path / "two.warc.gz"
+    source.write_bytes(file_header(source.name, 0.0) + b"".join(encode(page).member for page in versions))
+    with Warehouse.open(tmp_path / "warehouse", settings=settings) as warehouse:
+        assert warehouse.import_(source).quarantined == 1
+        before = warehouse.quads.graph(good.url)
+        assert b"fine" in before
+        warehouse.rebuild()
+        assert warehouse.quads.graph(good.url) == before
+
+
+def _deep(levels: int) -> str:
+    """Triple terms within each other, which the parser follows on its stack."""
+    return "<x:a> <x:p> " + "<<( <x:a> <x:p> " * levels + "<x:b>" + " )>>" * levels + " .\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "words"),
+    [
+        ("deep.nt", _deep(100_000).encode(), "ended its reader .signal"),
+        ("cut.nq.gz", gzip.compress(b"<x:a> <x:p> <x:b> <http://g.example/> .\n" * 9)[:-9], "is not valid nq"),
+        ("broken.nq", b"<http://a/> <http://p/> <http://b/> <http://g/> .\nnonsense\n", r"is not valid nq: .*line 2"),
+    ],
+)
+def test_a_dump_that_ends_its_reader_does_not_end_the_owner(tmp_path: Path, name: str, body: bytes, words: str) -> None:
+    (tmp_path / name).write_bytes(body)
+    with Warehouse.open(tmp_path / "warehouse") as warehouse:
+        with pytest.raises(UsageError, match=words):
+            warehouse.import_(tmp_path / name, graph="http://poison.example/" if name.endswith(".nt") else "")
+        assert len(warehouse.quads) == 0
+        assert warehouse.verify().ok
+
+
+def test_a_graph_larger_than_a_page_may_be_is_cut_and_told(tmp_path: Path) -> None:
+    (tmp_path / "large.nq").write_text(
+        "".join(f'<http://g.example/#{n}> <http://p.example/> "{n}" <http://g.example/> .\n' for n in range(500))
+    )
+    settings = Settings(limits=Limits(quads_per_page=100))
+    with Warehouse.open(tmp_path / "warehouse", settings=settings) as warehouse:
+        assert warehouse.import_(tmp_path / "large.nq").new == 1
+        assert len(warehouse.quads.graph("http://g.example/").splitlines()) == 100
+        (row,) = warehouse.catalog.scan()
+        assert row.findings

@@ -1,19 +1,31 @@
-"""The quick way to find a snippet's words agrees with looking at every word."""
+"""Words that a snippet marks are exactly those of the text that fold to a word of the question."""
 
 from __future__ import annotations
+
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadloom.stores import text_query
+from quadloom.stores.text_query import CLOSE, OPEN, fold, parse, snippet
 
-TEXTS = st.text(alphabet="abAB _-.,1", max_size=60)
-WORDS = st.sampled_from(["a", "ab", "aab", "b*", "ab*", "1", "-a", '"a b"'])
-QUERIES = st.lists(WORDS, min_size=1, max_size=3).map(" ".join)
+# Letters whose folded form has no letter, one or several: é, ß, ﬁ, …, a combining accent, dotted I, CJK.
+_TEXTS = st.text(st.sampled_from("abcK9_-. éßﬁ…\u0301İı日Å"), max_size=60)
+_WORD = re.compile(r"\w+")
 
 
-@given(TEXTS, QUERIES)
-def test_ascii_and_other_texts_are_marked_alike(text: str, query: str) -> None:
-    clauses = text_query.parse(query)
-    # One character beyond ASCII at the end sends the same text down the general way.
-    assert text_query._places(text, clauses) == text_query._places(f"{text} é", clauses)
+@given(_TEXTS, st.text(st.sampled_from("abcké9ßå日"), min_size=1, max_size=4))
+def test_whole_words_are_marked(text: str, word: str) -> None:
+    (clause,) = parse(word)
+    shown = snippet(text, (clause,), length=1000)
+    marked = re.findall(f"{OPEN}(.*?){CLOSE}", shown)
+    assert marked == [found for found in _WORD.findall(text) if fold(found) in clause.words]
+    assert shown.replace(OPEN, "").replace(CLOSE, "") == text.strip()
+
+
+@given(st.text(max_size=200), st.text(max_size=20))
+def test_marks_come_from_us_alone(text: str, question: str) -> None:
+    shown = snippet(text, parse(question))
+    assert shown.count(OPEN) == shown.count(CLOSE)
+    assert not re.search(f"{OPEN}[^{CLOSE}]*{OPEN}", shown)
+    assert "\n" not in shown

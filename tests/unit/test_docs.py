@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 from quadloom.cli.main import COMMANDS
 from quadloom.settings_loading import fields
 
@@ -60,3 +62,25 @@ def test_no_download_addresses_and_no_machine_paths() -> None:
     for path in (*ROOT.glob("*.*"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/**/*.py"), *ROOT.glob("tests/**/*.py")):
         if path.is_file() and path != here and path.suffix in (".py", ".md", ".toml", ".txt", ".json"):
             assert not suspicious.search(path.read_text(encoding="utf-8")), path
+
+
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    assert not [target for target in targets if not (page.parent / target).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_source_files_that_pages_name_exist(page: Path) -> None:
+    """Named from the root, from the package, or without a folder for a file anywhere in the package."""
+    package = ROOT / "src/quadloom"
+    named = set(re.findall(r"`([\w/*.-]+\.py)`", page.read_text(encoding="utf-8")))
+    missing = [
+        name
+        for name in named
+        if not (list(ROOT.glob(name)) or list(package.glob(name)) or ("/" not in name and list(package.rglob(name))))
+    ]
+    assert not missing

@@ -7,6 +7,8 @@ type accept both (`type_iris`).
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 PREFIXES: dict[str, str] = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
@@ -77,6 +79,7 @@ def expand(name: str) -> str:
     return name
 
 
+@lru_cache(maxsize=8192)  # a page shows the same few hundred again and again; looking up costs 3 µs
 def shorten(iri: str) -> str:
     """`http://schema.org/Event` → `schema:Event`; an IRI of no known vocabulary comes back as it is."""
     for space, prefix in _BY_LENGTH:

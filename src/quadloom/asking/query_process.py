@@ -18,16 +18,18 @@ import msgspec
 
 from quadloom.asking.query_worker import FRAME, Ended, Head, Refused, Request
 from quadloom.errors import QueryError, QueryLimit, QuerySyntaxError, StoreError
+from quadloom.stores.sparql_client import SparqlServer
 
 
 class QueryProcess:
-    """One child process with a read-only view of the store at `path`. Not for two threads at once."""
+    """One child process that reads `store`, a directory or a server. Not for two threads at once."""
 
-    def __init__(self, path: Path, memory: int) -> None:
+    def __init__(self, store: Path | SparqlServer, memory: int) -> None:
+        name = str(store) if isinstance(store, Path) else msgspec.json.encode(store).decode()
         source = str(Path(__file__).parents[2])
         paths = os.pathsep.join(part for part in (source, os.environ.get("PYTHONPATH", "")) if part)
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "quadloom.asking.query_worker", str(path), str(memory)],
+            [sys.executable, "-m", "quadloom.asking.query_worker", name, str(memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,5 +1,7 @@
 """The process in which queries run: `python -m quadloom.asking.query_worker STORE BYTES`.
 
+STORE is the directory of an embedded store, or the JSON of a `SparqlServer` that queries are passed on to.
+
 It reads requests from standard input and writes frames to standard output, one query at a time. It owns nothing: the
 store is opened for reading only, and whoever started it may kill it at any moment. Address space is limited, so
 a query that gathers too much ends this process and no other. A thread waits for the end of the input meanwhile, so
@@ -22,18 +24,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import BinaryIO, Literal
 
 import msgspec
 import pyoxigraph as ox
 
+from quadloom.asking.query_forwarding import Result, forwarded
 from quadloom.asking.result_formats import boolean, row_writer, write_graph
+from quadloom.errors import QuerySyntaxError, StoreError
+from quadloom.stores.sparql_client import SparqlClient, SparqlServer
 
 FRAME = struct.Struct("<cI")  # kind and length of what follows
 _REOPEN_SECONDS = 2.0
 _CHUNK = 64 * 1024
 _ATTEMPTS = 7
+_TRIES = 3  # of a request to a server: somebody waits
 _PLACE = re.compile(r"error at (\d+):(\d+): ")
 _GRACE = 2.0  # the owner kills first; the alarm is for an owner that hangs
 
@@ -81,11 +86,12 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Worker:
-    """Answers requests on one store."""
+    """Answers requests on one store. With a `client` the store is a server's, and `path` is not used."""
 
-    def __init__(self, path: str, send: Callable[[bytes, bytes], None]) -> None:
+    def __init__(self, path: str, send: Callable[[bytes, bytes], None], client: SparqlClient | None = None) -> None:
         self._path = path
         self._send = send
+        self._client = client
         self._store: ox.Store | None = None
         self._seen: tuple[tuple[str, int, int], ...] = ()
         self._opened_at = 0.0
@@ -95,6 +101,10 @@ class Worker:
             self._answer(request)
         except SyntaxError as error:
             self._refuse(_syntax(error, request))
+        except QuerySyntaxError as error:
+            self._refuse(Refused(kind="syntax", message=error.message[:300]))
+        except StoreError as error:
+            self._refuse(Refused(kind="store", message=error.message[:500]))
         except MemoryError:
             self._refuse(Refused(kind="memory", message="the query needs more memory than it may have"))
         except (OSError, ValueError, RuntimeError) as error:
@@ -119,7 +129,7 @@ class Worker:
 
     def _evaluated(self, request: Request, output: _Output) -> Ended:
         started = time.perf_counter()
-        result = _evaluate(self._view(request), request)
+        result = self._result(request)
         parsed = time.perf_counter()
         rows, cut = _write(result, request, output)
         return Ended(
@@ -129,6 +139,14 @@ class Worker:
             bytes=output.total,
             truncated=cut,
         )
+
+    def _result(self, request: Request) -> Result:
+        if self._client is None or request.data is not None:
+            return _evaluate(self._view(request), request)
+        return forwarded(
+            self._client, request.query, request.prefixes, union=request.union,
+            default_graphs=request.default_graphs, named_graphs=request.named_graphs,
+        )  # fmt: skip
 
     def _refuse(self, refused: Refused) -> None:
         self._send(b"X", msgspec.json.encode(refused))
@@ -171,16 +189,14 @@ def _evaluate(store: ox.Store, request: Request) -> ox.QuerySolutions | ox.Query
     )
 
 
-def _write(
-    result: ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples, request: Request, output: _Output
-) -> tuple[int, Literal["", "rows", "bytes"]]:
+def _write(result: Result, request: Request, output: _Output) -> tuple[int, Literal["", "rows", "bytes"]]:
     if isinstance(result, ox.QueryBoolean):
         output.head(Head("ask"))
         output.write(boolean(bool(result), request.format))
         return int(bool(result)), ""
-    if isinstance(result, ox.QueryTriples):
-        return _write_graph(result, request, output)
-    return _write_rows(result, request, output)
+    if isinstance(result, ox.QuerySolutions):
+        return _write_rows(result, request, output)
+    return _write_graph(result, request, output)
 
 
 def _write_rows(
@@ -208,7 +224,7 @@ def _write_rows(
 
 
 def _write_graph(
-    result: ox.QueryTriples, request: Request, output: _Output
+    result: Iterator[ox.Triple], request: Request, output: _Output
 ) -> tuple[int, Literal["", "rows", "bytes"]]:
     output.head(Head("graph"))
     counted = _Counted(result, request.rows, lambda: bool(request.result_bytes) and output.total > request.result_bytes)
@@ -220,7 +236,7 @@ def _write_graph(
 class _Counted:
     """Triples up to the limits, each once in a row; what ends the iteration early is remembered."""
 
-    def __init__(self, triples: ox.QueryTriples, limit: int, full: Callable[[], bool]) -> None:
+    def __init__(self, triples: Iterator[ox.Triple], limit: int, full: Callable[[], bool]) -> None:
         self._triples = triples
         self._limit = limit
         self._full = full
@@ -307,14 +323,15 @@ def _receive(stream: BinaryIO, requests: queue.Queue[Request]) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    path, limit = Path(arguments[0]), int(arguments[1])
+    store, limit = arguments[0], int(arguments[1])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the owner's affair
     if limit:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     requests: queue.Queue[Request] = queue.Queue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
-    worker = Worker(str(path), _send_to(sys.stdout.buffer))
+    server = msgspec.json.decode(store, type=SparqlServer) if store.startswith("{") else None
+    worker = Worker(store, _send_to(sys.stdout.buffer), SparqlClient(server, attempts=_TRIES) if server else None)
     while True:
         request = requests.get()
         if request.seconds:

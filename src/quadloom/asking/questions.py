@@ -14,6 +14,7 @@ from quadloom.asking.sparql import Answer, QueryService
 from quadloom.asking.statistics import Summary, summary
 from quadloom.model.quads import Quads
 from quadloom.settings import Settings
+from quadloom.stores.backends import query_source
 from quadloom.stores.protocols import Archive, Catalog, Difference, Frontier, QuadStore, SearchAnswer, TextIndex
 from quadloom.syntaxes.registry import Loader
 
@@ -37,7 +38,10 @@ class Questions:
     def queries(self) -> QueryService:
         """User queries, each in a process that can be killed; closed with the warehouse."""
         service = QueryService(
-            self.path / "quads", self.settings.limits, text=self.text, concurrency=self.settings.web.concurrency
+            query_source(self.path / "quads", self.settings),
+            self.settings.limits,
+            text=self.text,
+            concurrency=self.settings.web.concurrency,
         )
         self._closing.callback(service.close)
         return service

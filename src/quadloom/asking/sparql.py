@@ -21,10 +21,11 @@ from quadloom.asking.query_checks import Form, Token, check
 from quadloom.asking.query_process import QueryProcess
 from quadloom.asking.query_worker import Ended, Request
 from quadloom.asking.result_formats import GRAPH_MEDIA, ROW_MEDIA
-from quadloom.asking.text_patterns import replace_text_patterns
+from quadloom.asking.text_patterns import KeptHits, replace_text_patterns
 from quadloom.errors import QueryError, QueryLimit, QueryRefused, StoreError
 from quadloom.settings import Limits
 from quadloom.stores.protocols import TextIndex
+from quadloom.stores.sparql_client import SparqlServer
 from quadloom.syntaxes.terms import iri
 
 _BUSY_SECONDS = 10.0
@@ -119,14 +120,23 @@ class Answer:
 
 
 class QueryService:
-    """Runs queries on the store at `path`; safe for many threads. `concurrency`: per client, 0 = no limit."""
+    """Runs queries on a store (its directory, or its server); safe for many threads.
+
+    `concurrency`: queries under way per client, 0 = no limit.
+    """
 
     def __init__(
-        self, path: Path, limits: Limits, *, text: TextIndex | None = None, processes: int = 2, concurrency: int = 0
+        self,
+        store: Path | SparqlServer,
+        limits: Limits,
+        *,
+        text: TextIndex | None = None,
+        processes: int = 2,
+        concurrency: int = 0,
     ) -> None:
-        self._path = path
+        self._store = store
         self._limits = limits
-        self._text = text
+        self._text = KeptHits(text) if text is not None else None
         self._concurrency = concurrency
         self._idle: list[QueryProcess] = []
         self._busy: set[QueryProcess] = set()
@@ -144,11 +154,13 @@ class QueryService:
         named_graphs: Sequence[str] = (),
         limits: Limits | None = None,
         client: str = "",
+        fresh: bool = False,
     ) -> Answer:
         """Check and start a query; returns when the first bytes are there.
 
         `format`: json, xml, csv, tsv for rows and verdicts; turtle, nt, nq, trig, jsonld, rdfxml for graphs; empty =
-        json or turtle. Given graphs are the dataset and win over FROM. Raises `QueryError`.
+        json or turtle. Given graphs are the dataset and win over FROM. `fresh`: see all that is committed now, not only
+        what was two seconds ago. Raises `QueryError`.
         """
         limits = limits or self._limits
         checked = check(query, limits)
@@ -169,6 +181,7 @@ class QueryService:
             rows=limits.query_rows,
             result_bytes=limits.query_result_bytes,
             seconds=limits.query_seconds,
+            fresh=fresh,
         )
         return self.run(request, checked.form, client=client)
 
@@ -202,8 +215,8 @@ class QueryService:
         self.close()
 
     def _take(self, client: str) -> QueryProcess:
-        if not self._path.is_dir():
-            raise StoreError(f"there are no quads at {self._path}", hint="run `quadloom crawl URL` first")
+        if isinstance(self._store, Path) and not self._store.is_dir():
+            raise StoreError(f"there are no quads at {self._store}", hint="run `quadloom crawl URL` first")
         with self._lock:
             if self._concurrency and self._running[client] >= self._concurrency:
                 raise QueryLimit(
@@ -218,7 +231,7 @@ class QueryService:
             while self._idle and (process is None or not process.alive):
                 process = self._idle.pop()
             if process is None or not process.alive:
-                process = QueryProcess(self._path, self._limits.query_bytes)
+                process = QueryProcess(self._store, self._limits.query_bytes)
             self._busy.add(process)
         return process
 

@@ -13,7 +13,10 @@ The object is what one would type into the search box, optionally with the numbe
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 
 from quadloom.asking.prefixes import PREFIXES
 from quadloom.asking.query_checks import Checked, Token, place
@@ -24,11 +27,41 @@ from quadloom.syntaxes.terms import iri, literal
 MATCHES = PREFIXES["ql"] + "matches"
 DEFAULT_HITS = 1000
 MAX_HITS = 10_000
+_KEPT_SECONDS = 2.0
+_KEPT = 64  # questions
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
-def replace_text_patterns(checked: Checked, text: TextIndex | None) -> str:
+class KeptHits:
+    """A text index for patterns: the hits of the last few questions are given again for `_KEPT_SECONDS`.
+
+    The addresses of a thousand hits cost 20 ms, and an editor's user runs the same words again and again. A query sees
+    quads of two seconds ago as well, so nothing becomes older by this. Safe for many threads.
+    """
+
+    def __init__(self, text: TextIndex, clock: Callable[[], float] = time.monotonic) -> None:
+        self._text = text
+        self._clock = clock
+        self._kept: OrderedDict[SearchRequest, tuple[float, tuple[Hit, ...]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def hits(self, request: SearchRequest) -> tuple[Hit, ...]:
+        now = self._clock()
+        with self._lock:
+            until, known = self._kept.get(request, (0.0, ()))
+        if until > now:
+            return known
+        found = self._text.search(request).hits
+        with self._lock:
+            self._kept[request] = (now + _KEPT_SECONDS, found)
+            self._kept.move_to_end(request)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+
+def replace_text_patterns(checked: Checked, text: KeptHits | None) -> str:
     """The query with each text pattern replaced by its hits. Raises `QuerySyntaxError` for one that stands wrong."""
     tokens = checked.tokens
     names = _names(tokens)
@@ -39,9 +72,9 @@ def replace_text_patterns(checked: Checked, text: TextIndex | None) -> str:
             continue
         start, subject = _subject(tokens, index, checked.text)
         words, limit, stop = _object(tokens, index + 1, checked.text)
-        answer = text.search(SearchRequest(text=words, limit=limit, snippets=False)) if text is not None else None
+        hits = text.hits(SearchRequest(text=words, limit=limit, snippets=False)) if text is not None else ()
         parts.append(checked.text[done : tokens[start].start])
-        parts.append(_values(subject, answer.hits if answer is not None else ()))
+        parts.append(_values(subject, hits))
         done = tokens[stop - 1].end
         if stop < len(tokens) and tokens[stop].text == ";":
             # The predicate list goes on: say its subject again.

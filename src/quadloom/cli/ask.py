@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,17 +10,20 @@ from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
+from rich.padding import Padding
+from rich.text import Text
 
 from quadloom.asking.prefixes import shorten
 from quadloom.asking.search import MARKS, as_sparql, search_request
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql import Answer, form_of
 from quadloom.cli.page import show_page
-from quadloom.cli.session import Session, session
+from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound, UsageError
 from quadloom.stores.protocols import Hit, SearchAnswer
 from quadloom.warehouse import Warehouse
 
+_TERMINAL_CODES = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # in UTF-8 never a part of another character
 Flag = Annotated[bool, Parameter(negative="")]
 
 
@@ -238,8 +242,9 @@ def _default_format(text: str, s: Session) -> str:
 
 def _copy(answer: Answer) -> None:
     last = b"\n"
+    to_terminal = sys.stdout.isatty()
     for chunk in answer:
-        sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.write(_TERMINAL_CODES.sub(b"?", chunk) if to_terminal else chunk)
         last = chunk[-1:]
     if last != b"\n":
         sys.stdout.buffer.write(b"\n")
@@ -257,7 +262,11 @@ def _print_hits(s: Session, answer: SearchAnswer) -> None:
             {"ok": True, "total": answer.total, "took_ms": answer.seconds * 1000, "hits": hits, "facets": answer.facets}
         )
         return
-    s.table(["title", "type", "site", "date", "page"], [_hit_row(hit) for hit in answer.hits])
+    if s.is_terminal:
+        for hit in answer.hits:
+            _print_hit(s, hit)
+    else:
+        s.table(["title", "type", "site", "date", "page"], [_hit_row(hit) for hit in answer.hits])
     for name, values in answer.facets.items():
         if values:
             s.say(f"{name}: " + ", ".join(f"{value} {count}" for value, count in values[:8]))
@@ -268,6 +277,19 @@ def _hit_row(hit: Hit) -> tuple[str, str, str, str, str]:
     types = " ".join(shorten(name) for name in hit.types[:2])
     date = datetime.fromtimestamp(hit.fetched_at, UTC).date().isoformat()
     return hit.title or hit.id, types, hit.site, date, hit.id
+
+
+def _print_hit(s: Session, hit: Hit) -> None:
+    """Title, address and the words around what was found, as search pages have it; the address stays in one piece."""
+    title, types, _site, date, page = _hit_row(hit)
+    s.out.print(Text(harmless(title), "bold"), Text(f"  {types}  {date}", "dim"))
+    s.out.print(Text("  " + harmless(page), "cyan"), soft_wrap=True)
+    if hit.snippet:
+        opening, closing = MARKS
+        text = Text()
+        for index, part in enumerate(re.split(f"[{opening}{closing}]", hit.snippet)):
+            text.append(harmless(part.replace("\n", " ")), "bold yellow" if index % 2 else "")
+        s.out.print(Padding(text, (0, 0, 0, 2)))
 
 
 def _plain(snippet: str) -> str:

@@ -8,10 +8,15 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from quadloom.cli.session import Session, session
 from quadloom.errors import QuadloomError
+from quadloom.phases.outside import all_syntaxes
 from quadloom.run.control import ask
+from quadloom.stores.postgres_state import described
+from quadloom.stores.state import exists
 from quadloom.warehouse import Warehouse
 
 _ENGINES = ("pycurl", "selectolax", "lxml", "pyoxigraph", "tantivy", "ada-url", "msgspec", "isal")
@@ -19,7 +24,7 @@ _LOW_DISK = 1 << 30
 
 
 def check() -> int:
-    """Check versions, configuration, disk, lock, name resolution and stores. Exit code 1 where something is wrong."""
+    """Check versions, configuration, plug-ins, disk, lock, names and stores. Exit code 1 where something is wrong."""
     s = session()
     results = list(_checks(s))
     if s.json:
@@ -52,9 +57,48 @@ def _checks(s: Session) -> Iterator[tuple[str, bool, str, str]]:
         s.settings.crawl.contact or "none",
         "set crawl.contact: sites want to know who visits",
     )
+    yield from _extensions(s)
     yield from _disk(s)
     yield from _names()
-    yield from _warehouse(s)
+    if s.settings.stores.frontier.startswith("postgresql:"):
+        yield from _database(s)
+    else:
+        yield from _warehouse(s)
+
+
+def _database(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+    try:
+        detail, made = described(s.settings)
+    except QuadloomError as error:
+        yield "database", False, error.message, error.hint
+        return
+    yield "database", True, detail, ""
+    if made:
+        yield from _warehouse(s)
+
+
+def _extensions(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+    """Plug-ins, services and stylesheets as a worker would meet them."""
+    for finding in all_syntaxes(s.settings).findings:
+        yield f"plug-in {finding.syntax}", False, finding.message, finding.advice
+    for service in s.settings.service:
+        for url in service.url.split():
+            ok, detail = _reachable(url, service.timeout)
+            yield f"service {url}", ok, detail, "start it, or correct its url in [[service]]"
+    folder = s.settings.transform.stylesheets
+    if folder:
+        yield "stylesheets", Path(folder).is_dir(), folder, "set transform.stylesheets to a folder of .xsl files"
+
+
+def _reachable(url: str, seconds: float) -> tuple[bool, str]:
+    """Whether something listens there. Nothing is sent: a service may take any request for work."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        with socket.create_connection((parts.hostname or "", port), timeout=seconds):
+            return True, "listens"
+    except (OSError, ValueError) as error:
+        return False, f"no connection: {error}"
 
 
 def _disk(s: Session) -> Iterator[tuple[str, bool, str, str]]:
@@ -85,7 +129,7 @@ def _names() -> Iterator[tuple[str, bool, str, str]]:
 
 
 def _warehouse(s: Session) -> Iterator[tuple[str, bool, str, str]]:
-    if not (s.warehouse / "quadloom.db").exists():
+    if not exists(s.warehouse, s.settings):
         yield "warehouse", True, f"none at {s.warehouse} yet", ""
         return
     running = ask(s.warehouse, "status") is not None

@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from rich.live import Live
 from rich.text import Text
 
+from quadloom.cli.lifeline import when_input_ends
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, UsageError
 from quadloom.run.meter import Report
@@ -34,6 +35,9 @@ def crawl(
     strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
     workers: int | None = None,
     forever: Annotated[bool, Parameter(negative="")] = False,
+    until_input_ends: Annotated[bool, Parameter(negative="")] = False,
+    ray: str | None = None,
+    ray_workers: int = 0,
 ) -> int:
     """Crawl from URLs: fetch, recognise, turn into quads, index, follow links; or go on where the last crawl stopped.
 
@@ -63,6 +67,12 @@ def crawl(
         transform processes
     forever
         go on: keep what is known fresh, and read what is new
+    until_input_ends
+        finish and save when standard input ends, so that a crawl does not outlive the program that started it
+    ray
+        address of a Ray cluster (auto, local, ray://host:10001) whose machines crawl together
+    ray_workers
+        how many workers there, 0 = one for each machine
     """
     s = session()
     s.override(
@@ -78,11 +88,23 @@ def crawl(
         }
     )
     starts = [*urls, *urls_from_file(seeds)]
+    if ray is not None:
+        from quadloom.cli.crawl_ray import crawl_on_ray
+
+        return crawl_on_ray(s, starts or s.settings.crawl.seeds, ray, ray_workers)
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, starts)
         running = warehouse.start(starts or s.settings.crawl.seeds, forever=forever)
+        if until_input_ends:
+            when_input_ends(lambda: _left_alone(s, running))
         report, interrupted = follow(s, running)
     return finish(s, report, interrupted, max_failures)
+
+
+def _left_alone(s: Session, running: Running) -> None:
+    """Whoever started us is gone, and most likely those who read our messages too."""
+    s.quiet = True
+    running.stop()
 
 
 def follow(s: Session, running: Running) -> tuple[Report, bool]:

@@ -85,11 +85,17 @@ def import_(*paths: Path, graph: str = "") -> None:
                 f"there is no file {path}", hint="name .warc.gz, .nq, .trig, .ttl, .nt, .jsonld or .rdf files"
             )
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-        report = warehouse.import_(*paths, graph=graph, progress=_told(s))
+        report = warehouse.import_(
+            *paths, graph=graph, progress=_told(s), notice=lambda kind, text: s.say(f"{kind}: {text}")
+        )
     if s.json:
         s.emit(report)
     else:
-        s.say(f"{report.pages} pages: {report.new} new, {report.changed} changed, {report.unchanged} unchanged")
+        quarantined = f", {report.quarantined} quarantined" if report.quarantined else ""
+        s.say(
+            f"{report.pages} pages: {report.new} new, {report.changed} changed, {report.unchanged} unchanged"
+            + quarantined
+        )
 
 
 def _told(s: Session) -> Callable[[int], None]:

@@ -16,7 +16,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
 
 from quadloom import __version__
-from quadloom.cli.session import Session, begin
+from quadloom.cli.session import Session, begin, harmless
 from quadloom.errors import QuadloomError
 
 app = App(
@@ -50,12 +50,14 @@ COMMANDS = {
     "pause": ("quadloom.cli.control:pause", "Let a running crawl rest."),
     "resume": ("quadloom.cli.control:resume", "Let a paused crawl go on."),
     "stop": ("quadloom.cli.control:stop", "End a running crawl; what is under way is finished and saved."),
+    "worker": ("quadloom.cli.worker:worker", "Be one of many machines that crawl together."),
     "serve": ("quadloom.cli.serve:serve", "Serve search, SPARQL, entity pages and the live monitor."),
     "export": ("quadloom.cli.exchange:export", "Write quads, pages or a description of the data."),
     "import": ("quadloom.cli.exchange:import_", "Read WARC files and RDF dumps through the same phases."),
     "verify": ("quadloom.cli.upkeep:verify", "Compare archive, quads and text with the catalog."),
     "rebuild": ("quadloom.cli.upkeep:rebuild", "Make quads and text anew from the archive."),
     "prune": ("quadloom.cli.upkeep:prune", "Drop superseded visits older than index.retention from the archive."),
+    "contexts": ("quadloom.cli.contexts:contexts", "Keep JSON-LD contexts in a folder, instead of asking for them."),
     "config": ("quadloom.cli.config:config", "Show the settings in force and where each came from."),
     "check": ("quadloom.cli.check:check", "Look for what could be wrong, and tell the cure."),
     "bench": ("quadloom.cli.bench:bench", "Measure the pipeline on a fake web on loopback."),
@@ -137,5 +139,5 @@ def _command(arguments: Sequence[str]) -> str:
 
 
 def _complain(message: str, hint: str, code: int) -> int:
-    sys.stderr.write(f"quadloom: {message}\nhint: {hint}\n")
+    sys.stderr.write(harmless(f"quadloom: {message}\nhint: {hint}\n"))
     return code

@@ -6,6 +6,7 @@ Colour and live displays only on a terminal, and never with NO_COLOR.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from quadloom.settings import Settings
@@ -55,10 +57,15 @@ class Session:
     def settings(self) -> Settings:
         return self.loaded.settings
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether data goes to a person, not to a file or another program."""
+        return sys.stdout.isatty()
+
     def say(self, text: str) -> None:
         """A message for people; silent with --quiet."""
         if not self.quiet:
-            self.err.print(text, markup=False)
+            self.err.print(harmless(text), markup=False)
 
     def emit(self, record: object) -> None:
         """One JSON line on stdout."""
@@ -66,22 +73,32 @@ class Session:
         sys.stdout.flush()
 
     def write(self, text: str) -> None:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        """Lines on stdout. On a terminal without control characters: a page's title must not move the cursor."""
+        text = text if text.endswith("\n") else text + "\n"
+        sys.stdout.write(harmless(text) if self.is_terminal else text)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
-        """A table on a terminal, tab-separated lines elsewhere, so that `cut` and `awk` work."""
-        if not sys.stdout.isatty():
+        """A table on a terminal, empty columns left out; elsewhere lines with tabs, so that `cut` and `awk` work."""
+        if not self.is_terminal:
             for row in rows:
                 self.write("\t".join(_cell(value) for value in row))
             return
+        cells = [list(row) for row in rows]
         table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            table.add_row(*(_cell(value) for value in row))
+        shown = [index for index in range(len(columns)) if not cells or any(row[index] != "" for row in cells)]
+        for index in shown:
+            # Numbers stay whole and under each other; what may be long takes the rest of the line.
+            is_number = all(isinstance(row[index], int | float) or row[index] == "" for row in cells)
+            table.add_column(
+                columns[index], overflow="fold", no_wrap=is_number, justify="right" if is_number else "left"
+            )
+        for row in cells:
+            table.add_row(*(escape(harmless(_cell(row[index]))) for index in shown))
         self.out.print(table)
 
 
+# C0 and C1 without tab and line feed; directional overrides, which make a name look like another one.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _current: ContextVar[Session] = ContextVar("session")
 
 
@@ -92,6 +109,11 @@ def session() -> Session:
 
 def begin(new: Session) -> None:
     _current.set(new)
+
+
+def harmless(text: str) -> str:
+    """The text with control characters made visible, tabs and line ends excepted."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _cell(value: object) -> str:

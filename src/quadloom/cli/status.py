@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -12,7 +13,7 @@ from quadloom.cli.session import Session, session
 from quadloom.monitor.heartbeat import heartbeat
 from quadloom.run.admission import Trapped, read_traps
 from quadloom.run.balancing import balance_of
-from quadloom.run.control import ask
+from quadloom.run.control import Value, ask
 from quadloom.run.meter import Report
 from quadloom.warehouse import Warehouse
 
@@ -91,17 +92,64 @@ def _print(s: Session) -> None:
     if s.json:
         s.emit(summary)
         return
-    for name, value in summary.items():
-        if isinstance(value, dict):
-            s.write(f"{name}\t" + "  ".join(f"{key} {inner}" for key, inner in value.items() if inner))
-        elif not isinstance(value, list):
-            s.write(f"{name}\t{value}")
+    if s.is_terminal:
+        _print_screen(s, summary)
+    else:
+        for name, value in summary.items():
+            if isinstance(value, dict):
+                s.write(f"{name}\t" + "  ".join(f"{key} {inner}" for key, inner in value.items() if inner))
+            elif not isinstance(value, list):
+                s.write(f"{name}\t{value}")
     if traps:
         first = traps[0]
         s.say(f"{first.host}: {first.count} URLs refused: {first.reason}, for instance {first.example}")
         s.say("`quadloom sites` tells all of them")
     if isinstance(live, dict):
         _print_balance(s, msgspec.convert(live, Report))
+
+
+def _print_screen(s: Session, summary: dict[str, Value]) -> None:
+    """The same for people: words, thousands and sizes that can be read at a glance."""
+    groups = {name: value for name, value in summary.items() if isinstance(value, dict)}
+    sizes = {name: _bytes(value) for name, value in groups.get("sizes", {}).items() if isinstance(value, int)}
+    frontier = groups.get("frontier", {})
+    lines = [
+        ("URLs", frontier.get("total"), _counted(frontier, leave_out=("total",))),
+        ("pages", sum(_numbers(groups.get("outcomes", {})).values()), _counted(groups.get("outcomes", {}))),
+        ("kinds", "", _counted(groups.get("kinds", {}))),
+        ("statuses", "", _counted(groups.get("statuses", {}))),
+        ("quads", summary.get("quads"), sizes.get("quads", "")),
+        ("documents", summary.get("documents"), sizes.get("text", "")),
+        ("archive", "", sizes.get("archive", "")),
+        ("database", "", sizes.get("database", "")),
+        ("trapped", summary.get("trapped") or "", "URLs refused as traps" if summary.get("trapped") else ""),
+    ]
+    s.say(f"{summary['warehouse']}: {summary['state']}")
+    s.table(
+        ["", "", ""],
+        [
+            (name, f"{count:,}" if isinstance(count, int) else "", words)
+            for name, count, words in lines
+            if count or words
+        ],
+    )
+
+
+def _numbers(group: Mapping[str, Value]) -> dict[str, int]:
+    return {name: value for name, value in group.items() if isinstance(value, int)}
+
+
+def _counted(group: Mapping[str, Value], leave_out: Sequence[str] = ()) -> str:
+    """`html 1,204, rss 12`: the largest first."""
+    counts = [(name, count) for name, count in _numbers(group).items() if count and name not in leave_out]
+    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in sorted(counts, key=lambda pair: -pair[1]))
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count / 1024:.0f} KiB"
 
 
 def _print_balance(s: Session, report: Report) -> None:

@@ -15,6 +15,9 @@ from quadloom.cli.session import Session, session
 from quadloom.errors import UsageError
 from quadloom.run.control import ask
 from quadloom.run.delivering import Message
+from quadloom.run.standing import trouble_of
+from quadloom.run.subscribing import date, state_of
+from quadloom.run.websub import read_topics
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.warehouse import Warehouse
 
@@ -68,11 +71,10 @@ def add(
         secret=_secret(secret_file),
         created_at=time.time(),
     )
-    subscription.check()
     answer = ask(s.warehouse, "subscribe", **msgspec.to_builtins(subscription))
     if answer is None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            warehouse.subscribe(subscription)
+            warehouse.subscribe(warehouse.checked(subscription))
     if s.json:
         s.emit({"id": subscription.id})
     else:
@@ -84,24 +86,27 @@ def list_() -> None:
     """List all subscriptions, and how far their webhooks are."""
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        rows = [(item, warehouse.outbox.delivery(item.id)) for item in warehouse.subscriptions()]
+        rows = [
+            (item, warehouse.outbox.delivery(item.id), trouble_of(warehouse.catalog, item.id))
+            for item in warehouse.subscriptions()
+        ]
     if s.json:
-        for item, delivery in rows:
+        for item, delivery, trouble in rows:
             shown = msgspec.structs.replace(item, secret="set" if item.secret else "")
-            s.emit({**msgspec.structs.asdict(shown), "delivery": delivery})
+            s.emit({**msgspec.structs.asdict(shown), "delivery": delivery, "trouble": trouble})
         return
     s.table(
-        ["id", "name", "to", "webhook", "delivered", "error"],
+        ["id", "name", "to", "webhook", "delivered", "state"],
         [
             (
                 item.id,
                 item.name,
                 " ".join((*item.urls, *item.sites, *item.types)) or item.query,
                 item.webhook,
-                delivery.delivered,
-                delivery.error,
+                delivery.delivered if item.webhook else "",
+                state_of(delivery, trouble),
             )
-            for item, delivery in rows
+            for item, delivery, trouble in rows
         ],
     )
 
@@ -120,6 +125,42 @@ def remove(id: str) -> None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
             warehouse.unsubscribe(id)
     s.say(f"{id} removed")
+
+
+@subscribe.command
+def hubs() -> None:
+    """List the pages whose hubs tell us of changes (WebSub), and how that goes.
+
+    Their secrets and callbacks are shown to nobody.
+    """
+    s = session()
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        topics = sorted(read_topics(warehouse.catalog), key=lambda topic: topic.href)
+    now = time.time()
+    if s.json:
+        for topic in topics:
+            s.emit(
+                {
+                    "page": topic.href, "topic": topic.topic, "hub": topic.hub, "state": topic.state(now),
+                    "active_until": topic.active_until, "next_at": topic.next_at, "pushes": topic.pushes,
+                    "pushed_at": topic.pushed_at, "error": topic.error,
+                }
+            )  # fmt: skip
+        return
+    s.table(
+        ["page", "hub", "state", "until", "pushes", "error"],
+        [
+            (
+                topic.href,
+                topic.hub,
+                topic.state(now),
+                date(topic.active_until) if topic.active_until else "",
+                topic.pushes,
+                topic.error,
+            )
+            for topic in topics
+        ],
+    )
 
 
 def changes(

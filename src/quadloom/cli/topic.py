@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +25,8 @@ from quadloom.topical.anchors import read_sheet
 from quadloom.topical.crawl import Strategy, StrategyName, TopicReport
 from quadloom.topical.desk import RELEVANT, Desk
 from quadloom.topical.embeddings import EmbeddingJudge, load_encoder
+from quadloom.topical.fingerprints import Lead
+from quadloom.topical.hosted_search import site_leads
 from quadloom.topical.relevance import Example, Topic
 from quadloom.topical.sites import Seed
 from quadloom.topical.strategy_adaptive import Adaptive
@@ -131,6 +133,7 @@ def gather(
                 sites,
                 strategy=strategy or s.settings.topic.strategy,
                 judge=EmbeddingJudge(wanted, load_encoder(embeddings)) if embeddings else None,
+                site_search=_site_search(s),
                 progress=display.show,
             )
     return _tell(s, report)
@@ -185,6 +188,11 @@ def _sites(s: Session, warehouse: Warehouse, broad: str, seeds: Path | None) -> 
             hint="give sites with --seeds FILE, or a searcher: --searcher searxng:https://your.instance",
         )
     return sites
+
+
+def _site_search(s: Session) -> Callable[[str], list[Lead]]:
+    topic = s.settings.topic
+    return site_leads(topic.searchers if topic.site_queries else [], secret("BRAVE_KEY"))
 
 
 def _searcher(name: str, warehouse: Warehouse, transport: HttpTransport) -> WebSearcher:

@@ -30,9 +30,13 @@ def verify() -> int:
 
 
 def rebuild() -> None:
-    """Make quads and text anew from the archive; the old ones are replaced when the new ones are complete."""
+    """Make quads and text anew from the archive; the old ones are replaced when the new ones are complete.
+
+    Scores of topics, and statements of pages that were not to be archived, are taken over. Indexes too damaged to be
+    opened are left beside the new ones as quads.damaged or text.damaged.
+    """
     s = session()
-    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+    with Warehouse.mend(s.warehouse, settings=s.settings) as warehouse:
         pages = warehouse.rebuild(progress=lambda done: s.say(f"{done} pages"))
         quads = len(warehouse.quads)
     if s.json:
@@ -44,8 +48,9 @@ def rebuild() -> None:
 def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
     """Drop superseded visits older than index.retention from the history, and free their bytes in the archive.
 
-    A page's newest version always stays, and so do versions that notices name. No crawl may run meanwhile. Killed at
-    any moment, the next prune goes on. It never happens by itself.
+    A page's newest version always stays, and so do versions that notices name; notices older than subscriptions.keep
+    are dropped first. No crawl may run meanwhile. Killed at any moment, the next prune goes on. It never happens by
+    itself.
 
     Parameters
     ----------
@@ -69,6 +74,7 @@ def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
         _told(s, would, dry_run, f"would drop {would.visits} visits and free {would.freed_bytes} bytes")
     else:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+            warehouse.trim_notices()
             done = pruning.prune(warehouse.opened(), before)
         for name in done.damaged:
             s.say(f"{name} is damaged and was left as it is; `quadloom verify` names the pages")

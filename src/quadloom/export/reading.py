@@ -3,26 +3,25 @@
 Our own WARC records come back exactly as they were fetched. Those of other tools are read within limits: a record
 larger than `limits.body_bytes` is cut, as a fetch would be. RDF dumps become one page per named graph whose name is a
 web address, with the graph as N-Triples for its body; what our own dumps say of pages in `urn:quadloom:pages` (times,
-titles, sources) is taken over. A dump may list its graphs in any order, so a scratch store on disk sorts it first.
+titles, sources) is taken over. A dump may list its graphs in any order, so a scratch store on disk sorts it first, in a
+process that a hostile file may end (`quadloom.export.loading`).
 """
 
 from __future__ import annotations
 
-import gzip
 import re
 import tempfile
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 import pyoxigraph as ox
-import zstandard
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
-from quadloom.asking.result_formats import GRAPH_FORMATS
 from quadloom.errors import ArchiveDamaged, UsageError
+from quadloom.export import loading
 from quadloom.model.page import Page
 from quadloom.model.url import resolve
 from quadloom.phases.index import PAGES
@@ -36,6 +35,7 @@ RDF_SUFFIXES = {
 _SUFFIX = re.compile(r"\.([a-z]+)(?:\.(gz|zst))?$", re.IGNORECASE)
 _DIGEST = re.compile(r"[0-9a-f]{32}\Z")
 _HEADERS = 64 * 1024
+_LONGEST_BODY = 50 << 20  # of a sitemap, whatever `limits.body_bytes` says
 
 
 class Imported(msgspec.Struct, frozen=True):
@@ -56,7 +56,9 @@ def read_pages(path: Path, limits: Limits, *, default_graph: str = "", now: floa
     if name == "warc":
         return read_warc(path, limits)
     if name in RDF_SUFFIXES:
-        return read_rdf(path, RDF_SUFFIXES[name], packing, default_graph=default_graph, now=now)
+        return read_rdf(
+            path, RDF_SUFFIXES[name], packing, default_graph=default_graph, now=now, most=limits.quads_per_page
+        )
     raise UsageError(
         f"cannot tell what {path.name} is", hint=f"known suffixes are warc, {', '.join(RDF_SUFFIXES)}, with .gz or .zst"
     )
@@ -67,14 +69,20 @@ def read_warc(path: Path, limits: Limits) -> Iterator[Imported]:
     with path.open("rb") as stream:
         wanted = WarcRecordType.response | WarcRecordType.resource
         for record in ArchiveIterator(stream, record_types=wanted, parse_http=False, max_header_len=_HEADERS):
-            page = _own(record, path) if record.headers.get("WARC-Quadloom") else _foreign(record, limits)
+            own = record.headers.get("WARC-Quadloom")
+            page = _own(record, path, limits) if own else _foreign(record, limits)
             if page is not None and page.status < 300:
                 yield Imported(page)
 
 
-def _own(record: WarcRecord, path: Path) -> Page | None:
+def _own(record: WarcRecord, path: Path, limits: Limits) -> Page | None:
+    """What we wrote ourselves is never longer than this; who else claims to be us is not believed."""
+    most = max(limits.body_bytes, _LONGEST_BODY) + 2 * limits.header_bytes
+    block = record.reader.read(most + 1)
+    if len(block) > most:
+        return None
     head = "".join(f"{name}: {value}\r\n" for name, value in record.headers.items())
-    data = f"WARC/1.1\r\n{head}\r\n".encode() + record.reader.read() + b"\r\n\r\n"
+    data = f"WARC/1.1\r\n{head}\r\n".encode() + block + b"\r\n\r\n"
     try:
         found = warc_record.parse(data, f"{path.name}:{record.stream_pos}")
     except ArchiveDamaged:
@@ -102,31 +110,26 @@ def _foreign(record: WarcRecord, limits: Limits) -> Page | None:
     )  # fmt: skip
 
 
-def read_rdf(path: Path, format: str, packing: str, *, default_graph: str, now: float) -> Iterator[Imported]:
-    """One page per named graph with a web address, in the order of their names."""
+def read_rdf(
+    path: Path, format: str, packing: str, *, default_graph: str, now: float, most: int = 200_000
+) -> Iterator[Imported]:
+    """One page per named graph with a web address, in the order of their names; at most `most` statements of each, and
+    one more where there are, so that the transformation tells of the cut."""
     with tempfile.TemporaryDirectory(prefix="quadloom-import-") as folder:
+        loading.load(Path(folder), path, format, packing, default_graph)
         scratch = ox.Store(folder)
-        try:
-            with _unpacked(path, packing) as stream:
-                target = ox.NamedNode(default_graph) if default_graph else None
-                scratch.bulk_load(stream, GRAPH_FORMATS[format], to_graph=target, lenient=True)
-        except SyntaxError as error:
-            raise UsageError(
-                f"{path.name} is not valid {format}: {error.msg} (line {error.lineno})",
-                hint="nothing of this file was imported; correct the line and try again",
-            ) from None
         names = {str(graph)[1:-1] for graph in scratch.named_graphs()}
         # Pages that state nothing (an image, say) have a description only.
         names |= {str(q.subject)[1:-1] for q in scratch.quads_for_pattern(None, None, None, ox.NamedNode(PAGES))}
         for name in sorted(names):
             if resolve(name) is not None:
-                yield _of_graph(scratch, name, now)
+                yield _of_graph(scratch, name, now, most)
         del scratch  # closes its files before the folder goes
 
 
-def _of_graph(scratch: ox.Store, name: str, now: float) -> Imported:
-    body = scratch.dump(format=ox.RdfFormat.N_TRIPLES, from_graph=ox.NamedNode(name)) or b""
-    body = b"".join(sorted(body.splitlines(keepends=True)))
+def _of_graph(scratch: ox.Store, name: str, now: float, most: int) -> Imported:
+    quads = islice(scratch.quads_for_pattern(None, None, None, ox.NamedNode(name)), most + 1)
+    body = "".join(sorted(f"{quad.triple} .\n" for quad in quads)).encode()
     said = {
         quad.predicate.value.rpartition("/")[2].rpartition(":")[2].rpartition("#")[2]: quad.object
         for quad in scratch.quads_for_pattern(ox.NamedNode(name), None, None, ox.NamedNode(PAGES))
@@ -156,12 +159,3 @@ def _seconds(text: str, otherwise: float) -> float:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
         return otherwise
-
-
-def _unpacked(path: Path, packing: str) -> BinaryIO:
-    if packing == "gz":
-        return gzip.open(path, "rb")  # type: ignore[return-value]  # a GzipFile reads like any binary file
-    if packing == "zst":
-        stream: BinaryIO = zstandard.open(path, "rb")
-        return stream
-    return path.open("rb")

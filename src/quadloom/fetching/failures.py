@@ -23,7 +23,7 @@ _ADVICE: dict[FailureKind, str] = {
     "redirects": "see limits.redirects",
     "dns": "see limits.dns_seconds; guard.hosts can name an address",
     "guard": "addresses of your own network are opened by guard.allow, ports by guard.ports",
-    "tls": "the certificate was not accepted; certificates are always verified",
+    "tls": "certificates are always verified; guard.authorities names a file of authorities to trust",
 }
 _QUIET: frozenset[FailureKind] = frozenset({"unwanted", "robots", "scope"})  # as it should be, not a defect
 

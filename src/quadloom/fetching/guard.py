@@ -172,3 +172,16 @@ def _network(text: str) -> Network:
         raise SettingsError(
             f"guard.allow: {text!r} is not a CIDR block", hint="write it as 10.0.0.0/8 or fd00::/8"
         ) from None
+
+
+def is_opened(host: str, settings: GuardSettings) -> bool:
+    """Whether a host, by `guard.hosts` or as a literal, is at an address that `guard.allow` opens. Asks no DNS."""
+    name = host.rpartition(":")[0] or host
+    for pattern, address in settings.hosts.items():
+        if name == pattern or (pattern.startswith("*.") and name.endswith(pattern[1:])):
+            name = address
+    try:
+        where = ipaddress.ip_address("127.0.0.1" if name == "localhost" else name.strip("[]"))
+    except ValueError:
+        return False
+    return any(where in ipaddress.ip_network(block, strict=False) for block in settings.allow)

@@ -45,11 +45,14 @@ class Transfer:
         self._limits = limits
         self._lines: list[bytes] = []
         self._sent_lines: tuple[str, ...] = ()
+        self.body: Body | None = None
         self.curl = _handle(limits, judge, ca_file, self._lines, self._on_body)
         self.clear()
 
     def clear(self) -> None:
         """Forget the last request, so that an idle handle holds no body."""
+        if self.body is not None:
+            self.body.release()
         self.request: Request | None = None
         self.url = ""
         self.address = ""
@@ -57,7 +60,7 @@ class Transfer:
         self.headers: Headers = ()
         self.header_bytes = 0
         self.http_version = ""
-        self.body: Body | None = None
+        self.body = None
         self.verdict: Verdict = ""
         self._lines.clear()
 
@@ -194,6 +197,10 @@ def _handle(
         (pycurl.NOPROXY, "*"),
         (pycurl.PATH_AS_IS, 1),
         (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
+        (
+            pycurl.PIPEWAIT,
+            1,
+        ),  # a host that is asked several things at once is asked over one connection where it can be
         (pycurl.HTTP_CONTENT_DECODING, 0),
         (pycurl.SSL_VERIFYPEER, 1),
         (pycurl.SSL_VERIFYHOST, 2),

@@ -30,3 +30,4 @@ class Visit(msgspec.Struct, frozen=True, array_like=True):
     via: int = 0
     anchor: str = ""
     score: float = 0.0
+    start_before: float = 0.0  # no request may begin later: another worker may own the host by then; 0 = any time

@@ -26,11 +26,6 @@ _NAVIGABLE: frozenset[LinkKind] = frozenset((
 ))  # fmt: skip
 _LINKED_DATA: frozenset[LinkKind] = frozenset(("seealso", "describedby", "alternate", "other"))
 _FEEDS: frozenset[LinkKind] = frozenset(("feed", "alternate", "item"))
-# Suspects of structured data go first: Xyleme's σ_X is for them.
-_SUSPECT_KINDS: frozenset[LinkKind] = frozenset(
-    ("feed", "alternate", "describedby", "seealso", "sitemap", "stylesheet")
-)
-_SUSPECT_SUFFIXES = (".rdf", ".ttl", ".nt", ".nq", ".trig", ".jsonld", ".owl", ".xml", ".rss", ".atom", ".n3")
 
 IsNews = Callable[[int, int], bool]
 """Asked with fingerprint and depth of a link; False where it was offered before on a way as short."""
@@ -70,7 +65,6 @@ class Target(NamedTuple):
     key: str
     host: str
     fingerprint: int
-    is_data: bool  # by its suffix
 
 
 # A site's navigation repeats on every page, and remembering costs 0.1 µs where finding out takes 2.3. Emptied when
@@ -88,8 +82,7 @@ def targets(links: Sequence[Link]) -> list[Target]:
 
 def _target(href: str) -> Target:
     key = canonical(href)
-    is_data = href.partition("?")[0].lower().endswith(_SUSPECT_SUFFIXES)
-    found = Target(key, host_of(href), fingerprint(key), is_data)
+    found = Target(key, host_of(href), fingerprint(key))
     if len(href) <= _REMEMBERED:
         if len(_targets) >= _MOST_TARGETS:
             _targets.clear()
@@ -143,6 +136,8 @@ def discovery(link: Link, visit: Visit) -> Discovery:
 
 
 def _discovery(link: Link, target: Target, visit: Visit, lastmod: float) -> Discovery:
+    """Of ordinary priority: whether it is a suspect of structured data is judged by the owner, who alone has learned
+    it (`quadloom.run.suspecting`)."""
     return Discovery(
         href=link.target,
         key=target.key,
@@ -150,7 +145,6 @@ def _discovery(link: Link, target: Target, visit: Visit, lastmod: float) -> Disc
         fingerprint=target.fingerprint,
         depth=_depth(link, visit),
         kind=link.kind,
-        priority=2 if target.is_data or link.kind in _SUSPECT_KINDS else 3,
         via=visit.fingerprint,
         anchor=link.anchor[:200],
         lastmod=lastmod,

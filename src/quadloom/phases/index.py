@@ -28,9 +28,26 @@ _LITERAL_CHARS = 20_000  # words of the data that go into the text index; more i
 _WORDY = {"", "http://www.w3.org/2001/XMLSchema#string", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"}
 
 
-def page_quads(transformed: Transformed, graph: str, links: str) -> Quads:
-    """The page's graph: its statements and, by setting, its links; blank nodes skolemised, lines sorted."""
+# schema.org's terms as predicate, as object and as datatype. Each is anchored at an end of its line, so that a literal
+# that looks like a statement stays as it is.
+_SCHEMA_TERMS = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        rb"^(\S+ <)https?(?=://schema\.org/\w+> )",
+        rb"^(\S+ \S+ <)https?(?=://schema\.org/\w+> )",
+        rb'("\^\^<)https?(?=://schema\.org/\w+> <[^<>"\s]*> \.$)',
+    )
+)
+
+
+def page_quads(transformed: Transformed, graph: str, links: str, schema_org: str = "as-written") -> Quads:
+    """The page's graph: its statements and, by setting, its links; blank nodes skolemised, lines sorted.
+
+    `schema_org`: the scheme of that vocabulary's terms, which pages write either way."""
     nquads = transformed.nquads
+    if schema_org != "as-written" and b"://schema.org/" in nquads:
+        for term in _SCHEMA_TERMS:
+            nquads = term.sub(rb"\1" + schema_org.encode(), nquads)
     if links != "none" and transformed.links:
         statements = link_quads(transformed.links, "all" if links == "all" else "typed")
         if statements:
@@ -44,8 +61,9 @@ def page_description(row: PageRow, status: int, source: str) -> bytes:
     docs/reference/vocabulary.md. `source` is the page on which it was found first.
 
     A statement costs some 15 µs of CPU and 200 bytes, so there are few: what a page says of itself (language,
-    description …) is in its own graph. Nothing in here changes while a page stays as it is, so that an unchanged visit
-    writes nothing; and all of it can be derived again from catalog and archive, so that `rebuild` makes the same.
+    description …) is in its own graph. Nothing in here changes while a page stays as it is; how it stands and when it
+    is read again comes on top (`quadloom.run.describing`). All of it can be derived again from catalog and archive, so
+    that `rebuild` makes the same.
     """
     subject = iri(row.final_url or row.href)
     if subject is None:

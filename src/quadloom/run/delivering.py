@@ -1,32 +1,45 @@
 """Webhooks: notices from the outbox to whoever asked for them, at least once, in order, signed.
 
-A receiver gets one POST per notice with a JSON body, the notice's id, and an HMAC of the body if the subscription has a
-secret. Anything but a 2xx answer is tried again with growing pauses; later notices of the same subscription wait, so
-that none overtakes another. The receiver's progress is durable after every answer: a crash between the answer and that
-write repeats one delivery, which the id tells. Requests go through the guarded client, since a webhook
-could otherwise be pointed at a private network.
+A receiver gets one POST per notice with a JSON body. Headers follow the Standard Webhooks convention, so receivers can
+use its libraries: `webhook-id` is the notice's id, `webhook-timestamp` the moment of this attempt, and
+`webhook-signature` an HMAC over both and the body if the subscription has a secret; a recorded request cannot be
+replayed later. Anything but a 2xx answer is tried again with growing pauses; later notices of the same subscription
+wait, so that none overtakes another.
+
+The receiver's progress is durable after every answer: a crash between the answer and that write repeats one delivery,
+which the id tells. Receivers are served side by side, so one that answers slowly or never delays nobody else by more
+than the rest of a turn. Requests go through the guarded client, since a webhook could otherwise be pointed at a private
+network.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import hmac
+from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
 import msgspec
 
-from quadloom.errors import FetchError
+from quadloom.errors import UsageError
+from quadloom.fetching.politeness import retry_after
+from quadloom.fetching.request import ACCEPT_ANY, Done, Request, Result
 from quadloom.model.notice import Notice
-from quadloom.model.page import Page
+from quadloom.model.page import Failure
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.stores.outbox import Delivery
 from quadloom.stores.protocols import Difference
 
 LINES = 1000  # statements or rows in one message; `more` counts the rest
-_AT_ONCE = 20  # notices of one subscription per turn: a slow receiver must not hold up the others
+_TURN_SECONDS = 5.0  # then nothing new is sent, and the turn ends with the answers under way
+_TOGETHER = 20  # notices read from the outbox at once
 _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 3600.0
+_ANSWER_BYTES = 4096  # of a receiver's answer: nobody reads it
+_ENCODED = "whsec_"
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +60,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 class Progress(Protocol):
     """The part of the outbox that delivery needs."""
 
+    def last_id(self) -> int: ...
+
     def since(self, id: int, *, limit: int = 1000, subscription: str = "") -> list[Notice]: ...
 
     def delivery(self, subscription: str) -> Delivery: ...
@@ -54,49 +69,110 @@ class Progress(Protocol):
     def put_delivery(self, delivery: Delivery) -> None: ...
 
 
-Post = Callable[[str, bytes, tuple[tuple[str, str], ...]], Page]
+class Sending(Protocol):
+    """The part of `quadloom.fetching.client.Client` that delivery needs."""
+
+    in_flight: int
+
+    def submit(self, request: Request, done: Done) -> None: ...
+
+    def step(self, timeout: float) -> int: ...
+
+
+class _Round:
+    """One subscription's way through a turn."""
+
+    __slots__ = ("delivery", "notices", "subscription")
+
+    def __init__(self, subscription: Subscription, delivery: Delivery) -> None:
+        self.subscription = subscription
+        self.delivery = delivery
+        self.notices: deque[Notice] = deque()
 
 
 class Delivering:
-    """`post(url, body, headers)` sends, and raises `FetchError`; `difference` says what a notice is about."""
+    """`difference` says what a notice is about."""
 
-    def __init__(self, progress: Progress, post: Post, difference: Callable[[Notice], Difference]) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        client: Sending,
+        difference: Callable[[Notice], Difference],
+        clock: Callable[[], float],
+    ) -> None:
         self._progress = progress
-        self._post = post
+        self._client = client
         self._difference = difference
+        self._clock = clock
+        self._ends_at = 0.0
+        self._acknowledged = 0
+        self._last = 0
+        self._idle: dict[str, int] = {}  # subscription → last id in the outbox when nothing was left for it
+        self._retry_at: dict[str, float] = {}
 
-    def turn(self, subscriptions: Sequence[Subscription], now: float) -> int:
+    def turn(self, subscriptions: Sequence[Subscription]) -> int:
         """Send what is due. Returns how many notices were acknowledged."""
-        return sum(self._turn_of(item, now) for item in subscriptions if item.webhook)
+        self._acknowledged = 0
+        self._ends_at = self._clock() + _TURN_SECONDS
+        self._last = self._progress.last_id()
+        for subscription in subscriptions:
+            id = subscription.id
+            if subscription.webhook and self._idle.get(id) != self._last and self._is_due(self._retry_at.get(id, 0.0)):
+                delivery = self._progress.delivery(id)
+                if self._is_due(delivery.retry_at):
+                    self._send_next(_Round(subscription, delivery))
+                else:
+                    self._retry_at[id] = delivery.retry_at
+        while self._client.in_flight:
+            self._client.step(1.0)
+        return self._acknowledged
 
-    def _turn_of(self, subscription: Subscription, now: float) -> int:
-        delivery = self._progress.delivery(subscription.id)
-        if delivery.retry_at > now:
-            return 0
-        done = 0
-        for notice in self._progress.since(delivery.delivered, limit=_AT_ONCE, subscription=subscription.id):
-            error = self._send(subscription, notice)
-            if error:
-                pause = min(_FIRST_PAUSE * 2.0 ** min(delivery.attempts, 20), _LONGEST_PAUSE)
-                self._progress.put_delivery(
-                    msgspec.structs.replace(
-                        delivery, attempts=delivery.attempts + 1, retry_at=now + pause, error=error[:500]
-                    )
-                )
-                break
-            delivery = Delivery(subscription=subscription.id, delivered=notice.id)
-            self._progress.put_delivery(delivery)
-            done += 1
-        return done
+    def _is_due(self, retry_at: float) -> bool:
+        return retry_at <= self._clock()
 
-    def _send(self, subscription: Subscription, notice: Notice) -> str:
-        """Empty = acknowledged, else what went wrong."""
-        body = msgspec.json.encode(message(notice, self._difference(notice), subscription.name))
-        try:
-            answer = self._post(subscription.webhook, body, headers_of(notice, body, subscription.secret))
-        except FetchError as error:
-            return error.message
-        return "" if 200 <= answer.status < 300 else f"HTTP {answer.status}"
+    def _send_next(self, round: _Round) -> None:
+        if self._clock() >= self._ends_at:
+            return
+        if not round.notices:
+            id = round.subscription.id
+            round.notices.extend(self._progress.since(round.delivery.delivered, limit=_TOGETHER, subscription=id))
+        if not round.notices:
+            self._idle[round.subscription.id] = self._last
+            return
+        notice = round.notices.popleft()
+        body = msgspec.json.encode(message(notice, self._difference(notice), round.subscription.name))
+        request = Request(
+            href=round.subscription.webhook,
+            accept=ACCEPT_ANY,
+            method="POST",
+            payload=body,
+            headers=headers_of(notice.id, body, round.subscription.secret, self._clock()),
+            max_bytes=_ANSWER_BYTES,
+        )
+        self._client.submit(request, lambda result: self._answered(round, notice, result))
+
+    def _answered(self, round: _Round, notice: Notice, result: Result) -> None:
+        if isinstance(result, Failure) or not 200 <= result.status < 300:
+            postponed = _postponed(round.delivery, result, self._clock())
+            self._retry_at[round.subscription.id] = postponed.retry_at
+            self._progress.put_delivery(postponed)
+            return
+        lost = round.delivery.lost
+        round.delivery = Delivery(subscription=round.subscription.id, delivered=notice.id, lost=lost)
+        self._progress.put_delivery(round.delivery)
+        self._acknowledged += 1
+        self._send_next(round)
+
+
+def _postponed(delivery: Delivery, result: Result, now: float) -> Delivery:
+    """After a failure: twice the last pause, or what the receiver wishes where that is longer, up to an hour."""
+    pause = _FIRST_PAUSE * 2.0 ** min(delivery.attempts, 20)
+    if isinstance(result, Failure):
+        error, wish = result.message, result.retry_after
+    else:
+        error, wish = f"HTTP {result.status}", retry_after(result.header("retry-after"), now)
+    pause = min(max(pause, wish or 0.0), _LONGEST_PAUSE)
+    return msgspec.structs.replace(delivery, attempts=delivery.attempts + 1, retry_at=now + pause, error=error[:500])
 
 
 def message(notice: Notice, difference: Difference, name: str = "") -> Message:
@@ -116,11 +192,25 @@ def message(notice: Notice, difference: Difference, name: str = "") -> Message:
     )
 
 
-def headers_of(notice: Notice, body: bytes, secret: str) -> tuple[tuple[str, str], ...]:
-    headers = (("Content-Type", "application/json"), ("Quadloom-Notice", str(notice.id)))
-    return (*headers, ("Quadloom-Signature", signature(body, secret))) if secret else headers
+def headers_of(id: int, body: bytes, secret: str, now: float) -> tuple[tuple[str, str], ...]:
+    name, moment = str(id), int(now)
+    headers = (("Content-Type", "application/json"), ("webhook-id", name), ("webhook-timestamp", str(moment)))
+    return (*headers, ("webhook-signature", signature(name, moment, body, secret))) if secret else headers
 
 
-def signature(body: bytes, secret: str) -> str:
-    """`sha256=` and the HMAC of the body in hexadecimal, as receivers of other services know it."""
-    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+def signature(id: str, moment: int, body: bytes, secret: str) -> str:
+    """`v1,` and the HMAC-SHA256 of `id.moment.body` in Base64."""
+    signed = f"{id}.{moment}.".encode() + body
+    return "v1," + base64.b64encode(hmac.new(key_of(secret), signed, hashlib.sha256).digest()).decode()
+
+
+def key_of(secret: str) -> bytes:
+    """The bytes of a secret: its text, or what follows `whsec_` in Base64. Raises `UsageError` where that is none."""
+    if not secret.startswith(_ENCODED):
+        return secret.encode()
+    try:
+        return base64.b64decode(secret.removeprefix(_ENCODED), validate=True)
+    except (binascii.Error, ValueError):
+        raise UsageError(
+            f"the secret begins with {_ENCODED} but is not Base64", hint="use a secret without that beginning"
+        ) from None

@@ -22,23 +22,22 @@ from quadloom.phases.extract import discovery
 from quadloom.phases.extract_queries import UserQuery, user_queries
 from quadloom.run.indexing import Entry
 from quadloom.settings import Settings
+from quadloom.stores.sparql_client import SparqlServer
 from quadloom.syntaxes.terms import iri
 
 
 class Extractor:
-    """Asks each user query of each page. `path`: the quad store's directory, None where it is not a local one."""
+    """Asks each user query of each page. `store`: where `# over: index` queries go, None where they cannot."""
 
-    def __init__(self, settings: Settings, path: Path | None, tell: Callable[[str], None]) -> None:
+    def __init__(self, settings: Settings, store: Path | SparqlServer | None, tell: Callable[[str], None]) -> None:
         self._settings = settings
         self._tell = tell
         self._told: set[str] = set()
         self.queries = user_queries(settings.crawl.strategies)
-        self._service = QueryService(path or Path("."), settings.limits, processes=1)
+        self._service = QueryService(store or Path("."), settings.limits, processes=1)
         for query in self.queries:
-            if query.over == "index" and path is None:
-                raise SettingsError(
-                    f"{query.name}: `# over: index` needs a local quad store", hint="use `# over: page`"
-                )
+            if query.over == "index" and store is None:
+                raise SettingsError(f"{query.name}: `# over: index` needs a quad store", hint="use `# over: page`")
             self._try(query)
 
     def discoveries(self, entries: Sequence[Entry]) -> tuple[Discovery, ...]:

@@ -9,16 +9,19 @@ import queue
 import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import msgspec
 
 from quadloom.fetching.fetcher import Fetched, Fetcher
 from quadloom.model import wire
+from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.run.channel import Channel, Closed, attach
 from quadloom.settings import Settings
 
 _IDLE = 0.05  # seconds; a new order wakes the loop earlier
+_BATCH_BYTES = 256 * 1024  # of bodies in one message, unless one alone is longer
 
 
 class Order(msgspec.Struct, frozen=True, array_like=True):
@@ -67,9 +70,23 @@ def _serve(channel: Channel, orders: queue.SimpleQueue[Order | None], fetcher: F
             if order is None:
                 return
             fetcher.submit(list(order.visits), order.robots, order.strikes)
-        fetched = fetcher.step(_IDLE)
-        if fetched:
-            channel.send(Batch(tuple(fetched)))
+        for batch in _batches(fetcher.step(_IDLE)):
+            channel.send(batch)
+
+
+def _batches(fetched: list[Fetched]) -> Iterator[Batch]:
+    """A message is a copy of all its bodies, so what a busy step brought goes out in several."""
+    fetched.reverse()
+    while fetched:
+        taken = [fetched.pop()]
+        size = _size(taken[0])
+        while fetched and (size := size + _size(fetched[-1])) <= _BATCH_BYTES:
+            taken.append(fetched.pop())
+        yield Batch(tuple(taken))
+
+
+def _size(fetched: Fetched) -> int:
+    return len(fetched.result.body) if isinstance(fetched.result, Page) else 0
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 The write order is the crawl's own (`quadloom.run.writing`), so an import can be killed and run again: what was settled
 is replayed, what was not is read again, and reading a page twice changes nothing. Links are kept in the page's graph,
-but nobody is visited because of an import: discoveries are left out.
+but nobody is visited because of an import: discoveries are left out. Workers weave the pages (`quadloom.run.weaving`),
+so one that crashes, hangs or bloats its transformation is quarantined as in a crawl, and the rest is imported.
 """
 
 from __future__ import annotations
@@ -14,19 +15,22 @@ import msgspec
 
 from quadloom.asking.statistics import Statistics, ended
 from quadloom.export.reading import Imported
+from quadloom.model.event import EventKind
 from quadloom.model.outcome import Outcome
+from quadloom.model.page import Page
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
-from quadloom.pipeline import Woven, weave
+from quadloom.pipeline import Woven
 from quadloom.run.admission import Admission, read_traps
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Indexer, Marks
 from quadloom.run.opened import Opened
 from quadloom.run.replay import replay_unindexed
+from quadloom.run.tidying import ENOUGH
+from quadloom.run.weaving import Weaver
+from quadloom.run.workers import Done
 from quadloom.run.writing import Ready, Writer
 from quadloom.settings import Settings
-from quadloom.stores.warc_record import encode as encode_record
-from quadloom.syntaxes.registry import Loader
 
 _BATCH = 128
 
@@ -38,18 +42,20 @@ class ImportReport(msgspec.Struct, frozen=True):
     new: int = 0
     changed: int = 0
     unchanged: int = 0
+    quarantined: int = 0
 
 
 def import_pages(
     stores: Opened,
     settings: Settings,
     pages: Iterable[Imported],
-    loader: Loader | None,
     now: Callable[[], float],
     progress: Callable[[int], None] = lambda _pages: None,
+    notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
 ) -> ImportReport:
-    """Read all pages into the warehouse; durable and searchable on return."""
+    """Read all pages into the warehouse; durable and searchable on return. `notice` hears what was quarantined."""
     replay_unindexed(stores, settings, now())
+    settings = _without_links(settings)
     inbox: queue.Queue[Marks] = queue.Queue()
     failpoints = Failpoints(settings.crawl.failpoint)
     statistics = Statistics.resume(stores.catalog, stores.quads)
@@ -70,26 +76,35 @@ def import_pages(
         progress(sum(counts.values()))
 
     try:
-        for item in pages:
-            visit = _visit(stores, item)
-            if len(batch) >= _BATCH or visit.fingerprint in written:
-                write()
-                visit = _visit(stores, item)
-            if item.source:
-                writer.sources.learn(visit.via, item.source)
-            batch.append(_ready(item, visit, settings, loader))
-            written.add(visit.fingerprint)
+        with Weaver(settings, notice=notice) as weaver:
+            for item, done in weaver.each(pages, _task):
+                number = fingerprint(canonical(item.page.url))
+                if len(batch) >= _BATCH or number in written:
+                    write()
+                batch.append(_ready(item, _visit(stores, item), done))
+                if item.source:
+                    writer.sources.learn(batch[-1].visit.via, item.source)
+                written.add(number)
         write()
     finally:
         indexer.close()
         write()
+    if indexer.added >= ENOUGH:
+        stores.quads.optimize()
     ended(stores.catalog)
     return ImportReport(
         pages=sum(counts.values()),
         new=counts[Outcome.NEW],
         changed=counts[Outcome.CHANGED],
         unchanged=counts[Outcome.UNCHANGED],
+        quarantined=counts[Outcome.FAILED],
     )
+
+
+def _task(item: Imported) -> tuple[Visit, Page]:
+    """For the workers, to whom it is all one whether the page is known."""
+    key = canonical(item.page.url)
+    return Visit(item.page.url, key, host_of(item.page.url), fingerprint(key), kind="other"), item.page
 
 
 def _visit(stores: Opened, item: Imported) -> Visit:
@@ -103,12 +118,11 @@ def _visit(stores: Opened, item: Imported) -> Visit:
     )  # fmt: skip
 
 
-def _ready(item: Imported, visit: Visit, settings: Settings, loader: Loader | None) -> Ready:
-    woven = weave(item.page, visit, settings, (), loader)
-    if item.kind:
-        woven = _as_described(woven, item)
-    keep = not woven.noarchive and (woven.has_data or not settings.index.only_data)
-    return Ready(visit, item.page, None, woven, encode_record(item.page) if keep else None)
+def _ready(item: Imported, visit: Visit, done: Done | None) -> Ready:
+    if done is None or done.answer is None:
+        return Ready(visit, item.page, None, reason=done.reason if done is not None else "")
+    woven = _as_described(done.answer.woven, item) if item.kind else done.answer.woven
+    return Ready(visit, item.page, None, woven, done.answer.record)
 
 
 def _as_described(woven: Woven, item: Imported) -> Woven:
@@ -116,3 +130,7 @@ def _as_described(woven: Woven, item: Imported) -> Woven:
     which finds the same page knows it for unchanged."""
     quads = msgspec.structs.replace(woven.quads, digest=item.digest) if item.digest else woven.quads
     return msgspec.structs.replace(woven, kind=item.kind, title=item.title, language=item.language, quads=quads)
+
+
+def _without_links(settings: Settings) -> Settings:
+    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))

@@ -10,6 +10,8 @@ Larger commits go on paying, since each leaves sorted files and a segment of wor
     pages a commit   300   500  1000  2000
     quads            .47   .46   .32   .25
     text             .39   .36   .33   .31
+
+While nothing comes, the store may put its files in order (`quadloom.run.tidying`).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
 from quadloom.phases.index import PAGES
 from quadloom.run.failpoints import Failpoints
+from quadloom.run.tidying import Tidying
 from quadloom.settings import Index
 from quadloom.stores.protocols import Difference, QuadStore, TextDocument, TextIndex
 
@@ -47,6 +50,12 @@ class Entry(msgspec.Struct, frozen=True):
     links: bytes = b""  # all its links as N-Quads, where user queries want them
     depth: int = 0
     known: bytes = b""  # fingerprints of the lines that the graph holds now, where that is sure
+
+
+class Descriptions(msgspec.Struct, frozen=True):
+    """(graph, what the graph `PAGES` says of it) of pages whose own statements and words stay as they are."""
+
+    abouts: Sequence[tuple[str, bytes]]
 
 
 class Marks(msgspec.Struct, frozen=True):
@@ -79,8 +88,9 @@ class Indexer:
         self._report = report
         self._changed = changed
         self._failpoints = failpoints
-        self._queue: queue.Queue[Sequence[Entry] | None] = queue.Queue(maxsize=16)
+        self._queue: queue.Queue[Sequence[Entry] | Descriptions | None] = queue.Queue(maxsize=16)
         self._gathered: list[Entry] = []
+        self._abouts: dict[str, bytes] = {}  # of graphs that hold something already; the newest wins
         self._gathered_bytes = 0
         self._since = 0.0  # when the oldest of them came
         self.error: StoreError | None = None
@@ -88,10 +98,16 @@ class Indexer:
         self.added = 0
         self.removed = 0
         self.cpu_seconds = 0.0
+        self.tidying = Tidying(quads, lambda: statistics.properties.total())
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
         self._thread.start()
 
-    def put(self, entries: Sequence[Entry]) -> None:
+    def describe(self, abouts: Sequence[tuple[str, bytes]]) -> None:
+        """Only the descriptions of pages. As `put`."""
+        if abouts:
+            self.put(Descriptions(abouts))
+
+    def put(self, entries: Sequence[Entry] | Descriptions) -> None:
         """Waits while the queue is full: back-pressure. Raises the error that stopped the indexer, if one did."""
         while True:
             if self.error is not None:
@@ -107,6 +123,7 @@ class Indexer:
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
+        self.tidying.close()
         if self.error is not None:
             raise self.error
 
@@ -119,7 +136,9 @@ class Indexer:
                     entries = ()
                 if entries:
                     self._gather(entries)
-                if self._gathered and (entries is None or self._is_due()):
+                elif entries is not None and not self._gathered and not self._abouts:
+                    self._rest()
+                if (self._gathered or self._abouts) and (entries is None or self._is_due()):
                     started = time.thread_time()
                     self._index(self._gathered)
                     self._commit()
@@ -129,22 +148,32 @@ class Indexer:
         except StoreError as error:
             self.error = error
 
-    def _gather(self, entries: Sequence[Entry]) -> None:
-        if not self._gathered:
+    def _rest(self) -> None:
+        if self.tidying.error is not None:
+            raise self.tidying.error
+        self.tidying.rest()
+
+    def _gather(self, entries: Sequence[Entry] | Descriptions) -> None:
+        if not self._gathered and not self._abouts:
             self._since = time.monotonic()
+        if isinstance(entries, Descriptions):
+            self._abouts.update(entries.abouts)
+            return
         self._gathered.extend(entries)
+        self._abouts.update((entry.quads.graph, entry.about) for entry in entries if not entry.fresh)
         self._gathered_bytes += sum(
             len(entry.quads.nquads) + (len(entry.text.body) if entry.text else 0) for entry in entries
         )
 
     def _is_due(self) -> bool:
         return (
-            len(self._gathered) >= self._settings.text_commit_pages
+            len(self._gathered) + len(self._abouts) >= self._settings.text_commit_pages
             or self._gathered_bytes >= _MOST_BYTES
             or time.monotonic() - self._since >= self._settings.text_commit_seconds
         )
 
     def _index(self, entries: Sequence[Entry]) -> None:
+        before = self.added + self.removed
         fresh = [entry for entry in entries if entry.fresh]
         self._quads.insert_new(
             [entry.quads for entry in fresh if entry.write_quads], b"".join(entry.about for entry in fresh)
@@ -160,18 +189,21 @@ class Indexer:
                 self.removed += len(difference.removed)
                 if difference:
                     self._changed(entry.quads.graph, difference)
-        known = [(entry.quads.graph, entry.about) for entry in entries if not entry.fresh]
-        if known:
-            self._quads.describe(PAGES, known)
+        if self._abouts:
+            self._quads.describe(PAGES, list(self._abouts.items()))
+            self._abouts = {}
         self._failpoints.reach("after-quads")
         self._text.put([entry.text for entry in entries if entry.text is not None and entry.write_text])
         without = [entry.quads.graph for entry in entries if entry.text is None and not entry.fresh]
         if without:
             self._text.remove(without)
         self.indexed += len(entries)
+        self.tidying.wrote(self.added + self.removed - before)
 
     def _commit(self) -> None:
         self._quads.flush()
+        if not self._gathered:
+            return  # only descriptions, which the catalog does not mark
         self._text.commit()
         self._failpoints.reach("after-text")
         marks = tuple((entry.fingerprint, entry.quads.digest, entry.text_digest) for entry in self._gathered)

@@ -12,31 +12,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
-from quadloom.errors import ArchiveDamaged, NothingFound, UsageError
+from quadloom.errors import ArchiveDamaged
 from quadloom.model.notice import Notice, NoticeKind
 from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
-from quadloom.model.url import Url, host_of
+from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.outside import document_loader
 from quadloom.pipeline import weave
-from quadloom.scheduling.subscriptions import Interests, Subscription
+from quadloom.run.subscribing import read_subscriptions
+from quadloom.scheduling.subscriptions import Interests
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
-from quadloom.stores.protocols import Archive, Catalog, Difference
+from quadloom.stores.protocols import Archive, Catalog, Difference, QuadStore
+from quadloom.syntaxes.terms import iri
 
-_NAME = "subscriptions"
+_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+_TYPES = 10_000  # statements about types of one page that are looked at
 _KINDS: dict[Outcome, NoticeKind] = {Outcome.NEW: "new", Outcome.CHANGED: "changed"}
 
 
 class Notifying:
     """Owned by the crawl's own thread."""
 
-    def __init__(self, catalog: Catalog, outbox: Outbox | None) -> None:
+    def __init__(self, catalog: Catalog, outbox: Outbox | None, quads: QuadStore | None = None) -> None:
         self._catalog = catalog
         self._outbox = outbox
+        self._quads = quads
         self.interests = Interests(read_subscriptions(catalog))
 
     def reload(self) -> None:
@@ -59,7 +61,7 @@ class Notifying:
             kind = _kind(settlement, old)
             if row is None or kind is None:
                 continue
-            for id in self.interests.of(row.key, row.host, statements(index)):
+            for id in self.interests.of(row.key, row.host, statements(index) + self._types_before(old)):
                 found[row.fingerprint, id] = Notice(
                     at=now,
                     subscription=id,
@@ -70,6 +72,15 @@ class Notifying:
                     after=row.archive if kind != "gone" else None,
                 )
         return list(found.values())
+
+    def _types_before(self, old: PageRow | None) -> bytes:
+        """Classes that the last version named, from its graph: who waits for events must hear of the last one leaving a
+        page, too. A version that the indexes have not reached yet counts by what they hold."""
+        if not self.interests.has_types or self._quads is None or old is None or not old.quads_digest:
+            return b""
+        graph = iri(old.final_url or old.href)
+        lines = self._quads.match(None, _TYPE, None, graph, limit=_TYPES) if graph is not None else ()
+        return "\n".join(lines).encode("utf-8", "replace")
 
     def write(self, notices: Sequence[Notice]) -> None:
         """Inside the transaction that settles the batch."""
@@ -104,31 +115,3 @@ def _statements(ref: ArchiveRef | None, archive: Archive, settings: Settings) ->
     visit = Visit(page.url, page.url, host_of(page.url), 0)
     woven = weave(page, visit, settings, (), document_loader(settings))
     return set(woven.quads.nquads.decode("utf-8", "replace").splitlines())
-
-
-def read_subscriptions(catalog: Catalog) -> list[Subscription]:
-    stored = catalog.get(_NAME)
-    return msgspec.json.decode(stored, type=list[Subscription]) if stored else []
-
-
-def add_subscription(catalog: Catalog, subscription: Subscription) -> Subscription:
-    """Make it durable. URLs become canonical keys. Raises `UsageError` or `UrlError` for what makes no sense."""
-    subscription.check()
-    existing = read_subscriptions(catalog)
-    if any(item.id == subscription.id for item in existing):
-        raise UsageError(f"there is a subscription {subscription.id!r} already", hint="choose another --id")
-    keys = tuple(Url.parse(text).key for text in subscription.urls)
-    if subscription.webhook:
-        Url.parse(subscription.webhook)
-    added = msgspec.structs.replace(subscription, urls=keys)
-    catalog.put(_NAME, msgspec.json.encode([*existing, added]))
-    return added
-
-
-def remove_subscription(catalog: Catalog, id: str) -> None:
-    """Its notices stay in the outbox until they are trimmed."""
-    existing = read_subscriptions(catalog)
-    kept = [item for item in existing if item.id != id]
-    if len(kept) == len(existing):
-        raise NothingFound(f"there is no subscription {id!r}", hint="`quadloom subscribe list` shows all")
-    catalog.put(_NAME, msgspec.json.encode(kept))

@@ -3,6 +3,9 @@
 The frontier's lease is not used, since a topical crawl decides by itself what comes next; its clocks are. A host's
 next moment, back-off and robots.txt are read from the frontier and written back to it, so that two crawls of one
 warehouse never crowd a host between them. Redirects are followed hop by hop, and every hop passes all checks again.
+
+`services` are hosts that the user named to be asked, as a web searcher is: scope and robots.txt are about crawling and
+do not hold for them, pace does. Several errands may meet at such a host; they take turns.
 """
 
 from __future__ import annotations
@@ -68,10 +71,12 @@ class PoliteAccess:
         scope: ScopeRules,
         keep: Callable[[Brought], None],
         *,
+        services: frozenset[str] = frozenset(),
         clock: Callable[[], float] = time.time,
         random: Random | None = None,
     ) -> None:
         self._settings = settings
+        self._services = services
         self._frontier = frontier
         self._scope = scope
         self._keep = keep
@@ -79,6 +84,7 @@ class PoliteAccess:
         self._random = random or Random()
         self._client = Client(settings, now=clock)
         self._robots: dict[str, RobotsRow] = {}
+        self._waiting: dict[str, list[_Errand]] = {}  # by origin, while its robots.txt is on the way
         self._free_at: dict[str, float] = {}
         self._strikes: dict[str, int] = {}
         self.refused: dict[str, int] = {}
@@ -99,12 +105,17 @@ class PoliteAccess:
         if href is None:
             return self._refuse(errand, "address")  # no web address, or too long to be sent
         url = Url.parse(href)
+        if url.host in self._services:
+            return self._send(errand, 0.0)
         if self._scope.verdict(url.href, url.host, 0) is not None:
             return self._refuse(errand, "scope")
         if politeness.rules_for(url.host, self._settings).robots == "ignore":
             return self._send(errand, 0.0)
         origin = url.href[: url.href.find("/", url.href.find("//") + 2)]
         row = self._known_robots(origin, url.host)
+        if origin in self._waiting:
+            self._waiting[origin].append(errand)
+            return None
         if row is None:
             return self._ask_robots(errand, origin, url.host)
         return self._decide(errand, row)
@@ -121,6 +132,7 @@ class PoliteAccess:
         return row if row is not None and row.expires > self._clock() else None
 
     def _ask_robots(self, errand: _Errand, origin: str, host: str) -> None:
+        self._waiting[origin] = [errand]
         request = Request(
             href=f"{origin}/robots.txt",
             accept=ACCEPT_ROBOTS,
@@ -141,7 +153,8 @@ class PoliteAccess:
                     old, robots=row.encode(), robots_expires=row.expires, crawl_delay=row.robots.crawl_delay
                 )
             )
-            self._decide(errand, row)
+            for waiting in self._waiting.pop(origin):
+                self._decide(waiting, row)
 
         self._client.submit(request, came)
 
@@ -162,10 +175,14 @@ class PoliteAccess:
         moment = self._moment(host)
         if moment > self._clock() + self._settings.crawl.max_wait:
             return self._refuse(errand, "pace")  # it may be asked, but not so soon that waiting for it pays
-        request = Request(href=errand.url, accept=ACCEPT, not_before=moment)
+        pause = politeness.delay_of(0.0, crawl_delay, politeness.rules_for(host, self._settings))
+        self._free_at[host] = max(moment, self._clock()) + pause  # for whoever comes before the answer does
+        request = Request(href=errand.url, accept=ACCEPT, not_before=moment, headers=errand.ask.headers)
         if errand.method == "post":
             payload, headers = _encoded(errand.ask)
-            request = msgspec.structs.replace(request, method="POST", payload=payload, headers=headers)
+            request = msgspec.structs.replace(
+                request, method="POST", payload=payload, headers=(*request.headers, *headers)
+            )
         return self._client.submit(request, lambda result: self._came(errand, host, crawl_delay, result))
 
     def _came(self, errand: _Errand, host: str, crawl_delay: float, result: Result) -> None:
@@ -180,7 +197,7 @@ class PoliteAccess:
             strikes=self._strikes[host],
             random=self._random.random,
         )
-        self._free_at[host] = max(pace.next_at, pace.blocked_until)
+        self._free_at[host] = max(self._free_at[host], pace.next_at, pace.blocked_until)
         if pace.blocked_until > now:
             self._frontier.block(host, pace.blocked_until, pace.reason)
         if isinstance(result, Failure):
@@ -211,7 +228,9 @@ def _visit(href: str, score: float) -> Visit:
 
 
 def _encoded(ask: Ask) -> tuple[bytes, tuple[tuple[str, str], ...]]:
-    """Body and headers of a submitted form."""
+    """Body and headers of a submitted form, or of a question in JSON."""
+    if ask.payload:
+        return ask.payload, (("Content-Type", "application/json"),)
     if not ask.multipart:
         return urlencode(ask.fields).encode(), (("Content-Type", "application/x-www-form-urlencoded"),)
     boundary = UUID(int=abs(hash(ask.fields)) % (1 << 128)).hex

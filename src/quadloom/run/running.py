@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -19,12 +20,13 @@ from quadloom.run.explaining import Why
 from quadloom.run.meter import Report
 from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
-from quadloom.run.publishing import Publication
+from quadloom.run.publishing import Publication, Published, pushed
 from quadloom.run.refreshing import SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
+from quadloom.run.schedule_state import Schedule
 from quadloom.run.scoping import ScopeChange, ScopeEdits
-from quadloom.scheduling.planner import Planner
+from quadloom.run.websub import HubSaid
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
@@ -55,47 +57,82 @@ class Home(Protocol):
 
     def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int: ...
 
-    def publish(self, publication: Publication) -> dict[str, Value]: ...
+    def publish(self, publication: Publication) -> Published: ...
 
-    def subscribe(self, subscription: Subscription) -> Subscription: ...
+    def checked(self, subscription: Subscription) -> Subscription: ...
+
+    def subscribe(self, subscription: Subscription) -> None: ...
 
     def unsubscribe(self, id: str) -> None: ...
 
     def change_scope(self, rules: ScopeEdits, *, remove: bool = False) -> int: ...
 
-    def why(self, url: str, planner: Planner | None = None) -> Why: ...
+    def why(self, url: str, schedule: Schedule | None = None) -> Why: ...
+
+
+class Companion(Protocol):
+    """What makes a crawl one of many workers; see `quadloom.cluster.worker`."""
+
+    def leads(self) -> bool:
+        """Whether this worker does what only one may do, such as sending notices."""
+        ...
+
+    def beside(self, crawl: Crawl, tell: Callable[[str], None]) -> AbstractContextManager[object]:
+        """Entered before the first step, left after the last."""
+        ...
 
 
 class Running:
-    """A crawl on a warehouse, answering control requests. Iterate to run it."""
+    """A crawl on a warehouse, answering control requests. Iterate to run it.
 
-    def __init__(self, warehouse: Home, *, forever: bool = False) -> None:
+    `waits`: does not end when nothing is due, since others may send work.
+    """
+
+    def __init__(
+        self,
+        warehouse: Home,
+        *,
+        forever: bool = False,
+        waits: bool = False,
+        companion: Companion | None = None,
+        tell: Callable[[str], None] = lambda _text: None,
+    ) -> None:
+        self._tell = tell
         self._warehouse = warehouse
+        self._companion = companion
         self._events = 0
         self.replayed: Replayed = replay_unindexed(warehouse.opened(), warehouse.settings, time.time())
         settings = warehouse.settings
         if not settings.crawl.contact and warehouse.contact:
             crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
             settings = msgspec.structs.replace(settings, crawl=crawl)
-        self.crawl = Crawl(warehouse.opened(warehouse.ranking()), settings, forever=forever, notice=self._notice)
+        self.crawl = Crawl(
+            warehouse.opened(warehouse.ranking()), settings, forever=forever, waits=waits,
+            plainly=self.replayed.missing, notice=self._notice,
+        )  # fmt: skip
         self._outgoing = Outgoing(
             self.crawl,
             self.crawl.notifying,
+            self.crawl.hubs,
             warehouse.catalog,
             warehouse.outbox,
             warehouse.archive,
             lambda: warehouse.queries,
             lambda: self.crawl.indexed,
             settings,
+            lambda text: self._notice("notice", text),
+            companion.leads if companion is not None else lambda: True,
         )
 
     def __iter__(self) -> Iterator[Settlement]:
-        control = ControlServer(self._warehouse.path, lambda request: self.crawl.call(lambda: self._handle(request)))
+        control = ControlServer(self._warehouse.path, self._asked)
         self._outgoing.start()
+        beside = self._companion.beside(self.crawl, self._told) if self._companion is not None else nullcontext()
         try:
-            for settlement in self.crawl:
-                self._published(settlement)
-                yield settlement
+            with beside:
+                for settlement in self.crawl:
+                    self._published(settlement)
+                    yield settlement
         finally:
             control.close()
             self._outgoing.close()
@@ -106,6 +143,13 @@ class Running:
 
     def report(self) -> Report:
         return self.crawl.report()
+
+    def _asked(self, request: Request) -> Value:
+        """Runs in a thread of the control server."""
+        if request.verb == "subscribe":
+            subscription = self._warehouse.checked(arguments(request, Subscription))  # may wait for a query process
+            return self.crawl.call(lambda: self._subscribed(subscription))
+        return self.crawl.call(lambda: self._handle(request))
 
     def _handle(self, request: Request) -> Value:
         """Runs in the crawl's own thread, between two steps: nothing here needs a lock."""
@@ -130,9 +174,14 @@ class Running:
         if request.verb in ("refresh", "why", "scope", "freshness"):
             return self._steer(request)
         if request.verb == "publish":
-            return self._warehouse.publish(arguments(request, Publication))
-        if request.verb in ("subscribe", "unsubscribe"):
-            return self._subscribe(request)
+            publication = arguments(request, Publication)
+            published = self._warehouse.publish(publication)
+            self.crawl.refreshing.hear_push(pushed(publication, published))
+            return {**msgspec.structs.asdict(published)}
+        if request.verb == "websub":
+            return self._hub_said(arguments(request, HubSaid))
+        if request.verb == "unsubscribe":
+            return self._unsubscribed(str(request.arguments.get("id", "")))
         raise UsageError(
             f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
         )
@@ -152,17 +201,28 @@ class Running:
             return moved
         if request.verb == "freshness":
             return refreshing.change(arguments(request, SharesChange))
-        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.planner))
+        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.schedule))
         return explained if isinstance(explained, dict) else {}
 
-    def _subscribe(self, request: Request) -> Value:
-        if request.verb == "subscribe":
-            id = self._warehouse.subscribe(arguments(request, Subscription)).id
-        else:
-            id = str(request.arguments.get("id", ""))
-            self._warehouse.unsubscribe(id)
+    def _subscribed(self, subscription: Subscription) -> Value:
+        self._warehouse.subscribe(subscription)
+        self.crawl.notifying.reload()
+        return subscription.id
+
+    def _unsubscribed(self, id: str) -> Value:
+        self._warehouse.unsubscribe(id)
         self.crawl.notifying.reload()
         return id
+
+    def _hub_said(self, said: HubSaid) -> Value:
+        """The challenge to echo; or whether a push counted."""
+        now = time.time()
+        if said.verifies:
+            return self.crawl.hubs.verify(said.id, said.query, now)
+        page = self.crawl.hubs.receive(said.id, said.body, said.signature, now)
+        if page is not None:
+            self.crawl.refreshing.announced(page)
+        return page is not None
 
     def _published(self, settlement: Settlement) -> None:
         page = settlement.page
@@ -170,6 +230,11 @@ class Running:
         if page is not None:
             data |= {"status": page.status, "kind": page.kind, "quads": page.quads, "title": page.title}
         self._publish("settled", settlement.visit.href, data)
+
+    def _told(self, text: str) -> None:
+        """By the companion, in a thread of its own."""
+        self._notice("worker", text)
+        self._tell(text)
 
     def _notice(self, kind: EventKind, text: str) -> None:
         self._publish(kind, text, {})

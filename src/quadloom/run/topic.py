@@ -10,6 +10,7 @@ from random import Random
 import msgspec
 
 from quadloom.model.quads import Quads
+from quadloom.model.url import host_matches, host_of
 from quadloom.run.opened import Opened
 from quadloom.run.polite_access import PoliteAccess
 from quadloom.run.shelving import Shelf
@@ -20,6 +21,7 @@ from quadloom.topical.channels import Channel
 from quadloom.topical.crawl import Strategy, StrategyName, TopicReport, make_strategy
 from quadloom.topical.crawl import run as run_strategy
 from quadloom.topical.desk import RELEVANT, Desk
+from quadloom.topical.fingerprints import Lead
 from quadloom.topical.relevance import Judge, Topic
 from quadloom.topical.sites import Seed
 from quadloom.topical.strategy_adaptive import Adaptive
@@ -38,6 +40,7 @@ def crawl_topic(
     *,
     strategy: StrategyName,
     judge: Judge | None = None,
+    site_search: Callable[[str], list[Lead]] = lambda _host: [],
     random: Random | None = None,
     progress: Callable[[Desk, Strategy], None] = lambda _desk, _strategy: None,
     clock: Callable[[], float] = time.time,
@@ -45,18 +48,20 @@ def crawl_topic(
     """Crawl `topic` from `seeds` within `settings.topic.budget` requests; documents land in the warehouse.
 
     `judge`: another verdict on documents than the light model's, such as `quadloom.topical.embeddings` gives.
+    `site_search`: ways of the user's into a host without a search (`quadloom.topical.hosted_search.site_leads`).
     """
     random = random or Random()
     desk = Desk(topic, settings.topic.budget, per_site=settings.topic.per_site, judge=judge)
     known = known_channels(stores.catalog, seeds, clock() - seconds(settings.topic.channel_ttl))
-    chosen = make_strategy(strategy, desk, seeds, random, clock(), known)
+    chosen = make_strategy(strategy, desk, seeds, random, clock(), known, site_search)
     settings = _without_links(settings)
     shelf = Shelf(stores, settings, clock=clock)
     access = PoliteAccess(
         settings,
         stores.frontier,
-        topic_scope(settings, seeds),
+        TopicScope(settings, seeds),
         lambda brought: shelf.put(brought.visit, brought.result, brought.pace),
+        services=frozenset(host_of(lead.template) for lead in site_search("")),
         clock=clock,
         random=random,
     )
@@ -86,7 +91,7 @@ def survey_sites(
     survey = Survey(seeds, random or Random(), clock())
     desk = Desk(Topic("", ""), budget=12 * len(seeds) + 1)
     access = PoliteAccess(
-        settings, stores.frontier, topic_scope(settings, seeds), lambda _brought: None, clock=clock, random=random
+        settings, stores.frontier, TopicScope(settings, seeds), lambda _brought: None, clock=clock, random=random
     )
     try:
         run_strategy(survey, desk, access, width=_WIDTH, progress=progress)
@@ -96,12 +101,20 @@ def survey_sites(
     return survey.lines
 
 
-def topic_scope(settings: Settings, seeds: Sequence[Seed]) -> Scope:
-    """The sites themselves, and the patterns that the user set."""
-    crawl = settings.crawl
-    if crawl.scope == "page":  # a site cannot be asked without leaving its home page
-        crawl = msgspec.structs.replace(crawl, scope="host")
-    return Scope.from_settings(crawl, [seed.home for seed in seeds])
+class TopicScope:
+    """The sites themselves, the patterns that the user set, and the hosts that may answer for sites."""
+
+    def __init__(self, settings: Settings, seeds: Sequence[Seed]) -> None:
+        crawl = settings.crawl
+        if crawl.scope == "page":  # a site cannot be asked without leaving its home page
+            crawl = msgspec.structs.replace(crawl, scope="host")
+        self._scope = Scope.from_settings(crawl, [seed.home for seed in seeds])
+        self._third_parties = settings.topic.third_parties
+
+    def verdict(self, href: str, host: str, depth: int) -> str | None:
+        if any(host_matches(host, pattern) for pattern in self._third_parties):
+            return None
+        return self._scope.verdict(href, host, depth)
 
 
 def known_channels(catalog: Catalog, seeds: Sequence[Seed], not_before: float) -> dict[str, Channel]:
@@ -116,8 +129,9 @@ def known_channels(catalog: Catalog, seeds: Sequence[Seed], not_before: float) -
 
 
 def remember_channels(catalog: Catalog, channels: Sequence[Channel]) -> None:
+    """All but those of web searchers, which belong to the configuration and may hold its keys."""
     with catalog.transaction():
-        for channel in channels:
+        for channel in (channel for channel in channels if channel.kind != "websearch"):
             catalog.put(f"channel:{Seed(channel.home).host}", channel.encode())
 
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
 
 import msgspec
 from xxhash import xxh3_128_digest
 
 from quadloom.asking.statistics import STATISTICS, Statistics, ended
-from quadloom.errors import ArchiveDamaged
+from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocked
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
-from quadloom.phases.index import page_description
+from quadloom.phases.index import PAGES
 from quadloom.pipeline import Woven
-from quadloom.run.describing import WOVEN_AGAIN, Sources
+from quadloom.run.describing import WOVEN_AGAIN, Sources, description
 from quadloom.run.opened import Opened
 from quadloom.run.replay import rewoven
+from quadloom.run.weaving import Weaver
 from quadloom.settings import Settings
+from quadloom.stores.backends import open_quads, open_text
 from quadloom.stores.protocols import QuadStore, TextIndex
+from quadloom.stores.sqlite_database import WarehouseLock
 
 _BATCH = 500
 
@@ -53,17 +60,18 @@ def verify(
     graphs: set[str] = set()
     ids: set[str] = set()
     pages = 0
-    for row, woven, page in rewoven(stores, settings, all_pages(stores)):
-        pages += 1
-        graph = row.final_url or row.href
-        if row.quads_digest:
-            graphs.add(graph)
-        if row.text_digest:
-            ids.add(graph)
-        if len(drifts) < limit:
-            drifts.extend(_archive_drifts(stores, row, page))
-            drifts.extend(_index_drifts(stores, row, woven, graph, documents))
-        progress(pages)
+    with Weaver(settings) as weaver:
+        for row, woven, page in rewoven(stores, weaver, all_pages(stores)):
+            pages += 1
+            graph = row.final_url or row.href
+            if row.quads_digest:
+                graphs.add(graph)
+            if row.text_digest:
+                ids.add(graph)
+            if len(drifts) < limit:
+                drifts.extend(_archive_drifts(stores, row, page))
+                drifts.extend(_index_drifts(stores, row, woven, graph, documents))
+            progress(pages)
     strays = (graph for graph in stores.quads.graphs() if _is_page(graph) and graph not in graphs)
     drifts.extend(Drift("stray-graph", graph, "in the quad store, but no page has it") for graph in strays)
     without = sorted(documents - ids)
@@ -80,23 +88,57 @@ def rebuild(
     now: float,
     progress: Callable[[int], None] = lambda _n: None,
 ) -> int:
-    """Fill empty stores from the archive; the caller puts them in place of the old. Returns the number of pages."""
+    """Fill empty stores from the archive; the caller puts them in place of the old. Returns the number of pages.
+
+    What no page made cannot be made anew, so it is taken over: the scores of topical crawls.
+    """
     done = 0
-    batch: list[PageRow] = []
-    for row in all_pages(stores):
-        if row.quads_digest or row.text_digest:
-            batch.append(row)
-        if len(batch) >= _BATCH:
-            done += _fill(stores, settings, quads, text, batch, now)
+    with Weaver(settings) as weaver:
+        for rows in _batches(row for row in all_pages(stores) if row.quads_digest or row.text_digest):
+            done += _fill(stores, weaver, quads, text, rows, now, schedule=settings.index.schedule)
             progress(done)
-            batch = []
-    done += _fill(stores, settings, quads, text, batch, now)
+    with suppress(StoreError):  # damaged: that is why it is rebuilt
+        kept = [graph for graph in stores.quads.graphs() if _is_kept(graph)]
+        quads.insert_new([Quads.of(graph, stores.quads.graph(graph)) for graph in kept])
     quads.flush()
+    quads.optimize()
     text.commit()
     stores.catalog.put(STATISTICS, Statistics.recounted(quads).encode())
     stores.catalog.put(WOVEN_AGAIN, str(now).encode())
     ended(stores.catalog)
     return done
+
+
+def _batches(rows: Iterator[PageRow]) -> Iterator[list[PageRow]]:
+    while batch := list(islice(rows, _BATCH)):
+        yield batch
+
+
+def set_damaged_aside(path: Path, settings: Settings) -> list[str]:
+    """Indexes of the warehouse at `path` that cannot be opened are renamed to NAME.damaged, so that empty ones take
+    their place until they are rebuilt. Returns their names. Raises `WarehouseLocked` where a crawl runs."""
+    if not path.is_dir():
+        return []
+    lock = WarehouseLock(path)
+    try:
+        return [name for name in ("quads", "text") if _set_aside(path, name, settings)]
+    finally:
+        lock.release()
+
+
+def _set_aside(path: Path, name: str, settings: Settings) -> bool:
+    try:
+        (open_quads if name == "quads" else open_text)(path / name, settings, writable=True).close()
+    except (WarehouseLocked, DiskFull):
+        raise
+    except StoreError:
+        if not (path / name).is_dir():  # a store elsewhere, which does not answer
+            raise
+        aside = path / f"{name}.damaged"
+        shutil.rmtree(aside, ignore_errors=True)
+        (path / name).rename(aside)
+        return True
+    return False
 
 
 def all_pages(stores: Opened) -> Iterator[PageRow]:
@@ -107,26 +149,34 @@ def all_pages(stores: Opened) -> Iterator[PageRow]:
 
 
 def _fill(
-    stores: Opened, settings: Settings, quads: QuadStore, text: TextIndex, rows: list[PageRow], now: float
+    stores: Opened,
+    weaver: Weaver,
+    quads: QuadStore,
+    text: TextIndex,
+    rows: list[PageRow],
+    now: float,
+    *,
+    schedule: bool,
 ) -> int:
-    """A page that its site does not want archived (or whose record is damaged) keeps its graph and is read again."""
+    """A page that its site does not want archived (or whose record is damaged) keeps its graph, where it can still be
+    read, and is visited again."""
     new: list[Quads] = []
     documents = []
     marks = []
     abouts = []
     again: list[Discovery] = []
     sources = Sources(stores.catalog)
-    for row, woven, page in rewoven(stores, settings, rows):
+    for row, woven, page in rewoven(stores, weaver, rows):
         if woven is None or page is None:
-            kept = stores.quads.graph(row.final_url or row.href)
+            kept = _readable(stores.quads, row.final_url or row.href)
             if kept:
                 new.append(Quads.of(row.final_url or row.href, kept))
-                abouts.append(page_description(row, 200, sources.href(row.via)))
-                marks.append((row.fingerprint, row.quads_digest, b""))  # its words come back with its next visit
-                again.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
+                abouts.append(description(row, 200, sources.href(row.via), schedule=schedule))
+            marks.append((row.fingerprint, row.quads_digest if kept else b"", b""))  # words come with the next visit
+            again.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
             continue
         new.append(woven.quads)
-        abouts.append(page_description(row, page.status, sources.href(row.via)))
+        abouts.append(description(row, page.status, sources.href(row.via), schedule=schedule))
         if woven.text is not None:
             documents.append(woven.text)
         marks.append((row.fingerprint, row.quads_digest, row.text_digest))
@@ -137,6 +187,13 @@ def _fill(
         if again:
             stores.frontier.request(again, now)
     return len(new)
+
+
+def _readable(quads: QuadStore, graph: str) -> bytes:
+    try:
+        return quads.graph(graph)
+    except StoreError:
+        return b""
 
 
 def _archive_drifts(stores: Opened, row: PageRow, page: Page | None) -> Iterator[Drift]:
@@ -164,6 +221,10 @@ def _index_drifts(
             yield Drift("quads", graph, "the graph does not say what the page said")
     if row.text_digest and graph not in documents:
         yield Drift("text", graph, "the document is missing from the text index")
+
+
+def _is_kept(graph: str) -> bool:
+    return not _is_page(graph) and graph != PAGES
 
 
 def _is_page(graph: str) -> bool:

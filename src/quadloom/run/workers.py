@@ -43,6 +43,7 @@ class Done(msgspec.Struct, frozen=True):
     page: Page
     answer: Answer | None
     reason: str = ""
+    number: int = 0  # what `submit` returned
 
 
 class _Worker:
@@ -88,8 +89,16 @@ class WorkerPool:
         with self._lock:
             return sum(max(0, _DEPTH - len(worker.tasks)) for worker in self._workers)
 
-    def submit(self, visit: Visit, page: Page, *, archive: bool = True) -> None:
-        self._give(Task(next(self._numbers), visit, page, archive))
+    def submit(self, visit: Visit, page: Page, *, archive: bool = True) -> int:
+        """Give a page out; its `Done` carries the number returned."""
+        task = Task(next(self._numbers), visit, page, archive)
+        self._give(task)
+        return task.number
+
+    def grow(self, size: int) -> None:
+        """Start workers until there are so many."""
+        with self._lock:
+            self._workers += [self._started(f"transform-{index}") for index in range(len(self._workers), size)]
 
     def tend(self) -> None:
         """Give out again what dead workers left behind."""
@@ -171,7 +180,7 @@ class WorkerPool:
             task = worker.tasks.popleft()
             worker.head_since = time.monotonic()
         self._blames.pop(task.number, None)
-        self._done(Done(task.visit, task.page, answer))
+        self._done(Done(task.visit, task.page, answer, number=task.number))
 
     def _check(self) -> None:
         limits = self._settings.limits
@@ -213,4 +222,5 @@ class WorkerPool:
             return
         del self._blames[task.number]
         self._notice("quarantined", f"{task.visit.href}: {cause}")
-        self._done(Done(task.visit, task.page, None, f"quarantined: its transformation {cause}, twice"))
+        reason = f"quarantined: its transformation {cause}, twice"
+        self._done(Done(task.visit, task.page, None, reason, task.number))

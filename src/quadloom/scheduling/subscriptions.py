@@ -63,6 +63,10 @@ class Interests:
     def __bool__(self) -> bool:
         return bool(self.keys or self._sites or self._types)
 
+    @property
+    def has_types(self) -> bool:
+        return bool(self._types)
+
     def of(self, key: str, host: str, nquads: bytes) -> list[str]:
         """Subscriptions that this page belongs to, each once, in a stable order."""
         found = [*self.keys.get(key, ()), *self._sites.get(host, ()), *self._sites.get(site_of(host), ())]

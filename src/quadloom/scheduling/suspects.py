@@ -4,15 +4,20 @@ A URL has three witnesses: its suffix (with the kind of page it was found on), t
 record of its site. Each starts with the odds below and learns from first reads: every outcome moves the counts of the
 suffix, of the link kind and of the site. The odds are combined as independent witnesses, log-odds against the base
 rate added up. What comes out above one half goes into σ_X's share.
+
+The crawl judges every URL it finds, so a verdict must cost less than a microsecond: URLs with the same witnesses share
+one, which is kept until enough was learned to change it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 
-from quadloom.model.link import LinkKind
+from quadloom.model.link import Discovery, LinkKind
+from quadloom.model.url import site_of
 
 # Expected share of structured data before anything was read, and how many reads that expectation is worth.
 _SUFFIXES: dict[str, float] = {
@@ -25,26 +30,17 @@ _KINDS: dict[str, float] = {
     "feed": 0.95, "describedby": 0.9, "seealso": 0.75, "vocabulary": 0.7, "alternate": 0.5, "sitemap": 0.3,
     "published": 0.5, "search": 0.9, "item": 0.35, "image": 0.01, "stylesheet": 0.1, "other": 0.4,
 }  # fmt: skip
-DATA_KINDS = frozenset(
-    {
-        "xml",
-        "rdfxml",
-        "turtle",
-        "trig",
-        "ntriples",
-        "nquads",
-        "jsonld",
-        "rss",
-        "atom",
-        "jsonfeed",
-        "opml",
-        "wsdl",
-        "xsd",
-    }
-)
+DATA_KINDS = frozenset((
+    "xml", "rdfxml", "turtle", "trig", "ntriples", "nquads", "jsonld", "rss", "atom", "jsonfeed", "opml", "wsdl", "xsd",
+))  # fmt: skip
+# A sitemap is no data that anybody asks for, but whoever suspected XML behind its URL was right.
+_CONFIRMING = DATA_KINDS | {"sitemap", "sitemapindex", "opensearch"}
 _BASE = 0.2
 _FROM_DATA = 0.6  # an unknown suffix found on a data page is a suspect by the paper's rule
 _WORTH = 8.0  # reads that a first guess is worth
+_ENOUGH = 1000.0  # reads after which a record is halved, so that a site can change its ways
+_VERDICTS = 65_536  # kept at most
+_RELEARNED = 64  # first reads after which verdicts are made anew
 
 
 class Suspicion(msgspec.Struct, frozen=True):
@@ -61,29 +57,69 @@ class Suspicion(msgspec.Struct, frozen=True):
 class Suspects:
     """Learns while the crawl runs; `dump` and the constructor carry the counts over a restart."""
 
-    def __init__(self, counts: dict[str, tuple[float, float]] | None = None, *, limit: int = 200_000) -> None:
+    def __init__(self, counts: dict[str, tuple[float, float]] | None = None, *, limit: int = 50_000) -> None:
         self._counts: dict[str, tuple[float, float]] = dict(counts or {})
         self._limit = limit  # names kept; hostile sites can invent suffixes without end
+        self._verdicts: dict[tuple[str, LinkKind, bool], dict[str, bool]] = {}  # by host, link and source; then suffix
+        self._kept = 0
+        self._learned = 0
 
-    def suspicion(self, href: str, site: str, kind: LinkKind = "plain", source_kind: str = "") -> Suspicion:
+    def judge(self, found: Sequence[Discovery], from_data: bool) -> list[bool]:
+        """Which of the links of one page lead to suspects. `from_data`: it is a page of structured data."""
+        verdicts: dict[str, bool] = {}
+        judged: list[bool] = []
+        host, kind = "", ""
+        for item in found:
+            if item.host != host or item.kind != kind:  # most links of a page are like the one before
+                host, kind = item.host, item.kind
+                verdicts = self._verdicts.setdefault((host, item.kind, from_data), {})
+            suffix = suffix_of(item.href)
+            verdict = verdicts.get(suffix)
+            if verdict is None:
+                verdict = verdicts[suffix] = self.suspicion(item.href, site_of(host), item.kind, from_data).suspect
+                self._kept += 1
+            judged.append(verdict)
+        if self._kept > _VERDICTS:
+            self._forget()
+        return judged
+
+    def _forget(self) -> None:
+        self._verdicts.clear()
+        self._kept = 0
+
+    def suspicion(self, href: str, site: str, kind: LinkKind = "plain", from_data: bool = False) -> Suspicion:
         base = self._rate("", _BASE)
+        suffix = suffix_of(href)
+        where = ", found in data" if from_data and suffix not in _SUFFIXES else ""
         witnesses = [
-            (f"suffix {suffix_of(href) or '(none)'}", self._rate(*_suffix_guess(href, source_kind))),
+            (f"suffix {suffix or '(none)'}{where}", self._rate(*_suffix_guess(suffix, from_data))),
             (f"link {kind}", self._rate("kind:" + kind, _KINDS.get(kind, _BASE))),
             (f"site {site}", self._rate("site:" + site, base)),
         ]
         odds = _logit(base) + sum(_logit(rate) - _logit(base) for _, rate in witnesses)
         return Suspicion(1.0 / (1.0 + math.exp(-max(min(odds, 50.0), -50.0))), tuple(witnesses))
 
-    def learn(self, href: str, site: str, kind: LinkKind, source_kind: str, structured: bool) -> None:
-        """A first read of `href` brought structured data, or not."""
-        for name in ("", _suffix_guess(href, source_kind)[0], "kind:" + kind, "site:" + site):
+    def learn(self, href: str, site: str, kind: LinkKind, from_data: bool, found_kind: str) -> None:
+        """A first read of `href` brought a page of `found_kind`."""
+        structured = float(found_kind in _CONFIRMING)
+        for name in ("", _suffix_guess(suffix_of(href), from_data)[0], "kind:" + kind, "site:" + site):
             found, read = self._counts.get(name, (0.0, 0.0))
-            if read or len(self._counts) < self._limit:
-                self._counts[name] = (found + structured, read + 1.0)
+            if read >= _ENOUGH:
+                found, read = found / 2.0, read / 2.0
+            self._counts[name] = (found + structured, read + 1.0)
+        if len(self._counts) > self._limit:
+            self._shrink()
+        self._learned += 1
+        if self._learned % _RELEARNED == 0:
+            self._forget()
 
     def dump(self) -> dict[str, tuple[float, float]]:
         return dict(self._counts)
+
+    def _shrink(self) -> None:
+        """Keep the half that was read most."""
+        kept = sorted(self._counts.items(), key=lambda item: -item[1][1])[: self._limit // 2]
+        self._counts = dict(kept)
 
     def _rate(self, name: str, guess: float) -> float:
         found, read = self._counts.get(name, (0.0, 0.0))
@@ -92,20 +128,29 @@ class Suspects:
 
 def suffix_of(href: str) -> str:
     """`.xml` of the last path segment, in lower case; empty = none or too long to be one."""
-    path = href.partition("?")[0]
-    name = path.rpartition("/")[2] if path.count("/") > 2 else ""
-    dot = name.rfind(".")
-    return name[dot:].lower() if dot >= 0 and 1 < len(name) - dot <= 8 else ""
+    if href[-5:] == ".html":
+        return ".html"  # every third URL: half a microsecond less
+    path = href.partition("?")[0] if "?" in href else href
+    if "." not in path[-8:]:
+        return ""
+    slash = path.rfind("/")
+    dot = path.rfind(".", slash)
+    if dot < 0 or not 1 < len(path) - dot <= 8 or path[slash - 1] == "/":  # the last: a bare host, https://a.org
+        return ""
+    return path[dot:].lower()
 
 
-def _suffix_guess(href: str, source_kind: str) -> tuple[str, float]:
+def knows_suffix(href: str) -> bool:
+    """Whether the suffix speaks for itself, wherever the link was found."""
+    return suffix_of(href) in _SUFFIXES
+
+
+def _suffix_guess(suffix: str, from_data: bool) -> tuple[str, float]:
     """Name under which the suffix is counted, and its first guess."""
-    suffix = suffix_of(href)
-    if suffix in _SUFFIXES:
-        return "suffix:" + suffix, _SUFFIXES[suffix]
-    if source_kind in DATA_KINDS:
-        return "from-data:" + suffix, _FROM_DATA
-    return "suffix:" + suffix, _BASE
+    guess = _SUFFIXES.get(suffix)
+    if guess is not None:
+        return "suffix:" + suffix, guess
+    return ("from-data:" + suffix, _FROM_DATA) if from_data else ("suffix:" + suffix, _BASE)
 
 
 def _logit(probability: float) -> float:

@@ -5,13 +5,14 @@ Backends differ in where they keep URLs, never in what a settlement means; so th
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from quadloom.model.link import Discovery
+from quadloom.model.link import Discovery, LinkKind
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import host_matches
 from quadloom.model.visit import Visit
@@ -143,6 +144,25 @@ def discovery_of(visit: Visit) -> Discovery:
     )  # fmt: skip
 
 
+def distinct(settlements: Sequence[Settlement]) -> Iterator[Sequence[Settlement]]:
+    """Cut a batch so that no part settles a URL twice."""
+    part: dict[int, Settlement] = {}
+    for settlement in settlements:
+        if settlement.visit.fingerprint in part:
+            yield list(part.values())
+            part = {}
+        part[settlement.visit.fingerprint] = settlement
+    yield list(part.values())
+
+
+class Past(NamedTuple):
+    """What a URL's row remembers: how its last visit ended (empty = none), how and where it was met first."""
+
+    outcome: str
+    kind: LinkKind
+    via: int
+
+
 class UrlFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What an explanation needs to know of a URL."""
 
@@ -155,7 +175,7 @@ class UrlFacts(msgspec.Struct, frozen=True, kw_only=True):
     due: float
     attempt: int
     visits: int
-    outcome: str
+    past: Past
     ahead: int  # URLs of the same host that go first
 
 
@@ -185,7 +205,7 @@ def explain(url: UrlFacts, host: HostRow, delay: float, budget: float, now: floa
         ("depth", str(url.depth), "links away from a seed, shortest known"),
         ("score", f"{url.score:g}", "larger goes first within priority and depth"),
         ("attempt", str(url.attempt), "tries since the last success"),
-        ("visits", str(url.visits), f"last outcome: {url.outcome or 'none'}"),
+        ("visits", str(url.visits), f"last outcome: {url.past.outcome or 'none'}"),
         ("host delay", f"{delay:g} s", "largest of the setting, Crawl-delay and the measured pace"),
         ("host free in", f"{max(0.0, host.next_at - now):.1f} s", "one request per delay"),
     ]
@@ -193,4 +213,4 @@ def explain(url: UrlFacts, host: HostRow, delay: float, budget: float, now: floa
         lines.append(("host blocked for", f"{host.blocked_until - now:.1f} s", host.block_reason or "blocked"))
     if budget > 0:
         lines.append(("host budget", f"{host.spent:g} of {budget:g}", "errors and near-duplicates spend it faster"))
-    return Explanation(key=url.key, state=state, lines=tuple(lines))
+    return Explanation(key=url.key, state=state, lines=tuple(lines), kind=url.past.kind, via=url.past.via)

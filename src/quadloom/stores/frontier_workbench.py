@@ -35,7 +35,7 @@ class HostState:
     __slots__ = (
         "active", "address", "asked_at", "base_delay", "block_reason", "blocked_until", "budget", "buffer", "complete",
         "crawl_delay", "default_budget", "delay", "dirty", "failures", "id", "name", "next_at", "pages", "per_site",
-        "queued", "site", "spent", "ticket",
+        "queued", "retired", "site", "spent", "ticket",
     )  # fmt: skip
 
     def __init__(self, id: int, name: str, site: str) -> None:
@@ -50,6 +50,7 @@ class HostState:
         self.buffer: list[Entry] = []
         self.complete = False  # the buffer holds all that is queued and not leased
         self.dirty = False
+        self.retired = False  # nothing more is to be handed out: the host goes to another worker
 
     @property
     def pause(self) -> float:
@@ -76,7 +77,7 @@ class HostState:
         more = not self.complete and self.queued > self.active  # what is leased is still counted as queued
         # A host in trouble is asked by one visit at a time: one request per back-off window, not `per_site` of them.
         room = 1 if self.failures else min(self.per_site, self._affordable)
-        return self.active < room and (bool(self.buffer) or more)
+        return not self.retired and self.active < room and (bool(self.buffer) or more)
 
     def wants(self, place: tuple[int, float, float], fingerprint: int) -> bool:
         """Whether the buffer's order demands a newly queued URL; the rest is read when its turn comes."""

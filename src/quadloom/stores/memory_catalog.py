@@ -6,6 +6,7 @@ import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -14,15 +15,27 @@ from quadloom.stores.memory_frontier import MemoryFrontier
 from quadloom.stores.protocols import VisitRow
 
 
+class Joined(Protocol):
+    """Another store in the same transactions."""
+
+    def snapshot(self) -> object: ...
+
+    def restore(self, snapshot: object) -> None: ...
+
+
 class MemoryCatalog:
     """Shares its transactions with `frontier`, as the durable backends do."""
 
     def __init__(self, frontier: MemoryFrontier) -> None:
-        self._frontier = frontier
         self._pages: dict[int, PageRow] = {}
         self._visits: dict[int, dict[float, VisitRow]] = {}
         self._values: dict[str, bytes] = {}
         self._inside = False
+        self._joined: list[Joined] = [frontier]
+
+    def join(self, store: Joined) -> None:
+        """What is done to `store` inside a transaction is undone with it."""
+        self._joined.append(store)
 
     def transaction(self) -> AbstractContextManager[None]:
         return self._transaction()
@@ -33,13 +46,14 @@ class MemoryCatalog:
             yield
             return
         before = copy.deepcopy((self._pages, self._visits, self._values))
-        frontier = self._frontier.snapshot()
+        others = [(store, store.snapshot()) for store in self._joined]
         self._inside = True
         try:
             yield
         except BaseException:
             self._pages, self._visits, self._values = before
-            self._frontier.restore(frontier)
+            for store, snapshot in others:
+                store.restore(snapshot)
             raise
         finally:
             self._inside = False
@@ -75,6 +89,14 @@ class MemoryCatalog:
     def forget(self, visits: Sequence[tuple[int, float]]) -> None:
         for key, fetched_at in visits:
             self._visits.get(key, {}).pop(fetched_at, None)
+
+    def amend(self, pages: Sequence[PageRow]) -> None:
+        for page in pages:
+            old = self._pages.get(page.fingerprint)
+            if old is not None and old.fetched_at == page.fetched_at:
+                self._pages[page.fingerprint] = replace(
+                    page, indexed_quads=old.indexed_quads, indexed_text=old.indexed_text
+                )
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         for key in fingerprints:

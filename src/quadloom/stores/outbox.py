@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 import msgspec
 
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef
+
+NOBODY: Mapping[str, int] = MappingProxyType({})
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,31 +22,50 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 0  # of the next one, without success
     retry_at: float = 0.0
     error: str = ""
+    lost: int = 0  # notices that were trimmed before it took them
 
 
 class Outbox(Protocol):
     """Notices in the order of their ids.
 
-    Guarantees: `append` joins an enclosing `Catalog.transaction()`; ids grow and are never used again, also after
-    `trim`; a notice stays until it is trimmed, whoever has received it.
+    Guarantees: every change joins an enclosing `Catalog.transaction()` and is undone with it; ids grow and are never
+    used again, also after `trim` and a new start; a notice stays until it is trimmed, whoever has received it.
     """
 
-    def append(self, notices: Sequence[Notice]) -> None: ...
+    def append(self, notices: Sequence[Notice]) -> None:
+        """Each gets the next id, whatever id it had."""
+        ...
 
     def since(self, id: int, *, limit: int = 1000, subscription: str = "") -> list[Notice]:
         """Notices with larger ids, of one subscription where it is named. Empty = none yet."""
         ...
 
-    def last_id(self) -> int: ...
+    def last_id(self) -> int:
+        """The largest id there ever was, trimmed or not. 0 = none."""
+        ...
 
-    def trim(self, before: float) -> int:
-        """Drop notices older than a unix time. Returns how many."""
+    def trim(self, before: float, *, waiting: Mapping[str, int] = NOBODY) -> int:
+        """Drop notices older than a unix time; of the subscriptions in `waiting` only up to that id. Returns how many
+        were dropped."""
         ...
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef]) -> None:
         """Archive records were copied (old → new place): make notices name the copies."""
         ...
 
-    def delivery(self, subscription: str) -> Delivery: ...
+    def delivery(self, subscription: str) -> Delivery:
+        """A fresh one, from the first notice on, where nothing was put."""
+        ...
 
     def put_delivery(self, delivery: Delivery) -> None: ...
+
+    def forget_delivery(self, subscription: str) -> None:
+        """No error where there is none."""
+        ...
+
+
+def moved_notice(notice: Notice, moved: Mapping[ArchiveRef, ArchiveRef]) -> Notice:
+    """The notice with the new places of what it names."""
+    before = moved.get(notice.before, notice.before) if notice.before else None
+    after = moved.get(notice.after, notice.after) if notice.after else None
+    return msgspec.structs.replace(notice, before=before, after=after)

@@ -19,6 +19,7 @@ store gives them back, since Oxigraph keeps numbers by value (`"01"^^xsd:integer
 from __future__ import annotations
 
 import errno
+import re
 import time
 from array import array
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,7 @@ from quadloom.stores.protocols import Difference
 BULK_QUADS = 2500
 _CHUNK = 1 << 20
 _ENGINE_ERRORS = (OSError, RuntimeError)  # the latter for what RocksDB calls corruption, such as a file just removed
+_IRI = re.compile(r'<[^\x00-\x20<>"{}|^`\\]+>')
 _TRIPLES, _QUADS = ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS
 
 
@@ -88,7 +90,7 @@ class OxigraphQuads:
                 if difference.removed:
                     self._store.update(_update(quads.graph, difference.removed, difference.added))
                 else:
-                    self._store.load(_text(difference.added), _QUADS, lenient=True)
+                    self._store.load(text_of(difference.added), _QUADS, lenient=True)
         return difference
 
     def _guessed(self, quads: Quads, known: bytes) -> Difference | None:
@@ -114,14 +116,14 @@ class OxigraphQuads:
                     removed.add(found)
         if gone:
             return None
-        added = set(_as_stored({line.decode() for line in fresh})) if fresh else set()
+        added = set(as_stored({line.decode() for line in fresh})) if fresh else set()
         return Difference(tuple(sorted(added - removed)), tuple(sorted(removed - added)))
 
     def difference(self, quads: Quads) -> Difference:
         old = set(self._lines(quads.graph))
         new = set(lines_of(quads.nquads))
         # What is not there word for word may still be there by value: ask a scratch store for its own words.
-        changed = set(_as_stored(new - old)) if old else new
+        changed = set(as_stored(new - old)) if old else new
         return Difference(tuple(sorted(changed - old)), tuple(sorted(old - new - changed)))
 
     def insert_new(self, batch: Sequence[Quads], about: bytes = b"") -> None:
@@ -136,20 +138,19 @@ class OxigraphQuads:
 
     def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:
         name = ox.NamedNode(graph)
-        added: set[str] = set()
-        removed: set[str] = set()
+        old: set[str] = set()
+        new: set[str] = set()
         for subject, nquads in descriptions:
-            old = {f"{quad} ." for quad in self._store.quads_for_pattern(ox.NamedNode(subject), None, None, name)}
-            new = set(lines_of(nquads))
-            changed = set(_as_stored(new - old)) if old else new
-            added |= changed - old
-            removed |= old - new - changed
+            old.update(f"{quad} ." for quad in self._store.quads_for_pattern(ox.NamedNode(subject), None, None, name))
+            new.update(lines_of(nquads))
+        changed = set(as_stored(new - old)) if old else new  # one scratch store for all: each costs 40 µs
+        added, removed = changed - old, old - new - changed
         if added or removed:
             with _translated(self._path):
                 if removed:
                     self._store.update(_update(graph, sorted(removed), sorted(added)))
                 else:
-                    self._store.load(_text(added), _QUADS, lenient=True)
+                    self._store.load(text_of(added), _QUADS, lenient=True)
 
     def remove(self, graph: str) -> Difference:
         removed = tuple(sorted(self._lines(graph)))
@@ -159,7 +160,7 @@ class OxigraphQuads:
         return Difference((), removed)
 
     def graph(self, graph: str) -> bytes:
-        return _text(sorted(self._lines(graph)))
+        return text_of(sorted(self._lines(graph)))
 
     def _lines(self, graph: str) -> list[str]:
         with _translated(self._path):
@@ -192,7 +193,7 @@ class OxigraphQuads:
         parts: list[bytes] = []
         size = 0
         for graph in self.graphs():
-            parts.append(_text(self._lines(graph)))
+            parts.append(text_of(self._lines(graph)))
             size += len(parts[-1])
             if size >= _CHUNK:
                 yield b"".join(parts)
@@ -241,6 +242,8 @@ def evaluate(store: ox.Store, sparql: str) -> bytes:
 def parse_term(text: str) -> ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple:
     """A term in N-Triples syntax. Raises `QuerySyntaxError`."""
     try:
+        if _IRI.fullmatch(text):  # most terms; a parser for one term costs eight times as much
+            return ox.NamedNode(text[1:-1])
         (triple,) = ox.parse(f"<x:s> <x:p> {text} .", _TRIPLES)
     except (SyntaxError, ValueError) as error:
         raise QuerySyntaxError(
@@ -265,15 +268,15 @@ def _update(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
     return " ;\n".join(parts)
 
 
-def _as_stored(lines: set[str]) -> Iterator[str]:
+def as_stored(lines: set[str]) -> Iterator[str]:
     """Canonical words for the same statements. Also what makes it safe to put them into an update: SPARQL replaces
     `\\u0022` before it looks for the end of a string, and canonical words never hold that escape."""
     scratch = ox.Store()
-    scratch.load(_text(lines), _QUADS, lenient=True)
+    scratch.load(text_of(lines), _QUADS, lenient=True)
     return (f"{quad} ." for quad in scratch)
 
 
-def _text(lines: Sequence[str] | set[str]) -> bytes:
+def text_of(lines: Sequence[str] | set[str]) -> bytes:
     return ("\n".join(lines) + "\n").encode() if lines else b""
 
 

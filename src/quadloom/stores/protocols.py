@@ -16,12 +16,13 @@ from typing import Protocol
 import msgspec
 
 from quadloom.model.event import Event
-from quadloom.model.link import Discovery
+from quadloom.model.link import Discovery, LinkKind
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.stores.quota import Quota
+from quadloom.stores.scoring import Place, Scored
 from quadloom.stores.text_records import Hit, SearchAnswer, SearchRequest, TextDocument
 
 __all__ = [
@@ -81,11 +82,15 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a URL is where it is: each line a number or state and the rule that made it."""
+    """Why a URL is where it is: each line a number or state and the rule that made it.
+
+    `kind` of the link through which it was met first, on the page `via` (0 = a seed)."""
 
     key: str
     state: str
     lines: tuple[tuple[str, str, str], ...] = ()  # (what, value, rule)
+    kind: LinkKind = "plain"
+    via: int = 0
 
 
 class ScopeRules(Protocol):
@@ -151,6 +156,15 @@ class Frontier(Protocol):
         """Set the next visit of known pages: (fingerprint, host, unix time)."""
         ...
 
+    def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
+        """Give the next URLs that wait for a first read new scores, where `scored` has one. Returns where to go on;
+        None = that was the end. Begin with `FIRST_PLACE`."""
+        ...
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        """Pages that wait for a refresh, not for a retry, the soonest due first: (fingerprint, host, unix time)."""
+        ...
+
     def explain(self, key: str, now: float) -> Explanation | None:
         """None = never met."""
         ...
@@ -203,6 +217,10 @@ class Catalog(Protocol):
 
     def forget(self, visits: Sequence[tuple[int, float]]) -> None:
         """Drop visits, (fingerprint, fetched_at), from history; pages stay. Unknown ones are no error."""
+        ...
+
+    def amend(self, pages: Sequence[PageRow]) -> None:
+        """Write rows changed between visits (the schedule), not history. A page visited since, or unknown, stays."""
         ...
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:

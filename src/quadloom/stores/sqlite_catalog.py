@@ -51,9 +51,9 @@ class SqliteCatalog:
             if old is not None and old[0] > page.fetched_at:
                 continue
             if old is not None:
-                for name in _names(*old[1:]):
+                for name in count_names(*old[1:]):
                     changes[name] = changes.get(name, 0) - 1
-            for name in _names(str(page.outcome), page.kind, page.status):
+            for name in count_names(str(page.outcome), page.kind, page.status):
                 changes[name] = changes.get(name, 0) + 1
             bare = replace(page, indexed_quads=b"", indexed_text=b"")
             rows.append(
@@ -110,6 +110,16 @@ class SqliteCatalog:
         with self._database.transaction():
             self._database.executemany("DELETE FROM visit WHERE fingerprint=? AND fetched_at=?", visits)
 
+    def amend(self, pages: Sequence[PageRow]) -> None:
+        with self._database.transaction():
+            self._database.executemany(
+                "UPDATE page SET record=? WHERE fingerprint=? AND fetched_at=?",
+                [
+                    (encode(replace(page, indexed_quads=b"", indexed_text=b"")), page.fingerprint, page.fetched_at)
+                    for page in pages
+                ],
+            )
+
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         with self._database.transaction():
             for fingerprint in fingerprints:
@@ -162,6 +172,10 @@ class SqliteCatalog:
         cursor = self._database.execute(f"SELECT fingerprint FROM page WHERE kind IN ({_marks(kinds)})", list(kinds))
         return [row[0] for row in cursor]
 
+    def hosts(self) -> list[str]:
+        """Hosts of all pages."""
+        return [row[0] for row in self._database.execute("SELECT DISTINCT host FROM page")]
+
     def counts(self) -> dict[str, int]:
         return dict(self._database.execute("SELECT name, number FROM count WHERE number <> 0 ORDER BY name"))
 
@@ -184,7 +198,8 @@ def visit_row(page: PageRow) -> VisitRow:
     )  # fmt: skip
 
 
-def _names(outcome: str, kind: str, status: int) -> tuple[str, str, str]:
+def count_names(outcome: str, kind: str, status: int) -> tuple[str, str, str]:
+    """Under which names `Catalog.counts` counts a page."""
     return f"outcome:{outcome}", f"kind:{kind or 'unknown'}", f"status:{status}"
 
 

@@ -1,4 +1,4 @@
-"""The frontier's tables: statements and batches, no scheduling.
+"""The frontier's tables on SQLite: statements, no scheduling.
 
 `url` has the key (host, fingerprint): links stay mostly within a host, so a page's new links fall on few leaves of
 the tree. `queue` holds what may be leased, in the order of leasing, and only ever sees inserts and deletes; `later`
@@ -9,25 +9,16 @@ their own, because a host row is rewritten with every batch.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
-from quadloom.model.link import Discovery, LinkKind
-from quadloom.model.outcome import Settlement
+from quadloom.model.link import Discovery
 from quadloom.model.url import site_of
-from quadloom.stores.frontier_policy import (
-    SUCCESSES,
-    Order,
-    UrlState,
-    attempt_after,
-    priority_after,
-    priority_due,
-    rank,
-    state_after,
-    token_of,
-)
+from quadloom.stores.frontier_policy import SUCCESSES, Order, Past, UrlState, rank
+from quadloom.stores.frontier_tables import Batch, SettledRow, UrlRow, host_state
 from quadloom.stores.frontier_workbench import Entry, HostState
 from quadloom.stores.protocols import HostRow
+from quadloom.stores.scoring import Place
 from quadloom.stores.sqlite_database import SqliteDatabase
 
 _HOST = (
@@ -39,103 +30,21 @@ _RANK = {"breadth-first": "depth, -score", "importance": "-score, depth", "rando
 _LOOKUP = 256  # pairs in one lookup; a fixed size keeps the statement prepared
 
 
-class UrlRow(NamedTuple):
-    host_id: int
-    fingerprint: int
-    state: int
-    priority: int
-    depth: int
-    score: float
-    due: float = 0.0
-    attempt: int = 1
-    visits: int = 0
-    token: float = -1.0
+class SqliteFrontierTables:
+    """See `quadloom.stores.frontier_tables.FrontierTables`. The counts of URLs by state are kept in memory too."""
 
-    def due_now(self, refresh_first: bool) -> UrlRow:
-        priority = priority_due(self.priority, self.visits, refresh_first)
-        return self._replace(state=UrlState.QUEUED, priority=priority)
-
-
-class SettledRow(NamedTuple):
-    row: UrlRow
-    settlement: Settlement
-
-
-class Batch:
-    """Moves of URLs, gathered and then written table by table: `executemany` costs a third of single statements.
-
-    A URL may move once per batch.
-    """
-
-    def __init__(self, tables: FrontierTables) -> None:
-        self._tables = tables
-        self._unqueue: list[tuple[int, int, float, float, int]] = []
-        self._queue: list[tuple[int, int, float, float, int]] = []
-        self._unwait: list[tuple[float, int, int]] = []
-        self._wait: list[tuple[float, int, int]] = []
-        self.queued: dict[int, int] = {}  # host id to change of its queue's length
-
-    def leave(self, row: UrlRow) -> None:
-        self._tables.counts[row.state] -= 1
-        if row.state == UrlState.QUEUED:
-            self._unqueue.append(self._place(row))
-            self.queued[row.host_id] = self.queued.get(row.host_id, 0) - 1
-        elif row.state == UrlState.WAITING:
-            self._unwait.append((row.due, row.host_id, row.fingerprint))
-
-    def enter(self, row: UrlRow) -> None:
-        self._tables.counts[row.state] += 1
-        if row.state == UrlState.QUEUED:
-            self._queue.append(self._place(row))
-            self.queued[row.host_id] = self.queued.get(row.host_id, 0) + 1
-        elif row.state == UrlState.WAITING:
-            self._wait.append((row.due, row.host_id, row.fingerprint))
-            self._tables.first_due = min(self._tables.first_due, row.due)
-
-    def enter_new(self, rows: Sequence[UrlRow]) -> None:
-        """`enter` for URLs that nobody knew, all QUEUED: nearly every row that a crawl writes comes this way."""
-        order, queue, queued = self._tables.order, self._queue, self.queued
-        for host_id, fingerprint, _, priority, depth, score, *_ in rows:
-            queue.append((host_id, *rank(order, priority, depth, score), fingerprint))
-            queued[host_id] = queued.get(host_id, 0) + 1
-        self._tables.counts[UrlState.QUEUED] += len(rows)
-
-    def _place(self, row: UrlRow) -> tuple[int, int, float, float, int]:
-        priority, first, second = rank(self._tables.order, row.priority, row.depth, row.score)
-        return row.host_id, priority, first, second, row.fingerprint
-
-    def write(self) -> None:
-        many = self._tables.database.executemany
-        if self._unqueue:
-            many(
-                "DELETE FROM queue WHERE host_id=? AND priority=? AND first=? AND second=? AND fingerprint=?",
-                self._unqueue,
-            )
-        if self._unwait:
-            many("DELETE FROM later WHERE due=? AND host_id=? AND fingerprint=?", self._unwait)
-        if self._queue:
-            many("INSERT OR IGNORE INTO queue VALUES(?,?,?,?,?)", sorted(self._queue))
-        if self._wait:
-            many("INSERT OR IGNORE INTO later VALUES(?,?,?)", self._wait)
-        changed = [(delta, host) for host, delta in self.queued.items() if delta]
-        if changed:
-            many("UPDATE host SET queued = queued + ? WHERE id=?", changed)
-        self._tables.write_counts()
-
-
-class FrontierTables:
-    """`counts` (URLs by state) and `first_due` mirror the tables; `reload` reads them again after a rollback."""
+    prefetch = 0
 
     def __init__(self, database: SqliteDatabase, order: Order) -> None:
         self.database = database
         self.order: Order = order
-        self.counts: list[int] = []
+        self._counts: list[int] = []
         self.first_due = float("inf")
         self.reload()
 
     def reload(self) -> None:
         stored = self.value("counts")
-        self.counts = list(array("q", stored)) if stored else [0] * len(UrlState)
+        self._counts = list(array("q", stored)) if stored else [0] * len(UrlState)
         self.read_first_due()
 
     def read_first_due(self) -> None:
@@ -149,8 +58,32 @@ class FrontierTables:
     def set_value(self, name: str, value: bytes) -> None:
         self.database.execute("INSERT OR REPLACE INTO frontier_value VALUES(?,?)", (name, value))
 
-    def write_counts(self) -> None:
-        self.set_value("counts", array("q", self.counts).tobytes())
+    def counts(self) -> Sequence[int]:
+        if not self.database.writable:
+            self.reload()
+        return self._counts
+
+    def _write_counts(self) -> None:
+        self.set_value("counts", array("q", self._counts).tobytes())
+
+    def write_moves(self, batch: Batch) -> None:
+        many = self.database.executemany
+        if batch.left_queue:
+            many(
+                "DELETE FROM queue WHERE host_id=? AND priority=? AND first=? AND second=? AND fingerprint=?",
+                batch.left_queue,
+            )
+        if batch.left_later:
+            many("DELETE FROM later WHERE due=? AND host_id=? AND fingerprint=?", batch.left_later)
+        if batch.queue:
+            many("INSERT OR IGNORE INTO queue VALUES(?,?,?,?,?)", sorted(batch.queue))
+        if batch.later:
+            many("INSERT OR IGNORE INTO later VALUES(?,?,?)", batch.later)
+        changed = [(delta, host) for host, delta in batch.queued.items() if delta]
+        if changed:
+            many("UPDATE host SET queued = queued + ? WHERE id=?", changed)
+        self._counts = [number + change for number, change in zip(self._counts, batch.counts, strict=True)]
+        self._write_counts()
 
     def host_ids(self, names: Sequence[str], *, create: bool) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -165,19 +98,19 @@ class FrontierTables:
             found[name] = cursor.lastrowid
         return found
 
-    def host_state(self, id: int) -> HostState | None:
-        row = self.database.execute(f"SELECT {_HOST} FROM host WHERE id=?", (id,)).fetchone()
-        return _host_state(row) if row else None
+    def host_states(self, ids: Sequence[int]) -> list[HostState]:
+        rows = (self.database.execute(f"SELECT {_HOST} FROM host WHERE id=?", (id,)).fetchone() for id in ids)
+        return [host_state(row) for row in rows if row]
 
-    def hosts_with_work(self, now: float) -> Iterator[HostState]:
-        """Hosts whose durable clock allows a visit, the longest free first."""
+    def hosts_with_work(self, now: float, seated: Collection[int], limit: int) -> list[HostState]:
         statement = f"SELECT {_HOST} FROM host WHERE queued > 0 AND ready_at <= ? ORDER BY ready_at"
-        return map(_host_state, self.database.execute(statement, (now,)))
+        rows = self.database.execute(statement, (now,))
+        return [host_state(row) for row in islice((row for row in rows if row[0] not in seated), limit)]
 
-    def waking_hosts(self, now: float) -> Iterator[tuple[int, float]]:
-        """(id, time) of hosts that have work after `now`, the earliest first."""
+    def next_wake(self, now: float, seated: Collection[int]) -> float:
         statement = "SELECT id, ready_at FROM host WHERE queued > 0 AND ready_at > ? ORDER BY ready_at"
-        return iter(self.database.execute(statement, (now,)))
+        waking: Iterator[tuple[int, float]] = iter(self.database.execute(statement, (now,)))
+        return next((at for id, at in waking if id not in seated), float("inf"))
 
     def write_hosts(self, hosts: Iterable[HostState]) -> None:
         self.database.executemany(
@@ -192,7 +125,14 @@ class FrontierTables:
             ],
         )  # fmt: skip
 
-    def host_rows(self, where: str, values: Sequence[str | int]) -> list[HostRow]:
+    def host_row(self, name: str) -> HostRow | None:
+        rows = self._host_rows("WHERE h.name=?", (name,))
+        return rows[0] if rows else None
+
+    def host_rows(self, limit: int, offset: int) -> list[HostRow]:
+        return self._host_rows("ORDER BY h.name LIMIT ? OFFSET ?", (limit, offset))
+
+    def _host_rows(self, where: str, values: Sequence[str | int]) -> list[HostRow]:
         columns = ", ".join("h." + column for column in _HOST.split(", ")[1:])
         cursor = self.database.execute(
             f"SELECT {columns}, r.data, r.expires FROM host h LEFT JOIN robots r ON r.host_id = h.id {where}", values
@@ -208,7 +148,6 @@ class FrontierTables:
         ]  # fmt: skip
 
     def urls(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRow]:
-        """Rows of those (host, fingerprint) that are known."""
         found: dict[int, UrlRow] = {}
         for start in range(0, len(pairs), _LOOKUP):
             part = pairs[start : start + _LOOKUP]
@@ -242,8 +181,13 @@ class FrontierTables:
             [(r.state, r.priority, r.depth, r.due, r.host_id, r.fingerprint) for r in rows],
         )
 
+    def update_scores(self, rows: Sequence[UrlRow]) -> None:
+        self.database.executemany(
+            "UPDATE url SET score=? WHERE host_id=? AND fingerprint=?",
+            [(row.score, row.host_id, row.fingerprint) for row in rows],
+        )
+
     def update_settled(self, rows: Iterable[SettledRow]) -> None:
-        """As `update`, with what the visit left behind. Validators change only with a page that was read."""
         plain, read = [], []
         for r, settlement in rows:
             place = (r.host_id, r.fingerprint)
@@ -257,15 +201,24 @@ class FrontierTables:
         self.database.executemany(f"UPDATE url SET {columns} {where}", plain)
         self.database.executemany(f"UPDATE url SET {columns}, etag=?, last_modified=? {where}", read)
 
-    def count_attempts(self, pairs: Iterable[tuple[int, int]]) -> None:
+    def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
+        self.set_value("leased", array("q", [number for pair in pairs for number in pair]).tobytes())
+
+    def count_attempts(self, pairs: Sequence[tuple[int, int]]) -> None:
         self.database.executemany(
             f"UPDATE url SET attempt = attempt + 1 WHERE host_id=? AND fingerprint=? AND state={int(UrlState.QUEUED)}",
             pairs,
         )
 
-    def count_leased_attempts(self, leased: bytes) -> None:
-        numbers = array("q", leased)
-        self.count_attempts(zip(numbers[::2], numbers[1::2], strict=True))
+    def count_leased_attempts(self) -> None:
+        numbers = array("q", self.value("leased") or b"")
+        self.count_attempts(list(zip(numbers[::2], numbers[1::2], strict=True)))
+
+    def parked_hosts(self) -> list[int]:
+        if not self._counts[UrlState.OVER_BUDGET]:
+            return []
+        cursor = self.database.execute(f"SELECT DISTINCT host_id FROM url WHERE state={int(UrlState.OVER_BUDGET)}")
+        return [row[0] for row in cursor]
 
     def due(self, now: float, limit: int) -> list[UrlRow]:
         columns = ", ".join("u." + column for column in _URL.split(", "))
@@ -276,8 +229,23 @@ class FrontierTables:
         )
         return [UrlRow(*row) for row in cursor]
 
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        return self.database.execute(
+            "SELECT l.fingerprint, h.name, l.due FROM later l CROSS JOIN url u ON u.host_id = l.host_id AND "
+            "u.fingerprint = l.fingerprint JOIN host h ON h.id = l.host_id WHERE u.visits > 0 AND u.attempt = 1 "
+            "ORDER BY l.due LIMIT ?",
+            (limit,),
+        ).fetchall()
+
+    def unread(self, after: Place, limit: int) -> list[UrlRow]:
+        cursor = self.database.execute(
+            f"SELECT {_URL} FROM url WHERE (host_id, fingerprint) > (?, ?) AND visits=0 "
+            f"AND state={int(UrlState.QUEUED)} ORDER BY host_id, fingerprint LIMIT ?",
+            (*after, limit),
+        )
+        return [UrlRow(*row) for row in cursor]
+
     def scan_scoped(self) -> Iterator[list[tuple[UrlRow, str, str]]]:
-        """All URLs that a scope decides about, with href and host name, in chunks that fit into memory."""
         columns = ", ".join("u." + column for column in _URL.split(", "))
         states = ", ".join(str(int(s)) for s in (UrlState.QUEUED, UrlState.WAITING, UrlState.OUT_OF_SCOPE))
         place = (-1, 0)
@@ -294,8 +262,6 @@ class FrontierTables:
             place = (rows[-1][0], rows[-1][1])
 
     def park(self, host_id: int, held: Sequence[int]) -> int:
-        """Take a spent host's URLs off the queue, but not those under way, requests and known pages. Returns the change
-        of the queue's length."""
         chosen = f"host_id=? AND priority > 0 AND fingerprint NOT IN ({','.join('?' * len(held))})"
         parked = int(UrlState.OVER_BUDGET)
         cursor = self.database.execute(
@@ -308,7 +274,6 @@ class FrontierTables:
         return self._shift(host_id, UrlState.QUEUED, UrlState.OVER_BUDGET, cursor.rowcount)
 
     def unpark(self, host_id: int) -> int:
-        """Queue them again. Returns the change of the queue's length."""
         cursor = self.database.execute(
             f"UPDATE url SET state={int(UrlState.QUEUED)} WHERE host_id=? AND state={int(UrlState.OVER_BUDGET)}",
             (host_id,),
@@ -321,21 +286,20 @@ class FrontierTables:
         """Returns the change of the queue's length."""
         change = -number if before is UrlState.QUEUED else number
         if number:
-            self.counts[before] -= number
-            self.counts[after] += number
+            self._counts[before] -= number
+            self._counts[after] += number
             self.database.execute("UPDATE host SET queued = queued + ? WHERE id=?", (change, host_id))
-            self.write_counts()
+            self._write_counts()
         return change
 
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
         self.database.execute("INSERT OR REPLACE INTO robots VALUES(?,?,?)", (host_id, data, expires))
 
-    def outcome(self, row: UrlRow) -> str:
-        statement = "SELECT outcome FROM url WHERE host_id=? AND fingerprint=?"
-        return str(self.database.execute(statement, (row.host_id, row.fingerprint)).fetchone()[0])
+    def past(self, row: UrlRow) -> Past:
+        statement = "SELECT outcome, kind, via FROM url WHERE host_id=? AND fingerprint=?"
+        return Past(*self.database.execute(statement, (row.host_id, row.fingerprint)).fetchone())
 
     def ahead(self, row: UrlRow) -> int:
-        """URLs of the same host that are leased first."""
         place = (*rank(self.order, row.priority, row.depth, row.score), row.fingerprint)
         statement = "SELECT count(*) FROM queue WHERE host_id=? AND (priority, first, second, fingerprint) < (?,?,?,?)"
         return int(self.database.execute(statement, (row.host_id, *place)).fetchone()[0])
@@ -344,12 +308,10 @@ class FrontierTables:
         return int(self.database.execute("SELECT ifnull(max(id), 0) FROM host").fetchone()[0])
 
     def host_counts(self, now: float) -> tuple[int, int]:
-        """All hosts, and those blocked now. Hosts are never deleted, so the last id is their number."""
         blocked = self.database.execute("SELECT count(*) FROM host WHERE blocked_until > max(?, 0)", (now,)).fetchone()
-        return self.last_host_id(), int(blocked[0])
+        return self.last_host_id(), int(blocked[0])  # hosts are never deleted, so the last id is their number
 
     def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[Entry]:
-        """The first of a host's queue, of these priorities only where any are given."""
         chosen = f" AND q.priority IN ({','.join(map(str, priorities))})" if priorities else ""
         cursor = self.database.execute(
             "SELECT q.priority, q.first, q.second, q.fingerprint, u.href, ifnull(u.key, u.href), u.depth, u.score, "
@@ -359,6 +321,9 @@ class FrontierTables:
             (host_id, limit),
         )
         return cursor.fetchall()
+
+    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[Entry]]:
+        return {id: entries for id in host_ids if (entries := self.front(id, limit))}
 
     def rebuild_queue(self, host_id: int | None = None) -> None:
         """Fill the queue from the URLs' states: after the order changed, or (one host) after parked URLs came back."""
@@ -370,30 +335,3 @@ class FrontierTables:
             f"WHERE state={int(UrlState.QUEUED)}{where}",
             values,
         )
-
-
-def after_settlement(row: UrlRow, settlement: Settlement) -> UrlRow:
-    return row._replace(
-        state=state_after(settlement),
-        priority=priority_after(row.priority, settlement),
-        due=settlement.again_at or 0.0,
-        attempt=attempt_after(settlement),
-        visits=row.visits + (settlement.outcome in SUCCESSES),
-        token=token_of(settlement),
-    )
-
-
-def entry_of(found: Discovery, row: UrlRow, order: Order) -> Entry:
-    kind: LinkKind = found.kind
-    place = rank(order, row.priority, row.depth, row.score)
-    return (*place, row.fingerprint, found.href, found.key, row.depth, row.score, kind, 1, "", "", False, found.via,
-            found.anchor)  # fmt: skip
-
-
-def _host_state(
-    row: tuple[int, str, str, str, float, float, float, str, int, int, int, float, float, float],
-) -> HostState:
-    host = HostState(row[0], row[1], row[2])
-    host.address, host.delay, host.next_at, host.blocked_until, host.block_reason = row[3:8]
-    host.failures, host.queued, host.pages, host.spent, host.budget, host.crawl_delay = row[8:14]
-    return host

@@ -9,8 +9,10 @@ from msgspec.structs import replace
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.wire import decode, encode
-from quadloom.stores.outbox import Delivery
+from quadloom.stores.outbox import NOBODY, Delivery, moved_notice
 from quadloom.stores.sqlite_database import SqliteDatabase
+
+_LARGEST = (1 << 63) - 1
 
 
 class SqliteOutbox:
@@ -23,7 +25,7 @@ class SqliteOutbox:
         with self._database.transaction():
             self._database.executemany(
                 "INSERT INTO notice(at, subscription, record) VALUES(?,?,?)",
-                [(notice.at, notice.subscription, encode(notice)) for notice in notices],
+                [(notice.at, notice.subscription, encode(replace(notice, id=0))) for notice in notices],
             )
 
     def since(self, id: int, *, limit: int = 1000, subscription: str = "") -> list[Notice]:
@@ -37,9 +39,18 @@ class SqliteOutbox:
         row = self._database.execute("SELECT seq FROM sqlite_sequence WHERE name='notice'").fetchone()
         return int(row[0]) if row else 0
 
-    def trim(self, before: float) -> int:
+    def trim(self, before: float, *, waiting: Mapping[str, int] = NOBODY) -> int:
         with self._database.transaction():
-            return self._database.execute("DELETE FROM notice WHERE at < ?", (before,)).rowcount
+            found = self._database.execute(
+                "SELECT DISTINCT subscription FROM notice WHERE at < ?", (before,)
+            ).fetchall()
+            dropped = 0
+            for (subscription,) in found:
+                dropped += self._database.execute(
+                    "DELETE FROM notice WHERE subscription=? AND id <= ? AND at < ?",
+                    (subscription, waiting.get(subscription, _LARGEST), before),
+                ).rowcount
+            return dropped
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef]) -> None:
         with self._database.transaction():
@@ -49,7 +60,7 @@ class SqliteOutbox:
                 self._database.executemany(
                     "UPDATE notice SET record=? WHERE id=?",
                     [
-                        (encode(_moved(notice, moved)), notice.id)
+                        (encode(replace(moved_notice(notice, moved), id=0)), notice.id)  # the id is the row's
                         for notice in notices
                         if notice.before in moved or notice.after in moved
                     ],
@@ -65,8 +76,6 @@ class SqliteOutbox:
                 "INSERT OR REPLACE INTO delivery VALUES(?,?)", (delivery.subscription, encode(delivery))
             )
 
-
-def _moved(notice: Notice, moved: Mapping[ArchiveRef, ArchiveRef]) -> Notice:
-    before = moved.get(notice.before, notice.before) if notice.before else None
-    after = moved.get(notice.after, notice.after) if notice.after else None
-    return replace(notice, id=0, before=before, after=after)  # the id is the row's, as `append` writes it
+    def forget_delivery(self, subscription: str) -> None:
+        with self._database.transaction():
+            self._database.execute("DELETE FROM delivery WHERE subscription=?", (subscription,))

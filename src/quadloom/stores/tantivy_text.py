@@ -41,6 +41,7 @@ class TantivyText:
         self._path = path
         self._writer: tantivy.IndexWriter | None = None
         self._follows = False
+        self._seen: tuple[int, ...] = ()
         with _translated(path):
             path.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(_schema(), path=str(path), reuse=True)
@@ -54,7 +55,7 @@ class TantivyText:
         if not path.is_dir() or not tantivy.Index.exists(str(path)):
             raise StoreError(f"there is no text index at {path}", hint="run `quadloom crawl URL` first")
         view = cls.__new__(cls)
-        view._path, view._writer, view._follows = path, None, True
+        view._path, view._writer, view._follows, view._seen = path, None, True, ()
         with _translated(path):
             view._index = tantivy.Index.open(str(path))
             view._analyzer = _analyzer()
@@ -117,7 +118,10 @@ class TantivyText:
 
     def _searcher(self) -> tantivy.Searcher:
         if self._follows:
-            self._index.reload()
+            seen = _commit_mark(self._path)
+            if seen != self._seen:  # reloading costs .1 ms even where nothing is new
+                self._index.reload()
+                self._seen = seen
         return self._index.searcher()
 
     def _query(self, clauses: Sequence[Clause], request: SearchRequest) -> Query:
@@ -171,6 +175,12 @@ class TantivyText:
             with _translated(self._path):
                 writer.rollback()
                 writer.wait_merging_threads()  # consumes the writer, so its lock is free now and not some time later
+
+
+def _commit_mark(path: Path) -> tuple[int, ...]:
+    """Differs after every commit, which puts a new file in the place of this one."""
+    status = (path / "meta.json").stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _schema() -> tantivy.Schema:

@@ -33,7 +33,10 @@ _STEP = 1 << 16
 
 
 class WarcArchive:
-    """See `quadloom.stores.protocols.Archive`. `read_only` leaves files in the making alone."""
+    """See `quadloom.stores.protocols.Archive`. `read_only` leaves files in the making alone.
+
+    `after`: file numbers up to this one have been used, although the files are not here any more.
+    """
 
     def __init__(
         self,
@@ -41,10 +44,12 @@ class WarcArchive:
         *,
         file_bytes: int = 1 << 30,
         read_only: bool = False,
+        after: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._directories = list(directories)
         self._file_bytes = file_bytes
+        self._after = after
         self._clock = clock
         self._writer: _Writer | None = None
         self._paths: dict[str, Path] = {}
@@ -59,7 +64,7 @@ class WarcArchive:
         for directory in self._directories:
             for path in sorted(directory.glob(f"*{_OPEN}")):
                 if _NAME.fullmatch(path.name):
-                    end = max((offset + length for offset, length, _ in _members(path)), default=0)
+                    end = max((offset + length for offset, length, _ in members(path)), default=0)
                     os.truncate(path, end)
                     _close_file(path, keep=end > 0)
 
@@ -94,7 +99,7 @@ class WarcArchive:
     def _next_file(self) -> _Writer:
         if self._writer is not None:
             self._paths[self._writer.name] = self._writer.finish()
-        last = max((int(name[9:17]) for name in self._paths), default=0)
+        last = max([self._after, *(int(name[9:17]) for name in self._paths)])
         name = f"quadloom-{last + 1:08d}.warc.gz"
         directory = self._directories[last % len(self._directories)]
         self._writer = _Writer(directory / f"{name}{_OPEN}", warc_record.file_header(name, self._clock()))
@@ -134,7 +139,7 @@ class WarcArchive:
         self._list()
         for name in sorted(self._paths):
             path = self._paths[name]
-            for offset, length, data in _members(path):
+            for offset, length, data in members(path):
                 record = warc_record.parse(data, f"{name}:{offset}")
                 if record is not None:
                     yield ArchiveRef(name, offset, length), record
@@ -142,7 +147,7 @@ class WarcArchive:
     def files(self) -> dict[str, int]:
         self._list()
         ended = sorted(name for name, path in self._paths.items() if path.suffix != _OPEN)
-        return {name: _record_bytes(self._paths[name]) for name in ended}
+        return {name: record_bytes(self._paths[name]) for name in ended}
 
     def remove(self, file: str) -> None:
         path = self._paths.get(file)
@@ -152,7 +157,7 @@ class WarcArchive:
             raise StoreError(f"{path} is being written", hint="remove it when it has been ended")
         try:
             path.unlink(missing_ok=True)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
         except OSError as error:
             raise _refusal(error, path) from error
         del self._paths[file]
@@ -180,7 +185,7 @@ class _Writer:
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
             self.append(header)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
         except OSError as error:
             raise _refusal(error, path) from error
 
@@ -214,24 +219,24 @@ def _place(ref: ArchiveRef) -> str:
     return f"{ref.file}:{ref.offset}"
 
 
-def _record_bytes(path: Path) -> int:
+def record_bytes(path: Path) -> int:
     """All but the `warcinfo` record that begins every file."""
     size = path.stat().st_size
     if size == 0:
         return 0
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        first = _member(data, 0)
+        first = member_at(data, 0)
         return size - first[0] if first is not None else size
 
 
-def _members(path: Path) -> Iterator[tuple[int, int, bytes]]:
+def members(path: Path) -> Iterator[tuple[int, int, bytes]]:
     """(offset, length, unpacked bytes) of each whole record. Ends silently at a torn tail."""
     if path.stat().st_size == 0:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         offset = 0
         while offset < len(data):
-            found = _member(data, offset)
+            found = member_at(data, offset)
             if found is None:
                 later = _next_record(data, offset + 1)
                 if later is None:
@@ -242,7 +247,7 @@ def _members(path: Path) -> Iterator[tuple[int, int, bytes]]:
             offset += length
 
 
-def _member(data: mmap.mmap, offset: int) -> tuple[int, bytes] | None:
+def member_at(data: mmap.mmap | bytes, offset: int) -> tuple[int, bytes] | None:
     """Length and unpacked bytes of the record at `offset`; None = there is no whole one."""
     unpacker = isal_zlib.decompressobj(31)
     parts: list[bytes] = []
@@ -262,7 +267,7 @@ def _member(data: mmap.mmap, offset: int) -> tuple[int, bytes] | None:
 
 def _next_record(data: mmap.mmap, start: int) -> int | None:
     while (start := data.find(b"\x1f\x8b\x08", start)) >= 0:
-        if _member(data, start) is not None:
+        if member_at(data, start) is not None:
             return start
         start += 1
     return None
@@ -275,7 +280,7 @@ def _close_file(path: Path, *, keep: bool) -> Path:
         path.rename(final)
     else:
         path.unlink()
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
     return final
 
 
@@ -286,7 +291,7 @@ def _make_directory(directory: Path) -> None:
         raise _refusal(error, directory) from error
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

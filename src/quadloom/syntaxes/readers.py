@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from quadloom.errors import QuadloomError
 from quadloom.syntaxes import jsonld, microdata, microformats, rdf_files
+from quadloom.syntaxes.context_folder import with_folder
 from quadloom.syntaxes.jsonld_html import is_jsonld_type
 from quadloom.syntaxes.jsonld_loader import ContextLoader
 from quadloom.syntaxes.rdf_files import RdfKind
@@ -96,10 +97,9 @@ def read_rdf_file(context: Context) -> None:
 
 
 def _context_loader(context: Context) -> ContextLoader | None:
-    if context.loader is None or context.settings.transform.contexts == "known":
-        return None
-    limits = context.settings.limits
-    return _bounded(context.loader, limits.context_loads, limits.context_bytes)
+    transform, limits = context.settings.transform, context.settings.limits
+    fetch = with_folder(transform.contexts_folder, None if transform.contexts == "known" else context.loader)
+    return _bounded(fetch, limits.context_loads, limits.context_bytes) if fetch is not None else None
 
 
 @lru_cache(maxsize=4)

@@ -19,7 +19,8 @@ T = TypeVar("T")
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """One request. `fields` are sent as a form where `method` is post. `purpose` says what it is for, in the log."""
+    """One request. Where `method` is post, `fields` are sent as a form, or `payload` as JSON. `purpose` says what it is
+    for, in the log."""
 
     url: str
     method: Literal["get", "post"] = "get"
@@ -27,6 +28,8 @@ class Ask(msgspec.Struct, frozen=True):
     purpose: Purpose = "page"
     multipart: bool = False
     score: float = 0.0  # estimated relevance of a page, kept with it
+    payload: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def host(self) -> str:

@@ -1,27 +1,36 @@
 """The way into a site: found once, validated by a real and a nonsense query, kept with an expiry.
 
 `open_site` is an errand that tries what the home page tells, in the order of cost and certainty: OpenSearch
-description, SearchAction, engine interfaces and index files, HTML form, sitemap, and, only where the page hints at a
-search that needs a script, two guessed templates. `look_up` asks a known channel one question.
+description, SearchAction, engine interfaces and index files, a hosted search, HTML form, sitemap, web search engines
+where the caller has any, and, only where the page hints at a search that needs a script, two guessed templates.
+`look_up` asks a known channel one question.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from urllib.parse import quote_plus, urlencode
 
 import msgspec
 
-from quadloom.model.url import canonical, host_of, resolve
-from quadloom.topical import fingerprints, site_indexes
+from quadloom.model.url import canonical, host_of, resolve, site_of
+from quadloom.topical import fingerprints, hosted_search, site_indexes
 from quadloom.topical.access import Answer, Ask, Errand
 from quadloom.topical.anchors import Sheet, read_sheet
 from quadloom.topical.fingerprints import ChannelKind, Format, Lead
 from quadloom.topical.forms import SearchForm, find_search_form
-from quadloom.topical.result_formats import READERS
+from quadloom.topical.result_formats import READERS as OWN_READERS
 from quadloom.topical.results import Result, ResultPage, Wrapper, learn_wrapper, read_results
 
+READERS = {
+    **OWN_READERS,
+    "algolia": hosted_search.read_algolia,
+    "searxng": hosted_search.read_searxng,
+    "brave": hosted_search.read_brave,
+}
+HOSTED: frozenset[str] = frozenset(("algolia", "websearch"))
 INDEXES: frozenset[str] = frozenset(("sphinx", "documents", "sitemap"))
 GUESSES = ("/search?q={searchTerms}", "/?s={searchTerms}")
 _HINT = re.compile(rb"(?i)<(input|button|div|a|svg|i|span)\b[^>]{0,300}\bsearch")
@@ -41,6 +50,7 @@ class Channel(msgspec.Struct, frozen=True):
     form: SearchForm | None = None
     wrapper: Wrapper = Wrapper()
     learned_at: float = 0.0
+    headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def searchable(self) -> bool:
@@ -69,8 +79,11 @@ class Opening(msgspec.Struct, frozen=True):
     tried: tuple[str, ...] = ()  # leads that were refused, with the reason
 
 
-def open_site(home: str, query: str, nonsense: str, now: float, known: Channel | None = None) -> Errand[Opening]:
-    """Find the way into a site. `nonsense`: a word that no page has. `known`: an unexpired channel, only asked anew."""
+def open_site(
+    home: str, query: str, nonsense: str, now: float, known: Channel | None = None, further: Sequence[Lead] = ()
+) -> Errand[Opening]:
+    """Find the way into a site. `nonsense`: a word that no page has. `known`: an unexpired channel, only asked anew.
+    `further`: leads of the caller's, for a site that offers none."""
     if known is not None and known.searchable:
         page = yield from look_up(known, query)
         return Opening(known, page or ResultPage())
@@ -81,6 +94,7 @@ def open_site(home: str, query: str, nonsense: str, now: float, known: Channel |
     tried: list[str] = []
     leads = yield from _descriptions(answer)
     leads += fingerprints.search_actions(answer.body, answer.url) + fingerprints.engine_leads(answer.body, answer.url)
+    leads += hosted_search.docsearch_leads(answer.body, answer.url)
     for lead in leads:
         opening = yield from _try_lead(lead, answer, sheet, query, nonsense, now)
         if opening is not None:
@@ -92,7 +106,7 @@ def open_site(home: str, query: str, nonsense: str, now: float, known: Channel |
         if opening is not None:
             return msgspec.structs.replace(opening, home=sheet, tried=tuple(tried))
         tried.append(f"form: {form.action}")
-    opening = yield from _fall_back(answer, sheet, query, nonsense, now)
+    opening = yield from _fall_back(answer, sheet, query, nonsense, now, further)
     return msgspec.structs.replace(opening, home=sheet, tried=tuple(tried))
 
 
@@ -119,10 +133,13 @@ def _question(channel: Channel, query: str, page: int, next_url: str) -> Ask | N
         return Ask(next_url, purpose="search")
     if channel.form is not None:
         return _form_ask(channel.form, query) if page == 0 else None
-    pages = any(mark in channel.template for mark in ("{page}", "{offset}", "{offset1}"))
+    if channel.format == "algolia":
+        payload = hosted_search.algolia_payload(query, page)
+        return Ask(channel.template, "post", (), "search", payload=payload, headers=channel.headers)
+    pages = any(mark in channel.template for mark in ("{page}", "{page0}", "{offset}", "{offset1}"))
     if page and not pages:
         return None
-    return Ask(filled(channel.template, query, page, channel.page_size), purpose="search")
+    return Ask(filled(channel.template, query, page, channel.page_size), purpose="search", headers=channel.headers)
 
 
 def _form_ask(form: SearchForm, query: str) -> Ask:
@@ -135,7 +152,7 @@ def filled(template: str, query: str, page: int = 0, size: int = 0) -> str:
     """A template with its places filled."""
     offset = page * (size or 10)
     values = {
-        "{searchTerms}": quote_plus(query), "{page}": str(page + 1), "{offset}": str(offset),
+        "{searchTerms}": quote_plus(query), "{page}": str(page + 1), "{page0}": str(page), "{offset}": str(offset),
         "{offset1}": str(offset + 1), "{count}": "20",
     }  # fmt: skip
     for mark, value in values.items():
@@ -155,6 +172,10 @@ def _read(channel: Channel, answer: Answer, query: str) -> ResultPage:
     if channel.format == "html":
         return read_results(_sheet_of(channel, answer, query), channel.wrapper)
     page = READERS[channel.format](answer.body, answer.url)
+    if channel.kind in HOSTED:  # others may be in the same index
+        site = site_of(host_of(channel.home))
+        own = tuple(result for result in page.results if site_of(host_of(result.url)) == site)
+        return msgspec.structs.replace(page, results=own)
     total = answer.header("x-wp-total")
     return msgspec.structs.replace(page, total=int(total)) if total.isdigit() and len(total) < 10 else page
 
@@ -169,7 +190,9 @@ def _descriptions(home: Answer) -> Errand[list[Lead]]:
 
 
 def _try_lead(lead: Lead, home: Answer, sheet: Sheet, query: str, nonsense: str, now: float) -> Errand[Opening | None]:
-    channel = Channel(lead.kind, home.url, lead.format, lead.template, lead.page_size, learned_at=now)
+    channel = Channel(
+        lead.kind, home.url, lead.format, lead.template, lead.page_size, learned_at=now, headers=lead.headers
+    )
     if lead.format not in INDEXES:
         return (yield from _validate(channel, sheet, query, nonsense))
     answer = yield Ask(lead.template, purpose="index")
@@ -209,9 +232,9 @@ def _validate(channel: Channel, home: Sheet, query: str, nonsense: str) -> Erran
 
 
 def _validate_data(channel: Channel, query: str, nonsense: str) -> Errand[Opening | None]:
-    reader = READERS[channel.format]
-    empty = yield Ask(filled(channel.template, nonsense, 0, channel.page_size), purpose="probe")
-    if empty is None or not empty.good or not _is_data(empty) or reader(empty.body, empty.url).results:
+    ask = _question(channel, nonsense, 0, "")
+    empty = (yield msgspec.structs.replace(ask, purpose="probe")) if ask else None
+    if empty is None or not empty.good or not _is_data(empty) or _read(channel, empty, nonsense).results:
         return None
     page = yield from look_up(channel, query)
     return Opening(channel, page) if page is not None else None
@@ -240,11 +263,17 @@ def _word_of_inner_page(home: Sheet) -> Errand[str]:
     return lively_word(msgspec.structs.replace(sheet, runs=own), "")
 
 
-def _fall_back(home: Answer, sheet: Sheet, query: str, nonsense: str, now: float) -> Errand[Opening]:
+def _fall_back(
+    home: Answer, sheet: Sheet, query: str, nonsense: str, now: float, further: Sequence[Lead]
+) -> Errand[Opening]:
     entries = yield from _sitemap(home.url)
     if entries and site_indexes.tells(entries):
         channel = Channel("sitemap", home.url, "sitemap", learned_at=now)
         return Opening(channel, entries=tuple(entries))
+    for lead in further:
+        found = yield from _try_lead(lead, home, sheet, query, nonsense, now)
+        if found is not None and found.first.results:
+            return found
     if _HINT.search(home.body):
         for guess in GUESSES:
             template = fingerprints.resolved_template(guess, home.url)

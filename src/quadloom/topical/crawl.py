@@ -20,6 +20,7 @@ import msgspec
 from quadloom.topical.access import Access, Ask, Errand
 from quadloom.topical.channels import Channel
 from quadloom.topical.desk import RELEVANT, Desk, Found
+from quadloom.topical.fingerprints import Lead
 from quadloom.topical.sites import Seed
 from quadloom.topical.strategy_adaptive import Adaptive
 from quadloom.topical.strategy_links import LinkCrawl
@@ -59,10 +60,11 @@ def make_strategy(
     random: Random,
     now: float,
     known: Mapping[str, Channel] | None = None,
+    further: Callable[[str], list[Lead]] = lambda _host: [],
 ) -> Strategy:
-    """`known`: channels of earlier crawls, by host."""
+    """`known`: channels of earlier crawls, by host. `further`: ways into a host that offers none of its own."""
     if name == "adaptive":
-        return Adaptive(desk, seeds, random, now, known)
+        return Adaptive(desk, seeds, random, now, known, further)
     if name == "liu-agah":
         return LiuAgah(desk, seeds, random, now)
     return LinkCrawl(desk, seeds, random, name)

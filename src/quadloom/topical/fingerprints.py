@@ -18,9 +18,12 @@ from quadloom.topical.form_reading import parse_html
 
 ChannelKind = Literal[
     "opensearch", "searchaction", "wordpress", "mediawiki", "discourse", "drupal", "solr", "sphinx", "mkdocs", "lunr",
-    "form", "sitemap", "template", "links",
+    "algolia", "form", "sitemap", "websearch", "template", "links",
 ]  # fmt: skip
-Format = Literal["html", "rss", "wordpress", "mediawiki", "discourse", "solr", "sphinx", "documents", "sitemap"]
+Format = Literal[
+    "html", "rss", "wordpress", "mediawiki", "discourse", "solr", "sphinx", "documents", "sitemap",
+    "algolia", "searxng", "brave",
+]  # fmt: skip
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_:][\w:-]*)\??\}")
 _MAX_SCRIPT = 200_000
 
@@ -32,6 +35,7 @@ class Lead(msgspec.Struct, frozen=True):
     template: str
     format: Format = "html"
     page_size: int = 0
+    headers: tuple[tuple[str, str], ...] = ()  # that the interface wants, such as a key
 
 
 def description_links(body: bytes | str, url: str) -> list[str]:

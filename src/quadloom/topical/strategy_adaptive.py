@@ -9,7 +9,7 @@ expected, for the term over all sites and for the site over all terms; so one po
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from quadloom.model.url import canonical, host_of
@@ -18,6 +18,7 @@ from quadloom.topical.anchors import Anchor, Sheet
 from quadloom.topical.candidates import Candidate, CandidateModel, CandidateQueue, Source
 from quadloom.topical.channels import Channel, Opening, look_up, open_site
 from quadloom.topical.desk import RELEVANT, Desk, Document, article_links
+from quadloom.topical.fingerprints import Lead
 from quadloom.topical.querying import Term, TermStatistics, combining
 from quadloom.topical.relevance import words_of
 from quadloom.topical.results import Result, ResultPage
@@ -39,9 +40,16 @@ class Adaptive:
     name = "adaptive"
 
     def __init__(
-        self, desk: Desk, seeds: Sequence[Seed], random: Random, now: float, known: Mapping[str, Channel] | None = None
+        self,
+        desk: Desk,
+        seeds: Sequence[Seed],
+        random: Random,
+        now: float,
+        known: Mapping[str, Channel] | None = None,
+        further: Callable[[str], list[Lead]] = lambda _host: [],
     ) -> None:
         self.desk = desk
+        self._further = further
         self._now = now
         self._nonsense = f"zq{random.getrandbits(40):x}x"
         self.model = CandidateModel(desk.relevance)
@@ -152,7 +160,9 @@ class Adaptive:
         site.opened = True
         before = self.desk.spent
         query = self.desk.topic.narrow
-        opening: Opening = yield from open_site(site.seed.home, query, self._nonsense, self._now, site.channel)
+        opening: Opening = yield from open_site(
+            site.seed.home, query, self._nonsense, self._now, site.channel, self._further(site.host)
+        )
         site.opening_cost = self.desk.spent - before
         site.requests += site.opening_cost
         site.channel = opening.channel

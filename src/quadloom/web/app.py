@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from quadloom.errors import QuadloomError
 from quadloom.warehouse import Warehouse
 from quadloom.web.asks import Ask
-from quadloom.web.control import authorise
+from quadloom.web.control import COOKIE, authorise
 from quadloom.web.desk import Desk
 from quadloom.web.refusals import Refusal, Refused, plain_refusal, refusal_of
 from quadloom.web.rendering import Rendering
@@ -111,9 +111,9 @@ async def _answer(endpoint: Endpoint, request: Request, desk: Desk, rendering: R
             ask = Ask(request, desk, body, warehouse)
             return rendering.answer(ask, endpoint.handler(ask))
 
-        if endpoint.runs == "reading":
-            return await desk.reader.run(work)
-        return await asyncio.get_running_loop().run_in_executor(desk.waiting, work, None)
+        if endpoint.kept and request.method == "GET":
+            return await desk.kept.answer(_question(request), lambda: _worked(endpoint, desk, work))
+        return await _worked(endpoint, desk, work)
     except QuadloomError as error:
         return rendering.refusal(request, *refusal_of(error))
     except ClientDisconnect:
@@ -121,6 +121,28 @@ async def _answer(endpoint: Endpoint, request: Request, desk: Desk, rendering: R
     except Exception:  # noqa: BLE001  the error boundary: one request must not show its insides, nor end the server
         _log.exception("request failed", path=request.url.path)
         return rendering.refusal(request, plain_refusal(500, "this request met a defect of the server"), {})
+
+
+async def _worked(endpoint: Endpoint, desk: Desk, work: Callable[[Warehouse | None], Response]) -> Response:
+    match endpoint.runs:
+        case "here":
+            return work(None)
+        case "reading":
+            return await desk.reader.run(work)
+        case "scanning":
+            return await desk.scanner.run(work)
+        case "asking":
+            return await desk.asking.run(lambda: work(None))
+        case "visiting":
+            return await desk.visiting.run(lambda: work(None))
+        case "waiting":
+            return await desk.waiting.run(lambda: work(None))
+
+
+def _question(request: Request) -> tuple[str, ...]:
+    """All that the answer of a kept address depends on."""
+    accept = ", ".join(request.headers.getlist("accept"))
+    return request.url.path, request.url.query, accept, "signed in" if request.cookies.get(COOKIE) else ""
 
 
 async def _body(request: Request) -> bytes:

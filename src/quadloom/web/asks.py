@@ -21,6 +21,9 @@ from quadloom.web.refusals import Refused
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
 
+_DIGITS = 20  # of a number; int() of a long text takes quadratic time
+
+
 class View(msgspec.Struct, frozen=True):
     """`data` is what the twin shows; `extra` only the page needs (forms' state, texts for people)."""
 
@@ -72,10 +75,10 @@ class Ask:
         return [value for key, value in self.fields() if key == name and value]
 
     def number(self, name: str, default: int, *, low: int, high: int) -> int:
-        text = self.text(name)
-        if not text:
-            return default
+        text = self.text(name, str(default))
         try:
+            if len(text) > _DIGITS:
+                raise ValueError
             return min(max(int(text), low), high)
         except ValueError:
             raise Refused(

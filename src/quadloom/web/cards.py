@@ -1,20 +1,34 @@
-"""What a found page is about, in a few words: its first thing with a type, and some facts of it."""
+"""What a found page is about, in a few words: its first thing with a type, and some facts of it.
+
+A page of results needs ten of them, so most statements are never parsed: which kind of object a line of N-Quads has
+shows in its first characters, and only the lines that are shown become terms. A card is kept for a few seconds, by page
+and time of its reading.
+"""
 
 from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from quadloom.asking.entity import Value
 from quadloom.asking.prefixes import PREFIXES
-from quadloom.stores.protocols import QuadStore
+from quadloom.stores.protocols import Hit, QuadStore
 from quadloom.web.labels import NAMING
-from quadloom.web.terms import Statement, is_iri, statements
+from quadloom.web.terms import is_iri, statements
 
 _TYPE = f"<{PREFIXES['rdf']}type>"
 _TYPED = 20  # typed things of a page that are looked at
 _SAID = 20  # statements of one thing
 _FACTS = 3
-_LONGEST = 80
+_LONGEST = 80  # characters of a fact
+_LONGEST_LINE = 600  # a line that is longer holds a longer text, or such IRIs that the card can do without it
+_KEPT_SECONDS = 5.0  # what a crawl writes is seen within this time everywhere
+_KEPT = 5000
+_NAMING = {f"<{predicate}>": place for place, predicate in enumerate(NAMING)}
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -29,6 +43,34 @@ class Card(msgspec.Struct, frozen=True):
     facts: tuple[Fact, ...]
 
 
+class Cards:
+    """Cards of hits, for many threads; a page that was read again has a new one."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._kept: OrderedDict[tuple[str, float], tuple[float, Card | None]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, quads: QuadStore, hits: Sequence[Hit]) -> dict[str, Card]:
+        """By the hit's URL, for those that tell of a thing with a type."""
+        found = {hit.id: self._card(quads, hit) for hit in hits}
+        return {url: made for url, made in found.items() if made is not None}
+
+    def _card(self, quads: QuadStore, hit: Hit) -> Card | None:
+        key, now = (hit.id, hit.fetched_at), self._clock()
+        with self._lock:
+            until, known = self._kept.get(key, (0.0, None))
+        if until > now:
+            return known
+        made = card(quads, hit.id)
+        with self._lock:
+            self._kept[key] = (now + _KEPT_SECONDS, made)
+            self._kept.move_to_end(key)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+
 def card(quads: QuadStore, page: str) -> Card | None:
     """Of the page's typed things the one that is named after it, else the first; None where it has none.
 
@@ -38,21 +80,27 @@ def card(quads: QuadStore, page: str) -> Card | None:
         return None
     graph = f"<{page}>"
     things: dict[str, list[str]] = {}
-    for found in statements(quads.match(None, _TYPE, None, graph, _TYPED)):
-        if found.subject.kind == "iri" and found.object.kind == "iri":
-            things.setdefault(found.subject.text, []).append(found.object.text)
+    for line in quads.match(None, _TYPE, None, graph, _TYPED):
+        subject, _, kind, _ = line.split(" ", 3)
+        if subject[0] == "<" and kind[0] == "<":
+            things.setdefault(subject[1:-1], []).append(kind[1:-1])
     if not things:
         return None
     iri = min(things, key=lambda name: not name.startswith(page))
-    return _card(iri, tuple(things[iri]), list(statements(quads.match(f"<{iri}>", None, None, graph, _SAID))))
+    return _card(iri, tuple(things[iri]), quads.match(f"<{iri}>", None, None, graph, _SAID))
 
 
-def _card(iri: str, types: tuple[str, ...], said: list[Statement]) -> Card:
-    names = {found.predicate: found.object.text for found in said if found.object.kind == "literal"}
-    label = next((names[predicate] for predicate in NAMING if predicate in names), "")
-    facts = {
-        found.predicate: Fact(found.predicate, found.object)
-        for found in said
-        if found.object.kind == "literal" and found.object.text != label and len(found.object.text) <= _LONGEST
-    }
-    return Card(iri, label, types, tuple(facts.values())[:_FACTS])
+def _card(iri: str, types: tuple[str, ...], said: Iterable[str]) -> Card:
+    literals: dict[str, str] = {}  # the last line of each property, as its value is the one shown
+    for line in said:
+        _, predicate, object = line.split(" ", 2)
+        if object[0] == '"':
+            literals[predicate] = line
+    naming = min((name for name in literals if name in _NAMING), key=_NAMING.__getitem__, default="")
+    shown = [literals[naming]] if naming else []
+    # One more than is shown: a fact that only repeats the name is left out.
+    short = [line for name, line in literals.items() if name != naming and len(line) <= _LONGEST_LINE]
+    parsed = [(found.predicate, found.object) for found in statements([*shown, *short[: _FACTS + 1]])]
+    label = parsed.pop(0)[1].text if naming else ""
+    facts = [Fact(*pair) for pair in parsed if pair[1].text != label and len(pair[1].text) <= _LONGEST]
+    return Card(iri, label, types, tuple(facts[:_FACTS]))

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from quadloom.asking.prefixes import type_iris
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.run.control import Value
+from quadloom.run.publishing import LIST
 from quadloom.settings import seconds
 from quadloom.web.asks import Ask, View
 from quadloom.web.desk import Desk
@@ -20,7 +21,7 @@ from quadloom.web.rendering import json_response
 from quadloom.web.security import SANDBOX
 
 COOKIE = "quadloom_token"
-_COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")
+COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")
 _MOST_URLS = 10_000
 
 
@@ -42,8 +43,8 @@ def authorise(request: Request, desk: Desk) -> None:
 def command(ask: Ask) -> Response:
     """POST /control/{verb}. A form on a page is answered with the page again, a program with JSON."""
     verb = ask.path("verb")
-    if verb not in _COMMANDS:
-        raise Refused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(_COMMANDS)}")
+    if verb not in COMMANDS:
+        raise Refused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(COMMANDS)}")
     answer = _told(ask, *_request(ask, verb))
     if ask.content_type == "application/x-www-form-urlencoded":
         return RedirectResponse("/monitor", HTTPStatus.SEE_OTHER)
@@ -69,11 +70,11 @@ def _request(ask: Ask, verb: str) -> tuple[str, dict[str, Value]]:
     return verb, {}
 
 
-def _urls(found: Value) -> Value:
+def _urls(found: Value, most: int = _MOST_URLS) -> Value:
     if not isinstance(found, list) or not found or not all(isinstance(url, str) for url in found):
         raise Refused(400, "there are no URLs in the body", hint='send {"urls": ["https://example.org/new"]}')
-    if len(found) > _MOST_URLS:
-        raise Refused(413, f"more than {_MOST_URLS} URLs at once", hint="send them in several requests")
+    if len(found) > most:
+        raise Refused(413, f"more than {most} URLs at once", hint="send them in several requests")
     return found
 
 
@@ -85,12 +86,16 @@ def _duration(text: str) -> float:
 
 
 def publish(ask: Ask) -> Response:
-    """A site's owner tells of new or changed pages, or of a changed sitemap."""
+    """A site's owner tells of new or changed pages, or of a changed sitemap. Answers what became of each, counted."""
     document = ask.document()
-    if isinstance(sitemap := document.get("sitemap"), str):
-        return json_response({"answer": _told(ask, "publish", {"kind": "sitemap", "url": sitemap, "owner": True})})
-    urls = _urls(document.get("urls"))
-    return json_response({"answer": _told(ask, "publish", {"kind": "urls", "urls": urls, "owner": True})})
+    given: dict[str, Value] = {"owner": True}
+    if "sitemap" in document:
+        if not isinstance(document["sitemap"], str) or not document["sitemap"]:
+            raise Refused(400, "sitemap is no address", hint='send {"sitemap": "https://example.org/sitemap.xml"}')
+        given["sitemap"] = document["sitemap"]
+    if "urls" in document or "sitemap" not in document:
+        given["urls"] = _urls(document.get("urls"), LIST)
+    return json_response({"answer": _told(ask, "publish", given)})
 
 
 def subscribe(ask: Ask) -> Response:
@@ -98,7 +103,9 @@ def subscribe(ask: Ask) -> Response:
     is_form = ask.content_type == "application/x-www-form-urlencoded"
     given: dict[str, Value] = {} if is_form else {**ask.document()}
     if is_form:
-        given = {"name": ask.text("name")} | {name: [*ask.texts(name)] for name in ("urls", "sites")}
+        given = {"name": ask.text("name"), "query": ask.text("query").strip()} | {
+            name: [*ask.texts(name)] for name in ("urls", "sites")
+        }
         given["types"] = [iri for name in ask.texts("types") for iri in type_iris(name)]
     if ask.request.method == "DELETE":
         return json_response({"answer": _told(ask, "unsubscribe", {"id": given.get("id", "")})})
@@ -113,12 +120,13 @@ def websub(ask: Ask) -> Response:
     id = ask.path("id")
     if ask.request.method == "GET":
         query: dict[str, Value] = {**ask.request.query_params}
-        answer = _told(ask, "publish", {"kind": "verify", "id": id, "query": query}, refused=404)
-        challenge = answer.get("challenge", "") if isinstance(answer, dict) else ""
+        challenge = _told(ask, "websub", {"id": id, "verifies": True, "query": query}, refused=404)
         return Response(str(challenge), media_type="text/plain", headers={"Content-Security-Policy": SANDBOX})
     signature = ask.request.headers.get("x-hub-signature", "")
     body = base64.b64encode(ask.body).decode()
-    _told(ask, "publish", {"kind": "content", "id": id, "body": body, "signature": signature}, refused=404)
+    # 410 makes a hub forget us (section 7); a wrong signature is answered as a right one, so that nobody learns.
+    said: dict[str, Value] = {"id": id, "verifies": False, "body": body, "signature": signature}
+    _told(ask, "websub", said, refused=410)
     return Response(status_code=HTTPStatus.ACCEPTED)
 
 

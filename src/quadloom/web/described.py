@@ -15,3 +15,4 @@ class Parameter(msgspec.Struct, frozen=True):
     many: bool = False
     kind: Literal["string", "integer"] = "string"
     place: Literal["query", "path"] = "query"
+    choices: tuple[str, ...] = ()  # all values that it may have, where they can be told

@@ -6,21 +6,25 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from quadloom.asking.sparql import QueryService
 from quadloom.errors import QuadloomError
 from quadloom.run.control import Value, ask
 from quadloom.settings import Settings
+from quadloom.stores.backends import query_source
 from quadloom.stores.protocols import TextIndex
 from quadloom.stores.tantivy_text import TantivyText
+from quadloom.web.cards import Cards
 from quadloom.web.feed import Feed
+from quadloom.web.kept import Kept
+from quadloom.web.lanes import Lane
 from quadloom.web.reading import Reader
 from quadloom.web.static_files import StaticFiles
 from quadloom.web.tokens import FILE, Tokens
 
-_QUERY_THREADS = 16  # each waits for a query process or for a slow reader of a result
+# One more than a client may occupy (`web.concurrency`), so that nobody alone holds up everybody's queries.
+_QUERY_PROCESSES = 3
 
 
 class Desk:
@@ -33,17 +37,23 @@ class Desk:
         *,
         may_control: bool = False,
         clock: Callable[[], float] = time.time,
-        query_processes: int = 2,
+        query_processes: int = _QUERY_PROCESSES,
     ) -> None:
         self.path = path
         self.settings = settings
         self.may_control = may_control
         self.clock = clock
+        self.kept = Kept()
+        self.cards = Cards()
         self.reader = Reader(path, settings)
+        self.scanner = Reader(path, settings, name="scanning", threads=2, line=50)
+        # Threads here wait for others: for a query process, for a foreign server, for the crawl's owner.
+        self.asking = Lane("asking", threads=16, line=200, patience=5.0)
+        self.visiting = Lane("visiting", threads=4, line=8, patience=10.0)
+        self.waiting = Lane("waiting", threads=8, line=200, patience=5.0)
         self.tokens = Tokens(Path(settings.web.token_file) if settings.web.token_file else path / FILE)
         self.feed = Feed(path, clock)
         self.listeners: Counter[str] = Counter()  # open event streams by client; only the event loop counts
-        self.waiting = ThreadPoolExecutor(_QUERY_THREADS, thread_name_prefix="waiting")
         self.static = StaticFiles.load(Path(__file__).parent / "static")
         self._query_processes = query_processes
         self._queries: QueryService | None = None
@@ -55,7 +65,7 @@ class Desk:
         with self._lock:
             if self._queries is None:
                 self._queries = QueryService(
-                    self.path / "quads",
+                    query_source(self.path / "quads", self.settings),
                     self.settings.limits,
                     text=self._text(),
                     processes=self._query_processes,
@@ -77,5 +87,7 @@ class Desk:
         self.feed.close()
         if self._queries is not None:
             self._queries.close()
-        self.waiting.shutdown(wait=True, cancel_futures=True)
+        for lane in (self.asking, self.visiting, self.waiting):
+            lane.close()
+        self.scanner.close()
         self.reader.close()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from starlette.responses import Response
 
+from quadloom.asking.statistics import statements_of
 from quadloom.errors import QuadloomError
 from quadloom.web.asks import Ask
 from quadloom.web.rendering import json_response
@@ -40,7 +41,7 @@ def ready(ask: Ask) -> Response:
         stores = ask.desk.reader.ask(
             lambda warehouse: {
                 "catalog": len(warehouse.catalog.counts()),
-                "quads": len(warehouse.quads),
+                "quads": statements_of(warehouse.catalog, warehouse.quads),
                 "text": len(warehouse.text),
                 "archive_bytes": warehouse.archive.size(),
             }
@@ -61,7 +62,7 @@ def _lines(ask: Ask) -> Iterator[str]:
     for word in ("outcome", "kind", "status"):
         values = {name.partition(":")[2]: count for name, count in counts.items() if name.startswith(f"{word}:")}
         yield from _family(f"quadloom_pages_by_{word}", f"pages by {word} of their newest visit", word, values)
-    yield from _family("quadloom_quads", "statements", "", {"": len(warehouse.quads)})
+    yield from _family("quadloom_quads", "statements", "", {"": statements_of(warehouse.catalog, warehouse.quads)})
     yield from _family("quadloom_documents", "documents in the text index", "", {"": len(warehouse.text)})
     report = ask.desk.feed.report()
     yield from _family("quadloom_crawl_running", "1 while a crawl runs", "", {"": int(report is not None)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from quadloom.web.described import Parameter
 if TYPE_CHECKING:
     from quadloom.web.routes import Endpoint
 
+_WORD = re.compile(r"\w+")
 _REFUSAL: Json = {
     "type": "object",
     "required": ["ok", "status", "error", "hint"],
@@ -29,11 +31,11 @@ _REFUSAL: Json = {
 def describe(endpoints: Iterable[Endpoint]) -> dict[str, Json]:
     paths: dict[str, dict[str, Json]] = {}
     for endpoint in endpoints:
-        for method in endpoint.methods:
-            if method != "QUERY":  # OpenAPI 3.1 has no word for it
-                paths.setdefault(_plain(endpoint.path), {})[method.lower()] = _operation(endpoint, endpoint.produces)
-        if endpoint.twin:
-            paths.setdefault(_plain(endpoint.twin_path), {})["get"] = _operation(endpoint, ("application/json",))
+        twin = {endpoint.twin_path: ("application/json",)} if endpoint.twin else {}
+        for path, produces in ({endpoint.path: endpoint.produces} | twin).items():
+            for method in endpoint.methods:
+                if method != "QUERY":  # OpenAPI 3.1 has no word for it
+                    paths.setdefault(_plain(path), {})[method.lower()] = _operation(endpoint, method, path, produces)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Quadloom", "version": __version__, "summary": "A warehouse of the web's data"},
@@ -45,19 +47,20 @@ def describe(endpoints: Iterable[Endpoint]) -> dict[str, Json]:
     }
 
 
-def _operation(endpoint: Endpoint, produces: tuple[str, ...]) -> dict[str, Json]:
+def _operation(endpoint: Endpoint, method: str, path: str, produces: tuple[str, ...]) -> dict[str, Json]:
+    refusals: dict[str, Json] = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
+    if "text/html" in produces:
+        refusals["text/html"] = {}  # to those who ask for pages
     operation: dict[str, Json] = {
+        "operationId": "-".join((method.lower(), *_WORD.findall(path))),
         "summary": endpoint.summary,
         "parameters": [_parameter(parameter) for parameter in endpoint.parameters],
         "responses": {
             "200": {"description": "the answer", "content": {media: {} for media in produces}},
-            "default": {
-                "description": "refused",
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}},
-            },
+            "default": {"description": "refused", "content": refusals},
         },
     }
-    if endpoint.consumes:
+    if endpoint.consumes and method in ("POST", "DELETE"):
         operation["requestBody"] = {"content": {media: {} for media in endpoint.consumes}}
     if endpoint.token:
         operation["security"] = [{"token": []}]
@@ -66,6 +69,10 @@ def _operation(endpoint: Endpoint, produces: tuple[str, ...]) -> dict[str, Json]
 
 def _parameter(parameter: Parameter) -> dict[str, Json]:
     schema: dict[str, Json] = {"type": parameter.kind}
+    if parameter.choices:
+        schema["enum"] = [*parameter.choices]
+    if parameter.required:
+        schema["minLength"] = 1
     if parameter.many:
         schema = {"type": "array", "items": schema}
     described: dict[str, Json] = {

@@ -7,21 +7,23 @@ So each reading thread keeps a warehouse and opens it anew when the database has
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.settings import Settings
-from quadloom.warehouse import DATABASE, Warehouse
+from quadloom.stores.state import DATABASE
+from quadloom.warehouse import Warehouse
+from quadloom.web.lanes import Lane
 
 STALE = 2.0
 THREADS = 4
+LINE = 400
+PATIENCE = 5.0  # seconds
 _TRIES = 3
 
 Answer = TypeVar("Answer")
@@ -36,19 +38,20 @@ class _View(threading.local):
 class Reader:
     """`run` does some reading in a thread that has a fresh enough view."""
 
-    def __init__(self, path: Path, settings: Settings, *, threads: int = THREADS) -> None:
+    def __init__(
+        self, path: Path, settings: Settings, *, name: str = "reading", threads: int = THREADS, line: int = LINE
+    ) -> None:
         self.path = path
         self.settings = settings
-        self._threads = threads
         self._view = _View()
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="reading")
+        self._lane = Lane(name, threads=threads, line=line, patience=PATIENCE)
 
     async def run(self, work: Callable[[Warehouse], Answer]) -> Answer:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._look, work)
+        return await self._lane.run(lambda: self._look(work))
 
     def ask(self, work: Callable[[Warehouse], Answer]) -> Answer:
         """The same for a thread that may wait."""
-        return self._pool.submit(self._look, work).result()
+        return self._lane.pool.submit(self._look, work).result()
 
     def _look(self, work: Callable[[Warehouse], Answer]) -> Answer:
         """Do it, and again on a new view where the writer's compaction took a file away under the old one."""
@@ -84,7 +87,7 @@ class Reader:
 
     def close(self) -> None:
         """Each thread closes its own view: SQLite does not let another do it."""
-        everybody = threading.Barrier(self._threads, timeout=5.0)
+        everybody = threading.Barrier(self._lane.threads, timeout=5.0)
 
         def leave() -> None:
             with contextlib.suppress(threading.BrokenBarrierError):
@@ -94,6 +97,6 @@ class Reader:
                     self._view.warehouse.close()
                 self._view.warehouse = None
 
-        for _ in range(self._threads):
-            self._pool.submit(leave)
-        self._pool.shutdown(wait=True)
+        for _ in range(self._lane.threads):
+            self._lane.pool.submit(leave)
+        self._lane.pool.shutdown(wait=True)

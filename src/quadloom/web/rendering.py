@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -95,11 +95,13 @@ def _environment(desk: Desk, static: StaticFiles) -> Environment:
     environment.filters.update(
         short=shorten, datatype=terms.shown_datatype, dir=terms.direction, is_web=terms.is_web,
         when=_when, moment=_moment,
-        ago=partial(_ago, desk), number=_number, size=_size, percent=_percent, snippet=_snippet, seconds=_seconds,
+        ago=partial(_ago, desk), number=_number, counted=_counted, size=_size, percent=_percent, snippet=_snippet,
+        seconds=_seconds,
     )  # fmt: skip
     return environment
 
 
+@lru_cache(maxsize=8192)
 def _query(path: str, **parameters: str | int) -> str:
     return f"{path}?{urlencode(parameters)}"
 
@@ -109,12 +111,12 @@ def _when(at: float) -> Markup:
         return Markup("–")
     moment = datetime.fromtimestamp(at, UTC)
     return Markup('<time datetime="{}">{}</time>').format(
-        moment.isoformat(timespec="seconds"), moment.strftime("%Y-%m-%d %H:%M")
+        moment.isoformat(timespec="seconds"), moment.strftime("%Y-%m-%d %H:%M\u00a0UTC")
     )
 
 
 def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _ago(desk: Desk, at: float) -> str:
@@ -133,6 +135,11 @@ def _number(value: float | int) -> str:
     return f"{int(value):,}".replace(",", "\u202f")
 
 
+def _counted(value: int, noun: str) -> str:
+    """`1 page`, `2 pages`."""
+    return f"{_number(value)} {noun}{'' if value == 1 else 's'}"
+
+
 def _size(value: int) -> str:
     number = float(value)
     for unit in ("B", "kB", "MB", "GB"):
@@ -143,7 +150,7 @@ def _size(value: int) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.0f} %" if value >= 0.1 or value == 0 else f"{100 * value:.1f} %"
+    return f"{100 * value:.0f}\u00a0%" if value >= 0.1 or value == 0 else f"{100 * value:.1f}\u00a0%"
 
 
 def _seconds(value: float) -> str:

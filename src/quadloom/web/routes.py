@@ -29,7 +29,10 @@ from quadloom.web.pages import (
     vocabularies,
 )
 
-Runs = Literal["reading", "waiting"]  # in a thread with a view of the warehouse, or in one that may wait for others
+# Where a handler runs (see `desk.py`): `reading` with a view of the warehouse, `scanning` likewise for what looks at
+# much of it; in threads that may wait, `asking` for queries, `visiting` for foreign servers, `waiting` for the rest;
+# `here` for what is in memory.
+Runs = Literal["reading", "scanning", "asking", "visiting", "waiting", "here"]
 HTML, JSON = "text/html", "application/json"
 
 _Q = Parameter("q", 'words, "phrases", prefix*, field:word, -not', "lighthouse")
@@ -50,7 +53,10 @@ _DATASET = (
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One address. `token`: only with --crawl and a token. `open`: other sites' pages may read it (CORS)."""
+    """One address. `token`: only with --crawl and a token. `open`: other sites' pages may read it (CORS).
+
+    `kept`: the same question within a second gets the same answer. Not for what depends on who asks.
+    """
 
     path: str
     handler: Handler
@@ -63,6 +69,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     token: bool = False
     open: bool = False
     runs: Runs = "reading"
+    kept: bool = False
 
     @property
     def twin_path(self) -> str:
@@ -74,10 +81,11 @@ def _description(_ask: Ask) -> Response:
 
 
 _PAGES = (
-    Endpoint(path="/", handler=home.home, summary="Search box, counts, types, newest pages, examples", twin=True),
+    Endpoint(path="/", handler=home.home, summary="Search box, counts, types, newest pages, examples", twin=True,
+             kept=True),
     Endpoint(
         path="/search", handler=search.search_page, summary="Keyword search with facets", twin=True, open=True,
-        parameters=(
+        kept=True, parameters=(
             _Q, Parameter("type", "such as schema:Event", "schema:Event", many=True),
             Parameter("vocab", "only this vocabulary", "schema", many=True),
             Parameter("site", "registered domain", "example.org", many=True),
@@ -89,10 +97,10 @@ _PAGES = (
     ),
     Endpoint(
         path="/entity", handler=entity.entity_page, summary="All that is said of an IRI, with sources", twin=True,
-        open=True, parameters=(_IRI,), produces=(HTML, *entity.RDF_TYPES),
+        open=True, kept=True, parameters=(_IRI,), produces=(HTML, *entity.RDF_TYPES),
     ),
     Endpoint(path="/entity.svg", handler=entity.picture, summary="An entity's neighbourhood as a picture",
-             parameters=(_IRI,), produces=("image/svg+xml",)),
+             kept=True, parameters=(_IRI,), produces=("image/svg+xml",)),
     Endpoint(path="/page", handler=page.page_view, summary="A page: visits, changes, findings, links, why", twin=True,
              open=True, parameters=(_URL, Parameter("from", "compare this visit (unix time or date)"),
                                     Parameter("to", "with this one"))),
@@ -100,19 +108,24 @@ _PAGES = (
              parameters=(_URL, Parameter("at", "unix time of the visit; the newest if absent")),
              produces=("text/plain",)),
     Endpoint(path="/inspect", handler=inspecting.inspect_page, summary="Five phases over one page or pasted markup",
-             methods=("GET", "POST"), twin=True, runs="waiting",
+             methods=("GET", "POST"), twin=True, runs="visiting",
              parameters=(Parameter("url", "what to read, or the pasted markup's address", "https://example.org/"),
                          Parameter("markup", "HTML or data to read instead")),
              consumes=("application/x-www-form-urlencoded", JSON, HTML)),
-    Endpoint(path="/monitor", handler=monitor.monitor_page, summary="The crawl, live", twin=True),
+    Endpoint(path="/monitor", handler=monitor.monitor_page, summary="The crawl, live", twin=True, kept=True,
+             runs="scanning"),
     Endpoint(path="/sites", handler=sites.sites_page, summary="Hosts with pages, queue, pace and blocks", twin=True,
-             parameters=(Parameter("sort", "pages, queued, failed or next", "pages"), _LIMIT)),
+             kept=True, runs="scanning",
+             parameters=(Parameter("sort", "what stands first", "pages", choices=sites.SORTS), _LIMIT)),
     Endpoint(path="/site/{name}", handler=sites.site_page, summary="One site: hosts, pages, vocabularies, findings",
-             twin=True, parameters=(_SITE,)),
+             twin=True, kept=True, runs="scanning", parameters=(_SITE,)),
     Endpoint(path="/site/{name}/picture.svg", handler=sites.picture, summary="The site's link structure as a picture",
+             kept=True, runs="scanning", parameters=(_SITE,), produces=("image/svg+xml",)),
+    Endpoint(path="/site/{name}/neighbours.svg", handler=sites.neighbours,
+             summary="The sites it links to and is linked from, as a picture", kept=True, runs="scanning",
              parameters=(_SITE,), produces=("image/svg+xml",)),
     Endpoint(path="/vocabularies", handler=vocabularies.vocabularies_page, summary="Classes and properties by use",
-             twin=True, runs="waiting"),
+             twin=True, kept=True, runs="waiting"),
     Endpoint(path="/topics", handler=about.topics_page, summary="Topics and what they found", twin=True),
     Endpoint(path="/subscriptions", handler=subscriptions.subscriptions_page, summary="Who is told of which changes",
              twin=True),
@@ -122,29 +135,34 @@ _PAGES = (
 _API = (
     Endpoint(
         path="/sparql", handler=sparql.sparql_page, summary="SPARQL 1.1 Protocol; without a query, the editor or the "
-        "Service Description", methods=("GET", "POST", "QUERY"), open=True, runs="waiting",
+        "Service Description", methods=("GET", "POST", "QUERY"), open=True, runs="asking",
         parameters=(Parameter("query", "the query", "SELECT * { ?s ?p ?o } LIMIT 5"), _FORMAT, *_DATASET),
         produces=sparql_protocol.PRODUCES,
         consumes=("application/x-www-form-urlencoded", "application/sparql-query"),
     ),
     Endpoint(path="/sparql/words.json", handler=sparql.completions, summary="Classes and properties for completion",
              runs="waiting", produces=(JSON,),
-             parameters=(Parameter("kind", "class or property", "class"), Parameter("start", "what is typed", "Ev"))),
+             parameters=(Parameter("kind", "of which words", "class", choices=("class", "property")),
+                         Parameter("start", "what is typed", "Ev"))),
     Endpoint(path="/store", handler=graph_store.read_graph, summary="Graph Store Protocol, reading", open=True,
              parameters=(Parameter("graph", "the graph's IRI", "https://example.org/"),
                          Parameter("default", "the union of all graphs"), _FORMAT),
-             produces=graph_store.PRODUCES, runs="waiting"),
+             produces=graph_store.PRODUCES, runs="asking"),
     Endpoint(path="/events", handler=events.stream, summary="Server-Sent Events of the crawl", runs="waiting",
              parameters=(Parameter("kinds", "only these, separated by commas", "settled,finding"),
                          Parameter("after", "only events after this id", kind="integer"),
-                         Parameter("once", "1 = what is kept, then end")),
+                         Parameter("once", "1 = what is kept, then end", choices=("0", "1"))),
              produces=("text/event-stream",)),
     Endpoint(path="/changes.json", handler=subscriptions.changes, summary="Notices of subscriptions", produces=(JSON,),
              parameters=_CHANGES),
     Endpoint(path="/changes.atom", handler=subscriptions.changes_feed, summary="Notices of subscriptions as a feed",
              produces=("application/atom+xml",), parameters=_CHANGES),
-    Endpoint(path="/metrics", handler=metrics.metrics, summary="OpenMetrics", produces=(metrics.MEDIA_TYPE,)),
-    Endpoint(path="/health/live", handler=metrics.live, summary="The server answers", produces=(JSON,), runs="waiting"),
+    Endpoint(path="/changes/events", handler=events.notices, summary="Notices of subscriptions as Server-Sent Events",
+             runs="waiting", produces=("text/event-stream",),
+             parameters=(*_CHANGES, Parameter("once", "1 = what there is, then end"))),
+    Endpoint(path="/metrics", handler=metrics.metrics, summary="OpenMetrics", produces=(metrics.MEDIA_TYPE,),
+             runs="scanning", kept=True),
+    Endpoint(path="/health/live", handler=metrics.live, summary="The server answers", produces=(JSON,), runs="here"),
     Endpoint(path="/health/ready", handler=metrics.ready, summary="The stores answer", produces=(JSON,),
              runs="waiting"),
     Endpoint(path="/export.{format}", handler=exchange.export, summary="All quads, streamed", runs="waiting",
@@ -158,9 +176,9 @@ _API = (
     Endpoint(path="/.well-known/void", handler=exchange.void, summary="VoID description of the dataset", open=True,
              produces=("text/turtle", *graph_store.PRODUCES[1:]), runs="waiting"),
     Endpoint(path="/openapi.json", handler=_description, summary="This table as OpenAPI 3.1", produces=(JSON,),
-             open=True, runs="waiting"),
+             open=True, runs="here"),
     Endpoint(path="/static/{name:path}", handler=static_serving.static_file, summary="Styles and scripts",
-             runs="waiting",
+             runs="here",
              parameters=(Parameter("name", "file", "quadloom.css", required=True, place="path"),),
              produces=("text/css", "text/javascript")),
 )  # fmt: skip
@@ -170,7 +188,8 @@ _CONTROL = (
              runs="waiting", consumes=("application/x-www-form-urlencoded",)),
     Endpoint(path="/control/{verb}", handler=control.command, methods=("POST",), token=True, runs="waiting",
              summary="pause, resume, stop, seeds, recrawl or scope", produces=(JSON,), consumes=(JSON,),
-             parameters=(Parameter("verb", "what to do", "pause", required=True, place="path"),)),
+             parameters=(Parameter("verb", "what to do", "pause", required=True, place="path",
+                                   choices=control.COMMANDS),)),
     Endpoint(path="/publish", handler=control.publish, methods=("POST",), token=True, runs="waiting",
              summary="Tell of new or changed pages", produces=(JSON,), consumes=(JSON,)),
     Endpoint(path="/subscriptions", handler=control.subscribe, methods=("POST", "DELETE"), token=True, runs="waiting",

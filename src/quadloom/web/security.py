@@ -117,8 +117,10 @@ class Gate:
 
 
 def known_hosts(web: Web) -> frozenset[str]:
-    """Names that a request may carry: loopback's, the address we listen on, and those in `web.hosts`."""
+    """Names that a request may carry: loopback's, the address we listen on, our public one, those in `web.hosts`."""
     names = {"127.0.0.1", "localhost", "::1", *(name.lower() for name in web.hosts)}
+    if public := urlsplit(web.public_url).hostname:
+        names.add(public)
     if not _is_wildcard(web.host):
         names.add(web.host.lower())
     return frozenset(names)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from urllib.parse import urlencode
+from functools import lru_cache
+from urllib.parse import quote_plus
 
 import msgspec
 import pyoxigraph as ox
@@ -66,12 +67,16 @@ def direction(language: str) -> str:
     return "auto" if not first else "rtl" if first in _RIGHT_TO_LEFT else "ltr"
 
 
+# Quoting was a tenth of the cost of a page of results, and most addresses come again.
+quoted = lru_cache(maxsize=8192)(quote_plus)
+
+
 def entity_link(iri: str) -> str:
-    return "/entity?" + urlencode({"iri": iri})
+    return "/entity?iri=" + quoted(iri)
 
 
 def page_link(url: str) -> str:
-    return "/page?" + urlencode({"url": url})
+    return "/page?url=" + quoted(url)
 
 
 def vocabulary_of(iri: str) -> str:

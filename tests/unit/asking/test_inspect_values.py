@@ -20,7 +20,9 @@ def odd(value: str) -> list[tuple[int, str]]:
     return [(finding.line, finding.syntax) for finding in odd_values(seen, body)]
 
 
-@pytest.mark.parametrize("value", ["12/5", "next Monday", "2026-5-1", "2026-05-12 19:30"])
+@pytest.mark.parametrize(
+    "value", ["12/5", "next Monday", "2026-5-1", "2026-05-12 19:30", "2026-13-01", "2026-02-30", "2026-05-12T25:00"]
+)
 def test_odd_dates_have_a_place(value: str) -> None:
     assert odd(value) == [(4, "jsonld")]
 

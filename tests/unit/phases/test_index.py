@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pyoxigraph as ox
+import pytest
 
+import quadloom
 from quadloom.model.outcome import PageRow
-from quadloom.phases.index import PAGES, namespace, page_description, vocabularies_of, words_of
+from quadloom.phases.index import PAGES, namespace, page_description, page_quads, vocabularies_of, words_of
 
 
 def row(**changes: object) -> PageRow:
@@ -47,3 +49,26 @@ def test_words_and_vocabularies() -> None:
     assert words_of(nquads) == 'café "x"'
     assert vocabularies_of(nquads) == ("http://purl.org/dc/terms/", "http://schema.org/")
     assert namespace("http://x.example/a#b") == "http://x.example/a#"
+
+
+@pytest.mark.parametrize(
+    ("setting", "schemes"), [("as-written", {"http", "https"}), ("http", {"http"}), ("https", {"https"})]
+)
+def test_schema_org_can_have_one_scheme(setting: str, schemes: set[str]) -> None:
+    """JSON-LD gives http, the microdata says https; predicates, classes, values and datatypes follow the setting."""
+    body = b"""<script type="application/ld+json">
+    {"@context": "https://schema.org", "@type": "Event", "startDate": "2026-05-12",
+     "name": "x> <https://schema.org/y> z"}
+    </script><div itemscope itemtype="https://schema.org/Offer">
+    <link itemprop="availability" href="https://schema.org/InStock">
+    <a itemprop="url" href="https://schema.org/docs/a.html">d</a>
+    </div>"""
+    transformed = quadloom.transform(body, url="http://x.example/", content_type="text/html")
+    stored = list(ox.parse(page_quads(transformed, "http://x.example/", "none", setting).nquads, ox.RdfFormat.N_QUADS))
+    terms = {quad.predicate.value for quad in stored} | {
+        quad.object.value for quad in stored if isinstance(quad.object, ox.NamedNode)
+    } | {quad.object.datatype.value for quad in stored if isinstance(quad.object, ox.Literal)}  # fmt: skip
+    found = {name.partition(":")[0] for name in terms if "://schema.org/" in name and "docs" not in name}
+    assert found == schemes
+    assert "https://schema.org/docs/a.html" in terms, "a document is not a term"
+    assert any(quad.object == ox.Literal("x> <https://schema.org/y> z") for quad in stored), "text stays as it is"

@@ -1,29 +1,28 @@
-"""Notices: who is told of what, in order, signed, again after a failure, and once per change of an answer."""
+"""Notices: who is told of what, and how it is said."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
-from quadloom.errors import FetchError, NothingFound, UsageError
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import Outcome, PageRow, Settlement
-from quadloom.model.page import Page
+from quadloom.model.quads import Quads
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
-from quadloom.run.delivering import LINES, Delivering, Message, message, signature
+from quadloom.run.delivering import LINES, Message, message
 from quadloom.run.notice_feed import atom, event
-from quadloom.run.notifying import Notifying, add_subscription, read_subscriptions, remove_subscription
-from quadloom.run.standing import Standing
+from quadloom.run.notifying import Notifying
+from quadloom.run.subscribing import add_subscription
 from quadloom.scheduling.subscriptions import Subscription
+from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.memory_catalog import MemoryCatalog
+from quadloom.stores.memory_frontier import MemoryFrontier
+from quadloom.stores.memory_outbox import MemoryOutbox
+from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.protocols import Difference
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase
-from quadloom.stores.sqlite_outbox import SqliteOutbox
-from quadloom.stores.sqlite_schema import SCHEMA
 
 NOW = 1_000_000.0
 EVENT = "http://schema.org/Event"
@@ -31,14 +30,18 @@ TYPED = f"<http://a/> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{EVENT}
 
 
 class Stores:
-    def __init__(self, folder: Path) -> None:
-        database = SqliteDatabase.open(folder / "q.db", SCHEMA)
-        self.catalog, self.outbox = SqliteCatalog(database), SqliteOutbox(database)
+    def __init__(self) -> None:
+        self.frontier = MemoryFrontier(FrontierPolicy(delay=0.0, ip_delay=0.0), now=NOW)
+        self.catalog = MemoryCatalog(self.frontier)
+        self.outbox = MemoryOutbox(self.catalog)
+
+    def subscribe(self, subscription: Subscription) -> None:
+        add_subscription(subscription, catalog=self.catalog, outbox=self.outbox, frontier=self.frontier, now=NOW)
 
 
 @pytest.fixture
-def stores(tmp_path: Path) -> Stores:
-    return Stores(tmp_path)
+def stores() -> Stores:
+    return Stores()
 
 
 def settled(url: str, outcome: Outcome, again_at: float | None = None) -> Settlement:
@@ -53,9 +56,9 @@ def told(stores: Stores, settlements: list[Settlement], nquads: bytes = b"", kno
 
 
 def test_pages_are_matched_by_url_site_and_type(stores: Stores) -> None:
-    add_subscription(stores.catalog, Subscription(id="page", urls=("https://a.example/x?utm_source=mail",)))
-    add_subscription(stores.catalog, Subscription(id="site", sites=("b.example",)))
-    add_subscription(stores.catalog, Subscription(id="type", types=(EVENT,)))
+    stores.subscribe(Subscription(id="page", urls=("https://a.example/x",)))
+    stores.subscribe(Subscription(id="site", sites=("b.example",)))
+    stores.subscribe(Subscription(id="type", types=(EVENT,)))
     new = Outcome.NEW
     assert told(stores, [settled("https://a.example/x", new)]) == [("page", "new", "https://a.example/x")]
     assert told(stores, [settled("https://www.b.example/y", new)]) == [("site", "new", "https://www.b.example/y")]
@@ -66,7 +69,7 @@ def test_pages_are_matched_by_url_site_and_type(stores: Stores) -> None:
 
 
 def test_gone_is_told_when_a_page_with_content_dies(stores: Stores) -> None:
-    add_subscription(stores.catalog, Subscription(id="page", urls=("https://a.example/x",)))
+    stores.subscribe(Subscription(id="page", urls=("https://a.example/x",)))
     old = PageRow(
         fingerprint=1, key="https://a.example/x", href="https://a.example/x", host="a.example", quads_digest=b"d"
     )
@@ -76,92 +79,24 @@ def test_gone_is_told_when_a_page_with_content_dies(stores: Stores) -> None:
     assert told(stores, [missing], known=known) == [], "the next visit may find it again"
 
 
+@pytest.mark.parametrize(("outcome", "kind"), [(Outcome.CHANGED, "changed"), (Outcome.GONE, "gone")])
+def test_the_last_thing_of_a_type_leaves_a_page(stores: Stores, outcome: Outcome, kind: str) -> None:
+    url = "https://c.example/"
+    stores.subscribe(Subscription(id="type", types=(EVENT,)))
+    quads = MemoryQuads()
+    quads.replace(Quads.of(url, TYPED.replace(b"<http://a/> .", b"<https://c.example/> .")))
+    old = PageRow(fingerprint=fingerprint(url), key=url, href=url, host="c.example", quads_digest=b"d")
+    notifying = Notifying(stores.catalog, stores.outbox, quads)
+    notices = notifying.notices([settled(url, outcome)], lambda _: b"", {old.fingerprint: old}, NOW)
+    assert [(notice.subscription, notice.kind) for notice in notices] == [("type", kind)]
+    elsewhere = settled("https://d.example/", outcome)
+    other = {elsewhere.visit.fingerprint: replace(old, href="https://d.example/")}
+    assert notifying.notices([elsewhere], lambda _: b"", other, NOW) == []
+
+
 def test_a_page_settled_twice_in_a_batch_changed_once(stores: Stores) -> None:
-    add_subscription(stores.catalog, Subscription(id="page", urls=("https://a.example/x",)))
+    stores.subscribe(Subscription(id="page", urls=("https://a.example/x",)))
     assert len(told(stores, [settled("https://a.example/x", Outcome.NEW)] * 2)) == 1
-
-
-def test_a_subscription_is_to_pages_or_to_a_query(stores: Stores) -> None:
-    for wrong in (Subscription(id="s"), Subscription(id="s", sites=("a.example",), query="ASK {}")):
-        with pytest.raises(UsageError):
-            add_subscription(stores.catalog, wrong)
-    add_subscription(stores.catalog, Subscription(id="s", sites=("a.example",)))
-    with pytest.raises(UsageError):
-        add_subscription(stores.catalog, Subscription(id="s", sites=("b.example",)))
-    remove_subscription(stores.catalog, "s")
-    assert read_subscriptions(stores.catalog) == []
-    with pytest.raises(NothingFound):
-        remove_subscription(stores.catalog, "s")
-
-
-class Receiver:
-    def __init__(self) -> None:
-        self.ids: list[int] = []
-        self.status = 200
-
-    def post(self, url: str, body: bytes, headers: tuple[tuple[str, str], ...]) -> Page:
-        assert dict(headers)["Quadloom-Signature"] == signature(body, "secret")
-        if self.status == 0:
-            raise FetchError("connect", "refused")
-        self.ids.append(msgspec.json.decode(body, type=Message).id)
-        return Page(url, url, self.status, (), b"", NOW, 0.0)
-
-
-def test_delivery_goes_on_where_it_failed(stores: Stores) -> None:
-    hook = Subscription(id="s", sites=("a.example",), webhook="https://hook.example/", secret="secret")
-    stores.outbox.append([Notice(at=NOW, subscription="s", kind="new", url=f"https://a.example/{n}") for n in range(4)])
-    receiver = Receiver()
-    delivering = Delivering(stores.outbox, receiver.post, lambda _: Difference())
-    receiver.status = 0
-    assert delivering.turn([hook], NOW) == 0
-    assert delivering.turn([hook], NOW + 5.0) == 0 and receiver.ids == [], "within the pause"
-    receiver.status = 500
-    delivering.turn([hook], NOW + 11.0)
-    assert receiver.ids == [1], "the first is refused, so the others wait"
-    assert stores.outbox.delivery("s").attempts == 2
-    assert stores.outbox.delivery("s").retry_at == pytest.approx(NOW + 11.0 + 20.0)
-    receiver.status = 204
-    assert delivering.turn([hook], NOW + 60.0) == 4
-    assert receiver.ids == [1, 1, 2, 3, 4]
-    assert delivering.turn([hook], NOW + 61.0) == 0
-
-
-def test_ids_are_never_used_again(stores: Stores) -> None:
-    notice = Notice(at=NOW, subscription="s", kind="new")
-    stores.outbox.append([notice, notice])
-    assert stores.outbox.trim(NOW + 1.0) == 2
-    stores.outbox.append([notice])
-    assert [found.id for found in stores.outbox.since(0)] == [3]
-    assert stores.outbox.last_id() == 3
-
-
-def test_a_standing_query_is_told_of_once_per_change(stores: Stores) -> None:
-    answers = [["a", "b"], ["b", "a"], ["b", "c"]]
-    clock = iter(range(1_000_000, 2_000_000, 100))
-    query = Subscription(id="q", query="SELECT …")
-    turns = []
-    for version, answer in enumerate(answers):
-        standing = Standing(lambda _query, rows=answer: rows)  # type: ignore[misc]  # a new process each time
-        turns.append(
-            standing.turn(
-                [query], stores.catalog, stores.outbox, version, lambda action: action(), lambda: float(next(clock))
-            )
-        )
-    assert turns == [1, 0, 1]
-    notices = stores.outbox.since(0)
-    assert [(n.added, n.removed) for n in notices] == [(("a", "b"), ()), (("c",), ("a",))]
-
-
-def test_an_unchanged_index_asks_nothing(stores: Stores) -> None:
-    asked: list[str] = []
-    standing = Standing(lambda query: asked.append(query) or [])  # type: ignore[func-returns-value]
-    now = [NOW]
-    for _ in range(3):
-        now[0] += 100.0
-        standing.turn(
-            [Subscription(id="q", query="x")], stores.catalog, stores.outbox, 7, lambda action: action(), lambda: now[0]
-        )
-    assert len(asked) == 1
 
 
 def test_messages_are_cut_and_say_so() -> None:

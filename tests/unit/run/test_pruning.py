@@ -49,12 +49,13 @@ def version(url: str, at: float) -> Page:
 def filled(folder: Path, settings: Settings = SMALL) -> Path:
     """Five versions of each page over many small files; every record of `STILL`'s file but its own is superseded."""
     path = folder / "warehouse"
+    sources = []
+    for at in TIMES:
+        pages = [version(url, at) for url in (PAGES if at > TIMES[0] else [*PAGES, STILL])]
+        sources.append(folder / f"{at}.warc.gz")
+        sources[-1].write_bytes(file_header(sources[-1].name, at) + b"".join(encode(page).member for page in pages))
     with Warehouse.open(path, settings=settings) as warehouse:
-        for at in TIMES:
-            pages = [version(url, at) for url in (PAGES if at > TIMES[0] else [*PAGES, STILL])]
-            source = folder / f"{at}.warc.gz"
-            source.write_bytes(file_header(source.name, at) + b"".join(encode(page).member for page in pages))
-            warehouse.import_(source)
+        warehouse.import_(*sources)
     return path
 
 
@@ -161,6 +162,22 @@ def test_what_a_notice_names_stays_readable(tmp_path: Path) -> None:
         (moved,) = warehouse.outbox.since(0)
         assert (moved.before, moved.after) != (notice.before, notice.after)
         assert contents(warehouse) == expected(4000.0, 5000.0)
+
+
+def test_what_only_a_trimmed_notice_named_goes(tmp_path: Path) -> None:
+    sizes = {}
+    for name in ("without", "kept", "trimmed"):
+        (tmp_path / name).mkdir()
+        with Warehouse.open(filled(tmp_path / name), settings=SMALL) as warehouse:
+            if name != "without":
+                before = warehouse.history(PAGES[3]).visits[-1].archive
+                warehouse.outbox.append([Notice(at=2000.0, subscription="s", kind="changed", before=before)])
+            if name == "trimmed":
+                assert warehouse.trim_notices().dropped == 1
+            prune(warehouse.opened(), BEFORE)
+            sizes[name] = warehouse.archive.size()
+    assert abs(sizes["trimmed"] - sizes["without"]) < 100, "but for the names and dates of files"
+    assert sizes["kept"] > sizes["trimmed"] + 300
 
 
 def test_a_file_with_a_damaged_living_record_is_left_alone(tmp_path: Path) -> None:

@@ -27,18 +27,18 @@ def test_the_papers_rules() -> None:
     suspects = Suspects()
     assert suspects.suspicion("https://a.org/x.xml", "a.org").suspect
     assert suspects.suspicion("https://a.org/x.rss", "a.org").suspect
-    assert suspects.suspicion("https://a.org/x", "a.org", source_kind="rdfxml").suspect  # unknown suffix on a data page
+    assert suspects.suspicion("https://a.org/x", "a.org", from_data=True).suspect  # unknown suffix on a data page
     assert not suspects.suspicion("https://a.org/x", "a.org").suspect
     assert suspects.suspicion("https://a.org/x", "a.org", "feed").suspect
-    assert not suspects.suspicion("https://a.org/x.png", "a.org", source_kind="rdfxml").suspect
+    assert not suspects.suspicion("https://a.org/x.png", "a.org", from_data=True).suspect
 
 
 def test_a_sites_record_turns_the_verdict() -> None:
     suspects = Suspects()
     for n in range(40):
-        suspects.learn(f"https://data.org/{n}", "data.org", "plain", "html", True)
-        suspects.learn(f"https://dull.org/{n}", "dull.org", "plain", "html", False)
-        suspects.learn(f"https://dull.org/{n}.xml", "dull.org", "plain", "html", False)
+        suspects.learn(f"https://data.org/{n}", "data.org", "plain", False, "turtle")
+        suspects.learn(f"https://dull.org/{n}", "dull.org", "plain", False, "html")
+        suspects.learn(f"https://dull.org/{n}.xml", "dull.org", "plain", False, "html")
     assert suspects.suspicion("https://data.org/new", "data.org").suspect
     assert not suspects.suspicion("https://dull.org/new", "dull.org").suspect
     assert not suspects.suspicion("https://dull.org/new.xml", "dull.org").suspect
@@ -49,7 +49,7 @@ def test_a_sites_record_turns_the_verdict() -> None:
 def test_memory_is_bounded_and_witnesses_are_named() -> None:
     suspects = Suspects(limit=50)
     for n in range(1000):
-        suspects.learn(f"https://a{n}.org/x.s{n}", f"a{n}.org", "plain", "", True)
+        suspects.learn(f"https://a{n}.org/x.s{n}", f"a{n}.org", "plain", False, "xml")
     assert len(suspects.dump()) <= 53
     names = [name for name, _ in suspects.suspicion("https://a.org/x.ttl", "a.org", "feed").witnesses]
     assert names == ["suffix .ttl", "link feed", "site a.org"]

@@ -12,10 +12,16 @@ import pytest
 from starlette.testclient import TestClient
 from web_fixture import BOOK
 
-from quadloom.errors import UsageError
+from quadloom.errors import NothingFound, UsageError
+from quadloom.model import wire
 from quadloom.model.event import Event
+from quadloom.model.notice import Notice
 from quadloom.run.control import ControlServer, Request, Value
+from quadloom.run.standing import Trouble
+from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings, Web
+from quadloom.stores.outbox import Delivery
+from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.desk import Desk
 from quadloom.web.events import encode
@@ -99,6 +105,8 @@ class Crawl:
             after = request.arguments["after"]
             assert isinstance(after, int)
             return [msgspec.to_builtins(event) for event in self.events if event.id > after]
+        if request.arguments.get("id") == "strange":
+            raise NothingFound("nobody is subscribed here")
         if request.verb == "stop":
             raise UsageError("not today", hint="tomorrow")
         return request.verb
@@ -130,14 +138,28 @@ def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) 
             assert client.post("/control/pause", headers=head).json() == {"ok": True, "answer": "pause"}
             assert client.post("/control/dance", headers=head).status_code == 404
             client.post("/publish", json={"urls": ["http://a.example/new"]}, headers=head)
-            assert said(crawl, "publish") == {"kind": "urls", "urls": ["http://a.example/new"], "owner": True}
+            assert said(crawl, "publish") == {"urls": ["http://a.example/new"], "owner": True}
+            client.post("/publish", json={"sitemap": "http://a.example/sitemap.xml"}, headers=head)
+            assert said(crawl, "publish") == {"sitemap": "http://a.example/sitemap.xml", "owner": True}
+            for wrong, status in (
+                ({"sitemap": 7}, 400),
+                ({"urls": "x"}, 400),
+                ({"urls": ["x"] * 1001}, 413),
+                ([], 400),
+            ):
+                refused = client.post("/publish", json=wrong, headers=head)
+                assert refused.status_code == status and refused.json()["hint"]
+            assert client.post("/publish", json={"urls": ["http://a.example/"]}).status_code == 401
             client.post("/subscriptions", json={"urls": ["http://a.example/"]}, headers=head)
             assert said(crawl, "subscribe").keys() == {"id", "created_at", "urls"}
             client.request("DELETE", "/subscriptions", json={"id": "x"}, headers=head)
             assert said(crawl, "unsubscribe") == {"id": "x"}
             assert client.get("/websub/x?hub.mode=subscribe&hub.challenge=c").status_code == 200
-            assert said(crawl, "publish")["query"] == {"hub.mode": "subscribe", "hub.challenge": "c"}
-            assert client.post("/websub/x", content=b"news").status_code == 202
+            assert said(crawl, "websub")["query"] == {"hub.mode": "subscribe", "hub.challenge": "c"}
+            assert client.post("/websub/x", content=b"news", headers={"x-hub-signature": "s"}).status_code == 202
+            assert said(crawl, "websub") == {"id": "x", "verifies": False, "body": "bmV3cw==", "signature": "s"}
+            assert client.get("/websub/strange").status_code == 404
+            assert client.post("/websub/strange", content=b"news").status_code == 410, "a hub then forgets us"
             refused = client.post("/control/stop", headers=head)
             assert refused.status_code == 400 and refused.json()["error"] == "not today"
             client.post("/control/scope", json={"exclude": ["*/private/*"]}, headers=head)
@@ -158,3 +180,47 @@ def test_changes_are_a_feed_and_json(client: TestClient) -> None:
     assert feed.headers["content-type"].startswith("application/atom+xml") and "<feed" in feed.text
     assert client.get("/changes.json", params={"since": 5}).json() == {"ok": True, "notices": []}
     assert client.get("/changes.json", params={"since": "x"}).status_code == 400
+
+
+def test_notices_are_streamed_and_the_feed_has_the_newest(tmp_path: Path) -> None:
+    path = tmp_path / "warehouse"
+    with Warehouse.open(path) as warehouse:
+        warehouse.outbox.append(
+            [Notice(at=float(n), subscription="even" if n % 2 == 0 else "odd", kind="new", url=f"http://a.example/{n}")
+             for n in range(1, 501)]
+        )  # fmt: skip
+    public = "https://data.example/"
+    desk = Desk(path, Settings(web=Web(rate=0, public_url=public)))
+    with TestClient(create_app(desk), base_url="https://data.example", follow_redirects=False) as client:
+        feed = client.get("/changes.atom").text
+        assert f"<id>{public}changes.atom#500</id>" in feed and "#301</id>" in feed and "#300</id>" not in feed
+        odd = re.findall(r"#(\d+)</id>", client.get("/changes.atom?subscription=odd").text)
+        assert odd == [str(n) for n in range(499, 99, -2)]
+        assert "#3</id>" in client.get("/changes.atom?since=2").text
+        stream = client.get("/changes/events?once=1&since=497").text
+        assert re.findall(r"^id: (\d+)$", stream, re.M) == ["498", "499", "500"]
+        assert stream.count("event: notice") == 3 and '"url":"http://a.example/499"' in stream
+        resumed = client.get("/changes/events?once=1", headers={"last-event-id": "499"}).text
+        assert re.findall(r"^id: (\d+)$", resumed, re.M) == ["500"]
+        assert "id:" not in client.get("/changes/events?once=1").text, "without an id, those to come"
+        assert client.get("/changes/events?since=x").status_code == 400
+
+
+def test_a_failing_subscription_says_so_but_not_where_its_webhook_is(tmp_path: Path) -> None:
+    path, hook = tmp_path / "warehouse", "https://hook.example/secret-path"
+    with Warehouse.open(path) as warehouse:
+        warehouse.subscribe(Subscription(id="fine", sites=("a.example",)))
+        warehouse.subscribe(Subscription(id="deaf", sites=("a.example",), webhook=hook))
+        warehouse.outbox.put_delivery(
+            Delivery(subscription="deaf", attempts=3, retry_at=60.0, error=f"{hook}: refused", lost=2)
+        )
+        warehouse.subscribe(Subscription(id="slow", query="ASK {}"))
+        warehouse.catalog.put("standing-trouble:slow", wire.encode(Trouble(0.0, 2, 120.0, "ended after 30 seconds")))
+    with TestClient(create_app(Desk(path, Settings(web=Web(rate=0)))), base_url="http://localhost") as client:
+        found = client.get("/subscriptions.json")
+        page = client.get("/subscriptions", headers={"accept": "text/html"}).text
+    states = {item["id"]: item["state"] for item in found.json()["subscriptions"]}
+    assert states["fine"] == "ok"
+    assert "webhook fails, next try 1970-01-01 00:01:00 UTC" in states["deaf"] and "2 notices lost" in states["deaf"]
+    assert "query fails since 1970-01-01 00:00:00 UTC" in states["slow"] and "ended after 30 seconds" in page
+    assert "hook.example" not in found.text + page

@@ -7,13 +7,16 @@ from pathlib import Path
 import msgspec
 
 from quadloom.asking.statistics import STATISTICS, Statistics
+from quadloom.model import wire
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.pipeline import weave
+from quadloom.run.admission import TRAPS, Trapped
 from quadloom.run.settling import settle_page
 from quadloom.settings import Settings
+from quadloom.stores.link_matrix import LinkMatrix
 from quadloom.stores.warc_record import encode
 from quadloom.warehouse import Warehouse
 
@@ -58,6 +61,8 @@ _PAGES = {
     + '</script><a href="javascript:window.hit=1">x</a><p>lighthouse &lt;img src=x onerror=window.hit=1&gt;</p>'
     "</body></html>",
 }
+# Who links to whom, as the crawl would have noted it.
+_LINKS = {BOOK: (PERSON, EVIL, "http://unread.example/"), PERSON: (BOOK, PERSON), EVIL: (BOOK,)}
 
 
 def fill(path: Path) -> None:
@@ -69,6 +74,7 @@ def fill(path: Path) -> None:
             (BOOK, _PAGES[BOOK].replace("978-3", "978-0"), 1.7e9),
             *((u, t, 1.7e9 + 60) for u, t in _PAGES.items()),
         ]
+        links = LinkMatrix(path / "links")
         for href, markup, at in versions:
             url = Url.parse(href)
             page = Page(
@@ -83,8 +89,12 @@ def fill(path: Path) -> None:
                 warehouse.frontier.settle([settlement], at)
                 warehouse.catalog.record([settlement], at)
             warehouse.quads.replace(woven.quads)
+            links.append(url.fingerprint, [(Url.parse(target).fingerprint, "plain") for target in _LINKS.get(href, ())])
             assert woven.text is not None
             warehouse.text.put([woven.text])
             warehouse.catalog.mark_indexed([(url.fingerprint, woven.quads.digest, woven.text_digest)])
         warehouse.text.commit()
+        trap = Trapped("evil.example", "endless calendar", "http://evil.example/<script>window.hit=1</script>", 1234)
+        warehouse.catalog.put(TRAPS, wire.encode([trap]))
+        links.close()
         warehouse.catalog.put(STATISTICS, Statistics.recounted(warehouse.quads).encode())

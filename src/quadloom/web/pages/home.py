@@ -6,6 +6,7 @@ import msgspec
 
 from quadloom.asking.prefixes import shorten
 from quadloom.asking.search import search
+from quadloom.asking.statistics import statements_of
 from quadloom.stores.protocols import Hit, SearchRequest
 from quadloom.web.asks import Ask, View
 
@@ -20,7 +21,7 @@ class Example(msgspec.Struct, frozen=True):
 class Home(msgspec.Struct, frozen=True, kw_only=True):
     pages: int
     quads: int
-    sites: int
+    hosts: int
     running: bool
     types: list[tuple[str, int]]
     recent: tuple[Hit, ...]
@@ -33,8 +34,8 @@ def home(ask: Ask) -> View:
     types = newest.facets.get("types", [])
     view = Home(
         pages=len(warehouse.text),
-        quads=len(warehouse.quads),
-        sites=len(newest.facets.get("sites", [])),
+        quads=statements_of(warehouse.catalog, warehouse.quads),
+        hosts=warehouse.frontier.stats(ask.desk.clock()).hosts,
         running=ask.desk.feed.report() is not None,
         types=types[:12],
         recent=newest.hits,

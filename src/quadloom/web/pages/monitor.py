@@ -9,6 +9,7 @@ from collections import Counter
 
 import msgspec
 
+from quadloom.asking.statistics import statements_of
 from quadloom.model.event import Event
 from quadloom.monitor.balance import Balance
 from quadloom.monitor.freshness import SAMPLE, Freshness, freshness
@@ -71,7 +72,7 @@ def monitor_page(ask: Ask) -> View:
         outcomes=_counted(counts, "outcome"),
         statuses=_counted(counts, "status"),
         kinds=_counted(counts, "kind"),
-        quads=len(warehouse.quads),
+        quads=statements_of(warehouse.catalog, warehouse.quads),
         documents=len(warehouse.text),
         freshness=freshness(sample, now),
         findings=dict(Counter(finding.code for page in sample for finding in page.findings).most_common(15)),

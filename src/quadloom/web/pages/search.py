@@ -11,8 +11,9 @@ from quadloom.asking.prefixes import shorten
 from quadloom.asking.search import as_sparql, search, search_request
 from quadloom.stores.protocols import Hit
 from quadloom.web.asks import Ask, View
-from quadloom.web.cards import Card, card
+from quadloom.web.cards import Card
 from quadloom.web.refusals import Refused
+from quadloom.web.terms import quoted
 
 _DEFAULT, _MOST = 10, 100
 # Parameter of the address → name of the facet in the index, heading.
@@ -77,7 +78,7 @@ def search_page(ask: Ask) -> View:
         total=answer.total,
         took_ms=round(answer.seconds * 1000, 2),
         facets=answer.facets,
-        cards={hit.id: found for hit in answer.hits if (found := card(ask.warehouse.quads, hit.id)) is not None},
+        cards=ask.desk.cards.of(ask.warehouse.quads, answer.hits),
         next=_mark(offset + limit) if answer.total > offset + limit else "",
         sparql=as_sparql(request),
     )
@@ -95,9 +96,10 @@ def search_page(ask: Ask) -> View:
 def _groups(ask: Ask, facets: dict[str, list[tuple[str, int]]]) -> list[Group]:
     groups = []
     for name, facet, heading in FACETS:
-        chosen = ask.texts(name)
+        chosen, without = ask.texts(name), ask.link(**{name: None, "next": None})
+        adding = f"{without}{'&' if '?' in without else '?'}{name}="
         values = [
-            Facet(value, count, ask.link(**{name: None if value in chosen else value, "next": None}), value in chosen)
+            Facet(value, count, without if value in chosen else adding + quoted(value), value in chosen)
             for value, count in facets.get(facet, [])[:12]
         ]
         if values:

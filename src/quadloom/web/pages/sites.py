@@ -1,30 +1,38 @@
-"""`/sites` and `/site/…`: hosts as the frontier knows them, and one site with its pages, words and defects."""
+"""`/sites` and `/site/…`: hosts as the frontier knows them, and one site with its pages, words, links and defects."""
 
 from __future__ import annotations
 
 from collections import Counter
+from urllib.parse import quote
 
 import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.search import search
+from quadloom.asking.site_links import SiteLinks, site_links
 from quadloom.model.outcome import PageRow
+from quadloom.run.admission import Trapped, read_traps
 from quadloom.stores.protocols import HostRow, SearchRequest
 from quadloom.web.asks import Ask, View
 from quadloom.web.pages.entity import PICTURE_POLICY
-from quadloom.web.pictures import Branch, Node, tree
+from quadloom.web.pictures import Branch, Edge, Node, star, tree
 from quadloom.web.refusals import Refused
 from quadloom.web.terms import page_link
 
 _HOSTS = 100_000
-_PAGES = 200
+_PAGES = 2000
+_LISTED = 100
 _DRAWN = 60
+_NEIGHBOURS = 12
+_TRAPS = 20
 _SORTS = {
     "pages": lambda row: -row.pages,
     "queued": lambda row: -row.queued,
     "failed": lambda row: -row.failures,
     "next": lambda row: row.next_at,
+    "traps": lambda row: row.host,  # by counts that are not the frontier's
 }
+SORTS = tuple(_SORTS)
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +48,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     block_reason: str
     address: str
     robots_known: bool
+    trapped: int  # URLs that were refused because they look endless
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,34 +60,45 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     findings: dict[str, int]
     types: list[tuple[str, int]]
     vocabularies: list[tuple[str, int]]
+    traps: list[Trapped]
+    links: SiteLinks
 
 
 def sites_page(ask: Ask) -> View:
     sort = ask.text("sort", "pages")
     if sort not in _SORTS:
-        raise Refused(400, f"cannot sort by {sort[:30]}", hint=f"sort by {', '.join(_SORTS)}")
+        raise Refused(400, f"cannot sort by {sort[:30]}", hint=f"sort by {', '.join(SORTS)}")
     limit = ask.number("limit", 100, low=1, high=1000)
-    rows = sorted(ask.warehouse.frontier.hosts(limit=_HOSTS), key=_SORTS[sort])
+    traps = read_traps(ask.warehouse.catalog)
+    counts = _trapped(traps)
+    rows = ask.warehouse.frontier.hosts(limit=_HOSTS)
+    shown = sorted(rows, key=(lambda row: -counts[row.host]) if sort == "traps" else _SORTS[sort])[:limit]
     return View(
         "sites.html",
-        {"hosts": [_host(row) for row in rows[:limit]], "total": len(rows), "sort": sort},
-        {"sorts": tuple(_SORTS), "now": ask.desk.clock()},
-    )
+        {"hosts": [_host(row, counts) for row in shown], "total": len(rows), "sort": sort, "traps": traps[:_TRAPS],
+         "traps_total": len(traps)},
+        {"sorts": SORTS, "now": ask.desk.clock()},
+    )  # fmt: skip
 
 
 def site_page(ask: Ask) -> View:
     name, hosts = _hosts(ask)
     pages = _pages(ask, hosts)
+    names = {row.host for row in hosts}
+    traps = [trap for trap in read_traps(ask.warehouse.catalog) if trap.host in names]
+    counts = _trapped(traps)
     words = search(ask.warehouse.text, SearchRequest(sites=(name,), limit=1, facets=True)).facets
     site = Site(
         name=name,
-        hosts=[_host(row) for row in hosts],
-        pages=sorted(pages, key=lambda page: (page.depth, page.href))[:100],
+        hosts=[_host(row, counts) for row in hosts],
+        pages=sorted(pages, key=lambda page: (page.depth, page.href))[:_LISTED],
         kinds=dict(Counter(page.kind or "unknown" for page in pages).most_common()),
         outcomes=dict(Counter(str(page.outcome) for page in pages).most_common()),
         findings=dict(Counter(finding.code for page in pages for finding in page.findings).most_common(20)),
         types=words.get("types", []),
         vocabularies=words.get("vocabularies", []),
+        traps=traps,
+        links=_links(ask, name, hosts, pages),
     )
     return View("site.html", site, {"now": ask.desk.clock()})
 
@@ -98,6 +118,34 @@ def picture(ask: Ask) -> Response:
     return Response(drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
 
 
+def neighbours(ask: Ask) -> Response:
+    """The site among those that link to it and those that it links to."""
+    name, hosts = _hosts(ask)
+    links = _links(ask, name, hosts, _pages(ask, hosts))
+
+    def edge(site: str, number: int, inward: bool) -> Edge:
+        return Edge(f"{number} link{'s' if number > 1 else ''}", Node(site, f"/site/{quote(site)}", site), inward)
+
+    edges = [
+        *(edge(found.site, found.links, True) for found in links.inward[:_NEIGHBOURS]),
+        *(edge(found.site, found.links, False) for found in links.outward[:_NEIGHBOURS]),
+    ]
+    drawn = star(Node(name, f"/site/{quote(name)}", name), edges, title=f"Sites that {name} is linked with")
+    return Response(drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
+
+
+def _links(ask: Ask, name: str, hosts: list[HostRow], pages: list[PageRow]) -> SiteLinks:
+    whole = len(pages) >= sum(row.pages for row in hosts)
+    return site_links(ask.warehouse.path / "links", ask.warehouse.catalog, name, pages, all_pages=whole)
+
+
+def _trapped(traps: list[Trapped]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for trap in traps:
+        counts[trap.host] += trap.count
+    return counts
+
+
 def _hosts(ask: Ask) -> tuple[str, list[HostRow]]:
     name = ask.path("name")
     hosts = [row for row in ask.warehouse.frontier.hosts(limit=_HOSTS) if name in (row.site, row.host)]
@@ -111,9 +159,9 @@ def _pages(ask: Ask, hosts: list[HostRow]) -> list[PageRow]:
     return [page for row in hosts[:50] for page in ask.warehouse.catalog.scan(limit=each, host=row.host)]
 
 
-def _host(row: HostRow) -> Host:
+def _host(row: HostRow, trapped: Counter[str]) -> Host:
     return Host(
         host=row.host, site=row.site, pages=row.pages, queued=row.queued, delay=row.delay, crawl_delay=row.crawl_delay,
         failures=row.failures, next_at=row.next_at, blocked_until=row.blocked_until, block_reason=row.block_reason,
-        address=row.address, robots_known=bool(row.robots),
+        address=row.address, robots_known=bool(row.robots), trapped=trapped[row.host],
     )  # fmt: skip

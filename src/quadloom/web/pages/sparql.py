@@ -58,6 +58,7 @@ def _editor(ask: Ask, query: str, table: Table | None, refusal: Refusal | None) 
         "table": table,
         "refusal": refusal,
         "examples": _examples(ask),
+        "endpoint": str(ask.request.url.replace(query="", fragment="")),
     }
     return View("sparql.html", data, status=refusal.status if refusal else 200)
 

@@ -12,7 +12,10 @@ from starlette.responses import Response
 
 from quadloom.run.delivering import Message
 from quadloom.run.notice_feed import atom
+from quadloom.run.standing import trouble_of
+from quadloom.run.subscribing import state_of
 from quadloom.scheduling.subscriptions import Subscription
+from quadloom.warehouse import Warehouse
 from quadloom.web.asks import Ask, View
 from quadloom.web.rendering import json_response
 
@@ -28,10 +31,11 @@ class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
     query: str
     has_webhook: bool
     created_at: float
+    state: str  # `ok`, or what is wrong with the query or the webhook
 
 
 def subscriptions_page(ask: Ask) -> View:
-    found = [_public(item) for item in ask.warehouse.subscriptions()]
+    found = [_public(item, _state(ask.warehouse, item.id)) for item in ask.warehouse.subscriptions()]
     return View("subscriptions.html", {"subscriptions": found})
 
 
@@ -41,9 +45,13 @@ def changes(ask: Ask) -> Response:
 
 
 def changes_feed(ask: Ask) -> Response:
-    url = str(ask.request.url.replace(query="", fragment=""))
+    """The newest notices, or those after `since`. Entries are named by our public address where there is one, so they
+    stay the same for whoever reads the feed by another name."""
+    public = ask.desk.settings.web.public_url.rstrip("/")
+    url = f"{public}/changes.atom" if public else str(ask.request.url.replace(query="", fragment=""))
     now = datetime.fromtimestamp(ask.desk.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    feed = atom(_notices(ask), title="Changes that Quadloom found", self_url=url, updated=now)
+    found = _notices(ask) if ask.text("since") else _newest(ask)
+    feed = atom(found, title="Changes that Quadloom found", self_url=url, updated=now)
     return Response(feed, media_type="application/atom+xml")
 
 
@@ -52,8 +60,19 @@ def _notices(ask: Ask) -> list[Message]:
     return ask.warehouse.notices(since, subscription=ask.text("subscription"), limit=_NOTICES)
 
 
-def _public(item: Subscription) -> Subscribed:
+def _newest(ask: Ask) -> list[Message]:
+    return ask.warehouse.newest_notices(subscription=ask.text("subscription"), limit=_NOTICES)
+
+
+def _state(warehouse: Warehouse, id: str) -> str:
+    delivery = warehouse.outbox.delivery(id)
+    if delivery.error:  # it may name the webhook's address
+        delivery = msgspec.structs.replace(delivery, error="`quadloom subscribe list` says why")
+    return state_of(delivery, trouble_of(warehouse.catalog, id))
+
+
+def _public(item: Subscription, state: str) -> Subscribed:
     return Subscribed(
         id=item.id, name=item.name, urls=item.urls, sites=item.sites, types=item.types, query=item.query,
-        has_webhook=bool(item.webhook), created_at=item.created_at,
+        has_webhook=bool(item.webhook), created_at=item.created_at, state=state,
     )  # fmt: skip

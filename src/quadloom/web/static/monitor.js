@@ -25,14 +25,15 @@
       return;
     }
     const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
+    const clock = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 19);
     const strokes = [colour("--accent"), colour("--warn"), colour("--bad")];
     const dashes = [[], [6, 4], [2, 3]];
     chart = new window.uPlot(
       {
         width: place.clientWidth,
         height: 200,
-        axes: [axis, axis],
-        series: [{}, ...names.map((name, index) => ({ label: name, stroke: strokes[index], width: 2, dash: dashes[index] }))],
+        axes: [{ ...axis, space: 80, values: (_chart, splits) => splits.map(clock) }, axis],
+        series: [{ label: "UTC", value: (_chart, seconds) => (seconds == null ? "–" : clock(seconds)) }, ...names.map((name, index) => ({ label: name, stroke: strokes[index], width: 2, dash: dashes[index] }))],
       },
       data,
       place,

@@ -29,10 +29,30 @@
     persistenceId: null,
     yasqe: { value: query, createShareableLink: (editor) => `/sparql?query=${encodeURIComponent(editor.getValue())}` },
   });
+  // What the editor leaves without a name or with the wrong role; it draws anew with each result.
+  const names = [
+    ["input.autocomplete", "Endpoint"],
+    [".CodeMirror textarea", "Query"],
+    ["select.tableSizer", "Rows on a page"],
+    ["input.tableFilter", "Filter the rows"],
+  ];
+  function name() {
+    for (const [selector, label] of names) {
+      for (const part of place.querySelectorAll(selector)) {
+        if (!part.hasAttribute("aria-label")) part.setAttribute("aria-label", label);
+      }
+    }
+    // A list of tabs may hold tabs only, so the button that opens one counts as one.
+    for (const button of place.querySelectorAll("[role=tablist] button.addTab:not([role])")) button.setAttribute("role", "tab");
+  }
+  new MutationObserver(name).observe(place, { childList: true, subtree: true });
+  name();
   place.hidden = false;
   plain.hidden = true;
-  const shown = document.getElementById("plain-result");
-  if (shown) shown.hidden = true; // the editor asks again and shows it itself
+  for (const id of ["plain-result", "plain-refusal"]) {
+    const shown = document.getElementById(id);
+    if (shown) shown.hidden = true; // the editor asks again and shows it itself
+  }
   const tab = yasgui.getTab();
   tab.setQuery(query);
   tab.setRequestConfig({ endpoint });

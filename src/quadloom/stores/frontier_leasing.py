@@ -1,21 +1,20 @@
 """Who has which URL: leases over the workbench, fed from the frontier's tables.
 
-The part of `sqlite_frontier` that hands out and takes back. It reads tables and never writes them, except for the
+The part of `table_frontier` that hands out and takes back. It reads tables and never writes them, except for the
 attempts of a lease that ran out.
 """
 
 from __future__ import annotations
 
 import heapq
-from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier_policy import FrontierPolicy, UrlState, rank
+from quadloom.stores.frontier_tables import Batch, FrontierTables, UrlRow, entry_of
 from quadloom.stores.frontier_workbench import Entry, HostState, Workbench
 from quadloom.stores.quota import Quota
-from quadloom.stores.sqlite_frontier_tables import Batch, FrontierTables, UrlRow, entry_of
 
 INFINITY = float("inf")
 _FRONT = 64  # URLs of one host in memory at most
@@ -36,15 +35,14 @@ class Leasing:
     def __init__(self, tables: FrontierTables, policy: FrontierPolicy, *, now: float, capacity: int) -> None:
         self.bench = Workbench(ip_delay=policy.ip_delay, opened_at=now, capacity=capacity)
         self.leases: dict[int, Lease] = {}
-        self.last_old_id = 0  # hosts up to this id may have been asked by a process that crashed
+        # When somebody whose clocks are lost may have asked a host last; the backend knows who had it open before.
+        self.suspected_at: Callable[[HostState], float] = lambda _host: -INFINITY
+        self.start_before = 0.0  # of visits handed out
         self._tables = tables
         self._policy = policy
-        self._opened_at = now
         self._deadlines: list[tuple[float, int]] = []
         self._clocks: dict[int, float] = {}  # of hosts that left the bench in a transaction that may yet be undone
         self._outside_at = 0.0  # earliest time at which a host that is not on the bench may have work
-        if tables.database.writable and tables.counts[UrlState.OVER_BUDGET]:
-            self._take_back()
 
     def lease(self, limit: int, now: float, duration: float, quota: Quota | None = None) -> list[Visit]:
         self._load(now)
@@ -93,7 +91,7 @@ class Leasing:
         priority, _, _, key, href, canonical, depth, score, kind, attempt, etag, modified, known, via, anchor = entry
         visit = Visit(
             href, canonical, host.name, key, depth, priority, kind, attempt, now, now + duration, etag, modified,
-            bool(known), via, anchor, score,
+            bool(known), via, anchor, score, self.start_before,
         )  # fmt: skip
         next_at = host.next_at
         clock = self.bench.asked(host, now)
@@ -103,8 +101,10 @@ class Leasing:
 
     def refill(self, host: HostState) -> None:
         room = max(4, min(_FRONT, _FRONTS // (len(self.bench.hosts) + 1)))
-        entries = self._tables.front(host.id, room + host.active)
-        host.complete = len(entries) < room + host.active
+        self._fill(host, self._tables.front(host.id, room + host.active), room + host.active)
+
+    def _fill(self, host: HostState, entries: list[Entry], asked: int) -> None:
+        host.complete = len(entries) < asked
         host.buffer = [entry for entry in entries if entry[3] not in self.leases]
         self.bench.place(host)
 
@@ -112,27 +112,35 @@ class Leasing:
         """Bring hosts to the bench whose durable clock allows a visit. False = there are none."""
         if self._outside_at > now or self.bench.full:
             return False
-        loaded = 0
-        for host in self._tables.hosts_with_work(now):
-            if host.id not in self.bench.hosts:
-                self._seat(host)
-                loaded += 1
-                if loaded == _LOAD or self.bench.full:
-                    return True
-        self._outside_at = self._wakes_outside(now)
-        return loaded > 0
+        room = min(_LOAD, self.bench.capacity - len(self.bench.hosts))
+        hosts = self._tables.hosts_with_work(now, self.bench.hosts.keys(), room)
+        for host in hosts:
+            self._seat(host)
+        self._read_ahead(hosts)
+        if len(hosts) < room:
+            self._outside_at = self._tables.next_wake(now, self.bench.hosts.keys())
+        return bool(hosts)
 
-    def _wakes_outside(self, now: float) -> float:
-        waking = self._tables.waking_hosts(now)
-        return next((at for id, at in waking if id not in self.bench.hosts), INFINITY)
+    def _read_ahead(self, hosts: Sequence[HostState]) -> None:
+        """Fill the buffers of hosts that have none with one question, where each question costs a round trip."""
+        room = self._tables.prefetch
+        needy = [host for host in hosts if not host.buffer and host.has_work] if room else []
+        if not needy:
+            return
+        room += max(host.active for host in needy)
+        fronts = self._tables.fronts([host.id for host in needy], room)
+        for host in needy:
+            self._fill(host, fronts.get(host.id, []), room)
 
     def _seat(self, host: HostState) -> HostState:
         own = self._policy.for_host(host.name)
         host.base_delay, host.per_site = own.delay or 0.0, own.per_site or 1
         host.default_budget = own.budget or 0.0
         host.next_at = max(host.next_at, self._clocks.pop(host.id, 0.0))
-        if host.id <= self.last_old_id:
-            host.next_at = max(host.next_at, self._opened_at + host.pause)
+        suspected = self.suspected_at(host)
+        if suspected > -INFINITY:
+            host.next_at = max(host.next_at, suspected + host.pause)
+            self.bench.touch_address(host.address, suspected)
         self.bench.place(host)
         return host
 
@@ -149,8 +157,7 @@ class Leasing:
     def on_bench(self, id: int) -> HostState:
         host = self.bench.hosts.get(id)
         if host is None:
-            host = self._tables.host_state(id)
-            assert host is not None, "host ids come from the table"
+            (host,) = self._tables.host_states([id])  # ids come from the table, so it is there
             self._seat(host)
         return host
 
@@ -172,7 +179,7 @@ class Leasing:
         for lease in lost:
             self._return(lease)
         with self._tables.database.transaction():
-            self._tables.count_attempts((lease.host.id, lease.visit.fingerprint) for lease in lost)
+            self._tables.count_attempts([(lease.host.id, lease.visit.fingerprint) for lease in lost])
             self._tables.write_hosts({lease.host.id: lease.host for lease in lost}.values())
 
     def end(self, visit: Visit, *, asked: bool) -> None:
@@ -203,12 +210,9 @@ class Leasing:
         if host.id in self.bench.hosts:
             self.bench.place(host)
 
-    def leased_pairs(self) -> bytes:
-        """(host, fingerprint) of all that is under way, for the attempt count after a crash."""
-        numbers = array("q")
-        for key, lease in self.leases.items():
-            numbers.extend((lease.host.id, key))
-        return numbers.tobytes()
+    def leased_pairs(self) -> list[tuple[int, int]]:
+        """(host, fingerprint) of all that is under way."""
+        return [(lease.host.id, key) for key, lease in self.leases.items()]
 
     def tell(self, batch: Batch, inserted: Sequence[tuple[UrlRow, Discovery]] = ()) -> None:
         """The tables changed: hosts on the bench learn of it, others are looked for at the next lease."""
@@ -236,18 +240,13 @@ class Leasing:
             host.buffer, host.complete = [], False
             self.bench.place(host)
 
-    def _take_back(self) -> None:
-        """The settings may allow more than when these URLs were parked."""
+    def take_back(self) -> None:
+        """After opening: the settings may allow more than when URLs over budget were parked."""
         with self._tables.database.transaction():
-            parked = self._tables.database.execute(
-                f"SELECT DISTINCT host_id FROM url WHERE state={int(UrlState.OVER_BUDGET)}"
-            ).fetchall()
-            for (id,) in parked:
-                host = self._tables.host_state(id)
-                if host is not None:
-                    host.default_budget = self._policy.for_host(host.name).budget or 0.0
-                    if not host.exhausted:
-                        self._tables.unpark(id)
+            for host in self._tables.host_states(self._tables.parked_hosts()):
+                host.default_budget = self._policy.for_host(host.name).budget or 0.0
+                if not host.exhausted:
+                    self._tables.unpark(host.id)
 
     def apply_budget(self, host: HostState) -> None:
         """Park what a spent budget no longer allows, or bring it back after the budget was raised."""
@@ -261,6 +260,7 @@ class Leasing:
         crowded = self.bench.full and self._outside_at <= now
         if len(self._clocks) > self.bench.capacity:
             self._clocks = {id: clock for id, clock in self._clocks.items() if clock > now}
+        stay: list[HostState] = []
         for host in hosts:
             if (crowded or not host.queued) and host.active == 0:
                 self._clocks[host.id] = host.next_at
@@ -268,29 +268,50 @@ class Leasing:
                 self._outside_at = min(self._outside_at, host.free_at)
             else:
                 self.bench.place(host)
+                stay.append(host)
+        self._read_ahead(stay)
 
     def earliest(self, now: float) -> float | None:
         inside = self.bench.earliest(now)
-        outside = self._wakes_outside(now)
-        if self._outside_at <= now and any(
-            host.id not in self.bench.hosts for host in self._tables.hosts_with_work(now)
-        ):
+        outside = self._tables.next_wake(now, self.bench.hosts.keys())
+        if self._outside_at <= now and self._tables.hosts_with_work(now, self.bench.hosts.keys(), 1):
             return now
         earliest = min(INFINITY if inside is None else inside, outside)
         return None if earliest == INFINITY else earliest
 
+    def drop(self, unwanted: Callable[[HostState], bool]) -> None:
+        """These hosts are no longer ours: nothing of them is handed out, what is under way is not waited for."""
+        for host in [host for host in self.bench.hosts.values() if unwanted(host)]:
+            self.bench.drop(host)
+        for key in [key for key, lease in self.leases.items() if unwanted(lease.host)]:
+            del self.leases[key]
+
+    def retire(self, unwanted: Callable[[HostState], bool]) -> None:
+        """Hand out nothing more of these hosts; those of which something is under way stay until it is settled."""
+        for host in [host for host in self.bench.hosts.values() if unwanted(host)]:
+            host.retired = True
+            if host.active == 0:
+                self.bench.drop(host)
+            else:
+                self.bench.place(host)
+
+    def look_outside(self) -> None:
+        """There may be hosts with work that are not on the bench."""
+        self._outside_at = 0.0
+
     def forget(self) -> None:
         """A transaction was undone: read the hosts again, keep leases and clocks."""
         self._outside_at = 0.0
-        for host in list(self.bench.hosts.values()):
+        before = dict(self.bench.hosts)
+        for host in before.values():
             self.bench.drop(host)
-            stored = self._tables.host_state(host.id)
-            if stored is None:
-                continue
-            stored.next_at = max(stored.next_at, host.next_at)
-            stored.asked_at = host.asked_at
-            for lease in self.leases.values():
-                if lease.host is host:
-                    lease.host = stored
-                    stored.active += 1
+        leased: dict[int, list[Lease]] = {}
+        for lease in self.leases.values():
+            leased.setdefault(lease.host.id, []).append(lease)
+        for stored in self._tables.host_states(list(before)):
+            stored.next_at = max(stored.next_at, before[stored.id].next_at)
+            stored.asked_at = before[stored.id].asked_at
+            for lease in leased.get(stored.id, ()):
+                lease.host = stored
+                stored.active += 1
             self._seat(stored)

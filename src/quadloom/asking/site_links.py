@@ -1,0 +1,103 @@
+"""A site in the web of links: which sites link to it, which it links to, and which of its pages are linked most.
+
+Pages that nobody has read are known by their fingerprint alone, so links to them are counted but not named. A large
+site is judged by a sample of its pages, which is fair, since the catalog lists pages by a hash of their URL.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from quadloom.model.outcome import PageRow
+from quadloom.model.url import site_of
+from quadloom.stores.link_lookup import Touching, links_touching
+from quadloom.stores.protocols import Catalog
+
+_NAMED = 3000  # pages of others that are looked up, the most linked first
+_TOP = 15
+
+
+class Linking(msgspec.Struct, frozen=True):
+    """Another site: how many links, and one page at its end of them."""
+
+    site: str
+    links: int
+    example: str
+
+
+class Popular(msgspec.Struct, frozen=True):
+    """A page of the site and how many pages link to it, those of the site included."""
+
+    url: str
+    title: str
+    links: int
+
+
+class SiteLinks(msgspec.Struct, frozen=True, kw_only=True):
+    """`unread`: links to pages that were never read. `partial`: pages or older links were left out."""
+
+    inward: tuple[Linking, ...] = ()
+    outward: tuple[Linking, ...] = ()
+    popular: tuple[Popular, ...] = ()
+    inside: int = 0
+    unread: int = 0
+    partial: bool = False
+
+
+def site_links(directory: Path, catalog: Catalog, site: str, pages: Sequence[PageRow], *, all_pages: bool) -> SiteLinks:
+    """`directory`: of the link matrix. `all_pages`: whether `pages` are all that the site has."""
+    own = {page.fingerprint: page for page in pages}
+    links = links_touching(directory, list(own))
+    known = _known(links, own, catalog)
+    inward, outward, popular = _Ends(), _Ends(), Counter[int]()
+    inside = unread = 0
+    for source, target in zip(links.sources.tolist(), links.targets.tolist(), strict=True):
+        if target in own:
+            popular[target] += source != target
+            if source in own:
+                inside += 1
+            elif (page := known.get(source)) is not None and site_of(page.host) != site:
+                inward.add(page)
+        elif (page := known.get(target)) is None:
+            unread += 1
+        elif site_of(page.host) != site:
+            outward.add(page)
+    return SiteLinks(
+        inward=inward.top(),
+        outward=outward.top(),
+        popular=tuple(
+            Popular(own[fingerprint].href, own[fingerprint].title, number)
+            for fingerprint, number in popular.most_common(_TOP)
+        ),
+        inside=inside,
+        unread=unread,
+        partial=links.partial or not all_pages,
+    )
+
+
+class _Ends:
+    """Counts by site, each with the first page met."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
+
+    def add(self, page: PageRow) -> None:
+        site = site_of(page.host)
+        self._counts[site] += 1
+        self._examples.setdefault(site, page.href)
+
+    def top(self) -> tuple[Linking, ...]:
+        return tuple(Linking(site, number, self._examples[site]) for site, number in self._counts.most_common(_TOP))
+
+
+def _known(links: Touching, own: Mapping[int, PageRow], catalog: Catalog) -> dict[int, PageRow]:
+    """Rows of the pages at the other ends."""
+    ends, numbers = np.unique(np.concatenate([links.sources, links.targets]), return_counts=True)
+    others = [int(end) for end in ends[np.argsort(-numbers, kind="stable")] if int(end) not in own]
+    return catalog.pages(others[:_NAMED])

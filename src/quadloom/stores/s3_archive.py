@@ -1,0 +1,338 @@
+"""The archive as WARC files in an S3 bucket, written on this machine first.
+
+An object cannot be appended to, and a settled page must be on a disk before it is settled. So records go into a local
+WARC file as ever (`WarcArchive`: append, fsync), and when that file ends, by size or by age, it is uploaded as a whole.
+The life of a file, and what a crash at each step leaves:
+
+1. open      appended to and synced on this machine. A crash cuts an unacknowledged tail; the file is sealed.
+2. sealed    never changed again. A crash leaves it here; the next start uploads it.
+3. uploaded  as one object, which appears whole or not at all. A crash leaves both; the next start sees the object.
+4. verified  size and checksum are those of the local file. Only now
+5. dropped   the local file goes.
+
+A reference reads from the local file while there is one, else by a ranged GET. While the bucket cannot be reached the
+crawl goes on, and files gather here, for an hour; opening and closing the archive insist on it.
+
+Each writer has a folder of its own in the bucket, `<writer>/quadloom-00000042.warc.gz`, so many machines share one
+without asking each other. The name is chosen at random once, or by `stores.archive_writer`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from quadloom.errors import SettingsError, StoreError
+from quadloom.model.outcome import ArchiveRef
+from quadloom.model.page import Failure, Page
+from quadloom.stores import warc_record
+from quadloom.stores.protocols import ArchiveRecord
+from quadloom.stores.s3_bucket import Bucket
+from quadloom.stores.warc_archive import WarcArchive, member_at, members, record_bytes, sync_directory
+
+_FILE = re.compile(r"(?P<writer>[A-Za-z0-9][A-Za-z0-9_-]{0,63})/(?P<name>quadloom-\d{8}\.warc\.gz)")
+_WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_OPEN = ".open"
+_HEADER_BYTES = 4096  # the first record of a file is far shorter
+_CACHE_BYTES = 16 * 1024 * 1024
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_PATIENCE = 3600.0  # seconds for which uploads may fail before the crawl is stopped: disks are finite
+
+
+class S3Archive:
+    """See `quadloom.stores.protocols.Archive`. `folder` is the spool; one process writes to it at a time.
+
+    `reached` is told each step of an upload when it is done: tests end the process there.
+    """
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        folder: Path,
+        *,
+        writer: str = "",
+        file_bytes: int = 1 << 30,
+        upload_seconds: float = 900.0,
+        read_only: bool = False,
+        clock: Callable[[], float] = time.time,
+        reached: Callable[[str], None] = lambda _step: None,
+    ) -> None:
+        self._bucket = bucket
+        self._folder = folder
+        self._upload_seconds = upload_seconds
+        self._clock = clock
+        self._reached = reached
+        self._cache = _Cache(_CACHE_BYTES)
+        self._headers: dict[str, int] = {}  # file in the bucket → bytes of the record that describes it
+        self._open = ""
+        self._opened_at = 0.0
+        self._uploading = threading.Lock()
+        self._wake = threading.Event()
+        self._closed = False
+        self._trouble: StoreError | None = None
+        self._troubled_since = 0.0
+        self._spool: WarcArchive | None = None
+        if read_only:
+            self._writer = writer or _known_writer(folder)
+            return
+        self._writer = _checked(writer or _known_writer(folder) or _new_writer(folder))
+        used = (int(name[-16:-8]) for name in bucket.files(self._writer) if _FILE.fullmatch(name))
+        self._spool = WarcArchive([folder], file_bytes=file_bytes, after=max(used, default=0), clock=clock)
+        self._thread = threading.Thread(target=self._run, name="upload", daemon=True)
+        self._thread.start()
+
+    def put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
+        refs = [ArchiveRef(f"{self._writer}/{ref.file}", *_span(ref)) for ref in self._writable.put(records)]
+        if refs and refs[-1].file != self._open:
+            self._open, self._opened_at = refs[-1].file, self._clock()
+            self._wake.set()  # this batch, or the one before, may have ended a file
+        return refs
+
+    def sync(self) -> None:
+        """Also raises what has kept files from being uploaded for an hour; the records are safe nevertheless."""
+        self._writable.sync()
+        if self._trouble is not None and self._clock() - self._troubled_since >= _PATIENCE:
+            raise self._trouble
+        if self._open and self._clock() - self._opened_at >= self._upload_seconds:
+            self._end_file()
+            self._wake.set()
+
+    def seal(self) -> None:
+        self._end_file()
+        self._upload()
+
+    def get(self, ref: ArchiveRef) -> Page | Failure:
+        return warc_record.decode(self._member(ref), _place(ref))
+
+    def record(self, ref: ArchiveRef) -> ArchiveRecord:
+        member = self._member(ref)
+        return ArchiveRecord(warc_record.decode(member, _place(ref)).url, member)
+
+    def scan(self) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
+        for file in sorted({*self._stored(), *self._local()}):
+            with self._as_path(file) as path:
+                for offset, length, data in members(path):
+                    record = warc_record.parse(data, f"{file}:{offset}")
+                    if record is not None:
+                        yield ArchiveRef(file, offset, length), record
+
+    def files(self) -> dict[str, int]:
+        found = {file: size - self._header(file) for file, size in self._stored().items()}
+        for file, path in self._local().items():
+            if path.suffix != _OPEN and file not in found:
+                found[file] = record_bytes(path)
+        return dict(sorted(found.items()))
+
+    def remove(self, file: str) -> None:
+        if file == self._open:
+            raise StoreError(f"{file} is being written", hint="remove it when it has been ended")
+        with self._uploading:
+            path = self._local().get(file)
+            if path is not None:
+                self._drop(path)
+            if _FILE.fullmatch(file):
+                self._bucket.remove(file)
+            self._cache.forget(file)
+            self._headers.pop(file, None)
+
+    def size(self) -> int:
+        sizes = {file: path.stat().st_size for file, path in self._local().items()}
+        return sum({**sizes, **self._stored()}.values())
+
+    def close(self) -> None:
+        """Ends the file, and returns when all is in the bucket. Raises `StoreError` where it cannot be reached; the
+        files then wait here for the next start."""
+        if self._spool is None or self._closed:
+            return
+        self._end_file()
+        self._closed = True
+        self._wake.set()
+        self._thread.join()
+        self._upload()
+
+    @property
+    def _writable(self) -> WarcArchive:
+        if self._spool is None:
+            raise StoreError("this view of the archive is for reading only", hint="open the warehouse for writing")
+        return self._spool
+
+    def _end_file(self) -> None:
+        self._writable.seal()
+        self._open = ""
+
+    def _run(self) -> None:
+        """Uploads in the background; what fails is tried again, and in the end by `close`, which tells."""
+        pause = _FIRST_PAUSE
+        waiting = 0.0  # at the start: what an earlier process left
+        while not self._closed:
+            self._wake.wait(waiting)
+            self._wake.clear()
+            try:
+                self._upload()
+                self._trouble = None
+                pause, waiting = _FIRST_PAUSE, _LONGEST_PAUSE
+            except StoreError as error:
+                if self._trouble is None:
+                    self._troubled_since = self._clock()
+                self._trouble = error
+                waiting, pause = pause, min(pause * 2, _LONGEST_PAUSE)
+
+    def _upload(self) -> None:
+        """Bring every sealed file into the bucket, oldest first, and drop it here."""
+        with self._uploading:
+            for file, path in sorted(self._local().items()):
+                if path.suffix == _OPEN:
+                    continue
+                self._reached("sealed")
+                self._bucket.upload(path, file)
+                self._reached("uploaded")
+                self._bucket.verify(path, file)
+                self._reached("verified")
+                self._drop(path)
+                self._reached("dropped")
+
+    def _drop(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        sync_directory(path.parent)
+
+    def _stored(self) -> dict[str, int]:
+        return {file: size for file, size in self._bucket.files().items() if _FILE.fullmatch(file)}
+
+    def _local(self) -> dict[str, Path]:
+        if not self._folder.is_dir():
+            return {}
+        paths = {f"{self._writer}/{path.name.removesuffix(_OPEN)}": path for path in self._folder.iterdir()}
+        return {file: path for file, path in paths.items() if _FILE.fullmatch(file)}
+
+    def _header(self, file: str) -> int:
+        if file not in self._headers:
+            first = member_at(self._bucket.read(file, 0, _HEADER_BYTES), 0)
+            self._headers[file] = first[0] if first is not None else 0
+        return self._headers[file]
+
+    def _member(self, ref: ArchiveRef) -> bytes:
+        if _FILE.fullmatch(ref.file) is None:
+            raise warc_record.damaged(_place(ref), "there is no such file")
+        data = self._read_local(ref)
+        if data is None:
+            data = self._cache.get(ref)
+        if data is None:
+            try:
+                data = self._bucket.read(ref.file, ref.offset, ref.length)
+            except FileNotFoundError:
+                # It may have been sealed, or begun, since we looked.
+                data = self._read_local(ref)
+            if data is None:
+                raise warc_record.damaged(_place(ref), "the file is neither here nor in the bucket (yet)")
+            self._cache.put(ref, data)
+        return data
+
+    def _read_local(self, ref: ArchiveRef) -> bytes | None:
+        writer, _, name = ref.file.partition("/")
+        if writer != self._writer:
+            return None
+        for path in (self._folder / f"{name}{_OPEN}", self._folder / name):
+            try:
+                with path.open("rb") as file:
+                    file.seek(ref.offset)
+                    return file.read(ref.length)
+            except FileNotFoundError:
+                continue
+        return None
+
+    @contextmanager
+    def _as_path(self, file: str) -> Iterator[Path]:
+        """A file on this machine: the local one, or a copy for a while."""
+        with tempfile.TemporaryDirectory(dir=self._folder if self._folder.is_dir() else None) as place:
+            copy = Path(place) / file.partition("/")[2]
+            path = self._local().get(file)
+            if path is not None:
+                try:
+                    copy.hardlink_to(path)  # it may be uploaded and dropped while it is read
+                except FileNotFoundError:
+                    path = None
+            if path is None:
+                self._bucket.download(file, copy)
+            yield copy
+
+
+class _Cache:
+    """Records that were read from the bucket, the least recently used ones given up first."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._size = 0
+        self._kept: OrderedDict[ArchiveRef, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, ref: ArchiveRef) -> bytes | None:
+        with self._lock:
+            data = self._kept.get(ref)
+            if data is not None:
+                self._kept.move_to_end(ref)
+            return data
+
+    def put(self, ref: ArchiveRef, data: bytes) -> None:
+        with self._lock:
+            if ref not in self._kept:
+                self._size += len(data)
+            self._kept[ref] = data
+            while self._size > self._most:
+                _, dropped = self._kept.popitem(last=False)
+                self._size -= len(dropped)
+
+    def forget(self, file: str) -> None:
+        with self._lock:
+            for ref in [ref for ref in self._kept if ref.file == file]:
+                self._size -= len(self._kept.pop(ref))
+
+
+def _known_writer(folder: Path) -> str:
+    try:
+        return (folder / "writer").read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return ""
+
+
+def _new_writer(folder: Path) -> str:
+    """64 random bits: no two warehouses meet. Durable before the first file is named after it."""
+    name = secrets.token_hex(8)
+    fresh = folder / "writer.new"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with fresh.open("w", encoding="ascii") as file:
+            file.write(name)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(folder / "writer")
+        sync_directory(folder)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {fresh}: {error.strerror}", hint="check that the directory may be written"
+        ) from error
+    return name
+
+
+def _checked(writer: str) -> str:
+    if _WRITER.fullmatch(writer) is None:
+        raise SettingsError(
+            f"stores.archive_writer = {writer!r} cannot be a folder",
+            hint="use up to 64 letters, digits, hyphens and underscores",
+        )
+    return writer
+
+
+def _place(ref: ArchiveRef) -> str:
+    return f"{ref.file}:{ref.offset}"
+
+
+def _span(ref: ArchiveRef) -> tuple[int, int]:
+    return ref.offset, ref.length

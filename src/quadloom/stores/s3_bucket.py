@@ -1,0 +1,180 @@
+"""A prefix of an S3 bucket, as far as an archive needs it: whole files go in, ranges come out.
+
+obstore does the work, with multipart uploads and retries of its own. It is an optional dependency, so it is imported
+here and nowhere else, and only when such a bucket is opened. Keys, roles and regions come from the usual AWS variables
+and the instance's own role; no setting of ours ever holds a secret.
+
+An upload counts when the server has the same bytes. Its ETag says so for nearly all servers: the MD5 of the object, or
+of the MD5s of its parts. Where it is something else (encryption with a key of one's own), the object is read back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+
+from quadloom.errors import SettingsError, StoreError
+from quadloom.settings import Settings
+from quadloom.stores.plain_http import check_plain_http
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config
+
+PART_BYTES = 8 * 1024 * 1024  # of a multipart upload; S3 allows 10,000 of them: files up to 80 GB
+_HINT = "check the bucket, its endpoint and the AWS credentials; files wait in the warehouse until they are uploaded"
+
+
+class S3Address(msgspec.Struct, frozen=True, kw_only=True):
+    """A bucket and a prefix in it. `endpoint`, `region`: empty = as the AWS environment says."""
+
+    bucket: str
+    prefix: str = ""
+    endpoint: str = ""
+    region: str = ""
+
+
+def address_of(settings: Settings) -> S3Address:
+    """The bucket in `[stores]`. Raises `SettingsError` for an address that is none, or not safe to use."""
+    stores = settings.stores
+    parts = urlsplit(stores.archive)
+    if not parts.netloc or "@" in parts.netloc or ":" in parts.netloc or parts.query or parts.fragment:
+        raise SettingsError(
+            f"stores.archive = {stores.archive!r} is not a bucket",
+            hint="write s3://bucket/prefix; see also archive_endpoint",
+        )
+    if stores.archive_endpoint:
+        check_plain_http("stores.archive_endpoint", stores.archive_endpoint, settings.guard)
+    return S3Address(
+        bucket=parts.netloc,
+        prefix=parts.path.strip("/"),
+        endpoint=stores.archive_endpoint,
+        region=stores.archive_region,
+    )
+
+
+class Bucket:
+    """Safe for many threads. Every failure is a `StoreError`; only `read` and `size` raise `FileNotFoundError`."""
+
+    def __init__(self, address: S3Address) -> None:
+        try:
+            import obstore
+            from obstore.exceptions import BaseError
+            from obstore.store import S3Store
+        except ImportError:
+            raise SettingsError(
+                "an archive on S3 needs the package obstore", hint="pip install 'quadloom[cluster]'"
+            ) from None
+        self._obstore = obstore
+        self._errors: tuple[type[Exception], ...] = (BaseError, OSError)
+        self._name = f"s3://{address.bucket}/{address.prefix}"
+        config: S3Config = {}
+        if address.endpoint:
+            config["endpoint"] = address.endpoint
+        if address.region:
+            config["region"] = address.region
+        plain = address.endpoint.startswith("http://")
+        self._store = S3Store(
+            address.bucket, prefix=address.prefix or None, config=config, client_options={"allow_http": plain}
+        )
+
+    def files(self, folder: str = "") -> dict[str, int]:
+        """All objects (below a folder) in order of their names, with their sizes."""
+        with self._translated("list it"):
+            found = {
+                str(item["path"]): int(item["size"])
+                for batch in self._obstore.list(self._store, folder or None)
+                for item in batch
+            }
+        return dict(sorted(found.items()))
+
+    def read(self, key: str, offset: int, length: int) -> bytes:
+        """A range; shorter, or empty, where the object ends before."""
+        try:
+            with self._translated(f"read {key}", may_be_missing=True):
+                return bytes(self._obstore.get_range(self._store, key, start=offset, length=length))
+        except StoreError:
+            if offset >= self.size(key):  # to S3 a range that begins behind the end is an error
+                return b""
+            raise
+
+    def size(self, key: str) -> int:
+        with self._translated(f"look at {key}", may_be_missing=True):
+            return int(self._obstore.head(self._store, key)["size"])
+
+    def download(self, key: str, target: Path) -> None:
+        with self._translated(f"read {key}"), target.open("wb") as file:
+            for part in self._obstore.get(self._store, key).stream(PART_BYTES):
+                file.write(part)
+
+    def upload(self, path: Path, key: str) -> None:
+        """Put a whole file, unless it is there already. Never changes an object that is there."""
+        if not self._has(key):
+            with self._translated(f"write {key}"):
+                self._obstore.put(self._store, key, path, chunk_size=PART_BYTES, max_concurrency=4)
+
+    def verify(self, path: Path, key: str) -> None:
+        """Raises `StoreError` where the object is not, byte for byte, the file."""
+        with self._translated(f"look at {key}"):
+            found = self._obstore.head(self._store, key)
+        same = found["size"] == path.stat().st_size
+        if same and str(found["e_tag"]).strip('"') != _etag(path):
+            same = self._digest(key) == _digest(path)
+        if not same:
+            raise StoreError(
+                f"{self._name}: {key} holds other bytes than {path}",
+                hint="another warehouse writes under the same name; give this one a stores.archive_writer of its own",
+            )
+
+    def remove(self, key: str) -> None:
+        """No error where it is gone."""
+        if self._has(key):
+            with self._translated(f"remove {key}"):
+                self._obstore.delete(self._store, key)
+
+    def _has(self, key: str) -> bool:
+        try:
+            self.size(key)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _digest(self, key: str) -> bytes:
+        digest = hashlib.sha256()
+        with self._translated(f"read {key}"):
+            for part in self._obstore.get(self._store, key).stream(PART_BYTES):
+                digest.update(part)
+        return digest.digest()
+
+    @contextmanager
+    def _translated(self, doing: str, *, may_be_missing: bool = False) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            if may_be_missing and isinstance(error, FileNotFoundError):
+                raise
+            words = str(error).partition("\n")[0]  # what follows is for developers of obstore
+            raise StoreError(f"{self._name}: cannot {doing}: {words}", hint=_HINT) from error
+
+
+def _etag(path: Path) -> str:
+    """What S3 calls an object that was put in parts of `PART_BYTES`, or at once when it is not longer than one."""
+    with path.open("rb") as file:
+        parts = [_md5(part) for part in iter(lambda: file.read(PART_BYTES), b"")]
+    if len(parts) > 1:
+        return f"{_md5(b''.join(parts)).hex()}-{len(parts)}"
+    return (parts[0] if parts else _md5(b"")).hex()
+
+
+def _md5(data: bytes) -> bytes:
+    return hashlib.md5(data, usedforsecurity=False).digest()
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()

@@ -1,0 +1,125 @@
+"""Subscriptions while a crawl runs: refused, shown, steering the plan, and told over every way there is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from fakeweb.receiver import receiving
+from fakeweb.scripted import Answer, ScriptedSite, html
+from quadloom.errors import QuadloomError
+from quadloom.model.notice import Notice
+from quadloom.run.control import ask
+from quadloom.settings import Settings
+from quadloom.settings_loading import load
+from quadloom.warehouse import Warehouse
+
+PAGES = 60
+STEPS = (1, 7, 20)
+FRESHNESS = {
+    "bandwidth": 40.0, "min_interval": "1s", "max_interval": "120s", "prior_interval": "10s", "importance_every": "1s",
+}  # fmt: skip
+
+
+def alike() -> dict[str, Answer]:
+    """Every page links to three others and is linked from three, so none is better than another."""
+    links = {n: "".join(f"<a href='/{(n + step) % PAGES}'>on</a>" for step in STEPS) for n in range(PAGES)}
+    return {f"/{n}": html(f"<h1>Page {n}</h1>{links[n]}") for n in range(PAGES)}
+
+
+def settings_of(site: ScriptedSite, **sections: dict[str, object]) -> Settings:
+    return load(overrides=site.settings(crawl={"scope": "any", "max_seconds": 60.0}, **sections)).settings  # type: ignore[arg-type]
+
+
+def wait(condition: object, what: str, seconds: float = 40.0) -> None:
+    assert callable(condition)
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, what
+        time.sleep(0.1)
+
+
+class Crawling:
+    """A continuous crawl in a thread of its own."""
+
+    def __init__(self, path: Path, settings: Settings, *seeds: str) -> None:
+        self.path = path
+        self._thread = threading.Thread(target=self._run, args=(settings, seeds), daemon=True)
+
+    def _run(self, settings: Settings, seeds: tuple[str, ...]) -> None:
+        with Warehouse.open(self.path, settings=settings) as warehouse:
+            for _ in warehouse.crawl(seeds, forever=True):
+                pass
+
+    def __enter__(self) -> Crawling:
+        self._thread.start()
+        wait(lambda: ask(self.path, "status") is not None, "the crawl runs")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        ask(self.path, "stop")
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+
+
+@pytest.mark.timeout(150)
+def test_a_subscribed_page_is_read_more_often_from_then_on(tmp_path: Path) -> None:
+    with ScriptedSite(alike()) as site:
+        settings = settings_of(site, freshness={**FRESHNESS})
+        with Crawling(tmp_path / "data", settings, site.url("/0")) as crawl:
+            wait(lambda: len(set(site.paths())) > PAGES, "all pages were read once")
+            assert ask(crawl.path, "subscribe", id="s", urls=[site.url("/17")]) == "s"
+            time.sleep(8.0)  # a ranking, and a visit that learns of it
+            before = len(site.log)
+            time.sleep(15.0)
+            visits = Counter(asked.path for asked in site.log[before:])
+    others = fmean(visits[f"/{n}"] for n in range(PAGES) if n != 17 and n - 17 not in STEPS)
+    assert others >= 2.0, visits
+    assert visits["/17"] > 1.4 * others, (visits["/17"], others)
+
+
+@pytest.mark.timeout(150)
+def test_one_change_is_told_by_webhook_command_and_query(tmp_path: Path) -> None:
+    with ScriptedSite({"/": html("<p vocab='http://schema.org/' typeof=Event><b property=name>first</b>")}) as site:
+        settings = settings_of(site)
+        with Warehouse.open(tmp_path / "data", settings=settings) as warehouse:
+            warehouse.outbox.append([Notice(at=1.0, subscription="long ago", kind="new")])
+        with receiving("secret") as received, Crawling(tmp_path / "data", settings, site.url("/")) as crawl:
+            with pytest.raises(QuadloomError, match="does not parse at line 1"):
+                ask(crawl.path, "subscribe", id="wrong", query="SELECT ?s { ?s a }")
+            ask(
+                crawl.path,
+                "subscribe",
+                id="hook",
+                sites=[f"127.0.0.1:{site.port}"],
+                webhook=received.url,
+                secret="secret",
+            )
+            ask(crawl.path, "subscribe", id="names", query="SELECT ?n { ?e a schema:Event ; schema:name ?n }")
+            wait(lambda: "first" in _changes(crawl.path, "names"), "the query's first answer")
+            site.pages["/"] = html("<p vocab='http://schema.org/' typeof=Event><b property=name>second</b>")
+            ask(crawl.path, "refresh", urls=[site.url("/")])
+            wait(lambda: "second" in _changes(crawl.path, "names"), "the query's new answer")
+            wait(lambda: "second" in str(received.bodies), "the webhook")
+            assert ask(crawl.path, "unsubscribe", id="names") == "names"
+        assert received.badly_signed == 0
+    told = [json.loads(line) for line in _changes(tmp_path / "data", "hook").splitlines()]
+    changed = [notice for notice in told if notice["kind"] == "changed"]
+    assert _changes(tmp_path / "data", "long ago") == "", "trimmed by the crawl's upkeep"
+    assert min(notice["id"] for notice in told) > 1, "but its id is not used again"
+    assert len(changed) == 1 and "second" in str(changed[0]["added"]) and "first" in str(changed[0]["removed"])
+
+
+def _changes(warehouse: Path, subscription: str) -> str:
+    command = [sys.executable, "-m", "quadloom.cli", "-w", str(warehouse), "--json", "changes"]
+    return subprocess.run(
+        [*command, "--subscription", subscription], capture_output=True, check=True, timeout=60, text=True
+    ).stdout

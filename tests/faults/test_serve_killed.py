@@ -1,0 +1,49 @@
+"""A server that dies without a word: its crawl finishes what is under way, saves and ends too."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from e2e.live_site import live_site
+from quadloom.asking.statistics import OPEN
+from quadloom.run.control import ask
+from quadloom.warehouse import Warehouse
+
+
+def children(parent: int) -> dict[int, list[str]]:
+    """Processes below one, by their command lines (Linux)."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == parent:
+                found[int(stat.parent.name)] = (stat.parent / "cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+    return found
+
+
+def is_running(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_a_killed_server_takes_its_crawl_along(tmp_path: Path) -> None:
+    with live_site(tmp_path) as site:
+        (crawler,) = (number for number, words in children(site.process.pid).items() if "crawl" in words)
+        below = [crawler, *children(crawler)]
+        assert len(below) > 2, "the crawl has its fetcher and its workers"
+        site.process.kill()
+        site.process.wait()
+        deadline = time.monotonic() + 60
+        while any(is_running(number) for number in below) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert [number for number in below if is_running(number)] == []
+        assert ask(site.warehouse, "status") is None
+    with Warehouse.open(site.warehouse) as warehouse:
+        assert not warehouse.catalog.get(OPEN), "it came to its proper end, not to a crash"
+        assert len(warehouse.text) > 0
+        assert warehouse.verify().ok

@@ -1,0 +1,84 @@
+"""What a terminal is shown: readable at 80 columns, and never a character that steers it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from quadloom.cli import status
+from quadloom.cli.ask import _print_hits
+from quadloom.cli.session import Session, harmless
+from quadloom.stores.protocols import Hit, SearchAnswer
+
+ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+    def session(self, monkeypatch: pytest.MonkeyPatch) -> Session:
+        """A session whose data goes here, 80 columns wide."""
+        monkeypatch.setattr("sys.stdout", self)
+        session = Session(color=False)
+        session.out = Console(file=self, width=80, force_terminal=False, highlight=False)
+        return session
+
+
+@pytest.fixture
+def terminal() -> Terminal:
+    return Terminal()
+
+
+def test_control_characters_become_visible() -> None:
+    assert harmless(ATTACK) == "\ufffd]0;owned\ufffd\ufffd[2J\ufffd31m\ufffdgnp.exe"
+    assert harmless("tab\tand\nline, naïve 日本 ☃") == "tab\tand\nline, naïve 日本 ☃"
+
+
+def test_nothing_that_pages_say_steers_the_terminal(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = terminal.session(monkeypatch)
+    session.write(ATTACK)
+    session.table(["name"], [(ATTACK,), ("[bold]not markup[/bold]",)])
+    hit = Hit(id="http://e.example/" + ATTACK, score=1.0, title=ATTACK, snippet=f"a \x02word\x03 {ATTACK}")
+    _print_hits(session, SearchAnswer(hits=(hit,), total=1, seconds=0.001))
+    shown = terminal.getvalue()
+    assert not set(shown) & {"\x1b", "\x07", "\x9b", "\x02", "\u202e"}
+    assert "[bold]not markup[/bold]" in shown
+
+
+def test_a_file_gets_the_bytes_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stdout", stream)
+    Session(color=False).write(ATTACK)
+    assert stream.getvalue() == ATTACK + "\n"
+
+
+def test_addresses_of_hits_stay_in_one_piece(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "https://example.org/" + "long/" * 30
+    answer = SearchAnswer(hits=(Hit(id=address, score=1.0, title="A title"),), total=1, seconds=0.001)
+    _print_hits(terminal.session(monkeypatch), answer)
+    assert any(address in line for line in terminal.getvalue().splitlines())
+
+
+def test_tables_keep_numbers_whole_and_hide_empty_columns(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = "a-rather-long-host-name.of-some-institute.example.org:8080"
+    terminal.session(monkeypatch).table(["host", "pages", "blocked", "next in s"], [(host, 123_456, "", 0.5)])
+    header, row, *_ = terminal.getvalue().splitlines()
+    assert "blocked" not in header
+    assert "123456" in row and "0.50" in row and host in row
+
+
+def test_the_status_screen_is_for_people(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = {
+        "warehouse": "data", "state": "stopped", "quads": 1_234_567, "documents": 0, "trapped": 3,
+        "frontier": {"waiting": 12_000, "dead": 0, "total": 12_000}, "outcomes": {"new": 10, "unchanged": 20},
+        "kinds": {"html": 30}, "statuses": {"200": 30},
+        "sizes": {"quads": 3 * 2**30, "archive": 5 * 2**20, "text": 2048},
+    }  # fmt: skip
+    status._print_screen(terminal.session(monkeypatch), summary)
+    shown = terminal.getvalue()
+    for words in ("1,234,567", "3.0 GiB", "5.0 MiB", "waiting 12,000", "unchanged 20, new 10", "refused as traps"):
+        assert words in shown
+    assert "dead" not in shown and "total" not in shown

@@ -1,0 +1,50 @@
+"""Pages woven by real workers, paired with their items in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
+from quadloom.run import weaving
+from quadloom.run.weaving import Weaver
+from quadloom.settings import Crawl, Settings
+
+SETTINGS = Settings(crawl=Crawl(workers=2))
+
+
+def task(number: int) -> tuple[Visit, Page] | None:
+    if number % 7 == 3:
+        return None
+    url = f"http://weave.example/{number % 5}"  # the same address many times over: only the number tells them apart
+    body = f"<title>page {number}</title>".encode() + b"<p>text " * (5000 if number % 11 == 0 else 1)
+    return Visit(url, url, "weave.example", number % 5), Page(
+        url, url, 200, (("content-type", "text/html"),), body, 0.0, 0.1
+    )
+
+
+def test_results_come_in_the_order_of_the_items_and_reading_stays_near() -> None:
+    read: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        for number in range(200):
+            read.append(number)
+            yield number
+
+    with Weaver(SETTINGS) as weaver:
+        for position, (number, done) in enumerate(weaver.each(numbers(), task)):
+            assert number == position
+            assert read[-1] - number <= weaving._AHEAD
+            if task(number) is None:
+                assert done is None
+            else:
+                assert done is not None
+                assert done.answer is not None
+                assert done.answer.woven.title == f"page {number}"
+        assert number == 199
+
+
+def test_without_a_page_no_worker_starts() -> None:
+    with Weaver(SETTINGS) as weaver:
+        assert list(weaver.each([3, 10], task)) == [(3, None), (10, None)]
+        assert weaver._opened is None

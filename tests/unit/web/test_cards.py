@@ -1,0 +1,53 @@
+"""Cards of search results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from web_fixture import BOOK, EVIL
+
+from quadloom.stores.protocols import Hit, QuadStore
+from quadloom.warehouse import Warehouse
+from quadloom.web.cards import Card, Cards, Fact, card
+
+
+def test_a_card_names_the_thing_and_says_a_few_facts(warehouse_path: Path) -> None:
+    with Warehouse.read(warehouse_path) as warehouse:
+        found = card(warehouse.quads, BOOK)
+        assert found is not None
+        assert (found.iri, found.label) == (f"{BOOK}#it", "The Distant Lighthouse")
+        assert found.types == ("http://schema.org/Book",)
+        assert {fact.property: fact.value.text for fact in found.facts}["http://schema.org/isbn"] == "978-3"
+        assert card(warehouse.quads, "http://nowhere.example/") is None
+        assert card(warehouse.quads, "no iri> at all") is None
+
+
+def test_hostile_literals_come_whole(warehouse_path: Path) -> None:
+    with Warehouse.read(warehouse_path) as warehouse:
+        found = card(warehouse.quads, EVIL)
+    assert found is not None and isinstance(found.label, str)
+    assert all(isinstance(fact, Fact) and len(fact.value.text) <= 80 for fact in found.facts)
+
+
+def test_a_card_is_kept_for_seconds_and_made_anew_for_a_new_reading(
+    warehouse_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import quadloom.web.cards as module
+
+    now, looked = 0.0, 0
+
+    def counted(quads: QuadStore, page: str) -> Card | None:
+        nonlocal looked
+        looked += 1
+        return card(quads, page)
+
+    monkeypatch.setattr(module, "card", counted)
+    cards = Cards(lambda: now)
+    with Warehouse.read(warehouse_path) as warehouse:
+        for at, expected in ((1.0, 1), (1.0, 1), (2.0, 2)):
+            assert BOOK in cards.of(warehouse.quads, [Hit(id=BOOK, score=1.0, fetched_at=at)])
+            assert looked == expected
+        now = 6.0
+        cards.of(warehouse.quads, [Hit(id=BOOK, score=1.0, fetched_at=2.0)])
+    assert looked == 3

@@ -1,0 +1,132 @@
+"""Where an answer ends: time, rows and bytes of queries, what /inspect may reach, and markup that runs nothing."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from starlette.testclient import TestClient
+from web_fixture import BOOK, EVIL
+
+from quadloom.settings import Limits, Settings, Web
+from quadloom.web.app import create_app
+from quadloom.web.control import COOKIE
+from quadloom.web.desk import Desk
+
+ENDLESS = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{n} ?b{n} ?c{n} ." for n in range(12)) + " }"
+
+
+@pytest.fixture(scope="module")
+def narrow(warehouse_path: Path) -> Iterator[TestClient]:
+    limits = Limits(query_seconds=1.0, query_rows=5, query_result_bytes=4000)
+    desk = Desk(warehouse_path, Settings(web=Web(rate=0, concurrency=0), limits=limits))
+    with TestClient(create_app(desk), base_url="http://localhost") as client:
+        yield client
+
+
+def test_a_query_without_end_is_ended_and_the_next_one_answers(narrow: TestClient) -> None:
+    began = time.monotonic()
+    answer = narrow.get("/sparql", params={"query": ENDLESS})
+    assert time.monotonic() - began < 20
+    assert answer.status_code == 503 and int(answer.headers["retry-after"]) >= 1
+    assert "1 seconds" in answer.json()["error"] and answer.json()["hint"]
+    assert narrow.get("/sparql", params={"query": "ASK {}"}).json()["boolean"] is True
+
+
+def test_a_cut_result_says_so_and_is_whole_json(narrow: TestClient) -> None:
+    answer = narrow.get("/sparql", params={"query": "SELECT * { ?s ?p ?o }"})
+    assert answer.headers["x-truncated"] == "true" and len(answer.json()["results"]["bindings"]) == 5
+    assert "x-truncated" not in narrow.get("/sparql", params={"query": "SELECT * { ?s ?p ?o } LIMIT 2"}).headers
+
+
+def test_bytes_of_a_result_are_limited(narrow: TestClient) -> None:
+    query = 'SELECT ?long { VALUES ?n { 1 2 3 } BIND("' + "x" * 3000 + '" AS ?long) }'
+    answer = narrow.get("/sparql", params={"query": query})
+    assert answer.headers["x-truncated"] == "true" and len(answer.content) <= 4000
+    assert len(answer.json()["results"]["bindings"]) == 1
+
+
+def test_long_queries_and_deep_ones_are_refused_unread(client: TestClient) -> None:
+    long = "SELECT * { ?s ?p ?o } #" + "x" * Limits().query_length
+    body = {"content": long, "headers": {"content-type": "application/sparql-query"}}
+    assert client.post("/sparql", **body).status_code == 413  # type: ignore[arg-type]
+    deep = "SELECT * { FILTER(" + "(" * 5000 + "1" + ")" * 5000 + ") }"
+    assert client.get("/sparql", params={"query": deep}).status_code == 400
+    assert (
+        client.get("/sparql", params={"query": "SELECT * { SERVICE <http://127.0.0.1/> { ?s ?p ?o } }"}).status_code
+        == 400
+    )
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "0.0.0.0", "169.254.169.254", "10.0.0.1",
+     "[::ffff:127.0.0.1]"],
+)  # fmt: skip
+def test_inspect_reaches_nothing_private(client: TestClient, host: str) -> None:
+    """A listener stands at the port of every loopback name: whoever connects is counted."""
+    with socket.socket() as canary:
+        canary.bind(("127.0.0.1", 0))
+        canary.listen()
+        canary.settimeout(0.2)
+        hits: list[object] = []
+        stop = threading.Event()
+
+        def listen() -> None:
+            while not stop.is_set():
+                try:
+                    hits.append(canary.accept())
+                except TimeoutError:
+                    continue
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        answer = client.get("/inspect.json", params={"url": f"http://{host}:{canary.getsockname()[1]}/"})
+        stop.set()
+        thread.join()
+    assert hits == []
+    refused = answer.status_code == 400 or "guard" in answer.json()["inspection"]["failure"]
+    assert refused, answer.text
+
+
+def test_inspect_of_an_open_server_needs_the_token(warehouse_path: Path, token: str) -> None:
+    desk = Desk(warehouse_path, Settings(web=Web(rate=0, host="192.0.2.1")), may_control=True)
+    with TestClient(create_app(desk), base_url="http://localhost") as client:
+        url = {"url": "http://10.0.0.1/"}
+        assert client.get("/inspect.json", params=url).status_code == 401
+        answer = client.get("/inspect.json", params=url, headers={"authorization": f"Bearer {token}"})
+        assert answer.status_code == 200 and "guard" in answer.json()["inspection"]["failure"]
+        assert client.post("/inspect", json={"markup": "<title>x</title>"}).status_code == 200, "pasting visits nobody"
+
+
+def test_a_cookie_alone_lets_no_other_site_act(client: TestClient, token: str) -> None:
+    client.cookies.set(COOKIE, token)
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    for foreign in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"origin": "null"}):
+        answer = client.post("/control/seeds", content="urls=http://a.example/", headers={**form, **foreign})
+        assert answer.status_code == 403
+    own = client.post(
+        "/control/seeds", content="urls=http://a.example/", headers={**form, "origin": "http://127.0.0.1:7272"}
+    )
+    assert own.status_code == 409, "our own page may; there is no crawl to hear it"
+    client.cookies.clear()
+
+
+def test_no_page_has_markup_that_the_policy_would_forbid(client: TestClient) -> None:
+    """Scripts and styles only by address: with them inline, either the page or the policy would be broken."""
+    paths = ["/", "/search?q=lighthouse", "/sparql", "/monitor", "/inspect", "/sites", "/site/evil.example",
+             "/vocabularies", "/topics", "/subscriptions", "/about", "/sign-in", "/nowhere",
+             f"/page?url={quote(BOOK)}", f"/page?url={quote(EVIL)}", f"/entity?iri={quote(BOOK)}%23it"]  # fmt: skip
+    for path in paths:
+        markup = client.get(path, headers={"accept": "text/html"}).text
+        tags = re.findall(r"<[a-z][^>]*>", markup)
+        assert tags, path
+        assert [tag for tag in tags if re.search(r"\s(on\w+|style)\s*=", re.sub(r'"[^"]*"', '""', tag))] == [], path
+        assert [tag for tag in tags if tag.startswith("<script") and "src=" not in tag] == [], path
+        assert not re.search(r'(?:href|src|action)="(?!/|#|https?://)', markup), path

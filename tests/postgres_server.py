@@ -49,13 +49,15 @@ class PostgresServer:
             str(self._binaries / "postgres"), "-D", str(self.data), "-p", str(self.port), "-k", str(self._folder),
             "-c", "listen_addresses=127.0.0.1", *self._options,
         ]  # fmt: skip
-        log = (self._folder / "log").open("ab")
-        self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._identity())
         deadline = time.monotonic() + 30
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError((self._folder / "log").read_text()[-2000:])
-            time.sleep(0.05)
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._identity())
+            while not self._answers():
+                if time.monotonic() > deadline:
+                    raise RuntimeError((self._folder / "log").read_text()[-2000:])
+                if self._process.poll() is not None:  # children of a killed server may still hold its memory
+                    self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._identity())
+                time.sleep(0.05)
 
     def kill(self) -> None:
         """SIGKILL to the postmaster; its children see its end and follow."""

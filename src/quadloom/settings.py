@@ -6,6 +6,7 @@ Loading (files, environment, flags, origins) is in `quadloom.settings_loading`; 
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -138,11 +139,22 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     )
     suspect_share: Annotated[float, _doc("σ_X: share of the bandwidth for first reads of suspected data")] = 0.2
     discovery_share: Annotated[float, _doc("σ_H: share of the bandwidth for first reads of other pages")] = 0.4
+    chi: Annotated[
+        float, _doc("χ: what a page of structured data weighs on average, beside 1 for an ordinary page")
+    ] = 1.0
     min_interval: Annotated[str, _doc("shortest time between two reads of a page")] = "1h"
     max_interval: Annotated[str, _doc("longest time between two reads of a page (the refresh-cycle floor)")] = "90d"
     dead_after: Annotated[int, _doc("visits in a row that found a page gone before it is left alone")] = 3
     importance_every: Annotated[str, _doc("how often the importance fixpoint is computed anew")] = "1h"
     damping: Annotated[float, _doc("damping of the importance fixpoint")] = 0.85
+    dangling: Annotated[
+        Literal["normalize", "personalize"],
+        _doc("pages without links: scale all importance up (Xyleme), or jump as PageRank does"),
+    ] = "normalize"
+    usefulness: Annotated[
+        Literal["mean", "many"],
+        _doc("a page's usefulness: the mean over its links (Xyleme), or more the more lead to data"),
+    ] = "mean"
     promotion: Annotated[float, _doc("subscribed pages are lifted to this top share of importance")] = 0.05
     prior_interval: Annotated[str, _doc("expected time between changes of a page nothing is known of")] = "14d"
 
@@ -161,6 +173,10 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     text: Annotated[bool, _doc("keep a full-text index")] = True
     text_commit_pages: Annotated[int, _doc("commit quads and text after so many pages")] = 2000
     text_commit_seconds: Annotated[Seconds, _doc("… or after so many seconds")] = 5.0
+    schedule: Annotated[
+        bool,
+        _doc("state importance, usefulness, change rate and next visit of pages in the graph `urn:quadloom:pages`"),
+    ] = True
     retention: Annotated[str, _doc("how long `quadloom prune` leaves superseded visits, `forever` = always")] = (
         "forever"
     )
@@ -224,11 +240,11 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Backends by URL; the defaults are files in the warehouse."""
 
-    frontier: Annotated[str, _doc("sqlite:")] = "sqlite:"
-    catalog: Annotated[str, _doc("sqlite:")] = "sqlite:"
-    archive: Annotated[str, _doc("warc:, or s3://bucket/prefix")] = "warc:"
+    frontier: Annotated[str, _doc("sqlite:, or postgresql://user@host:port/database for many machines")] = "sqlite:"
+    catalog: Annotated[str, _doc("sqlite:, or postgresql: for the frontier's database")] = "sqlite:"
+    archive: Annotated[str, _doc("warc:, warc:///directory that many machines share, or s3://bucket/prefix")] = "warc:"
     quads: Annotated[str, _doc("oxigraph:, or sparql+http(s)://host:port/path of a SPARQL 1.1 server")] = "oxigraph:"
-    text: Annotated[str, _doc("tantivy:")] = "tantivy:"
+    text: Annotated[str, _doc("tantivy:, or postgresql: for the frontier's database")] = "tantivy:"
     directories: Annotated[list[str], _doc("further directories (disks) for archive files, used in turn")] = []
     archive_file_bytes: Annotated[Bytes, _doc("an archive file is closed at this size")] = 1024 * 1024 * 1024
     archive_upload_seconds: Annotated[
@@ -260,6 +276,13 @@ class Subscriptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     websub: Annotated[bool, _doc("subscribe at the hubs that feeds and pages name; needs web.public_url")] = False
     websub_topics: Annotated[int, _doc("topics subscribed to at hubs at most")] = 1000
     websub_lease: Annotated[str, _doc("lease that hubs are asked for; renewed before it ends")] = "10d"
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Many machines on one PostgreSQL database."""
+
+    lease: Annotated[Seconds, _doc("seconds after a worker's last heartbeat until others take its shards")] = 90.0
+    heartbeat: Annotated[Seconds, _doc("seconds between two heartbeats of a worker")] = 10.0
 
 
 class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -299,9 +322,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     topic: Topic = Topic()
     stores: Stores = Stores()
     subscriptions: Subscriptions = Subscriptions()
+    cluster: Cluster = Cluster()
     web: Web = Web()
     service: list[Service] = []
     site: list[Site] = []
+
+
+def without_password(text: str) -> str:
+    """A URL as it may be shown: `user:***@host`, `password=***`."""
+    return re.sub(r"(?i)(?<=[?&]password=)[^&]*", "***", re.sub(r"(://[^/@\s]*?):[^/@\s]*@", r"\1:***@", text))
 
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}

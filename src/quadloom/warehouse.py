@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 import msgspec
 
-from quadloom.errors import StoreError, UsageError
+from quadloom.cluster.worker import Worker
+from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.export.dump import Dumped, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
@@ -30,31 +31,27 @@ from quadloom.run.importing import ImportReport, import_pages
 from quadloom.run.notice_board import NoticeBoard
 from quadloom.run.opened import Links, Opened
 from quadloom.run.publishing import Publication, Published, accept
-from quadloom.run.ranking import Ranking, Weights
-from quadloom.run.refreshing import Schedule, schedule_of
+from quadloom.run.ranking import Ranking
+from quadloom.run.replay import replay_unindexed
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
+from quadloom.run.schedule_state import Schedule, schedule_of
 from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
+from quadloom.run.standings import standing_of
 from quadloom.run.subscribed_pages import subscribed_pages
 from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
-from quadloom.stores.backends import check_database, fresh_quads, open_archive, open_quads, open_text, query_source
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text, query_source
 from quadloom.stores.outbox import Outbox
+from quadloom.stores.postgres_frontier import PostgresFrontier
+from quadloom.stores.postgres_state import ClusterState
 from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock
-from quadloom.stores.sqlite_frontier import SqliteFrontier
-from quadloom.stores.sqlite_outbox import SqliteOutbox
-from quadloom.stores.sqlite_schema import SCHEMA
-
-T = TypeVar("T")
-DATABASE = "quadloom.db"
+from quadloom.stores.sqlite_database import WarehouseLock
+from quadloom.stores.state import DATABASE as DATABASE
 
 
 class Warehouse(NoticeBoard):
@@ -66,7 +63,6 @@ class Warehouse(NoticeBoard):
         self.writable = writable
         self.loader = document_loader(settings)
         self._closing = contextlib.ExitStack()
-        self.bus: Bus = MemoryBus()
         if writable:
             self._lock = WarehouseLock(path)
             self._closing.callback(self._lock.release)
@@ -118,16 +114,13 @@ class Warehouse(NoticeBoard):
 
     def _open(self) -> None:
         now = time.time()
-        check_database(self.settings)
-        file = self.path / DATABASE
-        self._database = SqliteDatabase.open(file, SCHEMA) if self.writable else SqliteDatabase.read_only(file)
-        self._closing.callback(self._database.close)
-        self.catalog: Catalog = SqliteCatalog(self._database)
-        self.outbox: Outbox = SqliteOutbox(self._database)
+        self._state = open_state(self.path, self.settings, writable=self.writable)
+        self._closing.callback(self._state.close)
+        self.catalog: Catalog = self._state.catalog
+        self.outbox: Outbox = self._state.outbox
+        self.bus: Bus = self._state.bus
         self.scope = self._scope([])
-        self.frontier: Frontier = SqliteFrontier(
-            self._database, FrontierPolicy.from_settings(self.settings), now=now, scope=self.scope
-        )
+        self.frontier: Frontier = self._state.frontier(self.scope, now)
         self.archive: Archive = open_archive(self.path / "archive", self.settings, writable=self.writable)
         self._open_indexes()
         self._closing.callback(self.frontier.close)
@@ -157,7 +150,36 @@ class Warehouse(NoticeBoard):
     def start(self, seeds: Sequence[str], *, forever: bool = False) -> Running:
         """Queue the seeds, bring the indexes up to date, and return a crawl that runs while it is iterated."""
         self.add_seeds(seeds)
-        return Running(self, forever=forever)
+        return Running(self, forever=forever, companion=self._worker())
+
+    def work(self, *, forever: bool = False, tell: Callable[[str], None] = lambda _text: None) -> Running:
+        """Be one of many workers on a shared database until stopped. `tell` hears which part it owns."""
+        worker = self._worker()
+        if worker is None:
+            raise SettingsError(
+                "a worker needs a database that others can reach",
+                hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
+            )
+        return Running(self, forever=forever, waits=True, companion=worker, tell=tell)
+
+    def _worker(self) -> Worker | None:
+        if isinstance(self._state, ClusterState) and isinstance(self.frontier, PostgresFrontier):
+            return Worker(self._state, self.frontier, self, heartbeat=self.settings.cluster.heartbeat)
+        return None
+
+    def taken(self, shards: list[int]) -> None:
+        """A worker's shards have come from another: what he settled and did not index is now ours to index."""
+        if isinstance(self._state, ClusterState):
+            stores = self.opened()
+            stores.catalog = self._state.catalog_of(shards)
+            replay_unindexed(stores, self.settings, time.time())
+
+    def tend(self) -> None:
+        """Seeds and scope may have been changed by a command on another machine."""
+        scope = self._scope([])
+        if scope.record != self.scope.record:
+            self.scope = scope
+            self.frontier.set_scope(scope)
 
     def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]:
         """Widen the scope to these URLs and queue them."""
@@ -181,7 +203,6 @@ class Warehouse(NoticeBoard):
 
     def why(self, url: str, schedule: Schedule | None = None) -> Why:
         """Every number that decides about a URL, with its rule. `schedule`: of the running crawl, else as saved."""
-        weights = Weights.load(self.path / "links")
         return why(
             url,
             frontier=self.frontier,
@@ -190,7 +211,7 @@ class Warehouse(NoticeBoard):
             schedule=schedule or schedule_of(self.catalog, self.settings),
             settings=self.settings,
             now=time.time(),
-            weight=weights.of([Url.parse(url).fingerprint])[0],
+            standing=standing_of(self.path / "links", Url.parse(url).fingerprint),
         )
 
     def publish(self, publication: Publication) -> Published:
@@ -216,11 +237,7 @@ class Warehouse(NoticeBoard):
 
     def ranking(self) -> Ranking:
         """Links and weights of pages, for one crawl. Its thread looks at the catalog through connections of its own."""
-
-        def look(question: Callable[[SqliteCatalog], list[T]]) -> list[T]:
-            with contextlib.closing(SqliteDatabase.read_only(self.path / DATABASE)) as database:
-                return question(SqliteCatalog(database))
-
+        look = self._state.look
         return Ranking(
             self.path / "links",
             self.settings.freshness,
@@ -239,6 +256,7 @@ class Warehouse(NoticeBoard):
             bus=self.bus,
             query_source=query_source(self.path / "quads", self.settings),
             outbox=self.outbox,
+            scope=lambda: self.scope,
         )
 
     def verify(self) -> Verified:
@@ -319,7 +337,7 @@ class Warehouse(NoticeBoard):
             "documents": len(self.text),
             "rates": {},
             "sizes": {
-                "database": _size(self.path / DATABASE),
+                "database": self._state.size(),
                 "archive": self.archive.size(),
                 "quads": _size(self.path / "quads"),
                 "text": _size(self.path / "text"),
@@ -350,6 +368,4 @@ def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> War
 
 
 def _size(path: Path) -> int:
-    if path.is_file():
-        return sum(file.stat().st_size for file in path.parent.glob(path.name + "*"))
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else 0

@@ -15,11 +15,13 @@ from contract_backends import (
     Files,
     MemoryShelf,
     Place,
+    PostgresShelf,
     State,
     TantivyShelf,
 )
 
 from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.postgres_bus import PostgresBus
 
 
 @pytest.fixture(params=STATES)
@@ -37,7 +39,7 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
 
 
 @pytest.fixture(params=BUSES)
-def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus]:
+def bus(request: pytest.FixtureRequest) -> Iterator[MemoryBus | PostgresBus]:
     made = BUSES[request.param]()
     yield made
     made.close()
@@ -51,7 +53,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.fixture(params=TEXT_INDEXES)
-def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryShelf | TantivyShelf]:
+def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryShelf | TantivyShelf | PostgresShelf]:
     made = TEXT_INDEXES[request.param](tmp_path)
     yield made
     made.text.close()

@@ -5,6 +5,7 @@ Every suite takes its backend from the fixture of the same name; nothing in a su
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -21,15 +22,18 @@ from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.postgres_bus import PostgresBus
 from quadloom.stores.postgres_catalog import PostgresCatalog
 from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_frontier import PostgresFrontier
 from quadloom.stores.postgres_outbox import PostgresOutbox
 from quadloom.stores.postgres_shards import ShardLeases
+from quadloom.stores.postgres_text import PostgresText
 from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
 from quadloom.stores.s3_archive import S3Archive
 from quadloom.stores.s3_bucket import Bucket
 from quadloom.stores.shards import SHARDS
+from quadloom.stores.shared_warc_archive import SharedWarcArchive
 from quadloom.stores.sparql_client import SparqlClient, SparqlServer
 from quadloom.stores.sparql_quads import SparqlQuads
 from quadloom.stores.sqlite_catalog import SqliteCatalog
@@ -117,7 +121,7 @@ class PostgresState:
 
     def open(self, policy: FrontierPolicy, now: float, scope: ScopeRules | None = None) -> PostgresFrontier:
         if self._database is not None:
-            self._database.execute("UPDATE worker SET until='-infinity'")
+            self._database.write("UPDATE worker SET until='-infinity'")
             self._database.close()
         self._policy, self._scope = policy, scope
         self._database = PostgresDatabase.open(self._url)
@@ -164,6 +168,19 @@ class MemoryFiles:
         return self.archive
 
 
+class SharedWarcFiles:
+    """One worker's series, beside that of another."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory / "shared"
+        SharedWarcArchive(self._directory, "other").close()
+        self.archive: Archive = self.open()
+
+    def open(self) -> Archive:
+        self.archive = SharedWarcArchive(self._directory, "this", file_bytes=20_000)
+        return self.archive
+
+
 class S3Files:
     """A bucket of its own for each test; files are small enough to be uploaded within it."""
 
@@ -177,16 +194,18 @@ class S3Files:
         return self.archive
 
 
-Files = MemoryFiles | WarcFiles | S3Files
+Files = MemoryFiles | WarcFiles | SharedWarcFiles | S3Files
 
 ARCHIVES = {
     "memory": MemoryFiles,
     "warc": WarcFiles,
+    "shared-warc": SharedWarcFiles,
     "s3": S3Files,
 }
 
-BUSES = {
+BUSES: dict[str, Callable[[], MemoryBus | PostgresBus]] = {
     "memory": MemoryBus,
+    "postgresql": lambda: PostgresBus(postgres().url()),
 }
 
 
@@ -271,7 +290,19 @@ class MemoryShelf:
         return self.text
 
 
+class PostgresShelf:
+    def __init__(self, directory: Path) -> None:
+        self._url = postgres().url()
+        self.text: TextIndex = PostgresText(PostgresDatabase.open(self._url))
+
+    def reopen(self) -> TextIndex:
+        self.text.close()
+        self.text = PostgresText(PostgresDatabase.open(self._url))
+        return self.text
+
+
 TEXT_INDEXES = {
     "memory": MemoryShelf,
     "tantivy": TantivyShelf,
+    "postgresql": PostgresShelf,
 }

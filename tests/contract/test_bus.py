@@ -7,13 +7,14 @@ import time
 
 from quadloom.model.event import Event
 from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.postgres_bus import PostgresBus
 
 
 def event(number: int) -> Event:
     return Event(number, "page", float(number), f"http://a.example/{number}")
 
 
-def test_followers_get_what_is_kept_and_then_what_comes(bus: MemoryBus) -> None:
+def test_followers_get_what_is_kept_and_then_what_comes(bus: MemoryBus | PostgresBus) -> None:
     for number in range(1, 6):
         bus.publish(event(number))
     got: list[int] = []
@@ -28,7 +29,7 @@ def test_followers_get_what_is_kept_and_then_what_comes(bus: MemoryBus) -> None:
     assert got == [3, 4, 5, 6]
 
 
-def test_publish_never_waits_for_a_slow_follower(bus: MemoryBus) -> None:
+def test_publish_never_waits_for_a_slow_follower(bus: MemoryBus | PostgresBus) -> None:
     follower = bus.follow()
     bus.publish(event(1))
     assert next(follower).id == 1

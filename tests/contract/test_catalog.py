@@ -157,3 +157,20 @@ def test_repointing_changes_places_and_nothing_else(state: State) -> None:
     assert state.catalog.page(first.fingerprint) == replace(before, archive=new)
     assert [row.archive for row in state.catalog.history(first.fingerprint)] == [new, new, other]
     assert [row.archive for row in state.catalog.history(second.fingerprint)] == [None]
+
+
+def test_a_row_is_amended_between_visits_only(state: State) -> None:
+    v = visit(1)
+    state.catalog.record([settled(v, quads_digest=b"q")], 1.0)
+    state.catalog.mark_indexed([(v.fingerprint, b"q", b"")])
+    row = state.catalog.page(v.fingerprint)
+    assert row is not None
+    state.catalog.amend([replace(row, schedule=b"plan", indexed_quads=b"claimed"), page_row(visit(2))])
+    amended = state.catalog.page(v.fingerprint)
+    assert amended == replace(row, schedule=b"plan"), "and what the indexes have is theirs to say"
+    assert state.catalog.page(visit(2).fingerprint) is None
+    assert len(state.catalog.history(v.fingerprint)) == 1
+    state.catalog.record([settled(visit(1, at=5.0))], 5.0)
+    newer = state.catalog.page(v.fingerprint)
+    state.catalog.amend([amended])
+    assert state.catalog.page(v.fingerprint) == newer, "it was visited since"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -14,6 +15,7 @@ from quadloom.model.outcome import Outcome
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier_policy import FrontierPolicy, HostException
 from quadloom.stores.protocols import AddReport, Frontier, HostRow
+from quadloom.stores.scoring import FIRST_PLACE, Place
 
 FREE = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=1000)
 
@@ -274,6 +276,33 @@ def test_other_orders(state: State, order: str) -> None:
         assert [visit.fingerprint for visit in visits] == sorted(d.fingerprint for d in offered)
 
 
+def test_new_scores_move_unread_urls(state: State) -> None:
+    frontier = state.open(FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=100, order="importance"), 0.0)
+    offered = [found(f"http://h{number % 3}.example/{number}", score=1.0) for number in range(31)]
+    frontier.add(offered, 0.0)
+    (read,) = frontier.lease(1, 0.0)
+    frontier.settle([settlement(read, again_at=0.5)], 0.0)
+    (leased,) = frontier.lease(1, 0.1)
+    wanted = {d.fingerprint: float(number) for number, d in enumerate(offered) if number % 2}
+    seen: list[int] = []
+
+    def scored(unread: Sequence[tuple[int, float]]) -> list[float | None]:
+        seen.extend(key for key, _ in unread)
+        return [wanted.get(key) for key, _ in unread]
+
+    place: Place | None = FIRST_PLACE
+    while place is not None:
+        place = frontier.rescore(place, 7, scored)
+    assert sorted(seen) == sorted({d.fingerprint for d in offered} - {read.fingerprint}), "each unread URL once"
+    visits = frontier.lease(100, 0.2)
+    kept = {d.fingerprint for d in offered} - {read.fingerprint, leased.fingerprint}
+    assert {visit.fingerprint: visit.score for visit in visits} == {key: wanted.get(key, 1.0) for key in kept}
+    for host in ("h0.example", "h1.example", "h2.example"):
+        scores = [visit.score for visit in visits if visit.host == host]
+        assert scores == sorted(scores, reverse=True), "the queue follows"
+    assert frontier.stats(0.2).queued == 0
+
+
 def test_a_listing_is_not_read_in_its_own_order(state: State) -> None:
     frontier = state.open(FREE, 0.0)
     offered = links("a.example", 40)
@@ -482,3 +511,20 @@ def test_a_budget_counts_what_is_under_way(state: State) -> None:
     frontier.settle([settlement(visit) for visit in visits], 0.0)
     assert frontier.lease(9, 0.0) == []
     assert frontier.stats(0.0).parked == 6
+
+
+def test_soonest_are_the_next_refreshes(state: State) -> None:
+    frontier = state.open(FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=9), 0.0)
+    frontier.add(links("a.example", 5), 0.0)
+    visits = frontier.lease(5, 0.0)
+    ends = [50.0, 30.0, 40.0, None, 20.0]
+    frontier.settle(
+        [settlement(visit, again_at=end) for visit, end in zip(visits[:4], ends, strict=False)]
+        + [settlement(visits[4], Outcome.FAILED, again_at=20.0)],
+        0.0,
+    )
+    wanted = [(visits[1], 30.0), (visits[2], 40.0), (visits[0], 50.0)]
+    assert frontier.soonest(9) == [(visit.fingerprint, "a.example", due) for visit, due in wanted], "no retry"
+    assert len(frontier.soonest(2)) == 2
+    frontier.reschedule([(visits[0].fingerprint, "a.example", 1.0)], 0.5)
+    assert [visit.fingerprint for visit in frontier.lease(5, 1.0)] == [visits[0].fingerprint]

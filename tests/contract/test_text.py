@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from contract_backends import MemoryShelf, TantivyShelf
+from contract_backends import MemoryShelf, PostgresShelf, TantivyShelf
 
 from quadloom.stores.protocols import SearchRequest, TextDocument, TextIndex
 
-Shelf = MemoryShelf | TantivyShelf
+Shelf = MemoryShelf | TantivyShelf | PostgresShelf
 YEAR = 31_556_952.0
 EVENT, PERSON = "http://schema.org/Event", "http://xmlns.com/foaf/0.1/Person"
 

@@ -22,6 +22,11 @@ from quadloom.warehouse import Warehouse
 SPEC = WebSpec(seed=3, pages=60, hosts=4, scale=0.1, links=16, traps=False, slow_seconds=0.0, crawl_delay=0.0)
 
 
+_STANDING = """PREFIX ql: <urn:quadloom:> SELECT ?page ?low ?high { GRAPH ql:pages {
+  ?page ql:importance ?i ; ql:usefulness ?u ; ql:nextVisit ?v ; ql:changesPerDay ?rate ; ql:changesPerDayLow ?low ;
+        ql:changesPerDayHigh ?high FILTER(?i > 0 && ?rate > 0) } }"""
+
+
 def settings_for(serving: Serving) -> Settings:
     return Settings(
         crawl=Crawl(contact="test@quadloom.invalid", scope="any", workers=1, batch_seconds=0.1, max_seconds=14.0),
@@ -50,7 +55,7 @@ class Steering(threading.Thread):
             ("why", {"url": self._seed}),
             ("refresh", {"urls": [self._seed]}),
             ("scope", {"rules": {"exclude": ["*.pdf"]}}),
-            ("freshness", {"suspect_share": 0.1}),
+            ("freshness", {"suspect_share": 0.1, "chi": 2.0}),
         ):
             self.answers[verb] = ask(self._warehouse, verb, **arguments)  # type: ignore[arg-type]  # JSON
 
@@ -71,15 +76,18 @@ def test_it_keeps_up_and_can_be_steered(tmp_path: Path) -> None:
                     serving.turn(revision=4 * revision)
             steering.join(timeout=10.0)
             explained = warehouse.why(seed)
+            standing = warehouse.quads.query(_STANDING)
             parked = warehouse.frontier.stats(time.time()).parked
             pdfs = [row for row in warehouse.catalog.scan(limit=10_000) if row.href.endswith(".pdf")]
         behind, compared = _behind(serving, tmp_path / "w")
     assert outcomes["changed"] >= 10 and outcomes["unchanged"] > 3 * outcomes["new"], outcomes
     assert compared > 100 and not behind, "pages whose newest version was not read"
     assert steering.answers["refresh"] == 1
+    rows = msgspec.json.decode(standing)["results"]["bindings"]
+    assert len(rows) > 20 and all(float(row["high"]["value"]) > float(row["low"]["value"]) for row in rows)
     assert parked >= len(pdfs) > 0
     share = steering.answers["freshness"]
-    assert isinstance(share, dict) and share["suspect_share"] == 0.1
+    assert isinstance(share, dict) and (share["suspect_share"], share["chi"]) == (0.1, 2.0)
     _assert_complete(msgspec.convert(steering.answers["why"], Why))
     _assert_complete(explained)
     assert float(explained.reasons[-1].value) > 0.0, "ranked by now"
@@ -91,12 +99,14 @@ def _assert_complete(explained: Why) -> None:
         "scope",
         "robots",
         "frontier",
+        "discovery",
         "page",
         "schedule",
         "ranking",
     }
     said = {reason.what: reason.value for reason in explained.reasons if reason.part in ("schedule", "ranking")}
     assert "between" in said["change rate"] and "weight in the last ranking" in said
+    assert any(reason.what == "suspicion" for reason in explained.reasons)
     assert {"weight", "price of a read", "period", "next visit", "refresh bandwidth", "gone"} <= said.keys()
     assert all(reason.rule for reason in explained.reasons)
 

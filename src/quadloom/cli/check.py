@@ -15,6 +15,8 @@ from quadloom.cli.session import Session, session
 from quadloom.errors import QuadloomError
 from quadloom.phases.outside import all_syntaxes
 from quadloom.run.control import ask
+from quadloom.stores.postgres_state import described
+from quadloom.stores.state import exists
 from quadloom.warehouse import Warehouse
 
 _ENGINES = ("pycurl", "selectolax", "lxml", "pyoxigraph", "tantivy", "ada-url", "msgspec", "isal")
@@ -58,7 +60,21 @@ def _checks(s: Session) -> Iterator[tuple[str, bool, str, str]]:
     yield from _extensions(s)
     yield from _disk(s)
     yield from _names()
-    yield from _warehouse(s)
+    if s.settings.stores.frontier.startswith("postgresql:"):
+        yield from _database(s)
+    else:
+        yield from _warehouse(s)
+
+
+def _database(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+    try:
+        detail, made = described(s.settings)
+    except QuadloomError as error:
+        yield "database", False, error.message, error.hint
+        return
+    yield "database", True, detail, ""
+    if made:
+        yield from _warehouse(s)
 
 
 def _extensions(s: Session) -> Iterator[tuple[str, bool, str, str]]:
@@ -113,7 +129,7 @@ def _names() -> Iterator[tuple[str, bool, str, str]]:
 
 
 def _warehouse(s: Session) -> Iterator[tuple[str, bool, str, str]]:
-    if not (s.warehouse / "quadloom.db").exists():
+    if not exists(s.warehouse, s.settings):
         yield "warehouse", True, f"none at {s.warehouse} yet", ""
         return
     running = ask(s.warehouse, "status") is not None

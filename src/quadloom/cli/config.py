@@ -9,6 +9,7 @@ from cyclopts import App, Parameter
 
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
+from quadloom.settings import without_password
 from quadloom.settings_loading import fields
 
 config = App(name="config", help="Show the settings in force and where each came from.")
@@ -88,6 +89,7 @@ def show(*, origin: Annotated[bool, Parameter(negative="")] = False) -> None:
     for name, default, meaning in fields():
         section, _, key = name.partition(".")
         value = getattr(getattr(loaded.settings, section), key)
+        value = without_password(value) if isinstance(value, str) else value
         values.append((name, value, loaded.origins.get(name, "default"), default, meaning))
     if s.json:
         s.emit(

@@ -36,6 +36,8 @@ def crawl(
     workers: int | None = None,
     forever: Annotated[bool, Parameter(negative="")] = False,
     until_input_ends: Annotated[bool, Parameter(negative="")] = False,
+    ray: str | None = None,
+    ray_workers: int = 0,
 ) -> int:
     """Crawl from URLs: fetch, recognise, turn into quads, index, follow links; or go on where the last crawl stopped.
 
@@ -67,6 +69,10 @@ def crawl(
         go on: keep what is known fresh, and read what is new
     until_input_ends
         finish and save when standard input ends, so that a crawl does not outlive the program that started it
+    ray
+        address of a Ray cluster (auto, local, ray://host:10001) whose machines crawl together
+    ray_workers
+        how many workers there, 0 = one for each machine
     """
     s = session()
     s.override(
@@ -82,6 +88,10 @@ def crawl(
         }
     )
     starts = [*urls, *urls_from_file(seeds)]
+    if ray is not None:
+        from quadloom.cli.crawl_ray import crawl_on_ray
+
+        return crawl_on_ray(s, starts or s.settings.crawl.seeds, ray, ray_workers)
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, starts)
         running = warehouse.start(starts or s.settings.crawl.seeds, forever=forever)

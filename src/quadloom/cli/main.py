@@ -50,6 +50,7 @@ COMMANDS = {
     "pause": ("quadloom.cli.control:pause", "Let a running crawl rest."),
     "resume": ("quadloom.cli.control:resume", "Let a paused crawl go on."),
     "stop": ("quadloom.cli.control:stop", "End a running crawl; what is under way is finished and saved."),
+    "worker": ("quadloom.cli.worker:worker", "Be one of many machines that crawl together."),
     "serve": ("quadloom.cli.serve:serve", "Serve search, SPARQL, entity pages and the live monitor."),
     "export": ("quadloom.cli.exchange:export", "Write quads, pages or a description of the data."),
     "import": ("quadloom.cli.exchange:import_", "Read WARC files and RDF dumps through the same phases."),

@@ -51,8 +51,9 @@ def freshness(
     suspect_share: float | None = None,
     discovery_share: float | None = None,
     policy: Policy | None = None,
+    chi: float | None = None,
 ) -> None:
-    """Show or change how a running crawl divides its bandwidth; lasts until it ends.
+    """Show or change how a running crawl divides its bandwidth and weighs pages; lasts until it ends.
 
     Parameters
     ----------
@@ -64,6 +65,8 @@ def freshness(
         σ_H: share for first reads of other pages; the rest refreshes
     policy
         what the refresh schedule optimises
+    chi
+        χ: what a page of structured data weighs on average, beside 1 for an ordinary page
     """
     s = session()
     if bandwidth is not None and bandwidth <= 0.0:
@@ -75,6 +78,7 @@ def freshness(
         suspect_share=suspect_share,
         discovery_share=discovery_share,
         policy=policy,
+        chi=chi,
     )
     if not isinstance(answer, dict):
         raise UsageError(

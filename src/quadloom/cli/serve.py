@@ -15,7 +15,7 @@ from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, StoreError, UsageError
-from quadloom.warehouse import DATABASE
+from quadloom.stores.state import exists
 from quadloom.web.app import create_app
 from quadloom.web.desk import Desk
 from quadloom.web.security import is_loopback
@@ -80,7 +80,7 @@ def _check(s: Session, tokens: Tokens, urls: tuple[str, ...], crawl: bool) -> No
             f"listening on {s.settings.web.host} needs a token",
             hint="`quadloom serve --new-token` makes one; or stay on 127.0.0.1",
         )
-    if not crawl and not (s.warehouse / DATABASE).exists():
+    if not crawl and not exists(s.warehouse, s.settings):
         raise StoreError(f"there is no warehouse at {s.warehouse}", hint="run `quadloom crawl URL` or `quadloom demo`")
 
 
@@ -113,7 +113,7 @@ def _start_crawl(s: Session, urls: tuple[str, ...]) -> subprocess.Popen[bytes]:
     # The pipe to its input is the crawl's lifeline: it ends with us, also where we are killed.
     child = subprocess.Popen([*command, "crawl", "--forever", "--until-input-ends", *urls], stdin=subprocess.PIPE)
     deadline = time.monotonic() + 30
-    while not (s.warehouse / DATABASE).exists() and time.monotonic() < deadline:
+    while not exists(s.warehouse, s.settings) and time.monotonic() < deadline:
         if child.poll() is not None:
             raise StoreError("the crawl could not begin", hint="its message stands above")
         time.sleep(0.1)

@@ -30,6 +30,7 @@ from quadloom.model.page import FailureKind, Hop, Page
 from quadloom.model.url import resolve
 from quadloom.settings import Settings
 
+_LATE = 1.0  # seconds after its turn that a request may still begin
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -188,13 +189,17 @@ class Client:
     def _take_turn(self, job: _Job) -> None:
         now = self._monotonic()
         at = self._clock.reserve(job.addresses[0], now)
-        expires = job.request.expires
-        if expires and self._now() + at - now + self._limits.total_seconds > expires:
+        if self._outlasts(job, at - now):
             self._fail(job, "timeout", "the lease would end before the turn of this address comes", transient=True)
         elif at > now:
             self._later(at, self._ready, job)
         else:
             self._ready(job)
+
+    def _outlasts(self, job: _Job, wait: float) -> bool:
+        """Whether a request that begins after so many seconds might go on when its lease has ended."""
+        expires = job.request.expires
+        return bool(expires) and self._now() + wait + self._limits.total_seconds > expires
 
     def _ready(self, job: _Job) -> None:
         """A job whose turn it is starts at once, or queues for a handle and then takes another turn."""
@@ -216,6 +221,8 @@ class Client:
     def _start(self, job: _Job) -> None:
         job.working_since = self._monotonic()
         left = self._limits.total_seconds - job.seconds
+        if self._outlasts(job, -_LATE):  # its turn was reserved in time, but the machine was paused since
+            return self._fail(job, "timeout", "the lease would end before the request could", transient=True)
         if left <= 0:
             return self._fail(job, "timeout", f"not finished within {self._limits.total_seconds:g} s")
         transfer = self._idle.pop() if self._idle else self._new_transfer()

@@ -156,6 +156,8 @@ class Fetcher:
 
     def _begin(self, visit: Visit) -> None:
         host = self._host(visit.host)
+        if visit.start_before and self._clock() > visit.start_before:
+            return self._too_late(visit, host, self._clock())
         if host.rules.robots == "ignore":
             return self._send(visit, host, Robots())
         origin = _origin(visit.href)
@@ -233,7 +235,10 @@ class Fetcher:
             not_before = max(not_before, self._free(host))
             pause = politeness.delay_of(0.0, robots.crawl_delay, host.rules)
             host.free_at = self._monotonic() + not_before - now + pause
-        if visit.deadline and not_before + limits.total_seconds > visit.deadline:
+        ends = [visit.deadline] if visit.deadline else []
+        if visit.start_before:
+            ends.append(visit.start_before + limits.total_seconds)
+        if ends and not_before + limits.total_seconds > min(ends):
             return self._too_late(visit, host, not_before)
         request = Request(
             href=visit.href,
@@ -241,7 +246,7 @@ class Fetcher:
             last_modified=visit.last_modified,
             priority=visit.priority,
             not_before=not_before,
-            expires=visit.deadline,
+            expires=min(ends, default=0.0),
             max_bytes=max(limits.body_bytes, SITEMAP_BYTES) if visit.kind == "sitemap" else 0,
             wanted=self._wanted,
         )
@@ -249,13 +254,14 @@ class Fetcher:
         return self._client.submit(request, lambda result: self._came(visit, delay, result))
 
     def _too_late(self, visit: Visit, host: _Host, not_before: float) -> None:
-        """A Crawl-delay after robots.txt that outlasts the lease: give the visit back, with the clock set."""
+        """The lease ends before the request could: a long Crawl-delay after robots.txt, or a worker that was paused and
+        whose hosts may be another's by now. Give the visit back, with the clock set."""
         now = self._clock()
-        message = f"{visit.host} wants a pause of {not_before - now:.0f} s after robots.txt, longer than the lease"
+        message = f"{visit.host} can be asked in {not_before - now:.0f} s, which is too late for the lease"
         result = failures.make(
-            visit.href, "timeout", message, transient=True, fetched_at=now, retry_after=not_before - now
+            visit.href, "timeout", message, transient=True, fetched_at=now, retry_after=max(0.0, not_before - now)
         )
-        pace = HostPace(visit.host, "", not_before - now, not_before, 0.0, message, politeness.COST_UNSENT)
+        pace = HostPace(visit.host, "", max(0.0, not_before - now), not_before, 0.0, message, politeness.COST_UNSENT)
         self._emit(visit, host, result, pace)
 
     def _came(self, visit: Visit, crawl_delay: float, result: Result) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 EventKind = Literal[
     "page", "finding", "settled", "paused", "resumed", "stopped", "worker-started", "worker-killed", "quarantined",
-    "blocked", "trap", "notice", "scope", "heartbeat",
+    "blocked", "trap", "notice", "scope", "heartbeat", "worker",
 ]  # fmt: skip
 
 

@@ -7,6 +7,8 @@ tell a person how the verdict was reached.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from quadloom.model.document import Document, Kind
 from quadloom.model.finding import Finding
 from quadloom.syntaxes import sniffing
@@ -38,6 +40,7 @@ _MEDIA_TYPES: dict[str, Kind] = {
     "application/zip": "archive", "application/gzip": "archive", "application/x-gzip": "archive",
     "application/x-tar": "archive",
 }  # fmt: skip
+_BLANK = b"\t\n\f\r \0"
 _NO_LABEL = frozenset(
     ("", "application/octet-stream", "binary/octet-stream", "application/x-unknown", "unknown/unknown")
 )
@@ -69,13 +72,25 @@ _REFINES: dict[Kind, frozenset[Kind]] = {
 }
 
 
+class Detected(NamedTuple):
+    """A verdict, and the body in UTF-8 where that had to be made for it."""
+
+    document: Document
+    utf8: bytes | None
+
+
 def detect(body: bytes, *, url: str, content_type: str | None) -> Document:
     """Say what `body` is. Never raises; unknown bytes are `binary`, no bytes are `empty`."""
+    return detected(body, url=url, content_type=content_type).document
+
+
+def detected(body: bytes, *, url: str, content_type: str | None) -> Detected:
+    """As `detect`, for callers who go on to read the body."""
     media_type = (content_type or "").partition(";")[0].strip().lower()
     look = _Look(body, media_type, content_type)
     look.read_labels(url)
-    if not body.strip(b"\t\n\f\r \0"):
-        return Document("empty", media_type, reasons=(*look.reasons, "the body is empty"))
+    if body[:1] in _BLANK and not body.strip(_BLANK):
+        return Detected(Document("empty", media_type, reasons=(*look.reasons, "the body is empty")), None)
     kind = look.content_kind()
     if kind is None:
         kind = look.label or "binary"
@@ -83,7 +98,7 @@ def detect(body: bytes, *, url: str, content_type: str | None) -> Document:
     look.contradict(kind)
     charset = look.charset
     textual = kind not in _BYTES
-    return Document(
+    document = Document(
         kind,
         look.media_type_of(kind),
         charset.name if textual else "",
@@ -92,6 +107,7 @@ def detect(body: bytes, *, url: str, content_type: str | None) -> Document:
         reasons=tuple(look.reasons),
         findings=tuple(look.findings),
     )
+    return Detected(document, look.utf8 if textual else None)
 
 
 class _Look:
@@ -107,6 +123,7 @@ class _Look:
         "reasons",
         "root",
         "sniffed_type",
+        "utf8",
     )
 
     def __init__(self, body: bytes, media_type: str, content_type: str | None) -> None:
@@ -119,6 +136,7 @@ class _Look:
         self.reasons: list[str] = []
         self.findings: list[Finding] = []
         self.charset = Charset("", "default")
+        self.utf8: bytes | None = None
 
     def read_labels(self, url: str) -> None:
         path = url.partition("#")[0].partition("?")[0]
@@ -154,7 +172,7 @@ class _Look:
                 return "html"  # a stray control character does not make a page a binary
             self.reasons.append("control characters near the beginning: not text")
             return self.label if self.label in _BYTES else "binary"
-        text = utf8(self.body, self.charset.name)
+        self.utf8 = text = utf8(self.body, self.charset.name, is_utf8=self.charset.is_utf8)
         return self._xml_or_html(text) or self._data(text)
 
     def _xml_or_html(self, text: bytes) -> Kind | None:

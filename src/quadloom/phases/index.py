@@ -61,8 +61,9 @@ def page_description(row: PageRow, status: int, source: str) -> bytes:
     docs/reference/vocabulary.md. `source` is the page on which it was found first.
 
     A statement costs some 15 µs of CPU and 200 bytes, so there are few: what a page says of itself (language,
-    description …) is in its own graph. Nothing in here changes while a page stays as it is, so that an unchanged visit
-    writes nothing; and all of it can be derived again from catalog and archive, so that `rebuild` makes the same.
+    description …) is in its own graph. Nothing in here changes while a page stays as it is; how it stands and when it
+    is read again comes on top (`quadloom.run.describing`). All of it can be derived again from catalog and archive, so
+    that `rebuild` makes the same.
     """
     subject = iri(row.final_url or row.href)
     if subject is None:

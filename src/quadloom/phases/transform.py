@@ -12,7 +12,7 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Transformed
 from quadloom.model.link import Link
 from quadloom.model.page import Page
-from quadloom.phases.detect import detect
+from quadloom.phases.detect import detected
 from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
 from quadloom.syntaxes.data_links import data_links
@@ -48,12 +48,12 @@ def transform(
     headers = tuple(headers)
     if content_type is None:
         content_type = next((value for name, value in headers if name == "content-type"), None)
-    document = detect(body, url=url, content_type=content_type)
+    document, utf8 = detected(body, url=url, content_type=content_type)
     if document.kind == "archive" and body.startswith(MAGIC):
         opened = unpack(body, url=url, content_type=content_type)
         if opened is not None:
-            body, document = opened.body, opened.document
-    context = Context(body, document, url=url, settings=settings, headers=headers, loader=loader)
+            body, document, utf8 = opened.body, opened.document, None
+    context = Context(body, document, url=url, settings=settings, headers=headers, loader=loader, utf8=utf8)
     context.findings += document.findings
     extractors = syntaxes.extractors(document.kind, settings.transform.syntaxes)
     reasons = document.reasons

@@ -17,14 +17,14 @@ import queue
 import resource
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
 from quadloom.asking.statistics import Statistics
 from quadloom.asking.statistics import ended as counted
-from quadloom.errors import DiskFull, QuadloomError
+from quadloom.errors import DiskFull, QuadloomError, ShardsLost
 from quadloom.fetching.fetcher import Fetched
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, Outcome, Settlement
@@ -37,44 +37,21 @@ from quadloom.run.failpoints import Failpoints
 from quadloom.run.fetch_process import FetchProcess
 from quadloom.run.indexing import Indexer, Marks
 from quadloom.run.meter import Meter, Report
+from quadloom.run.news import Broken, Call, Lost, News, Notice
 from quadloom.run.notifying import Notifying
 from quadloom.run.opened import Opened
-from quadloom.run.pacing import Pacing
 from quadloom.run.refreshing import Refreshing
+from quadloom.run.reviewing import Reviewing
 from quadloom.run.websub import Hubs
 from quadloom.run.workers import Done, WorkerPool
 from quadloom.run.writing import Ready, Writer
 from quadloom.settings import Settings
+from quadloom.stores.patience import patiently
+from quadloom.stores.shards import shard_of
 
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
 _WAIT = 0.05  # seconds the owner waits for news when there is nothing else to do
 _LEASE_PAUSE = 0.01  # seconds between two questions to the frontier; after each answer, 39 of 40 were in vain
-
-
-class Notice(msgspec.Struct, frozen=True):
-    kind: EventKind
-    text: str
-
-
-class Lost(msgspec.Struct, frozen=True):
-    visits: tuple[Visit, ...]
-
-
-class Broken(msgspec.Struct, frozen=True):
-    """A thread of the owner has failed; the crawl ends with its error."""
-
-    error: BaseException
-
-
-class Call:
-    """Something that another thread wants done by the owner, and the place where it waits for the answer."""
-
-    def __init__(self, action: Callable[[], Value]) -> None:
-        self.action = action
-        self.answer: Future[Value] = Future()
-
-
-News = Sequence[Fetched] | Done | Marks | Notice | Lost | Call | Broken
 
 
 class Crawl:
@@ -87,6 +64,7 @@ class Crawl:
         *,
         clock: Callable[[], float] = time.time,
         forever: bool = False,
+        waits: bool = False,
         plainly: frozenset[int] = frozenset(),
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
@@ -96,6 +74,7 @@ class Crawl:
         self._settings = settings
         self._clock = clock
         self._forever = forever
+        self._waits = waits  # where nothing is due: others may send work
         self._tell = notice
         self._inbox: queue.SimpleQueue[News] = queue.SimpleQueue()
         self._ready: list[Ready] = []
@@ -103,7 +82,6 @@ class Crawl:
         self._paces: dict[int, HostPace | None] = {}
         self._outstanding: dict[int, int] = {}  # fingerprint → bytes held
         self._held_bytes = 0
-        self._leased = 0
         self._last_write = 0.0
         self._last_lease = 0.0
         self.meter = Meter()
@@ -120,22 +98,20 @@ class Crawl:
             stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics,
             self._extractor.discoveries,
         )  # fmt: skip
-        self.refreshing = Refreshing(stores.catalog, settings, weigh=stores.links.weigh if stores.links else None)
+        self.refreshing = Refreshing(stores.catalog, settings, links=stores.links, scope=stores.scope)
         self.notifying = Notifying(stores.catalog, stores.outbox, stores.quads)
         self.hubs = Hubs(stores.catalog, stores.frontier, settings)
-        self._pacing = Pacing(self.refreshing.shares, self.refreshing.planner)
+        self._pacing = self.refreshing.pacing(stores.frontier)
         self._writer = Writer(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
             self.refreshing, self.notifying, self.hubs,
         )  # fmt: skip
+        self.reviewing = Reviewing(stores, self.refreshing, self._writer.describe)
         self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
         self._pool = WorkerPool(
-            stores.worker_count(settings),
-            settings,
-            put,
-            lambda kind, text: put(Notice(kind, text)),
+            stores.worker_count(settings), settings, put, lambda kind, text: put(Notice(kind, text)),
             lambda error: put(Broken(error)),
-        )
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator[Settlement]:
         """Run until nothing is due, a limit is reached or `stop()` was called."""
@@ -157,6 +133,7 @@ class Crawl:
         self._take_in(_WAIT if self._lease() else _LEASE_PAUSE)
         self._give_out()
         self.meter.tick()
+        self.reviewing.turn(self._clock())
         return self._settle()
 
     def stop(self) -> None:
@@ -177,6 +154,7 @@ class Crawl:
 
     def scope_changed(self) -> None:
         self._pool.forget_links()
+        self.reviewing.rescoped()
 
     def report(self) -> Report:
         meter, now = self.meter, self._clock()
@@ -222,8 +200,10 @@ class Crawl:
             item = self._inbox.get()
             if isinstance(item, Marks):
                 self._writer.acknowledge(item)
-        self._writer.write([], self._clock())
-        self.refreshing.close()
+        with self._losing():
+            self._writer.write([], self._clock())
+            self.reviewing.close()
+            self.refreshing.close()
         counted(self._stores.catalog)
 
     def _cpu(self) -> dict[str, float]:
@@ -245,7 +225,7 @@ class Crawl:
             return True
         if crawl.max_pages and self.meter.pages >= crawl.max_pages and not self._outstanding:
             return True
-        if self._outstanding or self.paused or self._forever:
+        if self._outstanding or self.paused or self._forever or self._waits:
             return False
         if self._extractor.queries and self._writer.unmarked:
             return False  # the user's own strategies may still find links on the last pages
@@ -266,7 +246,9 @@ class Crawl:
             return True
         self._last_lease = time.monotonic()
         quota = self._pacing.quota(self._clock()) if self._forever else None
-        visits = self._stores.frontier.lease(room, self._clock(), quota=quota)
+        visits: list[Visit] = []
+        with self._losing():
+            visits = patiently(lambda: self._stores.frontier.lease(room, self._clock(), quota=quota))
         if self._plainly:
             visits = [_plain(visit) if visit.fingerprint in self._plainly else visit for visit in visits]
         if visits:
@@ -364,9 +346,14 @@ class Crawl:
         except DiskFull:
             self._ready = batch  # nothing was acknowledged; the leases return
             raise
+        except ShardsLost as lost:
+            self._tell("notice", lost.message)
+            self._drop(batch, lost.shards)
+            return []
         self._last_write = time.monotonic()
         for settlement in settlements:
             self._forget(settlement.visit)
+            self._pacing.settled(settlement)
             self.meter.outcomes[settlement.outcome] += 1
             if settlement.page is not None:
                 self.meter.statuses[str(settlement.page.status)] += 1
@@ -374,6 +361,23 @@ class Crawl:
                 self.meter.pages += 1
             self.meter.phases["extract"] += 1
         return settlements
+
+    def _drop(self, batch: list[Ready], lost: frozenset[int]) -> None:
+        """Nothing was written. What another worker owns by now is his to read again; the rest is tried once more."""
+        for ready in batch:
+            if shard_of(ready.visit.host) in lost:
+                self._forget(ready.visit)
+            else:
+                self._ready.append(ready)
+        self._writer.drop_learned(lambda host: shard_of(host) in lost)
+
+    @contextmanager
+    def _losing(self) -> Iterator[None]:
+        """Where the frontier finds out that another worker has taken over, it has forgotten those shards already."""
+        try:
+            yield
+        except ShardsLost as lost:
+            self._tell("notice", lost.message)
 
     def _forget(self, visit: Visit) -> None:
         self._held_bytes -= self._outstanding.pop(visit.fingerprint, 0)

@@ -14,7 +14,8 @@ from quadloom.fetching.robots import RobotsRow, path_of, verdict
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import Url, site_of
 from quadloom.model.wire import decode
-from quadloom.run.refreshing import Kept, Schedule
+from quadloom.run.schedule_state import Kept, Schedule
+from quadloom.run.standings import MOVED, Standing
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.suspects import DATA_KINDS, Suspects
 from quadloom.settings import Settings
@@ -39,7 +40,7 @@ class Why(msgspec.Struct, frozen=True):
 
 def why(
     text: str, *, frontier: Frontier, catalog: Catalog, scope: ScopeRules, schedule: Schedule, settings: Settings,
-    now: float, weight: float | None = None,
+    now: float, standing: Standing | None = None,
 ) -> Why:  # fmt: skip
     """All reasons for one URL. Raises `NothingFound` where it was never met and the scope has nothing to say on it."""
     url = Url.parse(text)
@@ -61,10 +62,7 @@ def why(
     if row is not None:
         reasons += _page_reasons(row)
         reasons += _schedule_reasons(row, schedule.planner)
-    ranked = "not ranked yet" if weight is None else f"{weight:.4g}"
-    reasons.append(
-        Reason("ranking", "weight in the last ranking", ranked, "1 is the mean; the next visit takes it over")
-    )
+    reasons += _ranking_reasons(standing, settings, schedule.chi)
     return Why(url.href, url.key, state, tuple(reasons))
 
 
@@ -125,7 +123,25 @@ def _schedule_reasons(row: PageRow, planner: Planner) -> list[Reason]:
         return [Reason("schedule", "next visit", "none", "never read with success, so nothing to refresh")]
     kept = decode(row.schedule, Kept)
     lines = planner.explain(row.host, site_of(row.host), kept.plan, kept.read_at)
+    if kept.parked:
+        lines[-1] = ("next visit", "none", "outside the scope: kept, but not planned and not in the demand")
     return [Reason("schedule", *line) for line in lines]
+
+
+def _ranking_reasons(standing: Standing | None, settings: Settings, chi: float) -> list[Reason]:
+    rules = settings.freshness
+    told = f"told anew when it moves by {MOVED:.0%}; looked for every {rules.importance_every}"
+    if standing is None:
+        return [Reason("ranking", "weight in the last ranking", "not ranked yet", told)]
+    importance = f"{standing.importance:.4g} times the mean of all pages"
+    usefulness = f"{standing.usefulness:.4g} times the mean of ordinary pages"
+    return [
+        Reason("ranking", "importance", importance, f"fixpoint over links, damping {rules.damping:g}"),
+        Reason("ranking", "usefulness", usefulness,
+               f"importance of the structured data it leads to ({rules.usefulness} over links)"),
+        Reason("ranking", "weight in the last ranking", f"{standing.weight:.4g}",
+               f"importance of data (mean χ = {chi:g}), usefulness of others (mean 1), promotion; {told}"),
+    ]  # fmt: skip
 
 
 def _date(at: float) -> str:

@@ -8,8 +8,8 @@ too small for a bulk load, and RocksDB then spends more on compaction (.46 ms a 
 Larger commits go on paying, since each leaves sorted files and a segment of words to be merged later; CPU-ms a page
 
     pages a commit   300   500  1000  2000
-    quads            .66   .63   .47   .40
-    text             .48   .52   .45   .41
+    quads            .47   .46   .32   .25
+    text             .39   .36   .33   .31
 
 While nothing comes, the store may put its files in order (`quadloom.run.tidying`).
 """
@@ -52,6 +52,12 @@ class Entry(msgspec.Struct, frozen=True):
     known: bytes = b""  # fingerprints of the lines that the graph holds now, where that is sure
 
 
+class Descriptions(msgspec.Struct, frozen=True):
+    """(graph, what the graph `PAGES` says of it) of pages whose own statements and words stay as they are."""
+
+    abouts: Sequence[tuple[str, bytes]]
+
+
 class Marks(msgspec.Struct, frozen=True):
     """What both indexes have acknowledged, to be written with the next settlement."""
 
@@ -82,8 +88,9 @@ class Indexer:
         self._report = report
         self._changed = changed
         self._failpoints = failpoints
-        self._queue: queue.Queue[Sequence[Entry] | None] = queue.Queue(maxsize=16)
+        self._queue: queue.Queue[Sequence[Entry] | Descriptions | None] = queue.Queue(maxsize=16)
         self._gathered: list[Entry] = []
+        self._abouts: dict[str, bytes] = {}  # of graphs that hold something already; the newest wins
         self._gathered_bytes = 0
         self._since = 0.0  # when the oldest of them came
         self.error: StoreError | None = None
@@ -95,7 +102,12 @@ class Indexer:
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
         self._thread.start()
 
-    def put(self, entries: Sequence[Entry]) -> None:
+    def describe(self, abouts: Sequence[tuple[str, bytes]]) -> None:
+        """Only the descriptions of pages. As `put`."""
+        if abouts:
+            self.put(Descriptions(abouts))
+
+    def put(self, entries: Sequence[Entry] | Descriptions) -> None:
         """Waits while the queue is full: back-pressure. Raises the error that stopped the indexer, if one did."""
         while True:
             if self.error is not None:
@@ -124,9 +136,9 @@ class Indexer:
                     entries = ()
                 if entries:
                     self._gather(entries)
-                elif entries is not None and not self._gathered:
+                elif entries is not None and not self._gathered and not self._abouts:
                     self._rest()
-                if self._gathered and (entries is None or self._is_due()):
+                if (self._gathered or self._abouts) and (entries is None or self._is_due()):
                     started = time.thread_time()
                     self._index(self._gathered)
                     self._commit()
@@ -141,17 +153,21 @@ class Indexer:
             raise self.tidying.error
         self.tidying.rest()
 
-    def _gather(self, entries: Sequence[Entry]) -> None:
-        if not self._gathered:
+    def _gather(self, entries: Sequence[Entry] | Descriptions) -> None:
+        if not self._gathered and not self._abouts:
             self._since = time.monotonic()
+        if isinstance(entries, Descriptions):
+            self._abouts.update(entries.abouts)
+            return
         self._gathered.extend(entries)
+        self._abouts.update((entry.quads.graph, entry.about) for entry in entries if not entry.fresh)
         self._gathered_bytes += sum(
             len(entry.quads.nquads) + (len(entry.text.body) if entry.text else 0) for entry in entries
         )
 
     def _is_due(self) -> bool:
         return (
-            len(self._gathered) >= self._settings.text_commit_pages
+            len(self._gathered) + len(self._abouts) >= self._settings.text_commit_pages
             or self._gathered_bytes >= _MOST_BYTES
             or time.monotonic() - self._since >= self._settings.text_commit_seconds
         )
@@ -173,9 +189,9 @@ class Indexer:
                 self.removed += len(difference.removed)
                 if difference:
                     self._changed(entry.quads.graph, difference)
-        known = [(entry.quads.graph, entry.about) for entry in entries if not entry.fresh]
-        if known:
-            self._quads.describe(PAGES, known)
+        if self._abouts:
+            self._quads.describe(PAGES, list(self._abouts.items()))
+            self._abouts = {}
         self._failpoints.reach("after-quads")
         self._text.put([entry.text for entry in entries if entry.text is not None and entry.write_text])
         without = [entry.quads.graph for entry in entries if entry.text is None and not entry.fresh]
@@ -186,6 +202,8 @@ class Indexer:
 
     def _commit(self) -> None:
         self._quads.flush()
+        if not self._gathered:
+            return  # only descriptions, which the catalog does not mark
         self._text.commit()
         self._failpoints.reach("after-text")
         marks = tuple((entry.fingerprint, entry.quads.digest, entry.text_digest) for entry in self._gathered)

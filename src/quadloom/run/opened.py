@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from quadloom.model.visit import Visit
+from quadloom.run.standings import Fingerprints, Standing
+from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.protocols import Archive, Bus, Catalog, Difference, Frontier, QuadStore, TextIndex
@@ -20,7 +22,11 @@ class Links(Protocol):
 
     def append(self, source: int, targets: bytes) -> None: ...
 
-    def weigh(self, fingerprints: Sequence[int]) -> list[float | None]: ...
+    def weigh(self, fingerprints: Sequence[int], are_data: Sequence[bool]) -> list[Standing | None]: ...
+
+    def take_moved(self) -> Fingerprints | None: ...
+
+    def prefer(self, chi: float) -> None: ...
 
     def start(self, failed: Callable[[BaseException], None]) -> None: ...
 
@@ -42,6 +48,7 @@ class Opened:
         links: Links | None = None,
         query_source: Path | SparqlServer | None = None,
         outbox: Outbox | None = None,
+        scope: Callable[[], Scope | None] = lambda: None,
         changed: Callable[[str, Difference], None] = lambda _graph, _difference: None,
     ) -> None:
         self.frontier = frontier
@@ -54,6 +61,7 @@ class Opened:
         self.query_source = query_source
         self.outbox = outbox
         self.links = links
+        self.scope = scope
         self._told: set[str] = set()
         usage = resource.getrusage(resource.RUSAGE_SELF)
         self.cpu_before = usage.ru_utime + usage.ru_stime

@@ -45,7 +45,7 @@ class Owner(Protocol):
 class Outgoing:
     """`start` begins, `close` ends; `flush` does a last turn in the caller's thread, which must own the stores.
 
-    `tell` is told, in the owner's thread, what a person should know.
+    `tell` is told, in the owner's thread, what a person should know. `leads`: of many workers on one outbox one sends.
     """
 
     def __init__(
@@ -60,7 +60,9 @@ class Outgoing:
         indexed: Callable[[], int],
         settings: Settings,
         tell: Callable[[str], None],
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._leads = leads
         self._owner = owner
         self._notifying = notifying
         self._hubs = hubs
@@ -87,7 +89,7 @@ class Outgoing:
 
     def flush(self) -> None:
         """After the crawl: every query is asked once more, what is due goes out once; what fails waits for the next."""
-        if not self._notifying.interests.subscriptions:
+        if not self._notifying.interests.subscriptions or not self._leads():
             return
         self._standing = Standing(self._ask, troubles(self._catalog), self._tell)
         with closing(self._client()) as client:
@@ -98,6 +100,8 @@ class Outgoing:
         with closing(self._client()) as client, suppress(TimeoutError):  # the crawl has ended; `flush` does the rest
             delivering = self._delivering(owned, client)
             while not self._stopping.wait(_EVERY):
+                if not self._leads():
+                    continue
                 self._turn(owned.do, delivering)
                 if self._hubs.enabled:
                     self._ask_hubs(owned.do, client)

@@ -49,6 +49,13 @@ def accept(publication: Publication, *, frontier: Frontier, scope: ScopeRules, n
     return done + ping_sitemap(frontier, scope, publication.sitemap, now) if publication.sitemap else done
 
 
+def pushed(publication: Publication, published: Published) -> list[str]:
+    """Pages whose change the owner of their site vouches for. Their visits tell the schedule more than others."""
+    if not publication.owner or not published.refreshed:
+        return []
+    return [item.href for item in _parsed(publication.urls)[0]]
+
+
 def publish(
     frontier: Frontier, scope: ScopeRules, urls: Sequence[str], now: float, *, owner: bool = False
 ) -> Published:

@@ -5,7 +5,8 @@ them into the matrix, computes importance and usefulness from the last vectors o
 new weights in place by one assignment; settlements look them up. Between two fixpoints the same thread runs OPIC over
 what was read since, so that a page met after the last fixpoint has a weight, too.
 
-Weights rest in `links/weights.npz` as well: a restart begins with them, and `quadloom why` can read them.
+Where pages stand rests in `links/standings.npy` as well: a restart begins with it, and `quadloom why` can read it.
+Only pages whose numbers moved need to be planned and described anew (`take_moved`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quadloom.model.url import fingerprint
+from quadloom.run.standings import Fingerprints, Mask, Standing, Standings, Vector
 from quadloom.run.threads import start
 from quadloom.scheduling.opic import Opic
 from quadloom.scheduling.subscriptions import Subscription, personalization
@@ -35,44 +37,11 @@ _OPIC_TOGETHER = 500
 _LEAST, _MOST = 0.01, 100.0  # bounds of an estimate that no fixpoint has confirmed
 _TOLERANCE = 1e-6  # of a fixpoint: weights are estimates, and each further digit costs a fifth more scans
 
-Vector = npt.NDArray[np.float64]
-Fingerprints = npt.NDArray[np.int64]
-
-
-class Weights:
-    """Weights of one ranking, looked up by fingerprint."""
-
-    def __init__(self, fingerprints: Fingerprints, values: Vector) -> None:
-        order = np.argsort(fingerprints, kind="stable")
-        self.fingerprints, self.values = fingerprints[order], values[order]
-
-    def of(self, wanted: Sequence[int]) -> list[float | None]:
-        """None = not ranked."""
-        if not len(self.fingerprints):
-            return [None] * len(wanted)
-        keys = np.fromiter(wanted, dtype=np.int64, count=len(wanted))
-        place = np.minimum(np.searchsorted(self.fingerprints, keys), len(self.fingerprints) - 1)
-        found = self.fingerprints[place] == keys
-        return [float(v) if hit else None for v, hit in zip(self.values[place], found, strict=True)]
-
-    @classmethod
-    def load(cls, directory: Path) -> Weights:
-        path = directory / "weights.npz"
-        if not path.exists():
-            return cls(np.empty(0, dtype=np.int64), np.empty(0))
-        with np.load(path, allow_pickle=False) as stored:
-            return cls(stored["fingerprints"], stored["values"])
-
-    def save(self, directory: Path) -> None:
-        unfinished = directory / "weights.unfinished.npz"
-        np.savez(unfinished, fingerprints=self.fingerprints, values=self.values)
-        unfinished.replace(directory / "weights.npz")
-
 
 class Ranking:
     """`structured` gives the fingerprints of pages that hold structured data, `subscriptions` who wants which pages.
 
-    `append`, `weigh` and `flush` belong to the crawl's thread; `turn` to the ranking thread, or to a test.
+    `append`, `weigh`, `take_moved` and `flush` belong to the crawl's thread; `turn` to the ranking thread, or a test.
     """
 
     def __init__(
@@ -92,7 +61,11 @@ class Ranking:
         self._pending: list[tuple[int, bytes]] = []
         self._read: deque[tuple[int, bytes]] = deque(maxlen=_OPIC_BACKLOG)
         self._last: Fixpoints | None = None
-        self.weights = Weights.load(directory)
+        self.chi = freshness.chi
+        self._scales = {True: self.chi, False: 1.0}  # weight of a page of mean importance, data or not
+        self.standings = Standings.load(directory)
+        self._moved: Fingerprints | None = None
+        self._urgent = threading.Event()
         # A window of one unit of time: then the fixpoint's histories weigh as much as all cash together, and a new
         # page, which has cash but no history, is not drowned by them.
         self._unit = max(seconds(freshness.importance_every), 1.0)
@@ -114,15 +87,30 @@ class Ranking:
             with self._appending:
                 self._log.append_records(_records(pending))
 
-    def weigh(self, fingerprints: Sequence[int]) -> list[float | None]:
-        """Weights from the last fixpoint, OPIC's estimate for pages it did not know, None for the rest."""
-        found = self.weights.of(fingerprints)
-        if self._fresh and None in found:
-            found = [
-                self._estimate(key) if weight is None else weight
-                for key, weight in zip(fingerprints, found, strict=True)
-            ]
+    def weigh(self, fingerprints: Sequence[int], are_data: Sequence[bool]) -> list[Standing | None]:
+        """From the last fixpoint, OPIC's estimate for pages it did not know, None for the rest.
+
+        `are_data`: what each page turned out to be, where the ranking took it for something else or did not know it.
+        """
+        found: list[Standing | None] = []
+        for key, is_data, known in zip(fingerprints, are_data, self.standings.of(fingerprints), strict=True):
+            if known is None:
+                found.append(self._estimate(key, is_data) if self._fresh else None)
+            elif known[1] == is_data:
+                found.append(known[0])
+            else:
+                found.append(known[0]._replace(weight=known[0].importance * self._scales[is_data]))
         return found
+
+    def take_moved(self) -> Fingerprints | None:
+        """Pages read before whose numbers moved since the last call; None = no ranking since."""
+        moved, self._moved = self._moved, None
+        return moved
+
+    def prefer(self, chi: float) -> None:
+        """Another χ: a new ranking begins at once."""
+        self.chi = chi
+        self._urgent.set()
 
     def start(self, failed: Callable[[BaseException], None]) -> None:
         """Begin the thread; `failed` hears what it dies of."""
@@ -150,21 +138,42 @@ class Ranking:
         ids = self._matrix.ids(np.fromiter(self._structured(), dtype=np.int64))
         structured[ids[ids >= 0]] = True
         wanted = self._subscribed()
+        csr = self._matrix.csr()
         self._last = rank(
-            self._matrix.csr(),
+            csr,
             structured,
+            variant=self._freshness.usefulness,
             damping=self._freshness.damping,
             personalization=personalization(pages, wanted),
+            dangling=self._freshness.dangling,
             tol=_TOLERANCE,
             start=self._last,
         )
-        values = weights(self._last.importance, self._last.usefulness, structured)
-        if wanted:
-            values = promoted(values, np.concatenate(wanted), self._freshness.promotion)
-        self.weights = Weights(np.array(fingerprints), values)
-        self.weights.save(self._directory)
+        # A page without a link was read, too, but the matrix cannot tell it from one that was not; it is the rare case.
+        read = (np.diff(csr.indptr) > 0) | structured
+        self._tell(np.array(fingerprints), self._last, structured, read, wanted)
         self._opic.start(self._last.importance, now / self._unit)
         self._fresh = {}
+
+    def _tell(
+        self, fingerprints: Fingerprints, last: Fixpoints, structured: Mask, read: Mask,
+        wanted: Sequence[npt.NDArray[np.intp]],
+    ) -> None:  # fmt: skip
+        """Put the new numbers in place, and say which pages that were read have moved."""
+        chi, ordinary = self.chi, read & ~structured
+        values = weights(last.importance, last.usefulness, structured, chi, read)
+        if wanted:
+            values = promoted(values, np.concatenate(wanted), self._freshness.promotion)
+        importance = last.importance * len(fingerprints)
+        self._scales = {True: chi / _mean(importance[structured]), False: 1.0 / _mean(importance[ordinary])}
+        useful = last.usefulness / _mean(last.usefulness[ordinary])
+        new = Standings.make(fingerprints, values, importance, useful, structured)
+        told, moved = new.settled(self.standings)
+        self.standings = told
+        told.save(self._directory)
+        news = told.fingerprints[moved & read[np.argsort(fingerprints, kind="stable")]]
+        earlier = self._moved
+        self._moved = news if earlier is None else np.union1d(earlier, news)
 
     def estimate_new(self, now: float) -> None:
         """OPIC over the readings since the last turn, many at a time: looking ids up costs more than the arithmetic."""
@@ -196,22 +205,29 @@ class Ranking:
         dense: list[int] = ids.tolist()
         return dense
 
-    def _estimate(self, key: int) -> float | None:
+    def _estimate(self, key: int, is_data: bool) -> Standing | None:
         id = self._fresh.get(key)
         if id is None:
             return None
-        return min(max(self._opic.importance(id) * self._opic.pages, _LEAST), _MOST)
+        importance = self._opic.importance(id) * self._opic.pages
+        return Standing(min(max(importance * self._scales[is_data], _LEAST), _MOST), importance)
 
     def _run(self) -> None:
         every = max(seconds(self._freshness.importance_every), 1.0)
         due = time.monotonic() + min(every, 60.0)  # a first ranking soon, since a young crawl learns fastest
         while not self._stopping.wait(min(_OPIC_EVERY, every)):
-            if time.monotonic() >= due:
+            if time.monotonic() >= due or self._urgent.is_set():
+                self._urgent.clear()
                 began = time.monotonic()
                 self.turn(time.time())
                 due = time.monotonic() + max(every, 10.0 * (time.monotonic() - began))
             else:
                 self.estimate_new(time.time())
+
+
+def _mean(values: Vector) -> float:
+    """1 where there is nothing to average."""
+    return (float(values.mean()) if len(values) else 0.0) or 1.0
 
 
 def _records(pending: Sequence[tuple[int, bytes]]) -> npt.NDArray[np.void]:

@@ -4,10 +4,6 @@ Every settlement passes through `plan`, which gives it the time of the next visi
 into the page's own row. So the knowledge about a page becomes durable in the very transaction that settles the visit,
 and costs neither a read nor a write of its own.
 
-The planner's sums over all pages live in memory. A clean end saves them. After a crash they are summed anew from the
-rows, because sums that miss a batch could never be put right; only the trust in hosts' dates, which no row holds, is
-taken from the last checkpoint.
-
 A page that was gone `freshness.dead_after` times in a row is dead: it leaves the indexes and is not asked for again,
 until a new or changed page links to it. The pause before that is granted doubles with each death, so a link nobody
 mends costs little.
@@ -23,51 +19,34 @@ from calendar import timegm
 from collections.abc import Callable, Mapping, Sequence
 from email.utils import parsedate
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from quadloom.errors import UsageError
 from quadloom.model.outcome import Outcome, PageRow, Settlement
-from quadloom.model.url import site_of
+from quadloom.model.url import Url, site_of
 from quadloom.model.wire import decode, encode
 from quadloom.run.control import Value
-from quadloom.run.suspecting import Suspecting, read_suspects
+from quadloom.run.opened import Links
+from quadloom.run.pacing import Pacing
+from quadloom.run.schedule_state import Kept, Schedule, loaded, remember, save
+from quadloom.run.standings import Standing
+from quadloom.run.suspecting import Suspecting
 from quadloom.scheduling.objectives import Policy
-from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState, Seen
+from quadloom.scheduling.planner import Decision, PageSchedule, Seen
 from quadloom.scheduling.shares import Reads, Shares
-from quadloom.scheduling.suspects import DATA_KINDS, Suspects
+from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
-from quadloom.stores.protocols import Catalog, Frontier
+from quadloom.stores.frontier_policy import distinct
+from quadloom.stores.protocols import Catalog, Frontier, ScopeRules
 
-T = TypeVar("T")
-_SUMS = "schedule:sums"
 _CHECKPOINT_SECONDS = 300.0
-_REMEMBERED = 1_000_000  # dead pages and announcements held in memory; beyond, the oldest are forgotten
 _READ = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED))
+_SAME_WEIGHT = 0.01
+_ALSO_LOOKED_AT = 64  # soon due are also pages read a moment ago that must rest
 _TELLING = frozenset((Outcome.NEW, Outcome.CHANGED))
-
-
-class Kept(msgspec.Struct, frozen=True, array_like=True):
-    """A page's own part of the schedule. `read_at`: when its content was last seen, 0 = never."""
-
-    plan: PageSchedule
-    read_at: float = 0.0
-
-
-class _Saved(msgspec.Struct, frozen=True):
-    """`exact`: written by a clean end, so the sums agree with the rows."""
-
-    exact: bool
-    state: PlannerState
-    dead: dict[int, tuple[float, int]] = {}
-
-
-class Schedule(NamedTuple):
-    """What has been learned about all pages together, for explanations."""
-
-    planner: Planner
-    suspects: Suspects
 
 
 class SharesChange(msgspec.Struct, frozen=True):
@@ -77,27 +56,43 @@ class SharesChange(msgspec.Struct, frozen=True):
     suspect_share: float | None = None
     discovery_share: float | None = None
     policy: Policy | None = None
+    chi: float | None = None
+
+
+class _Case(NamedTuple):
+    """A visit that the planner decides about."""
+
+    settlement: Settlement
+    row: PageRow
+    kept: Kept
+    seen: Seen
+    standing: Standing | None
 
 
 class Refreshing:
-    """Owned by the crawl's own thread. `weigh` gives the last ranking's weight of a page, None = not ranked yet."""
+    """Owned by the crawl's own thread. `links` weigh pages; `scope` says, whenever asked, what holds now."""
 
     def __init__(
         self,
         catalog: Catalog,
         settings: Settings,
         *,
-        weigh: Callable[[Sequence[int]], Sequence[float | None]] | None = None,
+        links: Links | None = None,
+        scope: Callable[[], ScopeRules | None] = lambda: None,
     ) -> None:
         freshness = settings.freshness
         self._catalog = catalog
         self._delay = settings.politeness.delay
         self.shares = Shares(freshness.bandwidth, freshness.suspect_share, freshness.discovery_share)
-        self.weigh = weigh
-        self._guided = settings.crawl.order == "importance"
-        self.planner, self._dead = _loaded(catalog, settings, self.shares.refresh_bandwidth(Reads()))
+        self._links = links
+        self._scope = scope
+        self.chi = freshness.chi
+        self._damping = freshness.damping
+        self.guided = settings.crawl.order == "importance"
+        self.planner, self._dead = loaded(catalog, settings, self.shares.refresh_bandwidth(Reads()))
         self.suspecting = Suspecting(catalog)
         self._announced: dict[int, float] = {}
+        self._pushed: dict[int, bool] = {}
         self._wanted: list[tuple[int, str, float]] = []
         self._uncommitted = False
         self._saved_at = -math.inf
@@ -106,35 +101,64 @@ class Refreshing:
         """Give each settlement its next visit. Whoever calls this must settle the result and then call `committed`."""
         self._uncommitted = True
         rows = dict(known)
-        weights = self._weights(settlements)
-        planned = []
-        for settlement, weight in zip(settlements, weights, strict=True):
-            done = self._planned(settlement, rows.get(settlement.visit.fingerprint), weight)
-            if done.page is not None:
-                if done.outcome in _TELLING and done.discoveries:
-                    self._hear(done, rows.get(done.page.fingerprint), now)
-                rows[done.page.fingerprint] = done.page  # a URL may be settled twice in one batch
-                if done.discoveries:
-                    done = self._ordered(done, done.page.kind in DATA_KINDS, weight)
-            planned.append(done)
+        planned: list[Settlement] = []
+        for part in distinct(settlements):  # a URL may be settled twice in one batch
+            done = self._plan_part(part, rows, now)
+            rows.update((item.page.fingerprint, item.page) for item in done if item.page is not None)
+            planned += done
         self.suspecting.learn(planned)
+        return planned
+
+    def _plan_part(self, part: Sequence[Settlement], rows: Mapping[int, PageRow], now: float) -> list[Settlement]:
+        standings = self._standings(part)
+        cases = [
+            self._case(settlement, rows.get(settlement.visit.fingerprint), standing)
+            for settlement, standing in zip(part, standings, strict=True)
+        ]
+        open_cases = [case for case in cases if isinstance(case, _Case)]
+        decisions = iter(self.planner.settle_all([(case.seen, case.kept.plan) for case in open_cases]))
+        planned = []
+        for case, standing in zip(cases, standings, strict=True):
+            done = self._decided(case, next(decisions)) if isinstance(case, _Case) else case
+            if done.page is not None and done.discoveries:
+                if done.outcome in _TELLING:
+                    self._hear(done, rows.get(done.page.fingerprint), now)
+                done = self._ordered(done, done.page.kind in DATA_KINDS, standing)
+            planned.append(done)
         return planned
 
     def write(self, frontier: Frontier, now: float) -> None:
         """Inside the transaction that settles the batch: dead pages found again, and pages announced as changed."""
-        wanted, self._wanted = self._wanted, []
-        if wanted:
-            frontier.reschedule(wanted, now)
+        if self._wanted:
+            frontier.reschedule(self._wanted, now)
         if now - self._saved_at > _CHECKPOINT_SECONDS:
             self._saved_at = now
             self._save(exact=False)
 
-    def announced(self, fingerprint: int, at: float) -> None:
-        """A push said that a page changed: compared with what the visit sees, as dates in sitemaps are."""
-        _remember(self._announced, fingerprint, at)
+    def pacing(self, frontier: Frontier) -> Pacing:
+        """The bandwidth in ticks, for a crawl without an end."""
+        return Pacing(self.shares, self.planner, lambda reads, now: self.advance(frontier, reads, now))
+
+    def advance(self, frontier: Frontier, count: int, now: float) -> int:
+        """Bandwidth lies idle: read so many pages before their time, the nearest to the end of their periods first, but
+        none sooner than `freshness.min_interval` after it was read. Returns how many."""
+        waiting = frontier.soonest(4 * count + _ALSO_LOOKED_AT)
+        rows = self._catalog.pages([key for key, _, _ in waiting])
+        kept = {key: decode(row.schedule, Kept) for key, row in rows.items() if row.schedule}
+        rested = [
+            (key, host)
+            for key, host, _ in waiting
+            if key in kept and kept[key].plan.period and kept[key].read_at + self.planner.min_interval <= now
+        ]
+        rested.sort(key=lambda item: (kept[item[0]].read_at - now) / kept[item[0]].plan.period)
+        chosen = rested[:count]
+        if chosen:
+            frontier.reschedule([(key, host, now) for key, host in chosen], now)
+        return len(chosen)
 
     def committed(self) -> None:
         self._uncommitted = False
+        self._wanted.clear()
 
     def close(self) -> None:
         """Save the sums, unless the last batch never became durable: then they are ahead of the rows."""
@@ -150,6 +174,12 @@ class Refreshing:
         )
         if change.bandwidth is not None:
             shares.bandwidth = change.bandwidth
+        if change.chi is not None:
+            if not change.chi > 0.0:
+                raise UsageError(f"χ must be positive, not {change.chi:g}", hint="1 weighs both kinds alike")
+            self.chi = change.chi
+            if self._links is not None:
+                self._links.prefer(change.chi)
         if change.policy is not None:
             planner.set_policy(change.policy, planner.alpha)
         planner.bandwidth = shares.refresh_bandwidth(Reads())
@@ -159,52 +189,113 @@ class Refreshing:
             "discovery_share": shares.pages,
             "refresh_share": shares.refresh,
             "policy": planner.policy,
+            "chi": self.chi,
         }
 
-    def _planned(self, settlement: Settlement, old: PageRow | None, weight: float | None) -> Settlement:
+    def hear_push(self, urls: Sequence[str]) -> None:
+        """Somebody entitled to it told that these pages have changed; they are being read."""
+        for url in urls:
+            self.announced(Url.parse(url).fingerprint)
+
+    def announced(self, fingerprint: int) -> None:
+        """The same of one page, as a hub signed it."""
+        remember(self._pushed, fingerprint, True)
+
+    def review(self, row: PageRow, standing: Standing | None) -> tuple[PageRow, float | None] | None:
+        """A page between two visits, after a ranking or a change of the scope: its row as it should be now, and its
+        next visit where that moved; None = nothing to do. What it returns must be written, as with `plan`."""
+        if not row.schedule:
+            return None
+        self._uncommitted = True
+        before = decode(row.schedule, Kept)
+        kept = self._rescoped(row, before)
+        if standing is not None:
+            plan = kept.plan
+            if abs(standing.weight - plan.weight) > _SAME_WEIGHT * plan.weight:
+                counted = plan.period and not kept.parked
+                plan = (
+                    self.planner.reweigh(row.host, plan, standing.weight, kept.read_at, self._delay).schedule
+                    if counted
+                    else replace(plan, weight=standing.weight)
+                )
+            kept = replace(kept, plan=plan, importance=standing.importance, usefulness=standing.usefulness)
+        if kept == before:
+            return None
+        # After a failure the page waits for a retry, whose time is not ours to change.
+        due = kept.next_visit if row.outcome in _READ and kept.next_visit != before.next_visit else None
+        return replace(row, schedule=encode(kept)), due
+
+    def _rescoped(self, row: PageRow, kept: Kept) -> Kept:
+        """Out of the sums when it left the scope, into them again when it came back."""
+        outside = self._is_outside(row)
+        if outside == kept.parked:
+            return kept
+        (self.planner.forget if outside else self.planner.recount)(row.host, site_of(row.host), kept.plan)
+        return replace(kept, parked=outside)
+
+    def _is_outside(self, row: PageRow) -> bool:
+        scope = self._scope()
+        return scope is not None and scope.verdict(row.href, row.host, row.depth) is not None
+
+    def _case(self, settlement: Settlement, old: PageRow | None, standing: Standing | None) -> _Case | Settlement:
+        """What the planner has to decide; a settlement where there is nothing."""
         row = settlement.page
         kept = decode(old.schedule, Kept) if old is not None and old.schedule else None
         if row is None or settlement.again_at is not None or (kept is None and settlement.outcome not in _READ):
             return settlement  # a retry, or a page that never was: the frontier's own rules are enough
         if old is not None and row.fetched_at <= old.fetched_at:
             # A visit whose lease had run out: the newer one has been planned already.
-            again = kept.read_at + kept.plan.period if kept is not None and kept.plan.period else None
+            again = kept.next_visit if kept is not None else None
             return replace(settlement, page=replace(row, schedule=old.schedule), again_at=again)
+        if kept is not None and kept.parked:
+            if settlement.outcome not in _READ:
+                return settlement  # somebody asked for it; it stays parked as it was
+            kept = replace(kept, plan=replace(kept.plan, period=0.0, host_counted=False), parked=False)
         if row.kind == "quarantined":
             if kept is not None:
                 self.planner.forget(row.host, site_of(row.host), kept.plan)
             return replace(settlement, page=replace(row, schedule=b""))
-        return self._decided(settlement, row, kept or Kept(PageSchedule()), weight)
-
-    def _decided(self, settlement: Settlement, row: PageRow, kept: Kept, weight: float | None) -> Settlement:
+        if kept is None:
+            kept = Kept(PageSchedule(weight=self.chi if row.kind in DATA_KINDS else 1.0))
         pace = settlement.pace
         seen = Seen(
-            host=row.host,
-            site=site_of(row.host),
-            outcome=settlement.outcome,
-            fetched_at=row.fetched_at,
-            previous_at=kept.read_at,
-            modified_at=http_date(row.last_modified) if row.last_modified else 0.0,
-            announced_at=self._announced.pop(row.fingerprint, 0.0),
-            host_delay=max(pace.delay, self._delay) if pace is not None else self._delay,
-            weight=weight,
+            row.host,
+            site_of(row.host),
+            settlement.outcome,
+            row.fetched_at,
+            kept.read_at,
+            http_date(row.last_modified) if row.last_modified else 0.0,
+            self._announced.pop(row.fingerprint, 0.0) if self._announced else 0.0,
+            self._delay if pace is None or pace.delay < self._delay else pace.delay,
+            None if standing is None else standing.weight,
+            self._pushed.pop(row.fingerprint, False) if self._pushed else False,
         )
-        decision = self.planner.settle(seen, kept.plan)
-        read_at = row.fetched_at if settlement.outcome in _READ else kept.read_at
-        row = replace(row, schedule=encode(Kept(decision.schedule, read_at)))
-        if decision.again_at is not None:
-            self._dead.pop(row.fingerprint, None)
-        else:
-            _remember(self._dead, row.fingerprint, (row.fetched_at, decision.schedule.gone))
-            row = replace(row, quads_digest=b"", text_digest=b"", quads=0)
-        return replace(settlement, page=row, again_at=decision.again_at)
+        return _Case(settlement, row, kept, seen, standing)
 
-    def _ordered(self, settlement: Settlement, is_data: bool, weight: float | None) -> Settlement:
+    def _decided(self, case: _Case, decision: Decision) -> Settlement:
+        settlement, row, kept, _, standing = case
+        read_at = row.fetched_at if settlement.outcome in _READ else kept.read_at
+        _, importance, usefulness = standing or (0.0, kept.importance, kept.usefulness)
+        new = self._rescoped(row, Kept(decision.schedule, read_at, False, importance, usefulness))
+        if decision.again_at is None:
+            remember(self._dead, row.fingerprint, (row.fetched_at, decision.schedule.gone))
+            row = replace(row, schedule=encode(new), quads_digest=b"", text_digest=b"", quads=0)
+            return replace(settlement, page=row, again_at=None)
+        if self._dead:
+            self._dead.pop(row.fingerprint, None)
+        return replace(
+            settlement,
+            page=replace(row, schedule=encode(new)),
+            again_at=None if new.parked else decision.again_at,
+        )
+
+    def _ordered(self, settlement: Settlement, is_data: bool, standing: Standing | None) -> Settlement:
         """New URLs in the order of discovery: suspects of structured data apart, and, where it is guided, a link is
-        worth its page's weight divided by its number of links, one step of OPIC."""
+        worth what the page passes on, one step of the fixpoint; `reviewing` adds what other pages do."""
         found = self.suspecting.judged(settlement.discoveries, is_data)
-        if self._guided:
-            score = (1.0 if weight is None else weight) / len(found)
+        if self.guided:
+            passed = ((standing.importance if standing is not None else 0.0) or 1.0) / len(found)
+            score = self._damping * passed + 1.0 - self._damping
             found = tuple(replace(item, score=score) for item in found)
         return settlement if found is settlement.discoveries else replace(settlement, discoveries=found)
 
@@ -218,36 +309,30 @@ class Refreshing:
                 self._wanted.append((found.fingerprint, found.host, now))
         since = old.fetched_at if old is not None else math.inf
         for found in [found for found in settlement.discoveries if found.lastmod]:
-            _remember(self._announced, found.fingerprint, found.lastmod)
+            remember(self._announced, found.fingerprint, found.lastmod)
             if since < found.lastmod <= now and self.planner.trust(found.host, "announced").trusted:
                 self._wanted.append((found.fingerprint, found.host, now))
 
     def _pause_of_death(self, gone: int) -> float:
         return float(min(self.planner.min_interval * 24.0 * 2.0 ** min(gone, 60), self.planner.max_interval))
 
-    def _weights(self, settlements: Sequence[Settlement]) -> Sequence[float | None]:
-        if self.weigh is None:
+    def _standings(self, settlements: Sequence[Settlement]) -> Sequence[Standing | None]:
+        if self._links is None:
             return [None] * len(settlements)
-        return self.weigh([settlement.visit.fingerprint for settlement in settlements])
+        return self._links.weigh(
+            [settlement.visit.fingerprint for settlement in settlements],
+            [settlement.page is not None and settlement.page.kind in DATA_KINDS for settlement in settlements],
+        )
 
     def _save(self, *, exact: bool) -> None:
         with self._catalog.transaction():
-            self._catalog.put(_SUMS, encode(_Saved(exact, self.planner.dump(), self._dead)))
+            save(self._catalog, self.planner, self._dead, exact=exact)
             self.suspecting.save()
 
     @property
     def schedule(self) -> Schedule:
         """What the running crawl knows, for looking only."""
-        return Schedule(self.planner, self.suspecting.suspects)
-
-
-def schedule_of(catalog: Catalog, settings: Settings) -> Schedule:
-    """What the warehouse's last save has, for looking only: beside a running crawl it is some minutes old, and summing
-    anew over all rows for one question would take longer than anybody waits."""
-    shares = Shares(settings.freshness.bandwidth, settings.freshness.suspect_share, settings.freshness.discovery_share)
-    stored = catalog.get(_SUMS)
-    state = decode(stored, _Saved).state if stored else None
-    return Schedule(Planner(settings.freshness, shares.refresh_bandwidth(Reads()), state), read_suspects(catalog))
+        return Schedule(self.planner, self.suspecting.suspects, self.chi)
 
 
 @lru_cache(maxsize=4096)
@@ -260,39 +345,3 @@ def http_date(text: str) -> float:
         return float(timegm(parts))
     except (ValueError, OverflowError):
         return 0.0
-
-
-def _loaded(catalog: Catalog, settings: Settings, bandwidth: float) -> tuple[Planner, dict[int, tuple[float, int]]]:
-    """Restore, and mark the save as stale: from now on only a clean end makes it exact again."""
-    planner, dead = _restored(catalog, settings, bandwidth)
-    catalog.put(_SUMS, encode(_Saved(False, planner.dump(), dead)))
-    return planner, dead
-
-
-def _restored(catalog: Catalog, settings: Settings, bandwidth: float) -> tuple[Planner, dict[int, tuple[float, int]]]:
-    stored = catalog.get(_SUMS)
-    saved = decode(stored, _Saved) if stored else None
-    if saved is not None and saved.exact:
-        return Planner(settings.freshness, bandwidth, saved.state), dict(saved.dead)
-    trusts = saved.state.trusts if saved is not None else {}
-    planner = Planner(settings.freshness, bandwidth, PlannerState({}, trusts, {}, []))
-    dead: dict[int, tuple[float, int]] = {}
-    after = -(1 << 63)
-    while rows := catalog.scan(after=after, limit=1000):
-        after = rows[-1].fingerprint
-        for row in rows:
-            if not row.schedule:
-                continue
-            kept = decode(row.schedule, Kept)
-            planner.recount(row.host, site_of(row.host), kept.plan)
-            if kept.plan.gone >= planner.dead_after:
-                _remember(dead, row.fingerprint, (row.fetched_at, kept.plan.gone))
-    return planner, dead
-
-
-def _remember(place: dict[int, T], key: int, value: T) -> None:
-    """Within bounds: the oldest entry makes room (a dictionary keeps the order of insertion)."""
-    place.pop(key, None)
-    if len(place) >= _REMEMBERED:
-        del place[next(iter(place))]
-    place[key] = value

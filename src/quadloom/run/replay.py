@@ -18,9 +18,9 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.phases.extract_queries import user_queries
-from quadloom.phases.index import PAGES, page_description
+from quadloom.phases.index import PAGES
 from quadloom.pipeline import Woven
-from quadloom.run.describing import WOVEN_AGAIN, Sources
+from quadloom.run.describing import WOVEN_AGAIN, Sources, description
 from quadloom.run.extracting import Extractor
 from quadloom.run.indexing import Entry
 from quadloom.run.opened import Opened
@@ -50,7 +50,7 @@ def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed
     with Weaver(settings) as weaver:
         while rows := stores.catalog.unindexed(_BATCH, after):
             after = (rows[-1].fetched_at, rows[-1].fingerprint)
-            entries, missing = _entries(stores, weaver, rows)
+            entries, missing = _entries(stores, weaver, rows, schedule=settings.index.schedule)
             _index(stores, entries, now)
             found = _extracted(stores, settings, entries)
             with stores.catalog.transaction():
@@ -95,7 +95,9 @@ def _index(stores: Opened, entries: list[Entry], now: float) -> None:
     stores.text.commit()
 
 
-def _entries(stores: Opened, weaver: Weaver, rows: list[PageRow]) -> tuple[list[Entry], list[PageRow]]:
+def _entries(
+    stores: Opened, weaver: Weaver, rows: list[PageRow], *, schedule: bool
+) -> tuple[list[Entry], list[PageRow]]:
     entries, missing = [], []
     sources = Sources(stores.catalog)
     for row, woven, page in rewoven(stores, weaver, rows):
@@ -106,7 +108,7 @@ def _entries(stores: Opened, weaver: Weaver, rows: list[PageRow]) -> tuple[list[
         else:
             # Marked with the settled digests: they are what the catalog compares with, also across versions of us.
             quads = msgspec.structs.replace(woven.quads, digest=row.quads_digest)
-            about = page_description(row, page.status, sources.href(row.via))
+            about = description(row, page.status, sources.href(row.via), schedule=schedule)
             entries.append(
                 Entry(
                     row.fingerprint, quads, woven.text, row.text_digest, fresh=False, about=about,

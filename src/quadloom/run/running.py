@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -19,10 +20,11 @@ from quadloom.run.explaining import Why
 from quadloom.run.meter import Report
 from quadloom.run.opened import Links, Opened
 from quadloom.run.outgoing import Outgoing
-from quadloom.run.publishing import Publication, Published
-from quadloom.run.refreshing import Schedule, SharesChange
+from quadloom.run.publishing import Publication, Published, pushed
+from quadloom.run.refreshing import SharesChange
 from quadloom.run.replay import Replayed, replay_unindexed
 from quadloom.run.requesting import RefreshWish
+from quadloom.run.schedule_state import Schedule
 from quadloom.run.scoping import ScopeChange, ScopeEdits
 from quadloom.run.websub import HubSaid
 from quadloom.scheduling.subscriptions import Subscription
@@ -68,11 +70,36 @@ class Home(Protocol):
     def why(self, url: str, schedule: Schedule | None = None) -> Why: ...
 
 
-class Running:
-    """A crawl on a warehouse, answering control requests. Iterate to run it."""
+class Companion(Protocol):
+    """What makes a crawl one of many workers; see `quadloom.cluster.worker`."""
 
-    def __init__(self, warehouse: Home, *, forever: bool = False) -> None:
+    def leads(self) -> bool:
+        """Whether this worker does what only one may do, such as sending notices."""
+        ...
+
+    def beside(self, crawl: Crawl, tell: Callable[[str], None]) -> AbstractContextManager[object]:
+        """Entered before the first step, left after the last."""
+        ...
+
+
+class Running:
+    """A crawl on a warehouse, answering control requests. Iterate to run it.
+
+    `waits`: does not end when nothing is due, since others may send work.
+    """
+
+    def __init__(
+        self,
+        warehouse: Home,
+        *,
+        forever: bool = False,
+        waits: bool = False,
+        companion: Companion | None = None,
+        tell: Callable[[str], None] = lambda _text: None,
+    ) -> None:
+        self._tell = tell
         self._warehouse = warehouse
+        self._companion = companion
         self._events = 0
         self.replayed: Replayed = replay_unindexed(warehouse.opened(), warehouse.settings, time.time())
         settings = warehouse.settings
@@ -80,8 +107,8 @@ class Running:
             crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
             settings = msgspec.structs.replace(settings, crawl=crawl)
         self.crawl = Crawl(
-            warehouse.opened(warehouse.ranking()), settings, forever=forever, plainly=self.replayed.missing,
-            notice=self._notice,
+            warehouse.opened(warehouse.ranking()), settings, forever=forever, waits=waits,
+            plainly=self.replayed.missing, notice=self._notice,
         )  # fmt: skip
         self._outgoing = Outgoing(
             self.crawl,
@@ -94,15 +121,18 @@ class Running:
             lambda: self.crawl.indexed,
             settings,
             lambda text: self._notice("notice", text),
+            companion.leads if companion is not None else lambda: True,
         )
 
     def __iter__(self) -> Iterator[Settlement]:
         control = ControlServer(self._warehouse.path, self._asked)
         self._outgoing.start()
+        beside = self._companion.beside(self.crawl, self._told) if self._companion is not None else nullcontext()
         try:
-            for settlement in self.crawl:
-                self._published(settlement)
-                yield settlement
+            with beside:
+                for settlement in self.crawl:
+                    self._published(settlement)
+                    yield settlement
         finally:
             control.close()
             self._outgoing.close()
@@ -144,7 +174,9 @@ class Running:
         if request.verb in ("refresh", "why", "scope", "freshness"):
             return self._steer(request)
         if request.verb == "publish":
-            published = self._warehouse.publish(arguments(request, Publication))
+            publication = arguments(request, Publication)
+            published = self._warehouse.publish(publication)
+            self.crawl.refreshing.hear_push(pushed(publication, published))
             return {**msgspec.structs.asdict(published)}
         if request.verb == "websub":
             return self._hub_said(arguments(request, HubSaid))
@@ -189,7 +221,7 @@ class Running:
             return self.crawl.hubs.verify(said.id, said.query, now)
         page = self.crawl.hubs.receive(said.id, said.body, said.signature, now)
         if page is not None:
-            self.crawl.refreshing.announced(page, now)
+            self.crawl.refreshing.announced(page)
         return page is not None
 
     def _published(self, settlement: Settlement) -> None:
@@ -198,6 +230,11 @@ class Running:
         if page is not None:
             data |= {"status": page.status, "kind": page.kind, "quads": page.quads, "title": page.title}
         self._publish("settled", settlement.visit.href, data)
+
+    def _told(self, text: str) -> None:
+        """By the companion, in a thread of its own."""
+        self._notice("worker", text)
+        self._tell(text)
 
     def _notice(self, kind: EventKind, text: str) -> None:
         self._publish(kind, text, {})

@@ -35,14 +35,12 @@ class Suspecting:
 
     def judged(self, found: tuple[Discovery, ...], from_data: bool) -> tuple[Discovery, ...]:
         """The same URLs, suspects among them marked. Requests, seeds and publications keep their rank."""
-        is_suspect = self.suspects.is_suspect
-        marked = [
-            item.priority == _ORDINARY and is_suspect(item.href, item.host, item.kind, from_data) for item in found
-        ]
-        if True not in marked:
+        suspects = self.suspects.judge(found, from_data)
+        if True not in suspects:
             return found
         return tuple(
-            replace(item, priority=_SUSPECT) if mark else item for item, mark in zip(found, marked, strict=True)
+            replace(item, priority=_SUSPECT) if suspect and item.priority == _ORDINARY else item
+            for item, suspect in zip(found, suspects, strict=True)
         )
 
     def learn(self, settlements: Sequence[Settlement]) -> None:

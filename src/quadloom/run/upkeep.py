@@ -17,9 +17,9 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
-from quadloom.phases.index import PAGES, page_description
+from quadloom.phases.index import PAGES
 from quadloom.pipeline import Woven
-from quadloom.run.describing import WOVEN_AGAIN, Sources
+from quadloom.run.describing import WOVEN_AGAIN, Sources, description
 from quadloom.run.opened import Opened
 from quadloom.run.replay import rewoven
 from quadloom.run.weaving import Weaver
@@ -95,7 +95,7 @@ def rebuild(
     done = 0
     with Weaver(settings) as weaver:
         for rows in _batches(row for row in all_pages(stores) if row.quads_digest or row.text_digest):
-            done += _fill(stores, weaver, quads, text, rows, now)
+            done += _fill(stores, weaver, quads, text, rows, now, schedule=settings.index.schedule)
             progress(done)
     with suppress(StoreError):  # damaged: that is why it is rebuilt
         kept = [graph for graph in stores.quads.graphs() if _is_kept(graph)]
@@ -148,7 +148,16 @@ def all_pages(stores: Opened) -> Iterator[PageRow]:
         after = rows[-1].fingerprint
 
 
-def _fill(stores: Opened, weaver: Weaver, quads: QuadStore, text: TextIndex, rows: list[PageRow], now: float) -> int:
+def _fill(
+    stores: Opened,
+    weaver: Weaver,
+    quads: QuadStore,
+    text: TextIndex,
+    rows: list[PageRow],
+    now: float,
+    *,
+    schedule: bool,
+) -> int:
     """A page that its site does not want archived (or whose record is damaged) keeps its graph, where it can still be
     read, and is visited again."""
     new: list[Quads] = []
@@ -162,12 +171,12 @@ def _fill(stores: Opened, weaver: Weaver, quads: QuadStore, text: TextIndex, row
             kept = _readable(stores.quads, row.final_url or row.href)
             if kept:
                 new.append(Quads.of(row.final_url or row.href, kept))
-                abouts.append(page_description(row, 200, sources.href(row.via)))
+                abouts.append(description(row, 200, sources.href(row.via), schedule=schedule))
             marks.append((row.fingerprint, row.quads_digest if kept else b"", b""))  # words come with the next visit
             again.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
             continue
         new.append(woven.quads)
-        abouts.append(page_description(row, page.status, sources.href(row.via)))
+        abouts.append(description(row, page.status, sources.href(row.via), schedule=schedule))
         if woven.text is not None:
             documents.append(woven.text)
         marks.append((row.fingerprint, row.quads_digest, row.text_digest))

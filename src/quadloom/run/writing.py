@@ -11,7 +11,7 @@ in 3, the same. Nothing that was acknowledged (2) depends on anything that is no
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -20,15 +20,14 @@ from quadloom.fetching.fetcher import Learned
 from quadloom.fetching.politeness import cost_of
 from quadloom.model.link import Discovery
 from quadloom.model.notice import Notice
-from quadloom.model.outcome import ArchiveRef, HostPace, PageRow, Settlement
+from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
-from quadloom.phases.index import page_description
 from quadloom.pipeline import Woven
 from quadloom.run.admission import TRAPS, Admission
-from quadloom.run.describing import WOVEN_AGAIN, Sources
+from quadloom.run.describing import WOVEN_AGAIN, Sources, description
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.indexing import Entry, Indexer, Marks
 from quadloom.run.notifying import Notifying
@@ -37,6 +36,8 @@ from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
 from quadloom.run.websub import Hubs
 from quadloom.settings import Settings
+from quadloom.stores.frontier_policy import SUCCESSES
+from quadloom.stores.patience import patiently
 from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
 from quadloom.stores.warc_record import encode as encode_record
 
@@ -93,6 +94,10 @@ class Writer:
         """A host's robots.txt and sitemaps, written with the next batch."""
         self._learned.append(learned)
 
+    def drop_learned(self, unwanted: Callable[[str], bool]) -> None:
+        """Hosts that are another worker's by now: what was learned of them is theirs to learn."""
+        self._learned = [item for item in self._learned if not unwanted(item.host)]
+
     @property
     def has_news(self) -> bool:
         """Marks or links of the indexer wait to be written."""
@@ -117,26 +122,12 @@ class Writer:
             for ready, ref in zip(batch, refs, strict=True)
         ]
         settlements, notices = self._planned(batch, settlements, known, now)
-        marks, self._marks = self._marks, []
-        with self._catalog.transaction():
-            self._frontier.settle(settlements, now)
-            self._catalog.record(settlements, now)
-            self._catalog.mark_indexed(marks)
-            if self._found:
-                self._frontier.add(self._judged(self._admission.admit(self._found)), now)
-            if marks and self._statistics:
-                self._catalog.put(STATISTICS, self._statistics)
-            self._write_learned(now)
-            if self._refreshing is not None:
-                self._refreshing.write(self._frontier, now)
-            if self._notifying is not None:
-                self._notifying.write(notices)
-            if self._hubs is not None:
-                self._hubs.settle(zip(settlements, (ready.woven for ready in batch), strict=True), now)
-            if self._admission.changed:
-                self._admission.changed = False
-                self._catalog.put(TRAPS, self._admission.report())
+        marks, learned = list(self._marks), list(self._learned)
+        found = self._judged(self._admission.admit(self._found))
+        patiently(lambda: self._settle(batch, settlements, notices, marks, found, learned, now))
+        del self._marks[: len(marks)], self._learned[: len(learned)]
         self._found = []
+        self._admission.changed = False
         self.unmarked -= len(marks)
         if self._refreshing is not None:
             self._refreshing.committed()
@@ -150,7 +141,37 @@ class Writer:
         if entries:
             self.unmarked += len(entries)
             self._indexer.put(entries)
+        self.describe([s.page for s in settlements if s.page is not None and s.outcome is Outcome.UNCHANGED])
         return settlements
+
+    def _settle(
+        self,
+        batch: Sequence[Ready],
+        settlements: Sequence[Settlement],
+        notices: Sequence[Notice],
+        marks: Sequence[tuple[int, bytes, bytes]],
+        found: Sequence[Discovery],
+        learned: Sequence[Learned],
+        now: float,
+    ) -> None:
+        """The one transaction. Changes nothing in memory that a second try would miss."""
+        with self._catalog.transaction():
+            self._frontier.settle(settlements, now)
+            self._catalog.record(settlements, now)
+            self._catalog.mark_indexed(marks)
+            if found:
+                self._frontier.add(found, now)
+            if marks and self._statistics:
+                self._catalog.put(STATISTICS, self._statistics)
+            self._write_learned(learned, now)
+            if self._refreshing is not None:
+                self._refreshing.write(self._frontier, now)
+            if self._notifying is not None:
+                self._notifying.write(notices)
+            if self._hubs is not None:
+                self._hubs.settle(zip(settlements, (ready.woven for ready in batch), strict=True), now)
+            if self._admission.changed:
+                self._catalog.put(TRAPS, self._admission.report())
 
     def _planned(
         self, batch: Sequence[Ready], settlements: list[Settlement], known: Mapping[int, PageRow], now: float
@@ -166,8 +187,7 @@ class Writer:
         """Links of the user's own strategies come after their pages were settled, so they are judged apart."""
         return found if self._refreshing is None else self._refreshing.suspecting.judged(found, from_data=False)
 
-    def _write_learned(self, now: float) -> None:
-        learned, self._learned = self._learned, []
+    def _write_learned(self, learned: Sequence[Learned], now: float) -> None:
         for item in learned:
             row = self._frontier.host(item.host) or HostRow(host=item.host, site=site_of(item.host))
             self._frontier.put_host(
@@ -230,12 +250,21 @@ class Writer:
         if not quads and not text:
             return None
         fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
-        about = page_description(row, ready.result.status, self.sources.href(row.via))
+        about = self._about(row, ready.result.status)
         woven = ready.woven
         return Entry(
             row.fingerprint, woven.quads, woven.text, row.text_digest, fresh, quads, text, about, woven.link_quads,
             row.depth, self._known_lines(old, woven.quads.graph),
         )  # fmt: skip
+
+    def _about(self, row: PageRow, status: int) -> bytes:
+        return description(row, status, self.sources.href(row.via), schedule=self._settings.index.schedule)
+
+    def describe(self, rows: Sequence[PageRow]) -> None:
+        """Pages that stay as they are, but stand elsewhere or are read at another time than the indexes say."""
+        if self._settings.index.schedule:
+            known = [row for row in rows if row.outcome in SUCCESSES and (row.quads_digest or row.text_digest)]
+            self._indexer.describe([(row.final_url or row.href, self._about(row, row.status)) for row in known])
 
     def _known_lines(self, old: PageRow | None, graph: str) -> bytes:
         """What this graph holds, where that is sure: the last version had statements and is indexed, under this name,

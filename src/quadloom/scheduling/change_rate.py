@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -49,6 +50,7 @@ _LONGEST_GAP = float(np.exp(LOG_GAPS[-1]))
 _TERMS = np.stack([LOG_RATES, RATES, LOG_RATES**2])
 _MOMENTS = np.stack([np.ones(len(RATES)), RATES, LOG_RATES, LOG_RATES**2], axis=1)
 _NARROW = (0.75 * STEP) ** 2  # variance of ln λ below which sums over the grid lose the third digit
+_TOGETHER = 4  # pages from which one product for all is faster
 _FORGOTTEN = 1e-2  # a bin at either end that weighs less than this is dropped
 _HEAD = struct.Struct("<ffHHBB")
 
@@ -226,17 +228,21 @@ class ChangeRate:
     def _posterior(self, worth: float) -> _Posterior:
         """Every visit counts `worth` times."""
         prior = self._effective_prior()
-        precision = 1.0 / prior.spread**2
-        terms = np.array((worth * self._exact + precision * prior.centre, -worth * self._quiet, -0.5 * precision))
-        log = terms @ _TERMS
+        log = np.array(self._terms(worth)) @ _TERMS
         if self._counts:
             log += worth * np.array(self._counts) @ _CHANGED[self._first : self._first + len(self._counts)]
         weight = np.exp(log - log.max())
-        estimate = _estimated(weight @ _MOMENTS)
+        estimate = _estimated((weight @ _MOMENTS).tolist())
         if estimate.log_variance >= _NARROW:
             return _Posterior(LOG_RATES, weight, estimate)
         held = np.flatnonzero(weight > 1e-6)
         return self._refined(prior, worth, int(held[0]), int(held[-1]))
+
+    def _terms(self, worth: float = 1.0) -> tuple[float, float, float]:
+        """Factors of ln λ, λ and (ln λ)² in the logarithm of the posterior, undated changes apart."""
+        prior = self._effective_prior()
+        precision = 1.0 / prior.spread**2
+        return worth * self._exact + precision * prior.centre, -worth * self._quiet, -0.5 * precision
 
     def _refined(self, prior: Prior, worth: float, first: int, last: int) -> _Posterior:
         grid = np.linspace(LOG_RATES[max(first - 1, 0)], LOG_RATES[min(last + 1, len(LOG_RATES) - 1)], 65)
@@ -245,7 +251,7 @@ class ChangeRate:
             log += count * np.log(-np.expm1(-np.exp(grid + LOG_GAPS[index])))
         log = worth * log - 0.5 * ((grid - prior.centre) / prior.spread) ** 2
         weight = np.exp(log - log.max())
-        return _Posterior(grid, weight, _estimated(weight @ _moments(grid)))
+        return _Posterior(grid, weight, _estimated((weight @ _moments(grid)).tolist()))
 
 
 class _Posterior(NamedTuple):
@@ -254,6 +260,32 @@ class _Posterior(NamedTuple):
     grid: Vector
     weight: Vector
     estimate: Estimate
+
+
+def estimates_of(rates: Sequence[ChangeRate]) -> list[Estimate]:
+    """What `estimate` gives for each, in one product: 1.5 µs a page where single ones take 16.
+
+    All rates must have a prior of their own.
+    """
+    if len(rates) < _TOGETHER:
+        return [rate.estimate() for rate in rates]
+    terms = np.array([rate._terms() for rate in rates])
+    log = terms @ _TERMS
+    counted = [(row, rate) for row, rate in enumerate(rates) if rate._counts]
+    if counted:
+        low = min(rate._first for _, rate in counted)
+        high = max(rate._first + len(rate._counts) for _, rate in counted)
+        bins = np.zeros((len(rates), high - low))
+        for row, rate in counted:
+            bins[row, rate._first - low : rate._first - low + len(rate._counts)] = rate._counts
+        log += bins @ _CHANGED[low:high]
+    log -= log.max(axis=1, keepdims=True)
+    moments = (np.exp(log, out=log) @ _MOMENTS).tolist()
+    found = [_estimated(row) for row in moments]
+    return [
+        estimate if estimate.log_variance >= _NARROW else rate.estimate()
+        for estimate, rate in zip(found, rates, strict=True)
+    ]
 
 
 class ChangeRates:
@@ -325,15 +357,18 @@ class SitePrior:
     keep a young site sensible. Like S in the paper, a contribution is replaced, never added twice.
     """
 
-    __slots__ = ("pages", "squares", "total", "world")
+    __slots__ = ("_since", "_told", "pages", "squares", "total", "world")
     imagined = 4.0
     narrowest, widest = 0.4, 2.5
 
     def __init__(self, world: Prior, pages: float = 0.0, total: float = 0.0, squares: float = 0.0) -> None:
         self.world = world
         self.pages, self.total, self.squares = pages, total, squares
+        self._told: Prior | None = None
+        self._since = 0
 
     def replace(self, old: Estimate | None, new: Estimate | None) -> None:
+        self._since += 1
         for estimate, sign in ((old, -1.0), (new, 1.0)):
             if estimate is not None:
                 self.pages += sign
@@ -341,6 +376,12 @@ class SitePrior:
                 self.squares += sign * (estimate.log_variance + estimate.log_mean**2)
 
     def prior(self) -> Prior:
+        """As of now, or, on a site of many pages, of some pages ago: each moves it by its part only."""
+        if self._told is None or self._since > self.pages / 64.0:
+            self._told, self._since = self._computed(), 0
+        return self._told
+
+    def _computed(self) -> Prior:
         k, n = self.imagined, max(self.pages, 0.0)
         centre = (k * self.world.centre + self.total) / (k + n)
         own = self.squares - 2.0 * centre * self.total + n * centre**2
@@ -349,9 +390,10 @@ class SitePrior:
         return Prior(round(centre, 2), round(min(max(spread, self.narrowest), self.widest), 2))
 
 
-def _estimated(moments: Vector) -> Estimate:
-    total, rate, log, square = moments.tolist()
-    return Estimate(rate / total, log / total, max(square / total - (log / total) ** 2, 0.0))
+def _estimated(moments: list[float]) -> Estimate:
+    total, rate, log, square = moments
+    mean = log / total
+    return Estimate(rate / total, mean, max(square / total - mean * mean, 0.0))
 
 
 def _moments(grid: Vector) -> Vector:

@@ -36,8 +36,8 @@ Place = tuple[tuple[int, int], float, float]  # cell, ln λ, ln w
 
 def place(weight: float, rate: float) -> Place:
     """Where a page stands in a `Demand`."""
-    log_rate = math.log(min(max(rate, _LEAST), _MOST))
-    log_weight = math.log(min(max(weight, _LEAST), _MOST))
+    log_rate = math.log(rate if _LEAST < rate < _MOST else min(max(rate, _LEAST), _MOST))
+    log_weight = math.log(weight if _LEAST < weight < _MOST else min(max(weight, _LEAST), _MOST))
     return (math.floor(log_rate / _CELL), math.floor(log_weight / _CELL)), log_rate, log_weight
 
 

@@ -19,6 +19,7 @@ running scheduler needs no solver; `quadloom.scheduling.refresh` has the exact o
 
 from __future__ import annotations
 
+import math
 from typing import Literal, get_args
 
 import numpy as np
@@ -138,3 +139,25 @@ def _inverse_harmonic(y: Vector) -> Vector:
         step = np.divide(_harmonic_gain(m) - y, slope, out=np.zeros_like(m), where=slope > 0)
         m = np.maximum(m - step, root)  # M ≥ √(2y) always, since M²/2 is an upper bound of the gain
     return m
+
+
+def ideal_period(policy: Policy, weight: float, rate: float, price: float, alpha: float) -> float:
+    """Scalar twin of `rate_at_price`: arrays would cost more than the arithmetic."""
+    if policy == "uniform":
+        return price
+    if weight <= 0.0 or rate <= 0.0 or math.isinf(price):
+        return math.inf
+    if policy == "xyleme":
+        return float((price / (weight * rate**alpha)) ** (1.0 / (alpha + 1.0)))
+    y = price * rate / weight
+    if policy == "freshness":
+        return float(scipy.special.gammaincinv(2.0, y)) / rate if y < 1.0 else math.inf
+    if y < 1e-8:
+        return (math.sqrt(2.0 * y) + y / 3.0) / rate
+    m = min(math.sqrt(2.0 * y) + y, y + 1.0)
+    for _ in range(6):
+        step = (m + math.expm1(-m) - y) / -math.expm1(-m)
+        m -= step
+        if abs(step) < 1e-9 * m:
+            break
+    return m / rate

@@ -15,15 +15,15 @@ dearer of the two prices holds for its pages: the optimum that `refresh.polite_r
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
-import scipy  # its parts load on first use: half a second that most commands need not wait
 
 from quadloom.model.outcome import Outcome
-from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePrior
+from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePrior, estimates_of
 from quadloom.scheduling.demand import Demand, Place, Price, place
-from quadloom.scheduling.objectives import Policy
+from quadloom.scheduling.objectives import Policy, ideal_period
 from quadloom.scheduling.trust import Trust, announced_age
 from quadloom.settings import Freshness, seconds
 
@@ -33,6 +33,7 @@ _PRICE_EVERY = 256  # settlements between two prices, fewer while the number of 
 # A date from the last fiftieth of a gap proves nothing: a server that stamps its responses always gives one, and where
 # pages change at every visit the content cannot tell the two apart.
 _STAMPED_PART = 0.02
+_READ = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED))
 _HOST_PART = 0.5  # of a host's polite capacity that refresh may fill; the rest stays for discovery
 
 
@@ -49,11 +50,15 @@ class PageSchedule(msgspec.Struct, frozen=True, array_like=True):
     host_counted: bool = False  # in the demand of its host, too
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+_UNKNOWN = PageSchedule()
+
+
+class Seen(msgspec.Struct, frozen=True):
     """What a visit says about its page. Times are unix seconds, 0 = unknown.
 
-    `modified_at`: Last-Modified. `announced_at`: sitemap lastmod, feed or push. `host_delay`: seconds between polite
-    requests to the host. `weight`: from the last ranking, None = as before.
+    `modified_at`: Last-Modified. `announced_at`: sitemap lastmod or feed. `host_delay`: seconds between polite
+    requests to the host. `weight`: from the last ranking, None = as before. `pushed`: somebody entitled to say so told
+    that the page had changed, and that is why it was visited.
     """
 
     host: str
@@ -65,6 +70,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     announced_at: float = 0.0
     host_delay: float = 0.0
     weight: float | None = None
+    pushed: bool = False
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -77,7 +83,7 @@ class Decision(msgspec.Struct, frozen=True):
 class _Market:
     """Pages that compete for one bandwidth, and the price that follows."""
 
-    __slots__ = ("demand", "pages", "price", "priced_pages", "since")
+    __slots__ = ("delay", "demand", "pages", "price", "priced_pages", "since")
 
     def __init__(self, pages: int = 0, demand: Demand | None = None) -> None:
         self.pages = pages
@@ -85,6 +91,7 @@ class _Market:
         self.price = Price(0.0, 0.0)
         self.priced_pages = -1.0
         self.since = 0
+        self.delay = 0.0  # of the host at its last visit; between visits nobody measures it
 
     def stale(self) -> bool:
         return (
@@ -151,20 +158,39 @@ class Planner:
 
     def settle(self, seen: Seen, before: PageSchedule | None) -> Decision:
         """Learn from a visit and say when to come again."""
-        old = before or PageSchedule()
-        if seen.outcome in (Outcome.FAILED, Outcome.DENIED):
-            # Says nothing about change; the frontier retries failures itself, so this is the visit after those.
-            return Decision(old, seen.fetched_at + (old.period or self.max_interval))
-        if seen.outcome is Outcome.GONE:
-            return self._settle_gone(seen, old)
+        return self.settle_all([(seen, before)])[0]
+
+    def settle_all(self, visits: Sequence[tuple[Seen, PageSchedule | None]]) -> list[Decision]:
+        """The same for visits of different pages: their change rates are estimated together, which is the dear part."""
+        rates = [
+            self._observed(seen, before.rate if before is not None else b"")
+            for seen, before in visits
+            if seen.outcome in _READ
+        ]
+        estimated = zip(rates, estimates_of(rates), strict=True)
+        decisions = []
+        for seen, before in visits:
+            old = before or _UNKNOWN
+            if seen.outcome in _READ:
+                decisions.append(self._settle_read(seen, old, *next(estimated)))
+            elif seen.outcome is Outcome.GONE:
+                decisions.append(self._settle_gone(seen, old))
+            else:
+                # Says nothing about change; the frontier retries failures itself, so this is the visit after those.
+                decisions.append(Decision(old, seen.fetched_at + (old.period or self.max_interval)))
+        return decisions
+
+    def _observed(self, seen: Seen, kept: bytes) -> ChangeRate:
         site = self._sites.get(seen.site)
         if site is None:
             site = self._sites[seen.site] = SitePrior(self.world)
-        rate = ChangeRate.decode(old.rate, site.prior())
+        rate = ChangeRate.decode(kept, site.prior())
         self._observe(rate, seen)
-        estimate = rate.estimate()
+        return rate
+
+    def _settle_read(self, seen: Seen, old: PageSchedule, rate: ChangeRate, estimate: Estimate) -> Decision:
         known = Estimate(old.changes_per_second, old.log_mean, old.log_variance) if old.period else None
-        site.replace(known, estimate)
+        self._sites[seen.site].replace(known, estimate)
         weight = old.weight if seen.weight is None else seen.weight
         changes = estimate.for_policy(self.policy)
         was, now = _place_of(old), place(weight, changes)
@@ -173,6 +199,7 @@ class Planner:
         host = self._hosts.get(seen.host)
         if host is None:
             host = self._hosts[seen.host] = _Market()
+        host.delay = seen.host_delay
         counted = self._count_on_host(host, was, old.host_counted, now, seen.host_delay)
         period = self.period(weight, changes, self._host_price(host, seen.host_delay))
         schedule = PageSchedule(
@@ -218,6 +245,7 @@ class Planner:
         self.demand.replace(was, now)
         self._market.since += 1
         market = self._hosts.get(host) or _Market(1)
+        host_delay = max(host_delay, market.delay)
         counted = self._count_on_host(market, was, schedule.host_counted, now, host_delay)
         period = self.period(weight, rate, self._host_price(market, host_delay))
         changed = msgspec.structs.replace(schedule, weight=weight, period=period, host_counted=counted)
@@ -231,7 +259,7 @@ class Planner:
             dear, slowest = max(dear, host_price.price), max(slowest, host_price.slowest)
         if dear == 0.0:
             return self.min_interval
-        ideal = _ideal_period(self.policy, weight, rate, dear, self.alpha)
+        ideal = ideal_period(self.policy, weight, rate, dear, self.alpha)
         return min(max(ideal, self.min_interval), max(slowest, self.min_interval))
 
     def trust(self, host: str, source: str = "last-modified") -> Trust:
@@ -259,7 +287,7 @@ class Planner:
         low, high = rate.interval(0.8)
         market = self._hosts.get(host, _Market())
         price = self.price
-        ideal = _ideal_period(
+        ideal = ideal_period(
             self.policy, schedule.weight, rate.estimate().for_policy(self.policy), max(price.price, 1e-300), self.alpha
         )
         trusted = [source for source in ("last-modified", "announced") if self._believed(host, source)]
@@ -273,6 +301,7 @@ class Planner:
              "posterior mean and 80 % interval"),
             ("refresh bandwidth", f"{self._bandwidth:.4g} reads/s for {self.demand.pages} pages",
              "bandwidth less the shares that discovery uses"),
+            ("demand S", f"{self.demand.s(self.alpha):.4g}", "Σ (w λ^α)^(1/(α+1)) over them, kept page by page"),
             ("price of a read", f"{price.price:.4g}", "Σ reads of all pages = bandwidth"),
             ("ideal period", _span(ideal) if price.price else "the shortest",
              f"policy {self.policy}: value of a read reaches the price"),
@@ -292,6 +321,11 @@ class Planner:
             return
         changed = seen.outcome is Outcome.CHANGED
         gap = seen.fetched_at - seen.previous_at
+        if seen.pushed:
+            # Who pushes one change would have pushed an earlier one, so the whole gap was quiet: λe^−λτ. Taken for a
+            # change of age 0, it would say that the page changes all the time, because it is read when it changes.
+            rate.observe(gap, changed, math.nextafter(gap, 0.0) if changed else None)
+            return
         age: float | None = None
         for source, date in (("last-modified", seen.modified_at), ("announced", seen.announced_at)):
             if date > 0.0:
@@ -347,28 +381,6 @@ class Planner:
 def _place_of(schedule: PageSchedule) -> Place | None:
     """Where the page is counted; None = it is not scheduled."""
     return place(schedule.weight, schedule.changes_per_second) if schedule.period else None
-
-
-def _ideal_period(policy: Policy, weight: float, rate: float, price: float, alpha: float) -> float:
-    """Scalar twin of `objectives.rate_at_price`: arrays would cost more than the arithmetic."""
-    if policy == "uniform":
-        return price
-    if weight <= 0.0 or rate <= 0.0 or math.isinf(price):
-        return math.inf
-    if policy == "xyleme":
-        return float((price / (weight * rate**alpha)) ** (1.0 / (alpha + 1.0)))
-    y = price * rate / weight
-    if policy == "freshness":
-        return float(scipy.special.gammaincinv(2.0, y)) / rate if y < 1.0 else math.inf
-    if y < 1e-8:
-        return (math.sqrt(2.0 * y) + y / 3.0) / rate
-    m = min(math.sqrt(2.0 * y) + y, y + 1.0)
-    for _ in range(6):
-        step = (m + math.expm1(-m) - y) / -math.expm1(-m)
-        m -= step
-        if abs(step) < 1e-9 * m:
-            break
-    return m / rate
 
 
 def _span(duration: float) -> str:

@@ -8,14 +8,9 @@ Rounding is remembered instead: over many slots each class gets its share to wit
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
-from xxhash import xxh3_64_intdigest
 
 from quadloom.errors import SettingsError
-
-Order = Literal["breadth-first", "importance", "random"]
 
 
 class Reads(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +20,7 @@ class Reads(msgspec.Struct, frozen=True, kw_only=True):
     suspects: int = 0
     pages: int = 0
     refresh: int = 0
+    idle: int = 0  # reads that nobody waited for
 
     @property
     def total(self) -> int:
@@ -95,16 +91,4 @@ class Shares:
                     count -= 1
         for name in shares:
             self._credit[name] = min(max(self._credit[name] - given[name], -1.0), 1.0)
-        return Reads(requests=requests, **given)
-
-
-def discovery_score(order: Order, *, depth: int, importance: float, fingerprint: int, seed: int = 0) -> float:
-    """Which known but unread page is read first: the larger score.
-
-    Breadth-first by depth; guided by the running importance; or at random, but the same for the same seed.
-    """
-    if order == "breadth-first":
-        return -float(depth)
-    if order == "importance":
-        return importance
-    return float(xxh3_64_intdigest(fingerprint.to_bytes(8, "little", signed=True), seed)) / 2.0**64
+        return Reads(requests=requests, idle=count, **given)

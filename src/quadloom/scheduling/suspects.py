@@ -12,10 +12,11 @@ one, which is kept until enough was learned to change it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 
-from quadloom.model.link import LinkKind
+from quadloom.model.link import Discovery, LinkKind
 from quadloom.model.url import site_of
 
 # Expected share of structured data before anything was read, and how many reads that expectation is worth.
@@ -59,18 +60,32 @@ class Suspects:
     def __init__(self, counts: dict[str, tuple[float, float]] | None = None, *, limit: int = 50_000) -> None:
         self._counts: dict[str, tuple[float, float]] = dict(counts or {})
         self._limit = limit  # names kept; hostile sites can invent suffixes without end
-        self._verdicts: dict[tuple[str, LinkKind, str, bool], bool] = {}
+        self._verdicts: dict[tuple[str, LinkKind, bool], dict[str, bool]] = {}  # by host, link and source; then suffix
+        self._kept = 0
         self._learned = 0
 
-    def is_suspect(self, href: str, host: str, kind: LinkKind, from_data: bool) -> bool:
-        """The verdict alone. `from_data`: found on a page of structured data."""
-        key = (suffix_of(href), kind, host, from_data)
-        verdict = self._verdicts.get(key)
-        if verdict is None:
-            if len(self._verdicts) >= _VERDICTS:
-                self._verdicts.clear()
-            verdict = self._verdicts[key] = self.suspicion(href, site_of(host), kind, from_data).suspect
-        return verdict
+    def judge(self, found: Sequence[Discovery], from_data: bool) -> list[bool]:
+        """Which of the links of one page lead to suspects. `from_data`: it is a page of structured data."""
+        verdicts: dict[str, bool] = {}
+        judged: list[bool] = []
+        host, kind = "", ""
+        for item in found:
+            if item.host != host or item.kind != kind:  # most links of a page are like the one before
+                host, kind = item.host, item.kind
+                verdicts = self._verdicts.setdefault((host, item.kind, from_data), {})
+            suffix = suffix_of(item.href)
+            verdict = verdicts.get(suffix)
+            if verdict is None:
+                verdict = verdicts[suffix] = self.suspicion(item.href, site_of(host), item.kind, from_data).suspect
+                self._kept += 1
+            judged.append(verdict)
+        if self._kept > _VERDICTS:
+            self._forget()
+        return judged
+
+    def _forget(self) -> None:
+        self._verdicts.clear()
+        self._kept = 0
 
     def suspicion(self, href: str, site: str, kind: LinkKind = "plain", from_data: bool = False) -> Suspicion:
         base = self._rate("", _BASE)
@@ -96,7 +111,7 @@ class Suspects:
             self._shrink()
         self._learned += 1
         if self._learned % _RELEARNED == 0:
-            self._verdicts.clear()
+            self._forget()
 
     def dump(self) -> dict[str, tuple[float, float]]:
         return dict(self._counts)
@@ -113,7 +128,11 @@ class Suspects:
 
 def suffix_of(href: str) -> str:
     """`.xml` of the last path segment, in lower case; empty = none or too long to be one."""
+    if href[-5:] == ".html":
+        return ".html"  # every third URL: half a microsecond less
     path = href.partition("?")[0] if "?" in href else href
+    if "." not in path[-8:]:
+        return ""
     slash = path.rfind("/")
     dot = path.rfind(".", slash)
     if dot < 0 or not 1 < len(path) - dot <= 8 or path[slash - 1] == "/":  # the last: a bare host, https://a.org

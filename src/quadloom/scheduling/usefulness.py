@@ -29,6 +29,9 @@ from quadloom.stores.link_slices import LinkSlices
 Variant = Literal["mean", "many"]
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+# Part of an ordinary page's weight that comes from usefulness. The paper kept nothing of an HTML page but its links;
+# here its words and statements are kept, so one that leads to no data is worth a little by its own importance.
+_USEFUL = 0.95
 
 
 class Ranking(msgspec.Struct, frozen=True):
@@ -92,16 +95,24 @@ def rank(
     return Ranking(forward.result(), backward.current, count, error)
 
 
-def weights(importance: Vector, usefulness: Vector, structured: Mask, chi: float = 1.0) -> Vector:
+def weights(
+    importance: Vector, usefulness: Vector, structured: Mask, chi: float = 1.0, read: Mask | None = None
+) -> Vector:
     """What refresh weighs pages by: mean 1 over ordinary pages (by usefulness), mean χ over structured ones.
+
+    `read` says which pages have been read (None = all). Only they compete for refresh, so only they make the mean:
+    counted among the others, unread pages, which are useful to nobody yet, would lift every page that was read and
+    with it the ordinary ones against χ. They weigh by importance, which is what guides discovery.
 
     Where nothing leads to structured data, usefulness says nothing, and ordinary pages weigh by importance.
     """
-    result = np.zeros(len(importance))
-    result[structured] = chi * _to_mean_one(importance[structured])
-    ordinary = ~structured
+    ordinary = ~structured if read is None else read & ~structured
+    mean = float(importance[ordinary].mean()) if ordinary.any() else float(importance.mean() if len(importance) else 1)
+    result = importance / mean if mean > 0.0 else np.ones(len(importance))
     useful = usefulness[ordinary]
-    result[ordinary] = _to_mean_one(useful if useful.sum() > 0.0 else importance[ordinary])
+    if useful.sum() > 0.0:
+        result[ordinary] = _USEFUL * _to_mean_one(useful) + (1.0 - _USEFUL) * result[ordinary]
+    result[structured] = chi * _to_mean_one(importance[structured])
     return result
 
 

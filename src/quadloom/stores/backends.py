@@ -12,17 +12,27 @@ from pathlib import Path
 
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings
+from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.postgres_database import PostgresDatabase
+from quadloom.stores.postgres_state import ClusterState, database_url
+from quadloom.stores.postgres_text import PostgresText
 from quadloom.stores.protocols import Archive, QuadStore, TextIndex
 from quadloom.stores.s3_archive import S3Archive
 from quadloom.stores.s3_bucket import Bucket, address_of
+from quadloom.stores.shared_warc_archive import SharedWarcArchive, worker_name
 from quadloom.stores.sparql_client import SparqlServer, server_of
 from quadloom.stores.sparql_quads import RefilledQuads, SparqlQuads
+from quadloom.stores.state import EmbeddedState, State
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.stores.warc_archive import WarcArchive
 
 
 def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
+    shared = settings.stores.archive.partition(":")[2].removeprefix("//")
+    if shared:
+        writer = worker_name(folder.parent) if writable else ""
+        return SharedWarcArchive(Path(shared), writer, file_bytes=settings.stores.archive_file_bytes)
     further = (Path(name) for name in settings.stores.directories)
     return WarcArchive([folder, *further], file_bytes=settings.stores.archive_file_bytes, read_only=not writable)
 
@@ -38,7 +48,9 @@ def _s3(folder: Path, settings: Settings, writable: bool) -> Archive:
     )
 
 
-def _oxigraph(folder: Path, _settings: Settings, writable: bool) -> QuadStore:
+def _oxigraph(folder: Path, settings: Settings, writable: bool) -> QuadStore:
+    if not writable and not folder.exists() and not settings.stores.frontier.startswith("sqlite:"):
+        return MemoryQuads()  # a machine that only looks at what others crawl has no quads of its own
     return OxigraphQuads(folder) if writable else OxigraphQuads.read_only(folder)
 
 
@@ -50,13 +62,21 @@ def _tantivy(folder: Path, _settings: Settings, writable: bool) -> TextIndex:
     return TantivyText(folder) if writable else TantivyText.read_only(folder)
 
 
+def _postgres_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
+    address = database_url(settings)
+    return PostgresText(PostgresDatabase.open(address) if writable else PostgresDatabase.read_only(address))
+
+
 ARCHIVES: dict[str, Callable[[Path, Settings, bool], Archive]] = {"warc": _warc, "s3": _s3}
 QUAD_STORES: dict[str, Callable[[Path, Settings, bool], QuadStore]] = {
     "oxigraph": _oxigraph, "sparql+http": _sparql, "sparql+https": _sparql,
 }  # fmt: skip
-TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {"tantivy": _tantivy, "embedded": _tantivy}
+TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
+    "tantivy": _tantivy, "embedded": _tantivy, "postgresql": _postgres_text,
+}  # fmt: skip
 REMOTE = frozenset(("s3", "sparql+http", "sparql+https"))  # take an address
-DATABASES = ("sqlite",)  # frontier and catalog share one, so that a settlement is one transaction
+# Frontier and catalog share a database, so that a settlement is one transaction.
+STATES: dict[str, Callable[[Path, Settings, bool], State]] = {"sqlite": EmbeddedState, "postgresql": ClusterState}
 
 
 def open_archive(folder: Path, settings: Settings, *, writable: bool) -> Archive:
@@ -90,20 +110,27 @@ def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
     return TEXT_INDEXES[_scheme("text", settings.stores.text, tuple(TEXT_INDEXES))](folder, settings, writable)
 
 
-def check_database(settings: Settings) -> None:
-    """Frontier and catalog must be on one database that this version knows. Raises `SettingsError` else."""
-    for seam, url in (("frontier", settings.stores.frontier), ("catalog", settings.stores.catalog)):
-        _scheme(seam, url, DATABASES)
+def open_state(path: Path, settings: Settings, *, writable: bool) -> State:
+    """Frontier, catalog and what shares their database. Raises `SettingsError` where they would be on two."""
+    stores = settings.stores
+    scheme = _scheme("frontier", stores.frontier, tuple(STATES))
+    if stores.catalog not in (stores.frontier, f"{scheme}:"):
+        raise SettingsError(
+            "stores.catalog is another database than stores.frontier", hint=f'write stores.catalog = "{scheme}:"'
+        )
+    return STATES[scheme](path, settings, writable)
 
 
 def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:
     scheme, colon, rest = url.partition(":")
     if scheme not in known or not colon:
         names = ", ".join(f"{name}:" for name in known)
-        raise SettingsError(f"stores.{seam} = {url!r} names no backend of this version", hint=f"known are {names}")
-    if scheme in REMOTE:
-        if not rest.startswith("//") or not rest[2:].strip("/"):
-            raise SettingsError(f"stores.{seam} = {url!r} has no address", hint=f"write {scheme}://…")
-    elif rest:
-        raise SettingsError(f"stores.{seam} = {url!r}: {scheme}: takes no address", hint=f"write {scheme}:")
+        raise SettingsError(f"stores.{seam} = {scheme!r} names no backend of this version", hint=f"known are {names}")
+    needs, may = scheme in REMOTE, scheme in ("postgresql", "warc")
+    if (seam, scheme) == ("frontier", "postgresql"):
+        needs = True
+    if needs and (not rest.startswith("//") or not rest[2:].strip("/")):
+        raise SettingsError(f"stores.{seam}: {scheme}: has no address", hint=f"write {scheme}://…")
+    if rest and not needs and not (may and rest.startswith("//")):
+        raise SettingsError(f"stores.{seam}: {scheme}: takes no address", hint=f"write {scheme}:")
     return scheme

@@ -5,6 +5,7 @@ Backends differ in where they keep URLs, never in what a settlement means; so th
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Literal, NamedTuple
 
@@ -141,6 +142,17 @@ def discovery_of(visit: Visit) -> Discovery:
         visit.href, visit.key, visit.host, visit.fingerprint, visit.depth, visit.kind, visit.priority, visit.via,
         visit.anchor,
     )  # fmt: skip
+
+
+def distinct(settlements: Sequence[Settlement]) -> Iterator[Sequence[Settlement]]:
+    """Cut a batch so that no part settles a URL twice."""
+    part: dict[int, Settlement] = {}
+    for settlement in settlements:
+        if settlement.visit.fingerprint in part:
+            yield list(part.values())
+            part = {}
+        part[settlement.visit.fingerprint] = settlement
+    yield list(part.values())
 
 
 class Past(NamedTuple):

@@ -26,6 +26,7 @@ from quadloom.stores.frontier_policy import (
 )
 from quadloom.stores.frontier_workbench import Entry, HostState
 from quadloom.stores.protocols import HostRow
+from quadloom.stores.scoring import Place
 
 Queued = tuple[int, int, float, float, int]  # host id, priority, first, second, fingerprint: a row of the queue
 Waiting = tuple[float, int, int]  # due, host id, fingerprint
@@ -169,6 +170,8 @@ class FrontierTables(Protocol):
 
     def update(self, rows: Iterable[UrlRow]) -> None: ...
 
+    def update_scores(self, rows: Sequence[UrlRow]) -> None: ...
+
     def update_settled(self, rows: Iterable[SettledRow]) -> None:
         """As `update`, with what the visit left behind. Validators change only with a page that was read."""
         ...
@@ -184,6 +187,14 @@ class FrontierTables(Protocol):
         ...
 
     def due(self, now: float, limit: int) -> list[UrlRow]: ...
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        """Fingerprint, host name and time of the pages that wait for a refresh, the soonest due first."""
+        ...
+
+    def unread(self, after: Place, limit: int) -> list[UrlRow]:
+        """URLs queued for a first read, in the order of the key."""
+        ...
 
     def scan_scoped(self) -> Iterator[list[tuple[UrlRow, str, str]]]:
         """All URLs that a scope decides about, with href and host name, in chunks that fit into memory."""

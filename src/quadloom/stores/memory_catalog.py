@@ -90,6 +90,14 @@ class MemoryCatalog:
         for key, fetched_at in visits:
             self._visits.get(key, {}).pop(fetched_at, None)
 
+    def amend(self, pages: Sequence[PageRow]) -> None:
+        for page in pages:
+            old = self._pages.get(page.fingerprint)
+            if old is not None and old.fetched_at == page.fetched_at:
+                self._pages[page.fingerprint] = replace(
+                    page, indexed_quads=old.indexed_quads, indexed_text=old.indexed_text
+                )
+
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         for key in fingerprints:
             page = self._pages.get(key)

@@ -20,6 +20,7 @@ from quadloom.stores import frontier_policy as rules
 from quadloom.stores.frontier_policy import FrontierPolicy, UrlState
 from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
 from quadloom.stores.quota import Quota
+from quadloom.stores.scoring import Place, Scored
 
 
 class _Url:
@@ -266,6 +267,20 @@ class MemoryFrontier:
             url = self._urls.get(key)
             if url is not None and url.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
                 url.state, url.due = UrlState.WAITING, due
+
+    def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
+        unread = [url for url in self._urls.values() if url.state is UrlState.QUEUED and not url.visits]
+        rest = sorted((url for url in unread if url.fingerprint > after[1]), key=lambda url: url.fingerprint)[:limit]
+        scores = scored([(url.fingerprint, url.score) for url in rest])
+        for url, score in zip(rest, scores, strict=True):
+            if score is not None and url.fingerprint not in self._leases:
+                url.score = score
+        return (0, rest[-1].fingerprint) if rest else None
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        waiting = [url for url in self._urls.values() if url.state is UrlState.WAITING]
+        known = sorted((url for url in waiting if url.visits and url.attempt == 1), key=lambda url: url.due)
+        return [(url.fingerprint, url.host, url.due) for url in known[:limit]]
 
     def explain(self, key: str, now: float) -> Explanation | None:
         url = self._urls.get(fingerprint(key))

@@ -138,14 +138,13 @@ class OxigraphQuads:
 
     def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:
         name = ox.NamedNode(graph)
-        added: set[str] = set()
-        removed: set[str] = set()
+        old: set[str] = set()
+        new: set[str] = set()
         for subject, nquads in descriptions:
-            old = {f"{quad} ." for quad in self._store.quads_for_pattern(ox.NamedNode(subject), None, None, name)}
-            new = set(lines_of(nquads))
-            changed = set(as_stored(new - old)) if old else new
-            added |= changed - old
-            removed |= old - new - changed
+            old.update(f"{quad} ." for quad in self._store.quads_for_pattern(ox.NamedNode(subject), None, None, name))
+            new.update(lines_of(nquads))
+        changed = set(as_stored(new - old)) if old else new  # one scratch store for all: each costs 40 µs
+        added, removed = changed - old, old - new - changed
         if added or removed:
             with _translated(self._path):
                 if removed:

@@ -6,28 +6,49 @@ As on SQLite a page is one msgpack record beside the few columns that SQL must s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.wire import decode, encode
-from quadloom.stores.postgres_database import PostgresDatabase, columns
+from quadloom.stores.postgres_arrays import columns
+from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_schema import BEHIND
 from quadloom.stores.protocols import VisitRow
-from quadloom.stores.shards import shard_of
+from quadloom.stores.shards import SHARDS, shard_of
 from quadloom.stores.sqlite_catalog import count_names, visit_row
 
 _PAGE = "record, indexed_quads, indexed_text"
 
 
 class PostgresCatalog:
-    """See `quadloom.stores.protocols.Catalog`. `slot`: which row of the counters this process writes."""
+    """See `quadloom.stores.protocols.Catalog`.
 
-    def __init__(self, database: PostgresDatabase, *, slot: int = 0) -> None:
+    `slot`: which row of the counters this process writes. `private`: values that each worker (`worker`) has for itself,
+    because they count what it alone has done. `shards`: pages whose indexing is this worker's affair, None = all.
+    """
+
+    def __init__(
+        self,
+        database: PostgresDatabase,
+        *,
+        slot: int = 0,
+        worker: str = "",
+        private: Collection[str] = (),
+        shards: Callable[[], Sequence[int]] | None = None,
+    ) -> None:
         self._database = database
         self._slot = slot
+        self._private = {name: f"worker:{worker}:{name}" for name in private}
+        self._shards = shards or (lambda: range(SHARDS))
+
+    def of_shards(self, shards: Sequence[int]) -> PostgresCatalog:
+        """A view for which only these shards' pages wait for the indexes."""
+        view = PostgresCatalog(self._database, slot=self._slot, shards=lambda: shards)
+        view._private = self._private
+        return view
 
     def transaction(self) -> AbstractContextManager[None]:
         return self._database.transaction()
@@ -40,10 +61,10 @@ class PostgresCatalog:
             newest = {page.fingerprint: page for page in sorted(pages, key=lambda page: page.fetched_at)}
             self._write_pages(list(newest.values()))
             visits = {(page.fingerprint, page.fetched_at): encode(visit_row(page)) for page in pages}
-            self._database.execute(
+            self._database.write(
                 "INSERT INTO visit SELECT * FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
                 "ON CONFLICT(fingerprint, fetched_at) DO UPDATE SET record = excluded.record",
-                columns([(*key, record) for key, record in visits.items()], 3),
+                columns("qdy", [(*key, record) for key, record in visits.items()]),
             )
 
     def _write_pages(self, pages: Sequence[PageRow]) -> None:
@@ -65,21 +86,21 @@ class PostgresCatalog:
                  page.fetched_at, page.quads_digest, page.text_digest, encode(_bare(page)))
             )  # fmt: skip
         if rows:
-            self._database.execute(
+            self._database.write(
                 "INSERT INTO page(fingerprint, shard, host, outcome, kind, status, fetched_at, quads_digest, "
                 "text_digest, record) SELECT * FROM unnest(%s::bigint[], %s::smallint[], %s::text[], %s::text[], "
                 "%s::text[], %s::int[], %s::float8[], %s::bytea[], %s::bytea[], %s::bytea[]) "
                 "ON CONFLICT(fingerprint) DO UPDATE SET host=excluded.host, outcome=excluded.outcome, "
                 "kind=excluded.kind, status=excluded.status, fetched_at=excluded.fetched_at, "
                 "quads_digest=excluded.quads_digest, text_digest=excluded.text_digest, record=excluded.record",
-                columns(sorted(rows), 10),
+                columns("qhsssidyyy", sorted(rows)),
             )
         changed = sorted((name, change) for name, change in changes.items() if change)
         if changed:
-            self._database.execute(
+            self._database.write(
                 "INSERT INTO count AS c SELECT %s, * FROM unnest(%s::text[], %s::bigint[]) "
                 "ON CONFLICT(slot, name) DO UPDATE SET number = c.number + excluded.number",
-                (self._slot, *columns(changed, 2)),
+                (self._slot, *columns("sq", changed)),
             )
 
     def _facts(self, fingerprints: Sequence[int]) -> dict[int, tuple[float, str, str, int]]:
@@ -116,11 +137,20 @@ class PostgresCatalog:
     def forget(self, visits: Sequence[tuple[int, float]]) -> None:
         if visits:
             with self._database.transaction():
-                self._database.execute(
+                self._database.write(
                     "DELETE FROM visit v USING unnest(%s::bigint[], %s::float8[]) AS w(f, at) "
                     "WHERE v.fingerprint = w.f AND v.fetched_at = w.at",
-                    columns(visits, 2),
+                    columns("qd", visits),
                 )
+
+    def amend(self, pages: Sequence[PageRow]) -> None:
+        rows = [(page.fingerprint, page.fetched_at, encode(_bare(page))) for page in pages]
+        with self._database.transaction():
+            self._database.write(
+                "UPDATE page SET record = w.record FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
+                "AS w(f, at, record) WHERE fingerprint = w.f AND fetched_at = w.at",
+                columns("qdy", rows),
+            )
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         with self._database.transaction():
@@ -129,48 +159,54 @@ class PostgresCatalog:
                 for page in self.pages(fingerprints).values()
                 if page.archive is not None and page.archive in moved
             ]
-            self._database.execute(
+            self._database.write(
                 "UPDATE page SET record = w.record FROM unnest(%s::bigint[], %s::bytea[]) AS w(f, record) "
                 "WHERE fingerprint = w.f",
-                columns(pages, 2),
+                columns("qy", pages),
             )
             visits = [
                 (visit.fingerprint, visit.fetched_at, encode(replace(visit, archive=moved[visit.archive])))
                 for visit in self._histories(fingerprints)
                 if visit.archive is not None and visit.archive in moved
             ]
-            self._database.execute(
+            self._database.write(
                 "UPDATE visit SET record = w.record FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
                 "AS w(f, at, record) WHERE fingerprint = w.f AND fetched_at = w.at",
-                columns(visits, 3),
+                columns("qdy", visits),
             )
 
     def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
         return self._read(
-            f"WHERE {BEHIND} AND (fetched_at, fingerprint) > (%s, %s) ORDER BY fetched_at, fingerprint LIMIT %s",
-            (*after, limit),
+            f"WHERE {BEHIND} AND (fetched_at, fingerprint) > (%s, %s) AND shard = ANY(%s::smallint[]) "
+            "ORDER BY fetched_at, fingerprint LIMIT %s",
+            (*after, list(self._shards()), limit),
         )
 
     def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
         if marks:
             newest = {fingerprint: (quads, text) for fingerprint, quads, text in marks}
             with self._database.transaction():
-                self._database.execute(
+                self._database.write(
                     "UPDATE page SET indexed_quads = w.quads, indexed_text = w.text "
-                    "FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS w(f, quads, text) WHERE fingerprint = w.f",
-                    columns([(key, *digests) for key, digests in sorted(newest.items())], 3),
+                    "FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS w(f, quads, text) "
+                    "WHERE fingerprint = w.f AND shard = ANY(%s::smallint[])",
+                    (
+                        *columns("qyy", [(key, *digests) for key, digests in sorted(newest.items())]),
+                        list(self._shards()),
+                    ),
                 )
 
     def get(self, name: str) -> bytes | None:
-        rows = self._database.execute("SELECT data FROM value WHERE name=%s", (name,))
+        rows = self._database.execute("SELECT data FROM value WHERE name=%s", (self._private.get(name, name),))
         return rows[0][0] if rows else None
 
     def put(self, name: str, value: bytes | None) -> None:
+        name = self._private.get(name, name)
         with self._database.transaction():
             if value is None:
-                self._database.execute("DELETE FROM value WHERE name=%s", (name,))
+                self._database.write("DELETE FROM value WHERE name=%s", (name,))
             else:
-                self._database.execute(
+                self._database.write(
                     "INSERT INTO value VALUES(%s,%s) ON CONFLICT(name) DO UPDATE SET data = excluded.data",
                     (name, value),
                 )
@@ -185,6 +221,10 @@ class PostgresCatalog:
         """Fingerprints of all pages of these kinds."""
         rows = self._database.execute("SELECT fingerprint FROM page WHERE kind = ANY(%s::text[])", (list(kinds),))
         return [row[0] for row in rows]
+
+    def hosts(self) -> list[str]:
+        """Hosts of all pages."""
+        return [row[0] for row in self._database.execute("SELECT DISTINCT host FROM page")]
 
     def counts(self) -> dict[str, int]:
         rows = self._database.execute(

@@ -14,22 +14,27 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from quadloom.errors import DiskFull, SettingsError, StoreError, StoreUnavailable
+from quadloom.stores.postgres_arrays import register
 from quadloom.stores.postgres_schema import MIGRATIONS
 
 if TYPE_CHECKING:
     import psycopg
-    from psycopg import Connection
+    from psycopg import Connection, Pipeline
 
+T = TypeVar("T")
 Row = tuple[Any, ...]  # what a statement gives; each caller knows the columns it asked for
 PATIENCE = 60.0  # seconds a server may be away before a store gives up
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 # A worker that is stopped in the middle of a transaction must not hold its shards' rows for ever.
 _IDLE_IN_TRANSACTION = "30s"
+# Every statement asks by key. Fresh tables have no statistics, so that the planner would scan them whole; and what it
+# then thinks a small table costs would make it compile machine code for half a second.
+_PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"
 
 
 class PostgresDatabase:
@@ -43,8 +48,10 @@ class PostgresDatabase:
         self._lock = threading.RLock()
         self._depth = 0
         self._broken = False
+        self._pipeline: AbstractContextManager[Pipeline] | None = None
         self._undo: list[Callable[[], None]] = []
         self._checks: list[Callable[[], None]] = []
+        self._channels: list[str] = []
         self._connection = self._connect()
 
     @classmethod
@@ -58,8 +65,8 @@ class PostgresDatabase:
     def read_only(cls, url: str, *, patience: float = 5.0) -> PostgresDatabase:
         """For looking beside workers. Raises `StoreError` where there is no warehouse yet."""
         database = cls(url, writable=False, patience=patience)
-        if database._version() != len(MIGRATIONS):
-            database._refuse_version(database._version())
+        if database.schema_version() != len(MIGRATIONS):
+            database._refuse_version(database.schema_version())
         return database
 
     def on_rollback(self, undo: Callable[[], None]) -> None:
@@ -76,7 +83,9 @@ class PostgresDatabase:
         with self._lock:
             if self._depth == 0:
                 self._broken = False
-                self.execute("BEGIN")
+                self.write("BEGIN")
+                self._pipeline = self._connection.pipeline()
+                self._pipeline.__enter__()
             self._depth += 1
             try:
                 if self._depth == 1:
@@ -92,14 +101,21 @@ class PostgresDatabase:
                     self._finish()
 
     def _finish(self) -> None:
-        if not self._broken:
-            try:
+        psycopg = _driver()
+        assert self._pipeline is not None
+        try:
+            if not self._broken:
                 self._connection.execute("COMMIT")
-                return
-            except _driver().Error as error:
-                self._rollback()
-                raise self._translated(error) from error
-        self._rollback()
+            self._pipeline.__exit__(None, None, None)  # waits for the server; what it refused is raised here
+        except psycopg.Error as error:
+            self._rollback()
+            if self._broken:
+                return  # the error that broke the transaction is on its way
+            raise self._translated(error) from error
+        finally:
+            self._pipeline = None
+        if self._broken:
+            self._rollback()
 
     def _rollback(self) -> None:
         psycopg = _driver()
@@ -111,24 +127,38 @@ class PostgresDatabase:
             undo()
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """The rows of an answer; none for statements that give none."""
+        """The rows that a statement gives."""
+        return self._tried(lambda: self._connection.execute(statement, values).fetchall())
+
+    def write(self, statement: str, values: Sequence[object] = ()) -> None:
+        """A statement that gives no rows. In a transaction it is only sent: a refusal shows at the next `execute`, or
+        at the commit, so that a batch does not wait for one answer after the other."""
+        self._tried(lambda: self._connection.execute(statement, values))
+
+    def _tried(self, action: Callable[[], T]) -> T:
         psycopg = _driver()
         with self._lock:
             while True:
                 try:
-                    cursor = self._connection.execute(statement, values)
-                    return cursor.fetchall() if cursor.description is not None else []
+                    return action()
                 except psycopg.Error as error:
                     if self._depth or not self._connection.broken:
                         raise self._translated(error) from error
                 self._reconnect()
 
-    def changed(self, statement: str, values: Sequence[object] = ()) -> int:
-        """How many rows a statement changed."""
+    def listen(self, channel: str) -> None:
+        """Be woken by notifications on this channel, also after the connection was lost."""
+        self._channels.append(channel)
+        self.write(f'LISTEN "{channel}"')
+
+    def wait(self, seconds: float) -> None:
+        """Return at a notification, after so many seconds at the latest; nothing is said where the server is away."""
+        psycopg = _driver()
         try:
-            return self._connection.execute(statement, values).rowcount
-        except _driver().Error as error:
-            raise self._translated(error) from error
+            for _ in self._connection.notifies(timeout=seconds, stop_after=1):
+                return
+        except psycopg.Error:
+            time.sleep(min(seconds, _LONGEST_PAUSE))
 
     def close(self) -> None:
         self._connection.close()
@@ -141,10 +171,10 @@ class PostgresDatabase:
         while True:
             try:
                 connection: Connection[Row] = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+                register(connection.adapters)
                 connection.execute("SET synchronous_commit = on")
                 connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'")
-                # Every statement asks by key. Fresh tables have no statistics, and the planner would scan them whole.
-                connection.execute("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
+                connection.execute(_PLANNING)
                 connection.execute("SET default_transaction_read_only = " + ("off" if self.writable else "on"))
                 return connection
             except psycopg.ProgrammingError:
@@ -167,6 +197,8 @@ class PostgresDatabase:
     def _reconnect(self) -> None:
         self._connection.close()
         self._connection = self._connect()
+        for channel in self._channels:
+            self._connection.execute(f'LISTEN "{channel}"')
 
     def _translated(self, error: psycopg.Error) -> StoreError:
         psycopg = _driver()
@@ -184,8 +216,13 @@ class PostgresDatabase:
             )
         return StoreError(f"cannot use {self.name}: {_first_line(error)}", hint="look at the server's log")
 
-    def _version(self) -> int:
-        if self.execute("SELECT to_regclass('quadloom_schema')")[0][0] is None:
+    def schema_version(self) -> int:
+        """0 = there are no tables yet."""
+        # Read as a table: `to_regclass` remembers that there was none, while another worker has just made it.
+        made = self.execute(
+            "SELECT FROM pg_class WHERE relname='quadloom_schema' AND relnamespace = current_schema()::regnamespace"
+        )
+        if not made:
             return 0
         return int(self.execute("SELECT version FROM quadloom_schema")[0][0])
 
@@ -199,21 +236,21 @@ class PostgresDatabase:
         )
 
     def _migrate(self) -> None:
-        if self._version() == len(MIGRATIONS):
+        if self.schema_version() == len(MIGRATIONS):
             return
         with self.transaction():
             # Several workers may start at once; the lock is the database's, since schemas share its name space.
             self.execute("SELECT pg_advisory_xact_lock(hashtext('quadloom schema'))")
-            version = self._version()
+            version = self.schema_version()
             if version > len(MIGRATIONS):
                 self._refuse_version(version)
             if version == 0:
-                self.execute("CREATE TABLE quadloom_schema(version int NOT NULL)")
-                self.execute("INSERT INTO quadloom_schema VALUES(0)")
+                self.write("CREATE TABLE quadloom_schema(version int NOT NULL)")
+                self.write("INSERT INTO quadloom_schema VALUES(0)")
             for statements in MIGRATIONS[version:]:
                 for statement in statements:
-                    self.execute(statement)
-            self.execute("UPDATE quadloom_schema SET version=%s", (len(MIGRATIONS),))
+                    self.write(statement)
+            self.write("UPDATE quadloom_schema SET version=%s", (len(MIGRATIONS),))
 
 
 def place_of(url: str) -> str:
@@ -224,11 +261,6 @@ def place_of(url: str) -> str:
         return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
     except ValueError:
         return "postgresql://…"
-
-
-def columns(rows: Sequence[Sequence[object]], width: int) -> tuple[list[object], ...]:
-    """Rows as one list per column, for `unnest`."""
-    return tuple(map(list, zip(*rows, strict=True))) if rows else tuple([] for _ in range(width))
 
 
 def plain(text: str) -> str:

@@ -35,7 +35,7 @@ from quadloom.stores.shards import SHARDS, shard_of
 from quadloom.stores.table_frontier import TableFrontier
 
 SLOTS = 64  # of counters; two workers in one slot only wait for each other
-_PULLED = 200  # batches from other shards taken in one transaction
+PULLED = 200  # batches from other shards taken in one transaction
 _ELSEWHERE_FOR = 1.0  # seconds an answer about the other workers' shards is believed
 
 
@@ -103,6 +103,7 @@ class PostgresFrontier(TableFrontier):
         self._leases.took(claims)
         self._suspected.update((claim.shard, (now, last_id)) for claim in claims if not claim.clean)
         if claims:
+            self._recent.clear()  # it also holds what we only sent to these shards, which is still under way
             self._tables.read_first_due()
             self._leasing.look_outside()
             self._leasing.take_back()
@@ -135,11 +136,11 @@ class PostgresFrontier(TableFrontier):
         self._tables.read_first_due()
 
     def pull(self, now: float) -> int:
-        """Take over what others found for our shards. Returns how many batches; as many as `_PULLED`: there is more."""
+        """Take over what others found for our shards. Returns how many batches; as many as `PULLED`: there is more."""
         if not self._leases.epochs:
             return 0
         with self._database.transaction():
-            batches = [decode(data, _Sent) for data in self._tables.receive(_PULLED)]
+            batches = [decode(data, _Sent) for data in self._tables.receive(PULLED)]
             for urgent in (False, True):
                 found = [item for batch in batches if batch.urgent is urgent for item in batch.discoveries]
                 if found and urgent:
@@ -155,6 +156,8 @@ class PostgresFrontier(TableFrontier):
         return super().lease(limit, now, duration=duration, quota=quota)
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
+        if not settlements:
+            return  # a transaction is a round trip or two
         self._leases.lost({shard_of(s.visit.host) for s in settlements} - self._leases.epochs.keys())
         super().settle(settlements, now)
         if self._leases.draining:

@@ -81,7 +81,7 @@ class QueueTable:
         """Returns the change of the queue's length."""
         change = -number if before is UrlState.QUEUED else number
         if number:
-            self.database.execute("UPDATE host SET queued = queued + %s WHERE id=%s", (change, host_id))
+            self.database.write("UPDATE host SET queued = queued + %s WHERE id=%s", (change, host_id))
             self.count({before: -number, after: number})
         return change
 
@@ -91,8 +91,8 @@ class QueueTable:
 
     def rebuild(self) -> None:
         """Fill the queue from the URLs' states, after the order changed."""
-        self.database.execute("TRUNCATE queue")
-        self.database.execute(
+        self.database.write("TRUNCATE queue")
+        self.database.write(
             f"INSERT INTO queue SELECT host_id, priority, {_RANK[self.order]}, fingerprint FROM url "
             f"WHERE state={_QUEUED}"
         )

@@ -16,10 +16,12 @@ from quadloom.model.url import site_of
 from quadloom.stores.frontier_policy import SUCCESSES, Order, UrlState
 from quadloom.stores.frontier_tables import Batch, SettledRow, UrlRow, host_state
 from quadloom.stores.frontier_workbench import HostState
-from quadloom.stores.postgres_database import PostgresDatabase, columns, plain
+from quadloom.stores.postgres_arrays import column, columns
+from quadloom.stores.postgres_database import PostgresDatabase, plain
 from quadloom.stores.postgres_frontier_queue import QueueTable
 from quadloom.stores.postgres_shards import Claim, ShardLeases
 from quadloom.stores.protocols import HostRow
+from quadloom.stores.scoring import Place
 from quadloom.stores.shards import shard_of
 
 _HOST = (
@@ -74,10 +76,10 @@ class PostgresFrontierTables(QueueTable):
     def count(self, changes: Mapping[int, int]) -> None:
         changed = sorted((what, change) for what, change in changes.items() if change)
         if changed:
-            self.database.execute(
+            self.database.write(
                 "INSERT INTO frontier_count AS c SELECT %s, * FROM unnest(%s::smallint[], %s::bigint[]) "
                 "ON CONFLICT(slot, what) DO UPDATE SET number = c.number + excluded.number",
-                (self._slot, *columns(changed, 2)),
+                (self._slot, *columns("hq", changed)),
             )
 
     def host_ids(self, names: Sequence[str], *, create: bool) -> dict[str, int]:
@@ -89,7 +91,7 @@ class PostgresFrontierTables(QueueTable):
             made = self.database.execute(
                 "INSERT INTO host(name, site, shard) SELECT * FROM unnest(%s::text[], %s::text[], %s::smallint[]) "
                 "RETURNING name, id",
-                columns(missing, 3),
+                columns("ssh", missing),
             )
             found.update(made)
             self.count({_HOSTS: len(made)})
@@ -103,7 +105,7 @@ class PostgresFrontierTables(QueueTable):
         rows = self.database.execute(
             f"SELECT {_HOST} FROM host WHERE queued > 0 AND ready_at <= %s AND shard = ANY(%s::smallint[]) "
             "AND id <> ALL(%s::bigint[]) ORDER BY ready_at LIMIT %s",
-            (now, self._leases.leasable, list(seated), limit),
+            (now, self._leases.leasable, column("q", seated), limit),
         )
         return [host_state(row) for row in rows]
 
@@ -111,7 +113,7 @@ class PostgresFrontierTables(QueueTable):
         rows = self.database.execute(
             "SELECT ready_at FROM host WHERE queued > 0 AND ready_at > %s AND shard = ANY(%s::smallint[]) "
             "AND id <> ALL(%s::bigint[]) ORDER BY ready_at LIMIT 1",
-            (now, self._leases.leasable, list(seated)),
+            (now, self._leases.leasable, column("q", seated)),
         )
         return float(rows[0][0]) if rows else float("inf")
 
@@ -134,14 +136,14 @@ class PostgresFrontierTables(QueueTable):
             for h in hosts
         ]  # fmt: skip
         if rows:
-            self.database.execute(
+            self.database.write(
                 "UPDATE host SET address=w.address, delay=w.delay, next_at=w.next_at, blocked_until=w.blocked_until, "
                 "block_reason=w.reason, ready_at=w.ready_at, failures=w.failures, pages=w.pages, spent=w.spent, "
                 "budget=w.budget, crawl_delay=w.crawl_delay FROM unnest(%s::bigint[], %s::text[], %s::float8[], "
                 "%s::float8[], %s::float8[], %s::text[], %s::float8[], %s::int[], %s::bigint[], %s::float8[], "
                 "%s::float8[], %s::float8[]) AS w(id, address, delay, next_at, blocked_until, reason, ready_at, "
                 "failures, pages, spent, budget, crawl_delay) WHERE host.id = w.id",
-                columns(rows, 12),
+                columns("qsdddsdiqddd", rows),
             )
 
     def host_row(self, name: str) -> HostRow | None:
@@ -167,7 +169,7 @@ class PostgresFrontierTables(QueueTable):
         ]  # fmt: skip
 
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
-        self.database.execute(
+        self.database.write(
             "INSERT INTO robots VALUES(%s,%s,%s) ON CONFLICT(host_id) DO UPDATE SET data=excluded.data, "
             "expires=excluded.expires",
             (host_id, data, expires),
@@ -177,37 +179,41 @@ class PostgresFrontierTables(QueueTable):
         if not pairs:
             return {}
         rows = self.database.execute(
-            f"SELECT {_URL} FROM {_PAIRS} JOIN url ON host_id = w.h AND fingerprint = w.f", columns(pairs, 2)
+            f"SELECT {_URL} FROM {_PAIRS} JOIN url ON host_id = w.h AND fingerprint = w.f", columns("qq", pairs)
         )
         return {row[1]: UrlRow(*row) for row in rows}
 
     def insert(self, found: Sequence[tuple[UrlRow, Discovery]]) -> None:
         if found:
-            self.database.execute(
+            self.database.write(
                 "INSERT INTO url(host_id, fingerprint, href, key, state, priority, depth, score, kind, via, anchor) "
                 "SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::smallint[], "
                 "%s::smallint[], %s::int[], %s::float8[], %s::text[], %s::bigint[], %s::text[])",
-                columns(
-                    [
+                columns("qqsshhidsqs", [
                         (
                             row[0], row[1], d.href, None if d.key == d.href else d.key, row[2], row[3], row[4], row[5],
                             d.kind, d.via, plain(d.anchor),
                         )
                         for row, d in found
-                    ],
-                    11,
-                ),
+                    ]),
             )  # fmt: skip
 
     def update(self, rows: Iterable[UrlRow]) -> None:
         changed = [(r.host_id, r.fingerprint, r.state, r.priority, r.depth, r.due) for r in rows]
         if changed:
-            self.database.execute(
+            self.database.write(
                 "UPDATE url SET state=w.state, priority=w.priority, depth=w.depth, due=w.due FROM unnest("
                 "%s::bigint[], %s::bigint[], %s::smallint[], %s::smallint[], %s::int[], %s::float8[]) "
                 "AS w(h, f, state, priority, depth, due) WHERE host_id = w.h AND fingerprint = w.f",
-                columns(changed, 6),
+                columns("qqhhid", changed),
             )
+
+    def update_scores(self, rows: Sequence[UrlRow]) -> None:
+        self.database.write(
+            "UPDATE url SET score=w.score FROM unnest(%s::bigint[], %s::bigint[], %s::float8[]) AS w(h, f, score) "
+            "WHERE host_id = w.h AND fingerprint = w.f",
+            columns("qqd", [(row.host_id, row.fingerprint, row.score) for row in rows]),
+        )
 
     def update_settled(self, rows: Iterable[SettledRow]) -> None:
         changed = [
@@ -218,52 +224,53 @@ class PostgresFrontierTables(QueueTable):
             for r, s in rows
         ]  # fmt: skip
         if changed:
-            self.database.execute(
+            self.database.write(
                 "UPDATE url SET state=w.state, priority=w.priority, due=w.due, attempt=w.attempt, visits=w.visits, "
                 "outcome=w.outcome, token=w.token, etag=coalesce(w.etag, url.etag), "
                 "last_modified=coalesce(w.modified, url.last_modified) FROM unnest(%s::bigint[], %s::bigint[], "
                 "%s::smallint[], %s::smallint[], %s::float8[], %s::int[], %s::int[], %s::text[], %s::float8[], "
                 "%s::text[], %s::text[]) AS w(h, f, state, priority, due, attempt, visits, outcome, token, etag, "
                 "modified) WHERE host_id = w.h AND fingerprint = w.f",
-                columns(changed, 11),
+                columns("qqhhdiisdss", changed),
             )
 
     def write_moves(self, batch: Batch) -> None:
-        execute = self.database.execute
+        execute = self.database.write
         if batch.left_queue:
             execute(
                 f"DELETE FROM queue q USING {_QUEUED} WHERE q.host_id = w.h AND q.priority = w.p AND q.first = w.a "
                 "AND q.second = w.b AND q.fingerprint = w.f",
-                columns(batch.left_queue, 5),
+                columns("qhddq", batch.left_queue),
             )
         waiting = "unnest(%s::float8[], %s::bigint[], %s::bigint[]) AS w(due, h, f) JOIN host ON host.id = w.h"
         if batch.left_later:
             execute(
                 f"DELETE FROM later l USING {waiting} WHERE l.shard = host.shard AND l.due = w.due "
                 "AND l.host_id = w.h AND l.fingerprint = w.f",
-                columns(batch.left_later, 3),
+                columns("dqq", batch.left_later),
             )
         if batch.queue:
             execute(
-                f"INSERT INTO queue SELECT * FROM {_QUEUED} ON CONFLICT DO NOTHING", columns(sorted(batch.queue), 5)
+                f"INSERT INTO queue SELECT * FROM {_QUEUED} ON CONFLICT DO NOTHING",
+                columns("qhddq", sorted(batch.queue)),
             )
         if batch.later:
             execute(
                 f"INSERT INTO later SELECT host.shard, w.due, w.h, w.f FROM {waiting} ON CONFLICT DO NOTHING",
-                columns(batch.later, 3),
+                columns("dqq", batch.later),
             )
         changed = sorted((host, delta) for host, delta in batch.queued.items() if delta)
         if changed:
             execute(
                 "UPDATE host SET queued = queued + w.delta FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, delta) "
                 "WHERE host.id = w.id",
-                columns(changed, 2),
+                columns("qq", changed),
             )
         self.count(dict(enumerate(batch.counts)))
 
     def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
         numbers = array("q", [number for pair in pairs for number in pair]).tobytes()
-        self.database.execute(
+        self.database.write(
             "INSERT INTO leased VALUES(%s, %s) ON CONFLICT(worker) DO UPDATE SET pairs = excluded.pairs",
             (self._leases.owner, numbers),
         )
@@ -276,14 +283,14 @@ class PostgresFrontierTables(QueueTable):
         numbers = array("q", b"".join(row[0] for row in stored))
         if numbers:
             self._count_attempts("JOIN host ON host.id = w.h AND host.shard = ANY(%s::smallint[])",
-                                 (list(numbers[::2]), list(numbers[1::2]), taken))  # fmt: skip
+                                 (column("q", numbers[::2]), column("q", numbers[1::2]), taken))  # fmt: skip
 
     def count_attempts(self, pairs: Sequence[tuple[int, int]]) -> None:
         if pairs:
-            self._count_attempts("", columns(pairs, 2))
+            self._count_attempts("", columns("qq", pairs))
 
     def _count_attempts(self, narrowed: str, values: Sequence[object]) -> None:
-        self.database.execute(
+        self.database.write(
             f"UPDATE url SET attempt = attempt + 1 FROM {_PAIRS} {narrowed} WHERE host_id = w.h AND fingerprint = w.f "
             f"AND state={int(UrlState.QUEUED)}",
             values,
@@ -296,6 +303,25 @@ class PostgresFrontierTables(QueueTable):
             "WHERE later.shard = s.shard AND due <= %s ORDER BY due LIMIT %s) l "
             "JOIN url u ON u.host_id = l.host_id AND u.fingerprint = l.fingerprint ORDER BY l.due LIMIT %s",
             (self._leases.leasable, now, limit, limit),
+        )
+        return [UrlRow(*row) for row in rows]
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        return self.database.execute(
+            "SELECT l.fingerprint, h.name, l.due FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL "
+            "(SELECT later.* FROM later JOIN url u USING (host_id, fingerprint) WHERE later.shard = s.shard "
+            "AND u.visits > 0 AND u.attempt = 1 ORDER BY later.due LIMIT %s) l "
+            "JOIN host h ON h.id = l.host_id ORDER BY l.due LIMIT %s",
+            (self._leases.leasable, limit, limit),
+        )
+
+    def unread(self, after: Place, limit: int) -> list[UrlRow]:
+        names = ", ".join("u." + column for column in _URL.split(", "))
+        rows = self.database.execute(
+            f"SELECT {names} FROM url u JOIN host h ON h.id = u.host_id WHERE (u.host_id, u.fingerprint) > (%s, %s) "
+            f"AND u.visits = 0 AND u.state = {int(UrlState.QUEUED)} AND h.shard = ANY(%s::smallint[]) "
+            "ORDER BY u.host_id, u.fingerprint LIMIT %s",
+            (*after, self._leases.owned, limit),
         )
         return [UrlRow(*row) for row in rows]
 
@@ -328,7 +354,7 @@ class PostgresFrontierTables(QueueTable):
         return rows[0][0] if rows else None
 
     def set_value(self, name: str, value: bytes) -> None:
-        self.database.execute(
+        self.database.write(
             "INSERT INTO frontier_value VALUES(%s, %s) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
             (name, value),
         )
@@ -339,9 +365,9 @@ class PostgresFrontierTables(QueueTable):
     def send(self, batches: Sequence[tuple[int, bytes]]) -> None:
         """Put (shard, batch) where the shards' owners find it."""
         if batches:
-            self.database.execute(
+            self.database.write(
                 "INSERT INTO link_outbox(shard_to, batch) SELECT * FROM unnest(%s::smallint[], %s::bytea[])",
-                columns(batches, 2),
+                columns("hy", batches),
             )
 
     def receive(self, limit: int) -> list[bytes]:

@@ -15,7 +15,8 @@ from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.wire import decode, encode
 from quadloom.stores.outbox import NOBODY, Delivery, moved_notice
-from quadloom.stores.postgres_database import PostgresDatabase, columns
+from quadloom.stores.postgres_arrays import column, columns
+from quadloom.stores.postgres_database import PostgresDatabase
 
 
 class PostgresOutbox:
@@ -31,10 +32,10 @@ class PostgresOutbox:
             self._database.execute(
                 "SELECT pg_advisory_xact_lock(hashtext('quadloom notices'), hashtext(current_schema()))"
             )
-            self._database.execute(
+            self._database.write(
                 "INSERT INTO notice(at, subscription, record) "
                 "SELECT * FROM unnest(%s::float8[], %s::text[], %s::bytea[])",
-                columns([(notice.at, notice.subscription, encode(replace(notice, id=0))) for notice in notices], 3),
+                columns("dsy", [(notice.at, notice.subscription, encode(replace(notice, id=0))) for notice in notices]),
             )
 
     def since(self, id: int, *, limit: int = 1000, subscription: str = "") -> list[Notice]:
@@ -59,7 +60,7 @@ class PostgresOutbox:
                     "gone AS (DELETE FROM notice WHERE at < %s AND NOT EXISTS (SELECT FROM waiting "
                     "WHERE waiting.subscription = notice.subscription AND waiting.id < notice.id) RETURNING id) "
                     "SELECT count(*) FROM gone",
-                    (list(waiting), list(waiting.values()), before),
+                    (column("s", waiting), column("q", waiting.values()), before),
                 )[0][0]
             )
 
@@ -73,10 +74,10 @@ class PostgresOutbox:
                     for notice in notices
                     if notice.before in moved or notice.after in moved
                 ]
-                self._database.execute(
+                self._database.write(
                     "UPDATE notice SET record = w.record FROM unnest(%s::bigint[], %s::bytea[]) AS w(id, record) "
                     "WHERE notice.id = w.id",
-                    columns(changed, 2),
+                    columns("qy", changed),
                 )
 
     def delivery(self, subscription: str) -> Delivery:
@@ -85,11 +86,11 @@ class PostgresOutbox:
 
     def put_delivery(self, delivery: Delivery) -> None:
         with self._database.transaction():
-            self._database.execute(
+            self._database.write(
                 "INSERT INTO delivery VALUES(%s,%s) ON CONFLICT(subscription) DO UPDATE SET record = excluded.record",
                 (delivery.subscription, encode(delivery)),
             )
 
     def forget_delivery(self, subscription: str) -> None:
         with self._database.transaction():
-            self._database.execute("DELETE FROM delivery WHERE subscription=%s", (subscription,))
+            self._database.write("DELETE FROM delivery WHERE subscription=%s", (subscription,))

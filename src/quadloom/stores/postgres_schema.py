@@ -84,4 +84,21 @@ _OUTBOX = (
     "CREATE TABLE delivery(subscription text PRIMARY KEY, record bytea NOT NULL)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_SHARDS + _FRONTIER + _CATALOG + _OUTBOX,)
+_BUS = (
+    """CREATE TABLE event(
+        seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id bigint NOT NULL, record bytea NOT NULL)""",
+    "CREATE INDEX event_id ON event(id)",
+)
+
+_TEXT = (
+    """CREATE TABLE text_document(
+        id text COLLATE "C" PRIMARY KEY, title text NOT NULL, excerpt text NOT NULL, types text[] NOT NULL,
+        vocabularies text[] NOT NULL, site text NOT NULL, host text NOT NULL, language text NOT NULL,
+        kind text NOT NULL, fetched_at float8 NOT NULL, year smallint NOT NULL, words tsvector NOT NULL)""",
+    "CREATE INDEX text_document_words ON text_document USING gin(words)",
+    "CREATE INDEX text_document_types ON text_document USING gin(types)",
+    "CREATE INDEX text_document_site ON text_document(site)",
+    "CREATE INDEX text_document_fetched_at ON text_document(fetched_at)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_SHARDS + _FRONTIER + _CATALOG + _OUTBOX + _BUS + _TEXT,)

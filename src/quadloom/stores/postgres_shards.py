@@ -61,7 +61,7 @@ class ShardLeases:
     def renew(self, database: PostgresDatabase) -> frozenset[int]:
         """The heartbeat; from any thread, over a connection of its own. Returns the shards that are lost."""
         before = self._clock()
-        database.execute(
+        database.write(
             "INSERT INTO worker AS w VALUES(%s, clock_timestamp() + make_interval(secs => %s), clock_timestamp()) "
             "ON CONFLICT(name) DO UPDATE SET until = excluded.until",
             (self.owner, self.duration),
@@ -89,7 +89,7 @@ class ShardLeases:
             "WHERE s.shard = free.shard RETURNING s.shard, s.epoch, free.clean, free.owner",
             (limit, self.owner),
         )
-        database.execute("DELETE FROM worker WHERE until < clock_timestamp() - interval '1 day'")
+        database.write("DELETE FROM worker WHERE until < clock_timestamp() - interval '1 day'")
         return [Claim(*row) for row in rows]
 
     def took(self, claims: Iterable[Claim]) -> None:
@@ -127,12 +127,19 @@ class ShardLeases:
     def release(self, database: PostgresDatabase, shards: Iterable[int]) -> None:
         """Give back shards of which nothing is under way and all clocks are written; inside a transaction."""
         given = list(shards)
-        database.execute(
+        database.write(
             "UPDATE shard_lease SET owner='', clean=true WHERE owner=%s AND shard = ANY(%s::smallint[])",
             (self.owner, given),
         )
 
+    def end_former(self, database: PostgresDatabase, worker: str) -> None:
+        """End the leases of owners `worker:…` but our own, which are known to be dead."""
+        database.write(
+            "UPDATE worker SET until = '-infinity' WHERE starts_with(name, %s) AND name <> %s",
+            (f"{worker}:", self.owner),
+        )
+
     def leave(self, database: PostgresDatabase) -> None:
         """The worker ends: the others see at once that they have one less."""
-        database.execute("DELETE FROM worker WHERE name=%s", (self.owner,))
-        database.execute("DELETE FROM leased WHERE worker=%s", (self.owner,))
+        database.write("DELETE FROM worker WHERE name=%s", (self.owner,))
+        database.write("DELETE FROM leased WHERE worker=%s", (self.owner,))

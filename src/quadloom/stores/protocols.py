@@ -22,6 +22,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
 from quadloom.stores.quota import Quota
+from quadloom.stores.scoring import Place, Scored
 from quadloom.stores.text_records import Hit, SearchAnswer, SearchRequest, TextDocument
 
 __all__ = [
@@ -155,6 +156,15 @@ class Frontier(Protocol):
         """Set the next visit of known pages: (fingerprint, host, unix time)."""
         ...
 
+    def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
+        """Give the next URLs that wait for a first read new scores, where `scored` has one. Returns where to go on;
+        None = that was the end. Begin with `FIRST_PLACE`."""
+        ...
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        """Pages that wait for a refresh, not for a retry, the soonest due first: (fingerprint, host, unix time)."""
+        ...
+
     def explain(self, key: str, now: float) -> Explanation | None:
         """None = never met."""
         ...
@@ -207,6 +217,10 @@ class Catalog(Protocol):
 
     def forget(self, visits: Sequence[tuple[int, float]]) -> None:
         """Drop visits, (fingerprint, fetched_at), from history; pages stay. Unknown ones are no error."""
+        ...
+
+    def amend(self, pages: Sequence[PageRow]) -> None:
+        """Write rows changed between visits (the schedule), not history. A page visited since, or unknown, stays."""
         ...
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:

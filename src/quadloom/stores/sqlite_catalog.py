@@ -110,6 +110,16 @@ class SqliteCatalog:
         with self._database.transaction():
             self._database.executemany("DELETE FROM visit WHERE fingerprint=? AND fetched_at=?", visits)
 
+    def amend(self, pages: Sequence[PageRow]) -> None:
+        with self._database.transaction():
+            self._database.executemany(
+                "UPDATE page SET record=? WHERE fingerprint=? AND fetched_at=?",
+                [
+                    (encode(replace(page, indexed_quads=b"", indexed_text=b"")), page.fingerprint, page.fetched_at)
+                    for page in pages
+                ],
+            )
+
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         with self._database.transaction():
             for fingerprint in fingerprints:

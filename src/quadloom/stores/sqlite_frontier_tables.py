@@ -18,6 +18,7 @@ from quadloom.stores.frontier_policy import SUCCESSES, Order, Past, UrlState, ra
 from quadloom.stores.frontier_tables import Batch, SettledRow, UrlRow, host_state
 from quadloom.stores.frontier_workbench import Entry, HostState
 from quadloom.stores.protocols import HostRow
+from quadloom.stores.scoring import Place
 from quadloom.stores.sqlite_database import SqliteDatabase
 
 _HOST = (
@@ -180,6 +181,12 @@ class SqliteFrontierTables:
             [(r.state, r.priority, r.depth, r.due, r.host_id, r.fingerprint) for r in rows],
         )
 
+    def update_scores(self, rows: Sequence[UrlRow]) -> None:
+        self.database.executemany(
+            "UPDATE url SET score=? WHERE host_id=? AND fingerprint=?",
+            [(row.score, row.host_id, row.fingerprint) for row in rows],
+        )
+
     def update_settled(self, rows: Iterable[SettledRow]) -> None:
         plain, read = [], []
         for r, settlement in rows:
@@ -219,6 +226,22 @@ class SqliteFrontierTables:
             f"SELECT {columns} FROM later l CROSS JOIN url u "
             "ON u.host_id = l.host_id AND u.fingerprint = l.fingerprint WHERE l.due <= ? ORDER BY l.due LIMIT ?",
             (now, limit),
+        )
+        return [UrlRow(*row) for row in cursor]
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        return self.database.execute(
+            "SELECT l.fingerprint, h.name, l.due FROM later l CROSS JOIN url u ON u.host_id = l.host_id AND "
+            "u.fingerprint = l.fingerprint JOIN host h ON h.id = l.host_id WHERE u.visits > 0 AND u.attempt = 1 "
+            "ORDER BY l.due LIMIT ?",
+            (limit,),
+        ).fetchall()
+
+    def unread(self, after: Place, limit: int) -> list[UrlRow]:
+        cursor = self.database.execute(
+            f"SELECT {_URL} FROM url WHERE (host_id, fingerprint) > (?, ?) AND visits=0 "
+            f"AND state={int(UrlState.QUEUED)} ORDER BY host_id, fingerprint LIMIT ?",
+            (*after, limit),
         )
         return [UrlRow(*row) for row in cursor]
 

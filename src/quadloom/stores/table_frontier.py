@@ -42,7 +42,7 @@ One thread at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import Outcome, Settlement
@@ -50,12 +50,14 @@ from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.stores import frontier_policy as rules
 from quadloom.stores.frontier_leasing import INFINITY, Leasing
+from quadloom.stores.frontier_moves import Moves
 from quadloom.stores.frontier_policy import FrontierPolicy, UrlState
 from quadloom.stores.frontier_tables import Batch, FrontierTables, SettledRow, UrlRow, after_settlement
 from quadloom.stores.frontier_workbench import HostState
 from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
 from quadloom.stores.quota import Quota
 from quadloom.stores.recent_fingerprints import RecentFingerprints
+from quadloom.stores.scoring import Place, Scored
 
 _PROMOTE = 2000  # due URLs queued in one transaction
 
@@ -80,6 +82,7 @@ class TableFrontier:
         self._scope = scope
         self._tables = tables
         self._leasing = Leasing(tables, policy, now=now, capacity=capacity)
+        self._moves = Moves(tables, self._leasing)
         self._recent = RecentFingerprints()
         self._ids: dict[str, int] = {}
 
@@ -134,13 +137,7 @@ class TableFrontier:
         better = row._replace(priority=min(row.priority, found.priority), depth=min(row.depth, found.depth))
         self._recent.learn(row.fingerprint, better.priority, better.depth)
         if better != row:
-            self._move(batch, row, better)
-
-    def _move(self, batch: Batch, before: UrlRow, after: UrlRow) -> None:
-        batch.leave(before)
-        batch.enter(after)
-        self._tables.update([after])
-        self._leasing.empty_buffer(after.host_id)
+            self._moves.move(batch, row, better)
 
     def request(self, urls: Sequence[Discovery], now: float) -> int:
         wanted = {found.fingerprint: found for found in urls}
@@ -152,7 +149,7 @@ class TableFrontier:
             for key, found in wanted.items():
                 row = stored.get(key)
                 if row is not None:
-                    self._move(batch, row, row._replace(state=UrlState.QUEUED, priority=0, due=0.0))
+                    self._moves.move(batch, row, row._replace(state=UrlState.QUEUED, priority=0, due=0.0))
                     continue
                 row = UrlRow(ids[found.host], key, UrlState.QUEUED, 0, found.depth, found.score)
                 batch.enter(row)
@@ -195,7 +192,7 @@ class TableFrontier:
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
         with self._database.transaction():
             hosts: dict[int, HostState] = {}
-            for part in _distinct(settlements):
+            for part in rules.distinct(settlements):
                 hosts |= self._settle_part(part)
             self._tables.write_hosts(hosts.values())
             self._tables.note_leased(self._leasing.leased_pairs())
@@ -285,38 +282,16 @@ class TableFrontier:
 
     def set_scope(self, scope: ScopeRules) -> int:
         self._scope = scope
-        moved = 0
-        with self._database.transaction():
-            for rows in self._tables.scan_scoped():
-                batch = Batch(self._tables)
-                for row, href, host in rows:
-                    after = self._state_in(scope, row, href, host)
-                    if after != row.state and row.fingerprint not in self._leasing.leases:
-                        self._move(batch, row, row._replace(state=after))
-                        moved += 1
-                batch.write()
-                self._leasing.tell(batch)
-        return moved
-
-    @staticmethod
-    def _state_in(scope: ScopeRules, row: UrlRow, href: str, host: str) -> int:
-        if scope.verdict(href, host, row.depth) is not None:
-            return UrlState.OUT_OF_SCOPE
-        if row.state != UrlState.OUT_OF_SCOPE:
-            return row.state
-        return UrlState.WAITING if row.due else UrlState.QUEUED
+        return self._moves.set_scope(scope)
 
     def reschedule(self, times: Sequence[tuple[int, str, float]], now: float) -> None:
-        wanted = {key: (host, due) for key, host, due in times}
-        with self._database.transaction():
-            ids = self._tables.host_ids(list({host for host, _ in wanted.values()}), create=False)
-            pairs = [(ids[host], key) for key, (host, _) in wanted.items() if host in ids]
-            batch = Batch(self._tables)
-            for key, row in self._tables.urls(pairs).items():
-                if row.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
-                    self._move(batch, row, row._replace(state=UrlState.WAITING, due=wanted[key][1]))
-            batch.write()
-            self._tables.read_first_due()
+        self._moves.reschedule(times)
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        return self._tables.soonest(limit)
+
+    def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
+        return self._moves.rescore(after, limit, scored)
 
     def explain(self, key: str, now: float) -> Explanation | None:
         name, url = host_of(key), fingerprint(key)
@@ -364,14 +339,3 @@ class TableFrontier:
 def _place(new: tuple[UrlRow, Discovery]) -> tuple[int, int]:
     """Order of the table's key, so that inserts walk the tree once."""
     return new[0][0], new[0][1]
-
-
-def _distinct(settlements: Sequence[Settlement]) -> Iterable[Sequence[Settlement]]:
-    """Cut a batch so that no part settles a URL twice."""
-    part: dict[int, Settlement] = {}
-    for settlement in settlements:
-        if settlement.visit.fingerprint in part:
-            yield list(part.values())
-            part = {}
-        part[settlement.visit.fingerprint] = settlement
-    yield list(part.values())

@@ -203,13 +203,20 @@ def _updated(entry: Entry, element: etree._Element, tag: str) -> None:
 
 def _author(entry: Entry, element: etree._Element, tag: str) -> None:
     """Text in RSS; a person with a name, or at least an address, in Atom."""
-    if not len(element):
-        name = (element.text or "").strip()
-    else:
-        name = next((text_of(child) for child in element if local_name(child.tag) == "name"), "")
-        name = name or next((text_of(child) for child in element if local_name(child.tag) in ("email", "uri")), "")
+    name = _person(element) if len(element) else (element.text or "").strip()
     if name and len(entry.authors) < _MAX_VALUES and name not in entry.authors:
         entry.authors += (name,)
+
+
+def _person(element: etree._Element) -> str:
+    name = address = ""
+    for child in element:
+        part = local_name(child.tag)
+        if part == "name":
+            name = name or text_of(child)
+        elif part in ("email", "uri"):
+            address = address or text_of(child)
+    return name or address
 
 
 def _category(entry: Entry, element: etree._Element, tag: str) -> None:

@@ -34,9 +34,8 @@ _INLINE_NAMES = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small "
     "span strike strong sub sup time tt u var wbr"
 )
-_ASCII_SPACES = "\n\t\r\f"
 _SPACES = "\n\t\r\f\xa0\u2003\u2009\u200b\u2028\u3000"
-_EDGES = f" {_ASCII_SPACES}"
+_EDGES = " \n\t\r\f"
 
 
 _INLINE = frozenset(tag_ids(_INLINE_NAMES))
@@ -68,12 +67,14 @@ def main_text(context: Context) -> str:
 def fold(text: str) -> str:
     """Whitespace folded to single spaces. By `replace`, which is several times as fast as split and join on text."""
     text = text.strip(_EDGES)
-    for space in _ASCII_SPACES if text.isascii() else _SPACES:
-        if space in text:
-            text = text.replace(space, " ")
+    if not text.isascii() or "\n" in text or "\t" in text or "\r" in text or "\f" in text:
+        for space in _SPACES:
+            if space in text:
+                text = text.replace(space, " ")
+        text = text.strip(" ")
     while "  " in text:
         text = text.replace("  ", " ")
-    return text.strip(" ")
+    return text
 
 
 def _main(context: Context) -> LexborNode | None:

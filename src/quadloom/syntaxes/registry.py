@@ -72,6 +72,7 @@ class Context:
         settings: Settings,
         headers: Iterable[tuple[str, str]] = (),
         loader: Loader | None = None,
+        utf8: bytes | None = None,
     ) -> None:
         self.body = body
         self.document = document
@@ -85,7 +86,7 @@ class Context:
         self.findings: list[Finding] = []
         self.facts = Facts()
         self.signs: frozenset[bytes] = frozenset()  # patterns of the extractors' signs that the body matches
-        self._utf8: bytes | None = None
+        self._utf8 = utf8
         self._tree: LexborHTMLParser | None = None
         self._elements: dict[str, list[LexborNode]] | None = None
         self._root: etree._Element | None = None

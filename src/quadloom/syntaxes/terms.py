@@ -63,7 +63,8 @@ def _checked_iri(value: str) -> str | None:
 
 def literal(text: str, language: str = "", datatype: str = "") -> str:
     """A literal. A language tag that is not well-formed is dropped; U+0000 and lone surrogates become U+FFFD."""
-    text = _escaped(text)
+    if not text.isascii() or '"' in text or "\\" in text or "\n" in text or "\r" in text or "\x00" in text:
+        text = _escaped(text)
     if language and (_LANGUAGE.match(language) or _is_language(language)):
         return f'"{text}"@{language.lower()}'
     if datatype:

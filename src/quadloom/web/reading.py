@@ -16,7 +16,8 @@ from typing import TypeVar
 
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.settings import Settings
-from quadloom.warehouse import DATABASE, Warehouse
+from quadloom.stores.state import DATABASE
+from quadloom.warehouse import Warehouse
 from quadloom.web.lanes import Lane
 
 STALE = 2.0

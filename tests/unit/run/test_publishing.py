@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from quadloom.errors import UrlError, UsageError
-from quadloom.run.publishing import LIST, Publication, Published, accept, ping_sitemap, publish
+from quadloom.run.publishing import LIST, Publication, Published, accept, ping_sitemap, publish, pushed
 from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_frontier import MemoryFrontier
@@ -34,6 +35,13 @@ def test_only_an_owner_can_have_known_pages_read_again(frontier: MemoryFrontier)
 def test_a_publication_is_bounded(frontier: MemoryFrontier) -> None:
     with pytest.raises(UsageError):
         publish(frontier, SCOPE, ["https://example.org/"] * (LIST + 1), NOW)
+
+
+def test_only_an_owner_vouches_for_a_change() -> None:
+    offered = Publication(urls=["https://a.example/1", "no address"], owner=True)
+    assert pushed(offered, Published(refreshed=1)) == ["https://a.example/1"]
+    assert pushed(offered, Published(new=1)) == [], "not known yet: nothing has changed"
+    assert pushed(replace(offered, owner=False), Published(refreshed=1)) == []
 
 
 def test_a_pinged_sitemap_is_read_first(frontier: MemoryFrontier) -> None:

@@ -10,7 +10,8 @@ import pytest
 from scipy import sparse
 
 from quadloom.model.url import fingerprint
-from quadloom.run.ranking import Ranking, Weights
+from quadloom.run.ranking import Ranking
+from quadloom.run.standings import MOVED, Standings, standing_of
 from quadloom.scheduling.importance import importance
 from quadloom.scheduling.subscriptions import Subscription, personalization
 from quadloom.settings import Freshness
@@ -31,16 +32,21 @@ def star(ranking: Ranking) -> None:
     ranking.flush()
 
 
-def make(folder: Path, *subscriptions: Subscription, structured: tuple[int, ...] = ()) -> Ranking:
-    return Ranking(folder, Freshness(), lambda: structured, lambda: subscriptions)
+def make(folder: Path, *subscriptions: Subscription, structured: tuple[int, ...] = (), chi: float = 1.0) -> Ranking:
+    return Ranking(folder, Freshness(chi=chi), lambda: structured, lambda: subscriptions)
+
+
+def weigh(ranking: Ranking, keys: list[int], *, are_data: bool = False) -> list[float | None]:
+    found = ranking.weigh(keys, [are_data] * len(keys))
+    return [None if standing is None else standing.weight for standing in found]
 
 
 def test_what_many_link_to_weighs_most(tmp_path: Path) -> None:
     ranking = make(tmp_path)
-    assert ranking.weigh(KEYS[:2]) == [None, None]
+    assert weigh(ranking, KEYS[:2]) == [None, None]
     star(ranking)
     ranking.turn(NOW)
-    found = ranking.weigh([*KEYS[:30], KEYS[39]])
+    found = weigh(ranking, [*KEYS[:30], KEYS[39]])
     weights = [weight for weight in found if weight is not None]
     assert found[30] is None and len(weights) == 30
     assert np.mean(weights) == pytest.approx(1.0)
@@ -58,7 +64,7 @@ def test_weights_are_those_of_the_fixpoint(tmp_path: Path) -> None:
     rows = [n for n in range(30) for _ in links[n]]
     columns = [m for n in range(30) for m in links[n]]
     csr = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(30, 30))
-    assert ranking.weigh(KEYS[:30]) == pytest.approx(list(importance(csr) * 30), rel=1e-3)
+    assert weigh(ranking, KEYS[:30]) == pytest.approx(list(importance(csr) * 30), rel=1e-3)
 
 
 def test_a_page_read_again_replaces_its_links(tmp_path: Path) -> None:
@@ -68,7 +74,7 @@ def test_a_page_read_again_replaces_its_links(tmp_path: Path) -> None:
         ranking.append(KEYS[number], packed(2 if number != 2 else 3))
     ranking.flush()
     ranking.turn(NOW)
-    weights = ranking.weigh(KEYS[:4])
+    weights = weigh(ranking, KEYS[:4])
     assert weights[0] is not None and weights[2] is not None and weights[2] > 10.0 * weights[0]
 
 
@@ -79,7 +85,7 @@ def test_pages_met_after_a_fixpoint_have_an_estimate(tmp_path: Path) -> None:
     ranking.append(KEYS[0], packed(1, 35))
     ranking.append(KEYS[5], packed(0, 36))
     ranking.estimate_new(NOW + 1.0)
-    beside_hub, beside_leaf, never_met = ranking.weigh([KEYS[35], KEYS[36], KEYS[39]])
+    beside_hub, beside_leaf, never_met = weigh(ranking, [KEYS[35], KEYS[36], KEYS[39]])
     assert beside_hub is not None and beside_leaf is not None and never_met is None
     assert beside_hub > beside_leaf > 0.0
 
@@ -89,7 +95,7 @@ def test_subscribed_pages_are_lifted_into_the_top(tmp_path: Path) -> None:
     for ranking in (plain, wanted):
         star(ranking)
         ranking.turn(NOW)
-    before, after = plain.weigh(KEYS[:30]), wanted.weigh(KEYS[:30])
+    before, after = weigh(plain, KEYS[:30]), weigh(wanted, KEYS[:30])
     assert before[17] == pytest.approx(before[16])
     top = sorted((weight or 0.0 for weight in after), reverse=True)[:2]  # 5 % of 30 pages
     assert (after[17] or 0.0) >= top[-1]
@@ -108,5 +114,63 @@ def test_a_restart_begins_with_the_last_weights(tmp_path: Path) -> None:
     ranking.turn(NOW)
     ranking.close()
     again = make(tmp_path)
-    assert again.weigh(KEYS[:30]) == ranking.weigh(KEYS[:30])
-    assert Weights.load(tmp_path / "nowhere").of([1]) == [None]
+    assert weigh(again, KEYS[:30]) == weigh(ranking, KEYS[:30])
+    assert Standings.load(tmp_path / "nowhere").of([1]) == [None]
+    (known,) = ranking.weigh([KEYS[3]], [False])
+    assert standing_of(tmp_path, KEYS[3]) == known
+    assert standing_of(tmp_path, KEYS[39]) is None and standing_of(tmp_path / "nowhere", KEYS[3]) is None
+
+
+def test_chi_is_the_mean_weight_of_data_that_was_read(tmp_path: Path) -> None:
+    """Unread pages must not count: they would lift the ordinary ones that were read above their mean of 1."""
+    data = tuple(KEYS[20:30])
+    ranking = make(tmp_path, structured=data, chi=3.0)
+    for number in range(10):
+        ranking.append(KEYS[number], packed((number + 1) % 10, 20 + number, 30 + number))  # 30 … 39 are never read
+    for number in range(20, 30):
+        ranking.append(KEYS[number], packed())
+    ranking.flush()
+    ranking.turn(NOW)
+    ordinary, structured = weigh(ranking, KEYS[:10]), weigh(ranking, list(data), are_data=True)
+    assert np.mean([weight or 0.0 for weight in ordinary]) == pytest.approx(1.0, rel=1e-5)
+    assert np.mean([weight or 0.0 for weight in structured]) == pytest.approx(3.0, rel=1e-5)
+    taken_for_a_page, is_data = weigh(ranking, KEYS[30:31])[0], weigh(ranking, KEYS[30:31], are_data=True)[0]
+    assert taken_for_a_page and is_data and is_data > 2.0 * taken_for_a_page, "weighed as what it turned out to be"
+    ranking.prefer(6.0)
+    ranking.turn(NOW + 1.0)
+    assert np.mean([weight or 0.0 for weight in weigh(ranking, list(data), are_data=True)]) == pytest.approx(6.0)
+
+
+def test_only_pages_that_moved_are_told_anew(tmp_path: Path) -> None:
+    ranking = make(tmp_path)
+    assert ranking.take_moved() is None
+    star(ranking)
+    ranking.turn(NOW)
+    first = ranking.take_moved()
+    assert first is not None and set(first.tolist()) == set(KEYS[:30]), "none of them was told before"
+    assert ranking.take_moved() is None
+    before = weigh(ranking, KEYS[:30])
+    ranking.append(KEYS[7], packed(0, 8))
+    ranking.flush()
+    ranking.turn(NOW + 1.0)
+    second = ranking.take_moved()
+    assert second is not None and 0 < len(second) < 5 and KEYS[8] in second
+    for key, old, new in zip(KEYS[:30], before, weigh(ranking, KEYS[:30]), strict=True):
+        assert old is not None and new is not None
+        assert (abs(new - old) > MOVED * min(new, old)) == (key in second) or new == old
+
+
+def test_a_slow_drift_is_told_in_the_end(tmp_path: Path) -> None:
+    """Each ranking moves page 8 by less than a fifth; compared with the last ranking alone it would never move."""
+    ranking = make(tmp_path)
+    star(ranking)
+    ranking.turn(NOW)
+    ranking.take_moved()
+    told = 0
+    for step in range(9, 25):
+        ranking.append(KEYS[step], packed(0, 8, *range(25, 30)))
+        ranking.flush()
+        ranking.turn(NOW + step)
+        moved = ranking.take_moved()
+        told += moved is not None and KEYS[8] in moved
+    assert 2 <= told < 16

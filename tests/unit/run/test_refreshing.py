@@ -14,7 +14,8 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
-from quadloom.run.refreshing import Kept, Refreshing, SharesChange, http_date
+from quadloom.run.refreshing import Refreshing, SharesChange, http_date
+from quadloom.run.schedule_state import Kept
 from quadloom.scheduling.planner import Planner
 from quadloom.settings import Freshness, Settings
 from quadloom.stores.frontier_policy import FrontierPolicy
@@ -189,9 +190,43 @@ def test_bandwidth_and_shares_change_while_running(crawled: Crawled) -> None:
     now = crawled.refreshing.change(SharesChange(bandwidth=5.0, suspect_share=0.1, policy="xyleme"))
     assert now == {
         "bandwidth": 5.0, "suspect_share": 0.1, "discovery_share": 0.4, "refresh_share": pytest.approx(0.5),
-        "policy": "xyleme",
+        "policy": "xyleme", "chi": 1.0,
     }  # fmt: skip
     assert crawled.refreshing.planner.bandwidth == 5.0
+
+
+def test_idle_bandwidth_reads_the_pages_nearest_to_the_end_of_their_periods(tmp_path: Path) -> None:
+    crawled = Crawled(tmp_path, Settings(freshness=Freshness(bandwidth=1e-5, min_interval="1h")))
+    for number in range(6):
+        crawled.visit(f"https://a.example/{number}", Outcome.NEW, START + number * HOUR)
+    now = START + 5.5 * HOUR
+    assert crawled.refreshing.advance(crawled.frontier, 2, now) == 2
+    due = {key for key, _, at in crawled.frontier.soonest(9) if at == now}
+    parts = {
+        row.fingerprint: (now - row.fetched_at) / decode(row.schedule, Kept).plan.period
+        for row in crawled.catalog.scan()
+    }
+    assert due == set(sorted(parts, key=lambda key: -parts[key])[:2])
+    assert crawled.refreshing.advance(crawled.frontier, 9, now) == 5, "the last was read half an hour ago and must rest"
+
+
+def test_a_pushed_change_does_not_look_like_a_change_at_every_moment(crawled: Crawled) -> None:
+    """Pages that change every ten days: one is told of and read a second later, one is read once a day."""
+    told, polled = "https://a.example/told", "https://b.example/polled"
+    crawled.visit(told, Outcome.NEW, START)
+    crawled.visit(polled, Outcome.NEW, START)
+    for day in range(1, 301):
+        at = START + day * DAY
+        crawled.visit(polled, Outcome.CHANGED if day % 10 == 0 else Outcome.UNCHANGED, at)
+        if day % 10 == 0:
+            crawled.refreshing.hear_push([told])
+            crawled.visit(told, Outcome.CHANGED, at)
+    rates = []
+    for url in (told, polled):
+        row = crawled.catalog.page(fingerprint(url))
+        assert row is not None
+        rates.append(decode(row.schedule, Kept).plan.changes_per_second * DAY)
+    assert rates[0] == pytest.approx(0.1, rel=0.25) and rates[1] == pytest.approx(0.1, rel=0.35), rates
 
 
 def test_dates_of_headers() -> None:
@@ -201,20 +236,22 @@ def test_dates_of_headers() -> None:
 
 
 def test_planning_costs_little(crawled: Crawled) -> None:
-    """The goal is 50 µs of processor time a settled page; twice that fails, since test machines are busy."""
+    """At most 50 µs of processor time a settled page with forty new links. The best of many parts counts, since other
+    processes take caches and half a core away; each part is long enough to hold a new price."""
     urls = [f"https://host{n % 20}.example/{n}" for n in range(2048)]
     links = tuple(link(f"https://host.example/{n}") for n in range(40))
     known: dict[int, PageRow] = {}
     best = float("inf")
-    for turn in range(4):
-        spent = 0.0
-        for start in range(0, len(urls), 128):
-            at = START + turn * DAY
-            outcome = Outcome.CHANGED if turn else Outcome.NEW
-            batch = [settlement(url, outcome, at, links) for url in urls[start : start + 128]]
-            began = time.process_time()
-            planned = crawled.refreshing.plan(batch, known, at)
-            spent += time.process_time() - began
-            known.update((item.page.fingerprint, item.page) for item in planned if item.page is not None)
-        best = min(best, spent / len(urls))
-    assert best < 100e-6, f"{best * 1e6:.1f} µs a page"
+    for turn in range(10):
+        at = START + turn * DAY
+        outcome = Outcome.CHANGED if turn else Outcome.NEW
+        for part in range(0, len(urls), 512):
+            spent = 0.0
+            for start in range(part, part + 512, 128):
+                batch = [settlement(url, outcome, at, links) for url in urls[start : start + 128]]
+                began = time.process_time()
+                planned = crawled.refreshing.plan(batch, known, at)
+                spent += time.process_time() - began
+                known.update((item.page.fingerprint, item.page) for item in planned if item.page is not None)
+            best = min(best, spent / 512)
+    assert best < 50e-6, f"{best * 1e6:.1f} µs a page"

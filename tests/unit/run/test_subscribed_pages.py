@@ -69,7 +69,7 @@ def next_visits(warehouse: Warehouse) -> dict[str, float]:
     ranking.flush()
     now = time.time()
     ranking.turn(now)
-    refreshing = Refreshing(warehouse.catalog, SETTINGS, weigh=ranking.weigh)
+    refreshing = Refreshing(warehouse.catalog, SETTINGS, links=ranking)
     rows = warehouse.catalog.pages([fingerprint(url) for url in URLS])
     periods: dict[str, float] = {}
     for at in (now + 3600.0, now + 7200.0, now + 10800.0):

@@ -13,7 +13,8 @@ from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.run.explaining import why
-from quadloom.run.refreshing import Refreshing, schedule_of
+from quadloom.run.refreshing import Refreshing
+from quadloom.run.schedule_state import schedule_of
 from quadloom.run.suspecting import Suspecting
 from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.settings import Settings

@@ -11,8 +11,8 @@ import pytest
 
 from quadloom.model import wire
 from quadloom.model.outcome import Outcome
-from quadloom.scheduling.objectives import freshness, value
-from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState, Seen, _ideal_period
+from quadloom.scheduling.objectives import freshness, ideal_period, value
+from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState, Seen
 from quadloom.scheduling.refresh import optimal_rates
 from quadloom.settings import Freshness
 
@@ -96,7 +96,7 @@ def test_scalar_period_is_the_vector_one(policy: str) -> None:
         (1, 1e-6, 1e7),
     ]:
         vector = rate_at_price(policy, np.array([weight]), np.array([rate]), price)[0]  # type: ignore[arg-type]
-        scalar = _ideal_period(policy, weight, rate, price, 0.95)  # type: ignore[arg-type]
+        scalar = ideal_period(policy, weight, rate, price, 0.95)  # type: ignore[arg-type]
         assert scalar == pytest.approx(1 / vector if vector else math.inf, rel=1e-6)
 
 
@@ -196,7 +196,8 @@ def test_every_number_is_explained() -> None:
     schedule = planner.settle(seen(Outcome.NEW, 10 * DAY), None).schedule
     lines = planner.explain("a.org", "a.org", schedule, 10 * DAY)
     assert [what for what, _, _ in lines] == [
-        "weight", "visits", "site's prior", "dates believed", "change rate", "refresh bandwidth", "price of a read",
+        "weight", "visits", "site's prior", "dates believed", "change rate", "refresh bandwidth", "demand S",
+        "price of a read",
         "ideal period", "host's price", "period", "gone", "next visit",
     ]  # fmt: skip
     assert all(value and rule for _, value, rule in lines)

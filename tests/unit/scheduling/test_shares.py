@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quadloom.errors import SettingsError
-from quadloom.scheduling.shares import Reads, Shares, discovery_score
+from quadloom.scheduling.shares import Reads, Shares
 
 MANY = Reads(suspects=10**6, pages=10**6, refresh=10**6)
 
@@ -87,14 +87,3 @@ def test_refresh_bandwidth_counts_idle_shares() -> None:
     partly = shares.refresh_bandwidth(Reads(pages=5))
     got = [shares.slot(1.0, Reads(pages=10**6, refresh=10**6)).refresh for _ in range(400)]
     assert partly == pytest.approx(np.mean(got), abs=0.05)
-
-
-def test_orders_of_discovery() -> None:
-    near = discovery_score("breadth-first", depth=1, importance=0.0, fingerprint=5)
-    far = discovery_score("breadth-first", depth=2, importance=1.0, fingerprint=6)
-    assert near > far
-    assert discovery_score("importance", depth=9, importance=0.3, fingerprint=1) == 0.3
-    scores = [discovery_score("random", depth=1, importance=0, fingerprint=n, seed=3) for n in range(-500, 500)]
-    assert scores[7] == discovery_score("random", depth=4, importance=1, fingerprint=-493, seed=3)
-    assert scores[7] != discovery_score("random", depth=4, importance=1, fingerprint=-493, seed=4)
-    assert 0.45 < np.mean(scores) < 0.55 and 0 <= min(scores) < max(scores) < 1

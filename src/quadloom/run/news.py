@@ -1,0 +1,41 @@
+"""What the owner of a crawl finds in its inbox: everything that other threads and processes have for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+
+import msgspec
+
+from quadloom.fetching.fetcher import Fetched
+from quadloom.model.event import EventKind
+from quadloom.model.visit import Visit
+from quadloom.run.control import Value
+from quadloom.run.indexing import Marks
+from quadloom.run.workers import Done
+
+
+class Notice(msgspec.Struct, frozen=True):
+    kind: EventKind
+    text: str
+
+
+class Lost(msgspec.Struct, frozen=True):
+    visits: tuple[Visit, ...]
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A thread of the owner has failed; the crawl ends with its error."""
+
+    error: BaseException
+
+
+class Call:
+    """Something that another thread wants done by the owner, and the place where it waits for the answer."""
+
+    def __init__(self, action: Callable[[], Value]) -> None:
+        self.action = action
+        self.answer: Future[Value] = Future()
+
+
+News = Sequence[Fetched] | Done | Marks | Notice | Lost | Call | Broken

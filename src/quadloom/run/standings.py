@@ -1,0 +1,105 @@
+"""Where pages stand: weight, importance and usefulness as the last ranking told them, looked up by fingerprint.
+
+Twenty-nine bytes a page in the order of fingerprints: a lookup is a binary search, in memory for the crawl and in the
+mapped file for a single question. A page whose numbers moved by less than a fifth since they were last told stays where
+it stood: a ranking moves every page by a little, and each page that is told anew costs a row, a place in the queue and
+a description.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+MOVED = 0.2  # a page's numbers are told anew when one of them changed by this part
+_LEAST = 0.01  # between values below this one differences matter to nobody
+_FILE = "standings.npy"
+_ROW = np.dtype(
+    [("fingerprint", "<i8"), ("weight", "<f4"), ("importance", "<f4"), ("usefulness", "<f4"), ("is_data", "?")]
+)
+
+Vector = npt.NDArray[np.float64]
+Fingerprints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class Standing(NamedTuple):
+    """A page in the last ranking. `importance`: 1 = the mean of all pages; `usefulness`: 1 = the mean of ordinary ones
+    that were read; 0 = unknown."""
+
+    weight: float
+    importance: float = 0.0
+    usefulness: float = 0.0
+
+
+class Standings:
+    """All pages of one ranking. `table` is in the order of `fingerprints`, its first column."""
+
+    def __init__(self, table: npt.NDArray[np.void]) -> None:
+        self.table = table
+        self.fingerprints: Fingerprints = np.ascontiguousarray(table["fingerprint"])
+
+    @classmethod
+    def make(
+        cls, fingerprints: Fingerprints, weights: Vector, importance: Vector, usefulness: Vector, is_data: Mask
+    ) -> Standings:
+        order = np.argsort(fingerprints, kind="stable")
+        table = np.empty(len(order), dtype=_ROW)
+        columns = (fingerprints, weights, importance, usefulness, is_data)
+        for name, values in zip(_ROW.names or (), columns, strict=True):
+            table[name] = values[order]
+        return cls(table)
+
+    def of(self, wanted: Sequence[int]) -> list[tuple[Standing, bool] | None]:
+        """Each with whether it was ranked as structured data; None = not ranked."""
+        if not len(self.fingerprints):
+            return [None] * len(wanted)
+        place, found = self._places(np.fromiter(wanted, dtype=np.int64, count=len(wanted)))
+        rows = self.table[place].tolist()
+        return [(Standing(*row[1:4]), row[4]) if hit else None for row, hit in zip(rows, found.tolist(), strict=True)]
+
+    def settled(self, before: Standings) -> tuple[Standings, Mask]:
+        """The same with every page that hardly moved left where it stood `before`, and which pages moved.
+
+        What is compared is what was told last, so a slow drift is noticed as well.
+        """
+        if not len(before.fingerprints):
+            return self, np.ones(len(self.fingerprints), dtype=bool)
+        place, known = before._places(self.fingerprints)
+        old = before.table[place]
+        moved = ~known | (self.table["is_data"] != old["is_data"])
+        for name in ("weight", "importance", "usefulness"):
+            one, other = self.table[name], old[name]
+            moved |= np.abs(one - other) > MOVED * np.maximum(np.minimum(one, other), _LEAST)
+        return Standings(np.where(moved, self.table, old)), moved
+
+    @classmethod
+    def load(cls, directory: Path) -> Standings:
+        path = directory / _FILE
+        return cls(np.load(path) if path.exists() else np.empty(0, dtype=_ROW))
+
+    def save(self, directory: Path) -> None:
+        unfinished = directory / f"unfinished-{_FILE}"
+        np.save(unfinished, self.table)
+        unfinished.replace(directory / _FILE)
+
+    def _places(self, keys: Fingerprints) -> tuple[npt.NDArray[np.intp], Mask]:
+        place = np.minimum(np.searchsorted(self.fingerprints, keys), len(self.fingerprints) - 1)
+        return place, self.fingerprints[place] == keys
+
+
+def standing_of(directory: Path, fingerprint: int) -> Standing | None:
+    """One page in the last ranking that was saved; the file is mapped, not read."""
+    path = directory / _FILE
+    if not path.exists():
+        return None
+    table = np.load(path, mmap_mode="r")
+    place = bisect_left(table, fingerprint, key=lambda row: int(row["fingerprint"]))
+    if place == len(table) or int(table[place]["fingerprint"]) != fingerprint:
+        return None
+    return Standing(*table[place].tolist()[1:4])

@@ -1,0 +1,209 @@
+"""Three workers on one PostgreSQL: one is killed, one is paused past its lease and goes on. Judged by the servers' log
+and by the shared tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from fakeweb.request_log import RequestLog
+from faults.crawling import command, finish, kill_group, must_be_read, requests, run_config, start
+from postgres_server import PostgresServer, postgres, start_postgres
+from quadloom.demo.serving import Serving, serve_in_process
+from quadloom.demo.spec import WebSpec
+from quadloom.demo.web import FakeWeb
+from quadloom.model.event import Event
+from quadloom.model.wire import decode
+from quadloom.stores.shards import SHARDS
+
+pytestmark = pytest.mark.cluster
+
+DELAY = 0.4
+LEASE, HEARTBEAT, REQUEST = 5.0, 0.5, 2.0
+WEB = WebSpec(seed=9, pages=420, hosts=30, scale=0.05, links=20, faults=False, traps=False, crawl_delay=0.5)
+
+
+class Cluster:
+    """Workers with a directory each, and a directory for commands of somebody who only looks."""
+
+    def __init__(
+        self, folder: Path, serving: Serving, *, delay: float = DELAY, server: PostgresServer | None = None
+    ) -> None:
+        self.folder = folder
+        self.serving = serving
+        self.url = (server or postgres()).url()
+        self.config = run_config(
+            folder,
+            serving,
+            crawl={"scope": "site", "max_wait": 3.0, "in_flight": 64, "batch": 16},
+            politeness={"delay": delay, "ip_delay": 0.0, "adaptive": 0.0, "per_site": 1, "max_crawl_delay": 5.0},
+            limits={"total_seconds": REQUEST, "connect_seconds": REQUEST},
+            cluster={"lease": LEASE, "heartbeat": HEARTBEAT},
+            stores={
+                "frontier": self.url, "catalog": "postgresql:", "text": "postgresql:",
+                "archive": f"warc://{folder}/archive",
+            },
+        )  # fmt: skip
+
+    def worker(self, name: str) -> subprocess.Popen[bytes]:
+        return start(self.folder / name, self.config, "worker")
+
+    def tell(self, *arguments: str) -> dict[str, object]:
+        return finish(self.folder / "desk", self.config, "--json", *arguments)
+
+    def rows(self, statement: str) -> list[tuple[object, ...]]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            return connection.execute(statement).fetchall()  # type: ignore[arg-type]
+
+    def owners(self) -> dict[str, int]:
+        """Shards by worker, those alive only."""
+        rows = self.rows(
+            "SELECT split_part(owner, ':', 1), count(*) FROM shard_lease JOIN worker ON name = owner "
+            "WHERE until > clock_timestamp() GROUP BY 1"
+        )
+        return {str(name): int(str(count)) for name, count in rows}
+
+    def shared_by(self, workers: int) -> bool:
+        """All shards are owned, by so many, and none has more than its share."""
+        shares = self.owners().values()
+        return len(shares) == workers and sum(shares) == SHARDS and max(shares) <= -(-SHARDS // workers)
+
+    def wait(self, what: str, reached: object, seconds: float = 60.0) -> None:
+        deadline = time.monotonic() + seconds
+        assert callable(reached)
+        while not reached():
+            assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+            time.sleep(0.1)
+
+    def wait_for_requests(self, count: int) -> None:
+        self.wait(f"{count} requests", lambda: self.serving.load().requests >= count)
+
+    def left(self) -> int:
+        """URLs that somebody still has to read now, and batches under way between shards."""
+        row = self.rows("SELECT (SELECT coalesce(sum(queued), 0) FROM host) + (SELECT count(*) FROM link_outbox)")[0]
+        return int(str(row[0]))
+
+    def notices(self) -> list[str]:
+        return [decode(bytes(record), Event).subject for (record,) in self.rows("SELECT record FROM event")]  # type: ignore[call-overload]
+
+
+def stop(process: subprocess.Popen[bytes]) -> str:
+    """End a worker politely; what it told."""
+    process.send_signal(signal.SIGTERM)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told.decode()[-3000:]
+    return told.decode()
+
+
+@pytest.mark.timeout(240)
+def test_a_killed_and_a_paused_worker_lose_nothing_and_hurt_nobody(tmp_path: Path) -> None:
+    with serve_in_process(FakeWeb(WEB), log=tmp_path / "requests.jsonl") as serving:
+        cluster = Cluster(tmp_path, serving)
+        killed, paused, steady = (cluster.worker(name) for name in ("killed", "paused", "steady"))
+        try:
+            cluster.tell("seeds", "add", *serving.web.homes)
+            cluster.wait("three fair shares", lambda: cluster.shared_by(3))
+            cluster.wait_for_requests(100)
+            kill_group(killed)
+            cluster.wait_for_requests(180)
+            os.killpg(paused.pid, signal.SIGSTOP)
+            cluster.wait("a takeover of all shards", lambda: cluster.shared_by(1))
+            time.sleep(2 * DELAY)
+            os.killpg(paused.pid, signal.SIGCONT)
+            cluster.wait("two fair shares", lambda: cluster.shared_by(2))
+            cluster.wait("nothing left", lambda: cluster.left() == 0, 120.0)
+            told = stop(paused)
+            stop(steady)
+        finally:
+            for process in (killed, paused, steady):
+                if process.poll() is None:
+                    kill_group(process)
+        asked, wanted = requests(serving), must_be_read(serving)
+        log = RequestLog(serving.log_path)
+        assert wanted <= set(asked), f"{len(wanted - set(asked))} pages were never asked for"
+        assert not log.never_earlier_than(DELAY, tolerance=0.1)
+        assert not log.disallowed_hits(serving.web)
+        assert "of 256 shards (3 workers)" in told
+        assert any("has taken over" in text or "the lease had run out" in text for text in cluster.notices())
+        assert cluster.rows("SELECT count(*) FROM shard_lease WHERE owner <> ''") == [(0,)], "all were given back"
+        pages = int(str(cluster.rows("SELECT count(*) FROM page WHERE status = 200")[0][0]))
+        assert pages == len({url for url in asked if not url.endswith("/robots.txt")} & _found(cluster))
+        status = cluster.tell("status")
+        assert status["documents"] == pages
+        assert cluster.tell("search", "the")["total"]
+
+
+@pytest.mark.timeout(120)
+def test_a_crawl_on_a_shared_database_ends_by_itself_and_everybody_can_look(tmp_path: Path) -> None:
+    web = FakeWeb(WebSpec(seed=4, pages=60, hosts=6, scale=0.05, links=12, faults=False, traps=False, crawl_delay=0.0))
+    with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
+        cluster = Cluster(tmp_path, serving, delay=0.02)
+        report = finish(tmp_path / "one", cluster.config, "--json", "crawl", *serving.web.homes)
+        assert must_be_read(serving) <= set(requests(serving))
+        assert finish(tmp_path / "one", cluster.config, "--json", "verify")["drift"] == []
+        checked = subprocess.run(
+            command(tmp_path / "desk", cluster.config, "check"), capture_output=True, text=True, check=True
+        )
+        assert "PostgreSQL" in checked.stdout and "0 workers" in checked.stdout
+        status = cluster.tell("status")
+        assert status["documents"] == cluster.rows("SELECT count(*) FROM page WHERE status = 200")[0][0]
+        assert report["pages"] >= status["documents"]
+        rebuilt = finish(tmp_path / "desk", cluster.config, "--json", "rebuild")
+        assert rebuilt["pages"], "all quads can be made anew on any machine"
+
+
+@pytest.mark.timeout(120)
+def test_a_database_that_is_killed_and_comes_back_does_not_end_the_crawl(tmp_path: Path) -> None:
+    web = FakeWeb(
+        WebSpec(seed=4, pages=150, hosts=12, scale=0.05, links=12, faults=False, traps=False, crawl_delay=0.0)
+    )
+    server = start_postgres(fsync=True)
+    with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
+        cluster = Cluster(tmp_path, serving, delay=0.1, server=server)
+        crawl = start(tmp_path / "one", cluster.config, "crawl", *serving.web.homes)
+        for count in (40, 100):
+            cluster.wait_for_requests(count)
+            server.kill()
+            server.start()
+        _, told = crawl.communicate(timeout=90)
+        assert crawl.returncode == 0, told.decode()[-3000:]
+        assert must_be_read(serving) <= set(requests(serving))
+        assert finish(tmp_path / "one", cluster.config, "--json", "verify")["drift"] == []
+    server.remove()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_ray_places_workers_and_restarts_them(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs ray: pip install quadloom[ray]")
+    with serve_in_process(FakeWeb(WEB), log=tmp_path / "requests.jsonl") as serving:
+        cluster = Cluster(tmp_path, serving, delay=0.1)
+        driver = start(
+            tmp_path / "desk", cluster.config, "--json", "crawl", "--ray", "local", "--ray-workers", "2",
+            *serving.web.homes,
+        )  # fmt: skip
+        try:
+            cluster.wait_for_requests(60)
+            cluster.wait("two workers", lambda: cluster.shared_by(2))
+            os.kill(int((tmp_path / "desk/ray-0/lock").read_text()), signal.SIGKILL)
+            output, told = driver.communicate(timeout=200)
+        finally:
+            if driver.poll() is None:
+                kill_group(driver)
+        assert driver.returncode == 0, told.decode()[-3000:]
+        assert json.loads(output.splitlines()[-1])["workers"] == 2
+        assert must_be_read(serving) <= set(requests(serving))
+        assert cluster.left() == 0
+
+
+def _found(cluster: Cluster) -> set[str]:
+    """URLs that were answered 200 at least once."""
+    log = RequestLog(cluster.serving.log_path)
+    return {one.url for one in log.requests if one.status == 200 and one.target != "/robots.txt"}

@@ -1,0 +1,187 @@
+"""The PostgreSQL connection: a server that is killed, addresses that are wrong, words that must not be said."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from postgres_server import PostgresServer, postgres, start_postgres
+from quadloom.errors import QuadloomError, SettingsError, StoreError, StoreUnavailable
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
+from quadloom.model.url import Url
+from quadloom.model.visit import Visit
+from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.postgres_arrays import columns
+from quadloom.stores.postgres_catalog import PostgresCatalog
+from quadloom.stores.postgres_database import PostgresDatabase, plain
+from quadloom.stores.postgres_frontier import PostgresFrontier
+from quadloom.stores.postgres_schema import MIGRATIONS
+from quadloom.stores.postgres_shards import ShardLeases
+from quadloom.stores.shards import SHARDS
+
+PAGES, BATCH = 300, 6
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    made = start_postgres(fsync=True)
+    yield made
+    made.remove()
+
+
+def page(number: int) -> Discovery:
+    url = Url.parse(f"http://h{number % 9}.example/{number}")
+    return Discovery(url.href, url.key, url.host, url.fingerprint, 1)
+
+
+def ended(visit: Visit) -> Settlement:
+    number = int(visit.href.rpartition("/")[2])
+    row = PageRow(
+        fingerprint=visit.fingerprint, key=visit.key, href=visit.href, host=visit.host, fetched_at=visit.not_before
+    )
+    further = tuple(page(n) for n in (2 * number + 1, 2 * number + 2, number // 2) if n < PAGES)
+    return Settlement(visit, Outcome.NEW, row, HostPace(visit.host, "", 0.0, 0.0), further)
+
+
+def test_a_killed_server_loses_nothing_that_was_acknowledged(server: PostgresServer) -> None:
+    """SIGKILL at two random moments of a crawl, and a new start each time."""
+    database = PostgresDatabase.open(server.url("crawl"))
+    leases = ShardLeases("worker")
+    frontier = PostgresFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=9), leases, now=time.time())
+    catalog = PostgresCatalog(database)
+    leases.renew(database)
+    frontier.take(SHARDS, time.time())
+    frontier.add([page(0)], time.time())
+    over, kills, chance = threading.Event(), [], random.Random(5)
+
+    def disturb() -> None:
+        while len(kills) < 2 and not over.wait(chance.uniform(0.05, 0.3)):
+            server.kill()
+            kills.append(time.monotonic())
+            server.start()
+
+    killer = threading.Thread(target=disturb)
+    killer.start()
+    acknowledged: list[int] = []
+    refused = 0
+    while len(acknowledged) < PAGES:
+        settlements = [ended(visit) for visit in frontier.lease(BATCH, time.time())]
+        while settlements:
+            try:
+                with catalog.transaction():
+                    frontier.settle(settlements, time.time())
+                    catalog.record(settlements, time.time())
+            except StoreUnavailable as error:
+                assert error.hint
+                refused += 1
+                continue
+            acknowledged += [settlement.visit.fingerprint for settlement in settlements]
+            break
+        time.sleep(0.01)
+    over.set()
+    killer.join(timeout=60)
+    assert kills, "the server was never killed"
+    stats = frontier.stats(time.time())
+    assert (stats.done, stats.total) == (PAGES, PAGES)
+    rows = catalog.scan(limit=PAGES + 1)
+    assert {row.fingerprint for row in rows} == set(acknowledged)
+    assert len(acknowledged) == len(set(acknowledged)), "an acknowledged page came back"
+    assert catalog.counts()["outcome:new"] == PAGES
+    database.close()
+
+
+def test_a_transaction_that_lost_its_connection_is_undone_and_may_be_tried_again() -> None:
+    url = postgres().url()
+    database, other = PostgresDatabase.open(url), PostgresDatabase.open(url)
+    catalog = PostgresCatalog(database)
+    undone: list[str] = []
+    database.on_rollback(lambda: undone.append("undone"))
+    with pytest.raises(StoreUnavailable), catalog.transaction():
+        catalog.put("name", b"value")
+        own = database.execute("SELECT pg_backend_pid()")[0][0]
+        other.execute("SELECT pg_terminate_backend(%s)", (own,))
+        time.sleep(0.1)
+        catalog.put("other", b"value")
+        catalog.get("other")
+    assert undone == ["undone"]
+    assert catalog.names("") == []
+    catalog.put("name", b"value")
+    assert catalog.get("name") == b"value"
+    database.close()
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "hint"),
+    [
+        ("postgresql://quadloom:SECRET@127.0.0.1:1/postgres", StoreUnavailable, "start the server"),
+        ("postgresql://quadloom:SECRET@nowhere.invalid/postgres", StoreError, "host name"),
+        ("postgresql://quadloom:SECRET@127.0.0.1:{port}/nodatabase", StoreError, "createdb"),
+        ("postgresql://quadloom:SECRET@127.0.0.1:{port}/postgres?nonsense=SECRET", SettingsError, "postgresql://user@"),
+        ("postgresql://nobody:SECRET@127.0.0.1:{port}/postgres", StoreError, "stores.frontier"),
+    ],
+)
+def test_what_is_wrong_with_an_address_is_told_without_its_password(url: str, kind: type, hint: str) -> None:
+    with pytest.raises(QuadloomError) as refusal:
+        PostgresDatabase.open(url.format(port=postgres().port), patience=0.3)
+    assert type(refusal.value) is kind
+    assert hint in refusal.value.hint
+    assert "SECRET" not in f"{refusal.value} {refusal.value.hint} {refusal.value!r} {refusal.value.__cause__}"
+
+
+def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(SettingsError) as refusal:
+        PostgresDatabase.open("postgresql://127.0.0.1/x")
+    assert refusal.value.hint == "pip install quadloom[cluster]"
+
+
+def test_tables_of_a_newer_version_are_left_alone() -> None:
+    url = postgres().url()
+    with pytest.raises(StoreError, match="no warehouse"):
+        PostgresDatabase.read_only(url)
+    database = PostgresDatabase.open(url)
+    database.write("UPDATE quadloom_schema SET version = version + 1")
+    database.close()
+    for way in (PostgresDatabase.open, PostgresDatabase.read_only):
+        with pytest.raises(StoreError, match=f"version {len(MIGRATIONS) + 1}"):
+            way(url)
+
+
+def test_many_may_make_the_tables_at_once() -> None:
+    url = postgres().url()
+    with ThreadPoolExecutor(6) as pool:
+        databases = list(pool.map(lambda _: PostgresDatabase.open(url), range(6)))
+    for database in databases:
+        assert database.execute("SELECT version FROM quadloom_schema") == [(len(MIGRATIONS),)]
+        database.close()
+
+
+def test_a_reader_cannot_write() -> None:
+    url = postgres().url()
+    PostgresDatabase.open(url).close()
+    reader = PostgresDatabase.read_only(url)
+    with pytest.raises(StoreError):
+        PostgresCatalog(reader).put("name", b"value")
+    reader.close()
+
+
+def test_arrays_come_back_as_they_were_sent() -> None:
+    database = PostgresDatabase.open(postgres().url())
+    rows = [(1 << 62, -3, 7, -0.1, "ä\n\"'{}", b"\x00\xff"), (-(1 << 63), 2, 0, float("inf"), None, b"")]
+    casts = "%s::bigint[], %s::int[], %s::smallint[], %s::float8[], %s::text[], %s::bytea[]"
+    assert database.execute(f"SELECT * FROM unnest({casts})", columns("qihdsy", rows)) == rows
+    assert database.execute(f"SELECT * FROM unnest({casts})", columns("qihdsy", [])) == []
+    database.close()
+
+
+@pytest.mark.parametrize(("text", "held"), [("a\x00b", "ab"), ("é\x00", "é"), ("\ud800x", "?x"), ("plain", "plain")])
+def test_text_that_postgresql_cannot_hold(text: str, held: str) -> None:
+    assert plain(text) == held

@@ -1,0 +1,207 @@
+"""Shards of many workers: who owns what, who may write, and how links find their owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from postgres_server import postgres
+from quadloom.errors import SettingsError, ShardsLost
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import HostPace, Outcome, Settlement
+from quadloom.model.url import Url
+from quadloom.model.visit import Visit
+from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.postgres_database import PostgresDatabase
+from quadloom.stores.postgres_frontier import PostgresFrontier
+from quadloom.stores.postgres_shards import ShardLeases
+from quadloom.stores.shards import SHARDS, shard_of
+
+POLICY = FrontierPolicy(delay=5.0, ip_delay=0.0)
+
+
+class Worker:
+    """A frontier with its leases, on a connection of its own."""
+
+    def __init__(self, url: str, name: str, *, shards: int, now: float = 0.0, policy: FrontierPolicy = POLICY) -> None:
+        self.database = PostgresDatabase.open(url)
+        self.leases = ShardLeases(name)
+        self.frontier = PostgresFrontier(self.database, policy, self.leases, now=now)
+        self.leases.renew(self.database)
+        if shards:
+            self.frontier.take(shards, now)
+
+    def expire(self) -> None:
+        self.database.write("UPDATE worker SET until='-infinity' WHERE name=%s", (self.leases.owner,))
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    yield postgres().url()
+
+
+def found(host: str, number: int = 0) -> Discovery:
+    made = Url.parse(f"http://{host}/{number}")
+    return Discovery(made.href, made.key, made.host, made.fingerprint, 1)
+
+
+def hosts_of(frontier: PostgresFrontier, count: int, *, inside: bool = True) -> list[str]:
+    names = (f"site{number}.example" for number in range(5000))
+    return [name for name in names if (shard_of(name) in frontier.owned) is inside][:count]
+
+
+def settled(visit: Visit, *discoveries: Discovery) -> Settlement:
+    return Settlement(visit, Outcome.NEW, None, HostPace(visit.host, "", 0.0, 0.0), discoveries)
+
+
+def test_a_site_has_one_shard_for_ever() -> None:
+    assert [shard_of(name) for name in ("example.org", "www.example.org", "a.b.example.org:8080")] == [223] * 3
+    assert {shard_of(f"s{number}.example") for number in range(5000)} == set(range(SHARDS))
+
+
+def test_every_shard_has_one_owner(url: str) -> None:
+    first, second = Worker(url, "first", shards=100), Worker(url, "second", shards=SHARDS)
+    assert len(first.frontier.owned) == 100
+    assert first.frontier.owned | second.frontier.owned == set(range(SHARDS))
+    assert not first.frontier.owned & second.frontier.owned
+    assert first.leases.workers(first.database) == 2
+
+
+def test_a_zombie_is_refused_and_its_work_dropped(url: str) -> None:
+    zombie = Worker(url, "zombie", shards=SHARDS)
+    host = hosts_of(zombie.frontier, 1)[0]
+    zombie.frontier.add([found(host, 1), found(host, 2)], 0.0)
+    (visit,) = zombie.frontier.lease(5, 0.0)
+    zombie.frontier.settle([settled(visit, found("other.example"))], 1.0)
+    late = next(visit for visit in zombie.frontier.lease(5, 10.0) if visit.host == host)
+    zombie.expire()
+    heir = Worker(url, "heir", shards=SHARDS, now=20.0)
+    with pytest.raises(ShardsLost) as refusal:
+        zombie.frontier.settle([settled(late, found("third.example"))], 21.0)
+    assert refusal.value.shards == set(range(SHARDS))
+    assert refusal.value.hint
+    assert zombie.frontier.owned == frozenset()
+    assert zombie.frontier.lease(5, 100.0) == []
+    with pytest.raises(ShardsLost):
+        zombie.frontier.settle([settled(late)], 22.0)  # it still does not know better
+    stats = heir.frontier.stats(21.0)
+    assert (stats.done, stats.queued, stats.total) == (1, 2, 3), "what the zombie found late was not written"
+    again = {visit.href: visit for visit in heir.frontier.lease(5, 30.0)}
+    assert late.href in again
+
+
+def test_the_heartbeat_of_a_zombie_tells_it_what_it_lost(url: str) -> None:
+    zombie = Worker(url, "zombie", shards=10)
+    zombie.expire()
+    heir = Worker(url, "heir", shards=4)
+    assert zombie.leases.renew(zombie.database) == heir.frontier.owned
+    assert not heir.leases.renew(heir.database)
+
+
+def test_an_expired_lease_that_nobody_took_is_still_good(url: str) -> None:
+    worker = Worker(url, "worker", shards=SHARDS)
+    worker.expire()
+    worker.frontier.add([found("a.example")], 0.0)
+    assert worker.leases.renew(worker.database) == frozenset()
+    assert len(worker.frontier.lease(1, 0.0)) == 1
+
+
+def test_after_a_takeover_every_host_waits_its_full_delay(url: str) -> None:
+    killed = Worker(url, "killed", shards=SHARDS)
+    killed.frontier.add([found("a.example", 1), found("a.example", 2)], 0.0)
+    assert len(killed.frontier.lease(1, 100.0)) == 1
+    killed.expire()
+    heir = Worker(url, "heir", shards=SHARDS, now=101.0)
+    heir.frontier.add([found("new.example")], 101.0)
+    assert [visit.host for visit in heir.frontier.lease(5, 105.9)] == ["new.example"]
+    assert [visit.host for visit in heir.frontier.lease(5, 106.0)] == ["a.example"]
+
+
+def test_shards_given_back_keep_their_clocks_and_need_not_wait(url: str) -> None:
+    giver = Worker(url, "giver", shards=SHARDS)
+    giver.frontier.add([found("a.example", 1), found("a.example", 2), found("b.example", 1)], 0.0)
+    visits = giver.frontier.lease(5, 100.0)
+    assert {visit.host for visit in visits} == {"a.example", "b.example"}
+    giver.frontier.drain(range(SHARDS))
+    assert giver.frontier.lease(5, 200.0) == []
+    assert len(giver.frontier.give_back()) == SHARDS - 2, "two have something under way"
+    giver.frontier.settle([settled(visit) for visit in visits], 101.0)
+    assert set(giver.frontier.give_back()) == {shard_of("a.example"), shard_of("b.example")}
+    heir = Worker(url, "heir", shards=SHARDS, now=102.0)
+    assert heir.frontier.lease(5, 104.9) == []
+    (visit,) = heir.frontier.lease(5, 105.0)  # five seconds after it was asked, not after the change of owner
+    assert (visit.host, visit.attempt) == ("a.example", 1)
+
+
+def test_links_reach_the_owner_of_their_shard_exactly_once(url: str) -> None:
+    here, there = Worker(url, "here", shards=128), Worker(url, "there", shards=SHARDS)
+    (own,) = hosts_of(here.frontier, 1)
+    foreign = hosts_of(there.frontier, 3)
+    here.frontier.add([found(own)], 0.0)
+    (visit,) = here.frontier.lease(1, 0.0)
+    links = [found(name, number) for name in foreign for number in range(4)]
+    here.frontier.settle([settled(visit, *links, *links)], 1.0)
+    here.frontier.settle([settled(visit, *links)], 1.0)
+    assert there.frontier.lease(9, 1.0) == []
+    assert there.frontier.pull(1.0) == 3, "a batch for each shard"
+    assert there.frontier.pull(1.0) == here.frontier.pull(1.0) == 0
+    assert {visit.host for visit in there.frontier.lease(9, 1.0)} == set(foreign)
+    assert there.frontier.stats(1.0).total == 13
+
+
+def test_links_sent_to_a_shard_that_then_becomes_ours_are_not_forgotten(url: str) -> None:
+    worker = Worker(url, "worker", shards=0)
+    worker.frontier.add([found("a.example")], 0.0)
+    worker.frontier.take(SHARDS, 0.0)
+    worker.frontier.pull(0.0)
+    assert [visit.host for visit in worker.frontier.lease(1, 0.0)] == ["a.example"]
+
+
+def test_what_a_zombie_pulls_stays_for_the_heir(url: str) -> None:
+    zombie = Worker(url, "zombie", shards=SHARDS)
+    visitor = Worker(url, "visitor", shards=0)
+    visitor.frontier.add([found("a.example")], 0.0)
+    zombie.expire()
+    heir = Worker(url, "heir", shards=SHARDS)
+    with pytest.raises(ShardsLost):
+        zombie.frontier.pull(0.0)
+    assert heir.frontier.pull(0.0) == 1
+    assert [visit.host for visit in heir.frontier.lease(1, 0.0)] == ["a.example"]
+
+
+def test_requests_go_to_the_owner_and_first(url: str) -> None:
+    owner, visitor = Worker(url, "owner", shards=SHARDS), Worker(url, "visitor", shards=0)
+    owner.frontier.add([found(f"h{number}.example", page) for number in range(5) for page in range(3)], 0.0)
+    assert visitor.frontier.request([found("h3.example", 2), found("wanted.example")], 0.0) == 2
+    assert visitor.frontier.next_due(0.0) == 0.0
+    owner.frontier.pull(0.0)
+    assert {visit.key for visit in owner.frontier.lease(2, 0.0)} == {"http://h3.example/2", "http://wanted.example/0"}
+
+
+def test_without_a_heartbeat_nothing_is_leased(url: str) -> None:
+    worker = Worker(url, "worker", shards=SHARDS)
+    worker.frontier.add([found("a.example")], 0.0)
+    until, worker.leases.begin_until = worker.leases.begin_until, 0.0
+    assert worker.frontier.lease(1, 0.0) == []
+    worker.leases.begin_until = until
+    (visit,) = worker.frontier.lease(1, 0.0)
+    assert visit.start_before == until
+
+
+def test_a_crawl_ends_only_when_nobody_has_anything_left(url: str) -> None:
+    idle, busy = Worker(url, "idle", shards=128), Worker(url, "busy", shards=SHARDS)
+    busy.frontier.add([found(hosts_of(busy.frontier, 1)[0])], 0.0)
+    assert idle.frontier.next_due(0.0) == 0.0
+    (visit,) = busy.frontier.lease(1, 0.0)
+    busy.frontier.settle([settled(visit)], 0.0)
+    idle.frontier._elsewhere = (float("-inf"), None)
+    assert idle.frontier.next_due(0.0) is None
+
+
+def test_workers_agree_on_the_order(url: str) -> None:
+    first = Worker(url, "first", shards=1)
+    with pytest.raises(SettingsError, match="breadth-first"):
+        Worker(url, "second", shards=1, policy=FrontierPolicy(order="random"))
+    first.leases.leave(first.database)
+    Worker(url, "third", shards=1, policy=FrontierPolicy(order="random"))

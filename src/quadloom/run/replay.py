@@ -71,7 +71,7 @@ def replay_taken(
     with Weaver(settings) as weaver:
         while rows := stores.catalog.unindexed(_BATCH, after):
             after = (rows[-1].fetched_at, rows[-1].fingerprint)
-            entries, missing = _entries(stores, weaver, rows)
+            entries, missing = _entries(stores, weaver, rows, schedule=settings.index.schedule)
             stores.catalog.put(WOVEN_AGAIN, str(now).encode())
             index(entries, now)
             if missing:

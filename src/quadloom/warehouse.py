@@ -182,6 +182,7 @@ class Warehouse(NoticeBoard):
         if scope.record != self.scope.record:
             self.scope = scope
             self.frontier.set_scope(scope)
+            self._running.crawl.scope_changed()
 
     def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]:
         """Widen the scope to these URLs and queue them."""

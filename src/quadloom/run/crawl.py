@@ -133,7 +133,8 @@ class Crawl:
         self._take_in(_WAIT if self._lease() else _LEASE_PAUSE)
         self._give_out()
         self.meter.tick()
-        self.reviewing.turn(self._clock())
+        with self._losing():
+            patiently(lambda: self.reviewing.turn(self._clock()))
         return self._settle()
 
     def stop(self) -> None:

@@ -6,7 +6,7 @@ As on SQLite a page is one msgpack record beside the few columns that SQL must s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from msgspec.structs import replace
@@ -26,8 +26,9 @@ _PAGE = "record, indexed_quads, indexed_text"
 class PostgresCatalog:
     """See `quadloom.stores.protocols.Catalog`.
 
-    `slot`: which row of the counters this process writes. `private`: values that each worker (`worker`) has for itself,
-    because they count what it alone has done. `shards`: pages whose indexing is this worker's affair, None = all.
+    `slot`: which row of the counters this process writes. `private`: beginnings of the names of values that each worker
+    (`worker`) has for itself, because they tell what it alone has done. `shards`: whose pages are this worker's to
+    index and to amend, None = all.
     """
 
     def __init__(
@@ -36,19 +37,20 @@ class PostgresCatalog:
         *,
         slot: int = 0,
         worker: str = "",
-        private: Collection[str] = (),
+        private: tuple[str, ...] = (),
         shards: Callable[[], Sequence[int]] | None = None,
     ) -> None:
         self._database = database
         self._slot = slot
-        self._private = {name: f"worker:{worker}:{name}" for name in private}
+        self._worker = worker
+        self._private = private
         self._shards = shards or (lambda: range(SHARDS))
 
     def of_shards(self, shards: Sequence[int]) -> PostgresCatalog:
         """A view for which only these shards' pages wait for the indexes."""
-        view = PostgresCatalog(self._database, slot=self._slot, shards=lambda: shards)
-        view._private = self._private
-        return view
+        return PostgresCatalog(
+            self._database, slot=self._slot, worker=self._worker, private=self._private, shards=lambda: shards
+        )
 
     def transaction(self) -> AbstractContextManager[None]:
         return self._database.transaction()
@@ -148,8 +150,8 @@ class PostgresCatalog:
         with self._database.transaction():
             self._database.write(
                 "UPDATE page SET record = w.record FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
-                "AS w(f, at, record) WHERE fingerprint = w.f AND fetched_at = w.at",
-                columns("qdy", rows),
+                "AS w(f, at, record) WHERE fingerprint = w.f AND fetched_at = w.at AND shard = ANY(%s::smallint[])",
+                (*columns("qdy", rows), list(self._shards())),
             )
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
@@ -197,11 +199,11 @@ class PostgresCatalog:
                 )
 
     def get(self, name: str) -> bytes | None:
-        rows = self._database.execute("SELECT data FROM value WHERE name=%s", (self._private.get(name, name),))
+        rows = self._database.execute("SELECT data FROM value WHERE name=%s", (self._own(name),))
         return rows[0][0] if rows else None
 
     def put(self, name: str, value: bytes | None) -> None:
-        name = self._private.get(name, name)
+        name = self._own(name)
         with self._database.transaction():
             if value is None:
                 self._database.write("DELETE FROM value WHERE name=%s", (name,))
@@ -210,6 +212,9 @@ class PostgresCatalog:
                     "INSERT INTO value VALUES(%s,%s) ON CONFLICT(name) DO UPDATE SET data = excluded.data",
                     (name, value),
                 )
+
+    def _own(self, name: str) -> str:
+        return f"worker:{self._worker}:{name}" if name.startswith(self._private) else name
 
     def names(self, prefix: str) -> list[str]:
         rows = self._database.execute(

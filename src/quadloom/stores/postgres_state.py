@@ -28,8 +28,8 @@ from quadloom.stores.protocols import Bus, Catalog, ScopeRules
 from quadloom.stores.shared_warc_archive import worker_name
 from quadloom.stores.state import T, WholeCatalog
 
-# Sums over what one worker has read; see quadloom.asking.statistics, run.admission, refreshing and suspecting.
-PRIVATE = ("statistics", "statistics-open", "traps", "schedule:sums", "schedule:suspects")
+# Sums over what one worker has read; see quadloom.asking.statistics, run.admission and run.schedule_state.
+PRIVATE = ("statistics", "traps", "schedule:")
 
 
 class ClusterState:

@@ -67,15 +67,17 @@ def replay_taken(
     stores: Opened, settings: Settings, now: float, index: Callable[[Sequence[Entry], float], None]
 ) -> None:
     """Bring what another worker settled and did not index to our own running indexer, which marks it when done."""
-    after = (-1.0, 0)
+    rows = stores.catalog.unindexed(_BATCH)
+    if not rows:
+        return  # as after every proper hand-over: no processes need be started for it
     with Weaver(settings) as weaver:
-        while rows := stores.catalog.unindexed(_BATCH, after):
-            after = (rows[-1].fetched_at, rows[-1].fingerprint)
-            entries, missing = _entries(stores, weaver, rows)
+        while rows:
+            entries, missing = _entries(stores, weaver, rows, schedule=settings.index.schedule)
             stores.catalog.put(WOVEN_AGAIN, str(now).encode())
             index(entries, now)
             if missing:
                 stores.frontier.request([_request(row) for row in missing], now)
+            rows = stores.catalog.unindexed(_BATCH, (rows[-1].fetched_at, rows[-1].fingerprint))
 
 
 def rewoven(

@@ -161,7 +161,7 @@ def test_only_pages_that_moved_are_told_anew(tmp_path: Path) -> None:
 
 
 def test_a_slow_drift_is_told_in_the_end(tmp_path: Path) -> None:
-    """Each ranking moves page 8 by less than a fifth; compared with the last ranking alone it would never move."""
+    """Compared with the last ranking alone, not with what was told last, small steps would never be told."""
     ranking = make(tmp_path)
     star(ranking)
     ranking.turn(NOW)

@@ -335,6 +335,21 @@ def test_requests_go_first_known_or_not(state: State) -> None:
     assert frontier.stats(0.0).total == 101
 
 
+def test_a_request_for_a_page_being_read_is_not_lost(state: State) -> None:
+    """Whoever asks wants what the page says now; what is on its way may be older than the wish."""
+    frontier = state.open(FREE, 0.0)
+    frontier.add(links("a.example", 20), 0.0)
+    (visit,) = frontier.lease(1, 0.0)
+    assert frontier.request([found(visit.href)], 1.0) == 1
+    assert visit.key not in {other.key for other in frontier.lease(30, 1.0)}, "one worker at a time"
+    frontier.settle([settlement(visit, again_at=5000.0)], 2.0)
+    state.crash(3.0)
+    (again,) = state.frontier.lease(1, 3.0)
+    assert (again.key, again.priority) == (visit.key, 0)
+    state.frontier.settle([settlement(again, again_at=5000.0)], 4.0)
+    assert visit.key not in {other.key for other in state.frontier.lease(30, 5.0)}, "honoured once"
+
+
 def test_scope_refuses_parks_and_takes_back(state: State) -> None:
     frontier = state.open(FREE, 0.0, OnlyHosts("a.example", "b.example"))
     report = frontier.add(links("a.example", 3) + links("b.example", 4) + links("c.example", 5), 0.0)

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -17,7 +18,8 @@ import pytest
 
 from fakeweb.hub import Hub, hub_on_loopback
 from fakeweb.scripted import Answer, ScriptedSite
-from quadloom.errors import StoreError
+from quadloom.errors import QuadloomError, StoreError
+from quadloom.model.url import fingerprint
 from quadloom.run.control import ask
 from quadloom.run.websub import Topic, read_topics
 from quadloom.stores.sqlite_catalog import SqliteCatalog
@@ -71,6 +73,16 @@ class Serving:
             return read_topics(SqliteCatalog(database))
         return []
 
+    def is_up(self) -> bool:
+        with suppress(OSError, QuadloomError), urllib.request.urlopen(f"{self.base}/health/live", timeout=5):
+            return ask(self.warehouse, "status") is not None
+        return False
+
+    def title(self, url: str) -> str:
+        with closing(SqliteDatabase.read_only(self.warehouse / DATABASE)) as database:
+            row = SqliteCatalog(database).page(fingerprint(url))
+            return row.title if row is not None else ""
+
     def wait(self, condition: Callable[[], bool], what: str, seconds: float = 40.0) -> None:
         until = time.monotonic() + seconds
         while not condition():
@@ -91,12 +103,13 @@ def test_a_push_is_read_at_once_and_all_survives_a_kill(tmp_path: Path) -> None:
             process.wait()
         hub.is_eager = True
         with serving.running():
-            serving.wait(lambda: ask(serving.warehouse, "status") is not None, "the crawl runs again")
+            serving.wait(serving.is_up, "the crawl and its site run again")
             site.pages["/feed"] = feed(hub.url, "third")
             time.sleep(1.0)
             before = site.paths().count("/feed")
             assert hub.distribute(topic, b"<feed>third</feed>") == [202], "the callback is known after a kill"
             serving.wait(lambda: site.paths().count("/feed") > before, "the third version is read", 60.0)
+            serving.wait(lambda: serving.title(site.url("/feed")) == "third", "and settled")
             _left(serving, hub, site)
 
 

@@ -149,6 +149,7 @@ def _deep(levels: int) -> str:
         ("cut.nq.gz", gzip.compress(b"<x:a> <x:p> <x:b> <http://g.example/> .\n" * 9)[:-9], "is not valid nq"),
         ("broken.nq", b"<http://a/> <http://p/> <http://b/> <http://g/> .\nnonsense\n", r"is not valid nq: .*line 2"),
     ],
+    ids=["deep", "cut", "broken"],  # the bytes of a gzip file hold its time, and workers must collect the same names
 )
 def test_a_dump_that_ends_its_reader_does_not_end_the_owner(tmp_path: Path, name: str, body: bytes, words: str) -> None:
     (tmp_path / name).write_bytes(body)

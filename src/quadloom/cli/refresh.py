@@ -51,6 +51,7 @@ def freshness(
     suspect_share: float | None = None,
     discovery_share: float | None = None,
     policy: Policy | None = None,
+    alpha: float | None = None,
     chi: float | None = None,
 ) -> None:
     """Show or change how a running crawl divides its bandwidth and weighs pages; lasts until it ends.
@@ -65,6 +66,8 @@ def freshness(
         σ_H: share for first reads of other pages; the rest refreshes
     policy
         what the refresh schedule optimises
+    alpha
+        α of the policy xyleme: how much more a copy costs that missed many changes than one that missed a single one
     chi
         χ: what a page of structured data weighs on average, beside 1 for an ordinary page
     """
@@ -78,6 +81,7 @@ def freshness(
         suspect_share=suspect_share,
         discovery_share=discovery_share,
         policy=policy,
+        alpha=alpha,
         chi=chi,
     )
     if not isinstance(answer, dict):

@@ -6,6 +6,7 @@ shards come back to it or to another as after any crash. So actors may be restar
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -36,6 +37,7 @@ def on_ray(address: str, workers: int, work: Work[T], *, interrupted: Callable[[
     `address` as Ray takes it: `auto`, `local`, `ray://host:10001`. When `interrupted` says so they are asked to end.
     """
     ray = _ray()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a local cluster would report to its makers
     try:
         ray.init(address=address, log_to_driver=False, ignore_reinit_error=True)
     except (ConnectionError, RuntimeError, ValueError) as error:

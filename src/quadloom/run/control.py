@@ -70,8 +70,11 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
     try:
         client.connect(str(socket_path(warehouse)))
     except (FileNotFoundError, ConnectionRefusedError):
+        client.close()
         return None
-    with client, client.makefile("rwb") as stream:
+    line = b""
+    # A crawl that is killed meanwhile resets the connection; one that ends closes it.
+    with client, contextlib.suppress(ConnectionError), client.makefile("rwb") as stream:
         stream.write(msgspec.json.encode(Request(verb, dict(arguments))) + b"\n")
         stream.flush()
         line = stream.readline(_LINE)

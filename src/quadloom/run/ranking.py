@@ -30,6 +30,7 @@ from quadloom.scheduling.usefulness import promoted, rank, weights
 from quadloom.settings import Freshness, seconds
 from quadloom.stores.link_matrix import ANEW, RECORD, LinkMatrix
 
+_SHOWN_SECONDS = 5.0  # after which others, such as the web site, see the links of a page
 _TOGETHER = 64  # pages whose links are packed into records at once
 _OPIC_EVERY = 2.0  # seconds
 _OPIC_BACKLOG = 200_000  # readings that wait for OPIC; beyond, the oldest are left to the next fixpoint
@@ -59,6 +60,7 @@ class Ranking:
         self._matrix = LinkMatrix(directory)  # merges and reads only
         self._appending = threading.Lock()
         self._pending: list[tuple[int, bytes]] = []
+        self._shown_at = time.monotonic()
         self._read: deque[tuple[int, bytes]] = deque(maxlen=_OPIC_BACKLOG)
         self._last: Fixpoints | None = None
         self.chi = freshness.chi
@@ -78,7 +80,7 @@ class Ranking:
         """All links of a page just read: packed int64 fingerprints."""
         self._pending.append((source, targets))
         self._read.append((source, targets))
-        if len(self._pending) >= _TOGETHER:
+        if len(self._pending) >= _TOGETHER or time.monotonic() - self._shown_at > _SHOWN_SECONDS:
             self.flush()
 
     def flush(self) -> None:
@@ -86,6 +88,9 @@ class Ranking:
         if pending:
             with self._appending:
                 self._log.append_records(_records(pending))
+                if time.monotonic() - self._shown_at > _SHOWN_SECONDS:
+                    self._log.show()
+                    self._shown_at = time.monotonic()
 
     def weigh(self, fingerprints: Sequence[int], are_data: Sequence[bool]) -> list[Standing | None]:
         """From the last fixpoint, OPIC's estimate for pages it did not know, None for the rest.

@@ -56,6 +56,7 @@ class SharesChange(msgspec.Struct, frozen=True):
     suspect_share: float | None = None
     discovery_share: float | None = None
     policy: Policy | None = None
+    alpha: float | None = None
     chi: float | None = None
 
 
@@ -166,7 +167,15 @@ class Refreshing:
             self._save(exact=True)
 
     def change(self, change: SharesChange) -> dict[str, Value]:
-        """New bandwidth, shares or policy while the crawl runs; None = as before. Returns what holds now."""
+        """New bandwidth, shares or policy while the crawl runs; None = as before. Returns what holds now.
+
+        What is refused changes nothing."""
+        for name, value, hint in (
+            ("χ", change.chi, "1 weighs both kinds alike"),
+            ("α", change.alpha, "0.95 is the paper's; smaller values care more for whether a copy is old than how old"),
+        ):
+            if value is not None and not 0.0 < value < math.inf:
+                raise UsageError(f"{name} must be positive, not {value:g}", hint=hint)
         shares, planner = self.shares, self.planner
         shares.set(
             shares.suspects if change.suspect_share is None else change.suspect_share,
@@ -175,13 +184,11 @@ class Refreshing:
         if change.bandwidth is not None:
             shares.bandwidth = change.bandwidth
         if change.chi is not None:
-            if not change.chi > 0.0:
-                raise UsageError(f"χ must be positive, not {change.chi:g}", hint="1 weighs both kinds alike")
             self.chi = change.chi
             if self._links is not None:
                 self._links.prefer(change.chi)
-        if change.policy is not None:
-            planner.set_policy(change.policy, planner.alpha)
+        if change.policy is not None or change.alpha is not None:
+            planner.set_policy(change.policy or planner.policy, change.alpha or planner.alpha)
         planner.bandwidth = shares.refresh_bandwidth(Reads())
         return {
             "bandwidth": shares.bandwidth,
@@ -189,6 +196,7 @@ class Refreshing:
             "discovery_share": shares.pages,
             "refresh_share": shares.refresh,
             "policy": planner.policy,
+            "alpha": planner.alpha,
             "chi": self.chi,
         }
 

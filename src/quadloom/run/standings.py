@@ -1,7 +1,7 @@
 """Where pages stand: weight, importance and usefulness as the last ranking told them, looked up by fingerprint.
 
 Twenty-nine bytes a page in the order of fingerprints: a lookup is a binary search, in memory for the crawl and in the
-mapped file for a single question. A page whose numbers moved by less than a fifth since they were last told stays where
+mapped file for a single question. A page whose numbers moved by less than a tenth since they were last told stays where
 it stood: a ranking moves every page by a little, and each page that is told anew costs a row, a place in the queue and
 a description.
 """
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-MOVED = 0.2  # a page's numbers are told anew when one of them changed by this part
+MOVED = 0.1  # a page's numbers are told anew when one of them changed by this part
 _LEAST = 0.01  # between values below this one differences matter to nobody
 _FILE = "standings.npy"
 _ROW = np.dtype(

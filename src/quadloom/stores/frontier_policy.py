@@ -92,6 +92,11 @@ def rank(order: Order, priority: int, depth: int, score: float) -> tuple[int, fl
     return priority, 0.0, 0.0
 
 
+def is_wanted_again(priority: int, settlement: Settlement) -> bool:
+    """A request that came while the page was being read asks for what it says now, not for what is on its way."""
+    return priority == 0 < settlement.visit.priority and settlement.outcome in SUCCESSES
+
+
 def state_after(settlement: Settlement) -> UrlState:
     if settlement.again_at is not None:
         return UrlState.WAITING

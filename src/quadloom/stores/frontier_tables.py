@@ -18,6 +18,7 @@ from quadloom.stores.frontier_policy import (
     Past,
     UrlState,
     attempt_after,
+    is_wanted_again,
     priority_after,
     priority_due,
     rank,
@@ -229,10 +230,11 @@ class FrontierTables(Protocol):
 
 
 def after_settlement(row: UrlRow, settlement: Settlement) -> UrlRow:
+    again = is_wanted_again(row.priority, settlement)
     return row._replace(
-        state=state_after(settlement),
-        priority=priority_after(row.priority, settlement),
-        due=settlement.again_at or 0.0,
+        state=UrlState.QUEUED if again else state_after(settlement),
+        priority=0 if again else priority_after(row.priority, settlement),
+        due=0.0 if again else settlement.again_at or 0.0,
         attempt=attempt_after(settlement),
         visits=row.visits + (settlement.outcome in SUCCESSES),
         token=token_of(settlement),

@@ -85,6 +85,11 @@ class LinkMatrix:
         assert self._segment is not None  # _next_segment opened it
         self._segment.write(records.tobytes())
 
+    def show(self) -> None:
+        """Let other processes see what was appended."""
+        if self._segment is not None:
+            self._segment.flush()
+
     def sync(self) -> None:
         """Return when all that was appended is on disk."""
         if self._segment is not None:

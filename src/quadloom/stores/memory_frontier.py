@@ -168,9 +168,12 @@ class MemoryFrontier:
         return visit.not_before
 
     def _settle_url(self, url: _Url, settlement: Settlement) -> None:
+        again = rules.is_wanted_again(url.priority, settlement)
         url.state, url.attempt = rules.state_after(settlement), rules.attempt_after(settlement)
         url.priority = rules.priority_after(url.priority, settlement)
         url.due = settlement.again_at or 0.0
+        if again:
+            url.state, url.priority, url.due = UrlState.QUEUED, 0, 0.0
         url.outcome = settlement.outcome
         if settlement.outcome in rules.SUCCESSES:
             url.visits += 1

@@ -223,6 +223,8 @@ class TableFrontier:
             batch.enter(after)
             settled.append(SettledRow(after, settlement))
             host.withdraw(visit.fingerprint)
+            if after.state == UrlState.QUEUED:
+                self._leasing.empty_buffer(host.id)  # wanted again, before all that is in it
             self._recent.learn(visit.fingerprint, after.priority, after.depth)
             self._pace(host, settlement)
             found += settlement.discoveries

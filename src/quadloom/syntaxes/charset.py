@@ -135,7 +135,7 @@ def decode(body: bytes, name: str) -> str:
 def utf8(body: bytes, name: str, *, is_utf8: bool = False) -> bytes:
     """The same document in UTF-8 without byte order mark; the bytes themselves where they are that already.
 
-    `is_utf8` as in `Charset`: to find it out again takes 30 µs on a page with a few letters beyond ASCII.
+    `is_utf8` as in `Charset`: to find it out again takes 46 µs on a 38 KB page with a letter beyond ASCII.
     """
     if is_utf8 or (name == "utf-8" and _is_utf8(body)):
         return body[3:] if body.startswith(codecs.BOM_UTF8) else body

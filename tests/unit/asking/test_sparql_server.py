@@ -44,7 +44,7 @@ __all__ = [
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[SparqlServer]:
-    process = sparql_server("--timeout-s", "3")  # else it would compute on what nobody waits for
+    process = sparql_server("--timeout-s", "4")  # else it would compute on what nobody waits for
     url = process.url
     address = SparqlServer(query=f"{url}/query", update=f"{url}/update", union="union-default-graph=true")
     with closing(SparqlQuads(address)) as quads:
@@ -55,7 +55,7 @@ def server() -> Iterator[SparqlServer]:
 
 @pytest.fixture(scope="module")
 def service(stores: Stores, server: SparqlServer) -> Iterator[QueryService]:
-    limits = Limits(query_seconds=2.0, query_bytes=1 << 30, query_rows=1000)
+    limits = Limits(query_seconds=3.0, query_bytes=1 << 30, query_rows=1000)
     with QueryService(server, limits, text=stores.text, processes=2, concurrency=2) as made:
         yield made
 

@@ -161,7 +161,7 @@ def test_only_pages_that_moved_are_told_anew(tmp_path: Path) -> None:
 
 
 def test_a_slow_drift_is_told_in_the_end(tmp_path: Path) -> None:
-    """Each ranking moves page 8 by less than a fifth; compared with the last ranking alone it would never move."""
+    """Compared with the last ranking alone, not with what was told last, small steps would never be told."""
     ranking = make(tmp_path)
     star(ranking)
     ranking.turn(NOW)
@@ -174,3 +174,12 @@ def test_a_slow_drift_is_told_in_the_end(tmp_path: Path) -> None:
         moved = ranking.take_moved()
         told += moved is not None and KEYS[8] in moved
     assert 2 <= told < 16
+
+
+def test_others_see_links_while_the_crawl_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranking = make(tmp_path)
+    ranking.append(KEYS[1], packed(0))
+    assert not sum(file.stat().st_size for file in tmp_path.glob("*.edges"))
+    monkeypatch.setattr("quadloom.run.ranking._SHOWN_SECONDS", 0.0)
+    ranking.append(KEYS[2], packed(0))
+    assert sum(file.stat().st_size for file in tmp_path.glob("*.edges"))

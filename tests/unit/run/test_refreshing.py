@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from quadloom.errors import UsageError
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
@@ -190,9 +191,19 @@ def test_bandwidth_and_shares_change_while_running(crawled: Crawled) -> None:
     now = crawled.refreshing.change(SharesChange(bandwidth=5.0, suspect_share=0.1, policy="xyleme"))
     assert now == {
         "bandwidth": 5.0, "suspect_share": 0.1, "discovery_share": 0.4, "refresh_share": pytest.approx(0.5),
-        "policy": "xyleme", "chi": 1.0,
+        "policy": "xyleme", "alpha": 0.95, "chi": 1.0,
     }  # fmt: skip
     assert crawled.refreshing.planner.bandwidth == 5.0
+    assert crawled.refreshing.change(SharesChange(alpha=0.5))["alpha"] == crawled.refreshing.planner.alpha == 0.5
+    assert crawled.refreshing.planner.policy == "xyleme"
+
+
+@pytest.mark.parametrize("refused", [SharesChange(bandwidth=9.0, chi=0.0), SharesChange(bandwidth=9.0, alpha=-1.0)])
+def test_what_is_refused_changes_nothing(crawled: Crawled, refused: SharesChange) -> None:
+    before = crawled.refreshing.change(SharesChange())
+    with pytest.raises(UsageError, match="must be positive"):
+        crawled.refreshing.change(refused)
+    assert crawled.refreshing.change(SharesChange()) == before
 
 
 def test_idle_bandwidth_reads_the_pages_nearest_to_the_end_of_their_periods(tmp_path: Path) -> None:

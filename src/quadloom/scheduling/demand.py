@@ -51,7 +51,10 @@ class Demand:
         self._changes = 0
 
     def replace(self, old: Place | None, new: Place | None) -> None:
-        """A page moved, came (`old` is None) or went (`new` is None)."""
+        """A page moved, came (`old` is None) or went (`new` is None). A page that another worker has counted, and whose
+        site has come from him since, counts as one that came."""
+        if old is not None and old[0] not in self._cells:
+            old = None
         if old is not None:
             cell = self._cells[old[0]]
             cell[0] -= 1.0

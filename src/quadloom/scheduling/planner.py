@@ -213,7 +213,9 @@ class Planner:
             return
         was = _place_of(schedule)
         self.demand.replace(was, None)
-        self._sites[site].replace(Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance), None)
+        if site in self._sites:  # else it was another worker who read the site
+            known = Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance)
+            self._sites[site].replace(known, None)
         market = self._hosts.get(host)
         if market is not None:
             market.pages -= 1

@@ -76,6 +76,14 @@ def test_emptied_cells_leave_nothing_and_dumps_restore() -> None:
     assert demand.pages == 0 and demand.dump() == []
 
 
+def test_a_page_that_another_worker_counted_counts_as_one_that_came() -> None:
+    mine, all_mine = Demand(), Demand()
+    mine.replace(place(1.0, 1e-5), place(2.0, 1e-6))
+    mine.replace(place(9.0, 1e-9), None)
+    all_mine.replace(None, place(2.0, 1e-6))
+    assert (mine.pages, mine.dump(), mine.s()) == (1, all_mine.dump(), all_mine.s())
+
+
 def test_a_new_price_takes_milliseconds() -> None:
     demand = filled(*pages(20_000))
     began = time.process_time()

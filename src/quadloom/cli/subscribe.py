@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -196,6 +197,7 @@ def changes(
             printed += len(found)
             if (limit and printed >= limit) or (not found and not follow):
                 return
+            sys.stdout.flush()  # whoever reads a pipe wants them now
             if not found:
                 time.sleep(_POLL)
 

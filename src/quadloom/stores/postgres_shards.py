@@ -69,9 +69,12 @@ class ShardLeases:
         held: dict[int, int] = dict(
             database.execute("SELECT shard, epoch FROM shard_lease WHERE owner=%s", (self.owner,))
         )
-        # A request that begins now must have ended when the next owner may begin his.
-        self.begin_until = before + self.duration - self._request_seconds
-        return frozenset(shard for shard, epoch in list(self.epochs.items()) if held.get(shard) != epoch)
+        lost = frozenset(shard for shard, epoch in list(self.epochs.items()) if held.get(shard) != epoch)
+        if not lost:
+            # A request that begins now must have ended when the next owner may begin his. Where shards are lost,
+            # nothing begins until the crawl has forgotten them: it might lease from them, and the heir is asking.
+            self.begin_until = before + self.duration - self._request_seconds
+        return lost
 
     def workers(self, database: PostgresDatabase) -> int:
         """How many are alive."""

@@ -99,6 +99,21 @@ def test_the_heartbeat_of_a_zombie_tells_it_what_it_lost(url: str) -> None:
     assert not heir.leases.renew(heir.database)
 
 
+def test_a_zombie_that_wakes_asks_nobody_before_it_knows_what_it_lost(url: str) -> None:
+    """Its heartbeat may be through before the crawl's thread has forgotten the shards: their heir is asking already."""
+    zombie = Worker(url, "zombie", shards=SHARDS)
+    zombie.frontier.add([found(host) for host in hosts_of(zombie.frontier, 9)], 0.0)
+    zombie.leases.begin_until = -1.0  # by its own clock the lease is over
+    zombie.expire()
+    heir = Worker(url, "heir", shards=100)
+    lost = zombie.leases.renew(zombie.database)
+    assert lost == heir.frontier.owned
+    assert zombie.frontier.lease(9, 0.0) == []
+    zombie.frontier.lose(lost)
+    zombie.leases.renew(zombie.database)
+    assert {shard_of(visit.host) for visit in zombie.frontier.lease(9, 0.0)}.isdisjoint(lost)
+
+
 def test_shards_claimed_by_a_commit_whose_answer_was_lost_are_found_again(url: str) -> None:
     worker = Worker(url, "worker", shards=200)
     worker.database.write("UPDATE shard_lease SET owner='worker', epoch=epoch+1 WHERE owner=''")

@@ -27,8 +27,9 @@ $(STAMP): $(RUNTIME) requirements-dev.txt requirements-data.txt tools/browser.sh
 demo: $(RUNTIME)
 	@$(BIN)/quadloom demo --offline
 
+# Three at a time on two cores: tests of whole crawls wait as much as they work.
 test: setup lint
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 test-all: setup lint
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow" --timeout 1800

@@ -257,3 +257,18 @@ def host_state(
     host.address, host.delay, host.next_at, host.blocked_until, host.block_reason = row[3:8]
     host.failures, host.queued, host.pages, host.spent, host.budget, host.crawl_delay = row[8:14]
     return host
+
+
+def host_record(
+    row: tuple[str, str, str, float, float, float, str, int, int, int, float, float, float, bytes | None, float | None],
+) -> HostRow:
+    """From the columns of `host_state` without the id, then robots.txt and its expiry, None where there is none."""
+    (
+        name, site, address, delay, next_at, blocked_until, reason, failures, queued, pages, spent, budget, crawl_delay,
+        robots, expires,
+    ) = row  # fmt: skip
+    return HostRow(
+        host=name, site=site, address=address, delay=delay, next_at=next_at, blocked_until=blocked_until,
+        block_reason=reason, failures=failures, queued=queued, pages=pages, spent=spent, budget=budget,
+        crawl_delay=crawl_delay, robots=robots or b"", robots_expires=expires or 0.0,
+    )  # fmt: skip

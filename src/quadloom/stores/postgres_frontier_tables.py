@@ -14,7 +14,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import Settlement
 from quadloom.model.url import site_of
 from quadloom.stores.frontier_policy import SUCCESSES, Order, UrlState
-from quadloom.stores.frontier_tables import Batch, SettledRow, UrlRow, host_state
+from quadloom.stores.frontier_tables import Batch, SettledRow, UrlRow, host_record, host_state
 from quadloom.stores.frontier_workbench import HostState
 from quadloom.stores.postgres_arrays import column, columns
 from quadloom.stores.postgres_database import PostgresDatabase, plain
@@ -158,15 +158,7 @@ class PostgresFrontierTables(QueueTable):
         rows = self.database.execute(
             f"SELECT {names}, r.data, r.expires FROM host h LEFT JOIN robots r ON r.host_id = h.id {where}", values
         )
-        return [
-            HostRow(
-                host=name, site=site, address=address, delay=delay, next_at=next_at, blocked_until=blocked_until,
-                block_reason=reason, failures=failures, queued=queued, pages=pages, spent=spent, budget=budget,
-                crawl_delay=crawl_delay, robots=data or b"", robots_expires=expires or 0.0,
-            )
-            for name, site, address, delay, next_at, blocked_until, reason, failures, queued, pages, spent, budget,
-            crawl_delay, data, expires in rows
-        ]  # fmt: skip
+        return [host_record(row) for row in rows]
 
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
         self.database.write(

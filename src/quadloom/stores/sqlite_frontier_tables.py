@@ -15,7 +15,7 @@ from itertools import islice
 from quadloom.model.link import Discovery
 from quadloom.model.url import site_of
 from quadloom.stores.frontier_policy import SUCCESSES, Order, Past, UrlState, rank
-from quadloom.stores.frontier_tables import Batch, SettledRow, UrlRow, host_state
+from quadloom.stores.frontier_tables import Batch, SettledRow, UrlRow, host_record, host_state
 from quadloom.stores.frontier_workbench import Entry, HostState
 from quadloom.stores.protocols import HostRow
 from quadloom.stores.scoring import Place
@@ -137,15 +137,7 @@ class SqliteFrontierTables:
         cursor = self.database.execute(
             f"SELECT {columns}, r.data, r.expires FROM host h LEFT JOIN robots r ON r.host_id = h.id {where}", values
         )
-        return [
-            HostRow(
-                host=name, site=site, address=address, delay=delay, next_at=next_at, blocked_until=blocked_until,
-                block_reason=reason, failures=failures, queued=queued, pages=pages, spent=spent, budget=budget,
-                crawl_delay=crawl_delay, robots=data or b"", robots_expires=expires or 0.0,
-            )
-            for name, site, address, delay, next_at, blocked_until, reason, failures, queued, pages, spent, budget,
-            crawl_delay, data, expires in cursor
-        ]  # fmt: skip
+        return [host_record(row) for row in cursor]
 
     def urls(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRow]:
         found: dict[int, UrlRow] = {}

@@ -116,7 +116,7 @@ def follow(s: Session, running: Running) -> tuple[Report, bool]:
             raise KeyboardInterrupt
         interrupted.set()
         running.stop()
-        s.say("finishing what is under way and saving; press Ctrl-C again to force")
+        s.say_at_once("finishing what is under way and saving; press Ctrl-C again to force")
 
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -27,7 +27,7 @@ def crawl_on_ray(s: Session, starts: list[str], address: str, workers: int) -> i
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         interrupted.set()
-        s.say("asking the workers to finish what is under way")
+        s.say_at_once("asking the workers to finish what is under way")
 
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -6,6 +6,7 @@ Colour and live displays only on a terminal, and never with NO_COLOR.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,8 +41,11 @@ class Session:
         self.json = json
         self.quiet = quiet
         self.verbose = verbose
-        self.out = Console(no_color=not color or None, highlight=False, soft_wrap=not sys.stdout.isatty())
-        self.err = Console(stderr=True, no_color=not color or None, highlight=False, soft_wrap=not sys.stderr.isatty())
+        # Without emoji: a title with `:key:` in it means just that.
+        self.out = Console(no_color=not color or None, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
+        self.err = Console(
+            stderr=True, no_color=not color or None, highlight=False, emoji=False, soft_wrap=not sys.stderr.isatty()
+        )
         self._overrides: dict[str, Value] = {}
 
     def override(self, values: Mapping[str, Value | None]) -> None:
@@ -66,6 +70,11 @@ class Session:
         """A message for people; silent with --quiet."""
         if not self.quiet:
             self.err.print(harmless(text), markup=False)
+
+    def say_at_once(self, text: str) -> None:
+        """The same from a signal handler, which may come while another message is being made: straight to the file."""
+        if not self.quiet:
+            os.write(sys.stderr.fileno(), f"{text}\n".encode())
 
     def emit(self, record: object) -> None:
         """One JSON line on stdout."""

@@ -82,3 +82,15 @@ def test_the_status_screen_is_for_people(terminal: Terminal, monkeypatch: pytest
     for words in ("1,234,567", "3.0 GiB", "5.0 MiB", "waiting 12,000", "unchanged 20, new 10", "refused as traps"):
         assert words in shown
     assert "dead" not in shown and "total" not in shown
+
+
+def test_words_between_colons_are_no_pictures(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", terminal)
+    Session(color=False).table(["title"], [("a :key: and a :bug:",)])
+    assert "a :key: and a :bug:" in terminal.getvalue()
+
+
+def test_a_signal_may_come_while_a_message_is_made(capfd: pytest.CaptureFixture[str]) -> None:
+    Session(color=False).say_at_once("saving")
+    Session(color=False, quiet=True).say_at_once("saving")
+    assert capfd.readouterr().err == "saving\n"

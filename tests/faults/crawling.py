@@ -85,7 +85,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 def finish(warehouse: Path, config: Path, *arguments: str, timeout: float = 120) -> dict[str, object]:
     """Run to the end; the last line of stdout as JSON."""
     done = subprocess.run(command(warehouse, config, *arguments), capture_output=True, timeout=timeout, check=False)
-    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    assert done.returncode == 0, (done.stderr + done.stdout).decode()[-3000:]
     last = done.stdout.splitlines()[-1]
     answer: dict[str, object] = json.loads(last)
     return answer

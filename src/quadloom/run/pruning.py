@@ -19,15 +19,14 @@ Only the owner of the warehouse may prune, so no crawl runs meanwhile: an unsett
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from quadloom.errors import ArchiveDamaged, SettingsError, StoreError
+from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.run.opened import Opened
-from quadloom.settings import seconds
+from quadloom.settings import length_of
 from quadloom.stores.protocols import Archive, Catalog, VisitRow
 
 _PAGES = 500
@@ -63,15 +62,8 @@ class _Tenants(msgspec.Struct):
 
 def horizon(retention: str, now: float) -> float | None:
     """Visits before this unix time may go; None = all stay, forever."""
-    try:
-        kept = seconds(retention)
-    except ValueError:
-        kept = math.nan
-    if not kept >= 0:
-        raise SettingsError(
-            f"index.retention = {retention!r} is not a length of time", hint="write `90d`, `12h` or `forever`"
-        )
-    return None if math.isinf(kept) else now - kept
+    before = now - length_of("index.retention", retention)
+    return before if before > 0.0 else None
 
 
 def plan(stores: Opened, before: float) -> Plan:

@@ -8,13 +8,10 @@ loses notices, and its delivery says how many.
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 
-from quadloom.errors import SettingsError
 from quadloom.run.subscribing import read_subscriptions
-from quadloom.settings import Subscriptions, seconds
+from quadloom.settings import Subscriptions, length_of
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.protocols import Catalog
 
@@ -30,8 +27,8 @@ class Trimmed(msgspec.Struct, frozen=True):
 
 def trim_notices(catalog: Catalog, outbox: Outbox, settings: Subscriptions, now: float) -> Trimmed:
     """Drop what is too old; one transaction."""
-    keep = _length("keep", settings.keep)
-    longest = max(_length("keep_undelivered", settings.keep_undelivered), keep)
+    keep = length_of("subscriptions.keep", settings.keep)
+    longest = max(length_of("subscriptions.keep_undelivered", settings.keep_undelivered), keep)
     dropped, lost = 0, {}
     with catalog.transaction():
         deliveries = [outbox.delivery(item.id) for item in read_subscriptions(catalog) if item.webhook]
@@ -58,15 +55,3 @@ def _older(outbox: Outbox, subscription: str, after: int, before: float) -> int:
             break
         after = notices[-1].id
     return count
-
-
-def _length(name: str, text: str) -> float:
-    try:
-        length = seconds(text)
-    except ValueError:
-        length = math.nan
-    if not length >= 0.0:
-        raise SettingsError(
-            f"subscriptions.{name} = {text!r} is not a length of time", hint="write `30d`, `12h` or `forever`"
-        )
-    return length

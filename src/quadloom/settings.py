@@ -115,9 +115,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     decode_ratio: Annotated[
         float, _doc("decoded to transferred bytes, counted after the first MiB decoded"), _ABOVE_0
     ] = 200.0
-    large_bytes: Annotated[
-        Bytes, _doc("bodies announced longer are asked for by HEAD first, or cut after the headers"), _FROM_1
-    ] = 50 * 1024 * 1024
+    large_bytes: Annotated[Bytes, _doc("bodies announced longer are not read"), _FROM_1] = 50 * 1024 * 1024
     redirects: Annotated[int, _doc("redirects followed"), _FROM_0] = 10
     robots_bytes: Annotated[Bytes, _doc("part of a robots.txt that is read"), _FROM_1] = 500 * 1024
     transform_seconds: Annotated[Seconds, _doc("detect and transform of one page, wall-clock seconds"), _ABOVE_0] = 10.0

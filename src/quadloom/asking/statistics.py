@@ -160,14 +160,6 @@ def statements_of(catalog: Catalog, quads: QuadStore) -> int:
     return Statistics.decoded(saved).statements if saved else len(quads)
 
 
-def terms_starting(catalog: Catalog, text: str, *, limit: int = 20) -> list[tuple[str, int]]:
-    """Classes and properties in use whose name holds `text`, most used first: completions for an editor."""
-    statistics = Statistics.decoded(catalog.get(STATISTICS))
-    wanted = text.lower()
-    found = {name: n for name, n in (statistics.classes + statistics.properties).items() if wanted in name.lower()}
-    return list(_most(found, limit))
-
-
 class _Cell(msgspec.Struct):
     type: str
     value: str

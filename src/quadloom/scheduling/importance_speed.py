@@ -33,7 +33,6 @@ from quadloom.scheduling.link_sweeps import SliceSweeps, Sweeps, sweeps_of
 from quadloom.stores.link_slices import FileSlices, MemorySlices, slice_width, write_slices
 
 Vector = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 _MEBI = 1 << 20
 _DAMPING = 0.85

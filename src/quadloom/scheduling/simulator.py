@@ -30,7 +30,6 @@ Estimator = Literal[
     "known", "bits", "dates", "lying-dates", "lying-dates+trust", "lastmod", "lastmod+trust", "push"
 ]  # fmt: skip
 SimulatedPolicy = Literal["harmonic", "xyleme", "freshness", "uniform", "by-rate"]
-ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 POLICIES: tuple[SimulatedPolicy, ...] = get_args(SimulatedPolicy)
 Vector = npt.NDArray[np.float64]
 

@@ -34,7 +34,7 @@ class HostState:
 
     __slots__ = (
         "active", "address", "asked_at", "base_delay", "block_reason", "blocked_until", "budget", "buffer", "complete",
-        "crawl_delay", "default_budget", "delay", "dirty", "failures", "id", "name", "next_at", "pages", "per_site",
+        "crawl_delay", "default_budget", "delay", "failures", "id", "name", "next_at", "pages", "per_site",
         "queued", "retired", "site", "spent", "ticket",
     )  # fmt: skip
 
@@ -49,7 +49,6 @@ class HostState:
         self.asked_at = -INFINITY
         self.buffer: list[Entry] = []
         self.complete = False  # the buffer holds all that is queued and not leased
-        self.dirty = False
         self.retired = False  # nothing more is to be handed out: the host goes to another worker
 
     @property

@@ -222,5 +222,5 @@ def _limited(directory: Path, pages: int, width: int, limit: int, tolerance: flo
 
 if __name__ == "__main__":
     name, *numbers, wanted = sys.argv[1:]
-    answer = _limited(Path(name), *(int(number) for number in numbers), float(wanted))  # type: ignore[call-arg]
+    answer = _limited(Path(name), *(int(n) for n in numbers), float(wanted))  # type: ignore[call-arg]  # as many as it takes
     sys.stdout.buffer.write(msgspec.json.encode(answer))

@@ -37,10 +37,6 @@ class Replayed(msgspec.Struct, frozen=True):
     pages: int = 0
     missing: frozenset[int] = frozenset()
 
-    @property
-    def refetch(self) -> int:
-        return len(self.missing)
-
 
 def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed:
     """Bring the indexes up to the settled truth. Called at every start, before the first lease."""

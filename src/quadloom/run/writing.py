@@ -10,7 +10,7 @@ in 3, the same. Nothing that was acknowledged (2) depends on anything that is no
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -87,7 +87,7 @@ class Writer:
         self._statistics = b""
         self._woven_again_at = float(catalog.get(WOVEN_AGAIN) or 0)
         self._found: list[Discovery] = []
-        self.unmarked = 0  # pages given to the indexer whose marks are not written yet
+        self._pending: Counter[int] = Counter()  # pages given to the indexer whose marks are not written yet
         self._learned: list[Learned] = []
 
     def learn(self, learned: Learned) -> None:
@@ -97,12 +97,20 @@ class Writer:
     def index(self, entries: Sequence[Entry], now: float) -> None:
         """Have pages indexed that somebody else settled; their transform may have been another one than ours."""
         self._woven_again_at = now
-        self.unmarked += len(entries)
-        self._indexer.put(list(entries))
+        self._pass_on(list(entries))
 
     def drop_learned(self, unwanted: Callable[[str], bool]) -> None:
         """Hosts that are another worker's by now: what was learned of them is theirs to learn."""
         self._learned = [item for item in self._learned if not unwanted(item.host)]
+
+    @property
+    def unmarked(self) -> int:
+        """Pages on their way through the indexer."""
+        return len(self._pending)
+
+    def _pass_on(self, entries: list[Entry]) -> None:
+        self._pending.update(entry.fingerprint for entry in entries)
+        self._indexer.put(entries)
 
     @property
     def has_news(self) -> bool:
@@ -134,10 +142,11 @@ class Writer:
         del self._marks[: len(marks)], self._learned[: len(learned)]
         self._found = []
         self._admission.changed = False
-        self.unmarked -= len(marks)
+        self._pending -= Counter(fingerprint for fingerprint, _, _ in marks)
         if self._refreshing is not None:
             self._refreshing.committed()
-        self._failpoints.reach("after-marks" if marks else "after-catalog")
+        if marks:
+            self._failpoints.reach("after-marks")
         self._failpoints.reach("after-catalog")
         entries = [
             entry
@@ -145,8 +154,7 @@ class Writer:
             if (entry := self._entry(ready, settlement, known.get(ready.visit.fingerprint))) is not None
         ]
         if entries:
-            self.unmarked += len(entries)
-            self._indexer.put(entries)
+            self._pass_on(entries)
         self.describe([s.page for s in settlements if s.page is not None and s.outcome is Outcome.UNCHANGED])
         return settlements
 
@@ -228,7 +236,7 @@ class Writer:
             woven = msgspec.structs.replace(ready.woven, discoveries=self._admission.admit(ready.woven.discoveries))
             return settle_page(ready.visit, ready.result, woven, self._priced(ready), old, ref)
         if ready.reason:
-            return settle_quarantine(ready.visit, ready.result, ready.reason, old, ref)
+            return settle_quarantine(ready.visit, ready.result, ready.reason, ready.pace, old, ref)
         settlement = settle_status(ready.visit, ready.result, ready.pace, old, self._settings)
         if settlement is None:
             raise AssertionError("a page with content came back without being transformed")
@@ -247,12 +255,14 @@ class Writer:
         return msgspec.structs.replace(ready.pace, cost=cost_of(ready.result, duplicate=True))
 
     def _entry(self, ready: Ready, settlement: Settlement, old: PageRow | None) -> Entry | None:
-        """What the indexer has to do: nothing for an unchanged page whose last version is indexed."""
+        """What the indexer has to do: nothing for an unchanged page whose last version is indexed. While an earlier
+        version is on its way there, what the catalog has marked will not be what the indexes hold."""
         row = settlement.page
         if row is None or ready.woven is None:
             return self._removal(settlement, old)
-        quads = row.quads_digest != row.indexed_quads
-        text = row.text_digest != row.indexed_text
+        overtaken = row.fingerprint in self._pending
+        quads = overtaken or row.quads_digest != row.indexed_quads
+        text = overtaken or row.text_digest != row.indexed_text
         if not quads and not text:
             return None
         fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
@@ -260,7 +270,7 @@ class Writer:
         woven = ready.woven
         return Entry(
             row.fingerprint, woven.quads, woven.text, row.text_digest, fresh, quads, text, about, woven.link_quads,
-            row.depth, self._known_lines(old, woven.quads.graph),
+            row.depth, b"" if overtaken else self._known_lines(old, woven.quads.graph),
         )  # fmt: skip
 
     def _about(self, row: PageRow, status: int) -> bytes:
@@ -269,7 +279,11 @@ class Writer:
     def describe(self, rows: Sequence[PageRow]) -> None:
         """Pages that stay as they are, but stand elsewhere or are read at another time than the indexes say."""
         if self._settings.index.schedule:
-            known = [row for row in rows if row.outcome in SUCCESSES and (row.quads_digest or row.text_digest)]
+            known = [
+                row
+                for row in rows
+                if row.outcome in SUCCESSES and row.status < 300 and (row.quads_digest or row.text_digest)
+            ]  # what is elsewhere for now is described as it was
             self._indexer.describe([(row.final_url or row.href, self._about(row, row.status)) for row in known])
 
     def _known_lines(self, old: PageRow | None, graph: str) -> bytes:
@@ -287,7 +301,7 @@ class Writer:
             or old is None
             or row.quads_digest
             or row.text_digest
-            or not (old.indexed_quads or old.indexed_text)
+            or not (old.indexed_quads or old.indexed_text or row.fingerprint in self._pending)
         ):
             return None
         return Entry(row.fingerprint, Quads.of(old.final_url or old.href, b""), None, b"", fresh=False)

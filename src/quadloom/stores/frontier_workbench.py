@@ -35,7 +35,7 @@ class HostState:
 
     __slots__ = (
         "active", "address", "asked_at", "base_delay", "block_reason", "blocked_until", "budget", "buffer", "complete",
-        "crawl_delay", "default_budget", "delay", "dirty", "failures", "id", "lacking", "name", "next_at", "pages",
+        "crawl_delay", "default_budget", "delay", "failures", "id", "lacking", "name", "next_at", "pages",
         "per_site", "queued", "retired", "site", "spent", "ticket", "turns",
     )  # fmt: skip
 
@@ -52,7 +52,6 @@ class HostState:
         self.complete = False  # the buffer holds all that is queued and not leased
         self.lacking: set[VisitClass] = set()  # neither in the buffer nor, as long as that lasts, behind it
         self.turns = Turns()
-        self.dirty = False
         self.retired = False  # nothing more is to be handed out: the host goes to another worker
 
     @property

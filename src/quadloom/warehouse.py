@@ -176,6 +176,10 @@ class Warehouse(NoticeBoard):
             stores.catalog = self._state.catalog_of(shards)
             replay_taken(stores, self.settings, time.time(), self._running.crawl.writer.index)
 
+    def unfinished(self) -> frozenset[int]:
+        """Shards of which pages are on their way through our indexer."""
+        return self._running.crawl.writer.unmarked.shards()
+
     def tend(self) -> None:
         """Seeds and scope may have been changed by a command on another machine."""
         scope = self._scope([])

@@ -34,6 +34,7 @@ from quadloom.run.notifying import Notifying
 from quadloom.run.refreshing import Refreshing
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
+from quadloom.run.unmarked import Unmarked
 from quadloom.run.websub import Hubs
 from quadloom.settings import Settings
 from quadloom.stores.frontier_policy import SUCCESSES
@@ -87,7 +88,7 @@ class Writer:
         self._statistics = b""
         self._woven_again_at = float(catalog.get(WOVEN_AGAIN) or 0)
         self._found: list[Discovery] = []
-        self.unmarked = 0  # pages given to the indexer whose marks are not written yet
+        self.unmarked = Unmarked()
         self._learned: list[Learned] = []
 
     def learn(self, learned: Learned) -> None:
@@ -97,7 +98,7 @@ class Writer:
     def index(self, entries: Sequence[Entry], now: float) -> None:
         """Have pages indexed that somebody else settled; their transform may have been another one than ours."""
         self._woven_again_at = now
-        self.unmarked += len(entries)
+        self.unmarked.put(entries)
         self._indexer.put(list(entries))
 
     def drop_learned(self, unwanted: Callable[[str], bool]) -> None:
@@ -134,7 +135,7 @@ class Writer:
         del self._marks[: len(marks)], self._learned[: len(learned)]
         self._found = []
         self._admission.changed = False
-        self.unmarked -= len(marks)
+        self.unmarked.marked(marks)
         if self._refreshing is not None:
             self._refreshing.committed()
         self._failpoints.reach("after-marks" if marks else "after-catalog")
@@ -145,7 +146,7 @@ class Writer:
             if (entry := self._entry(ready, settlement, known.get(ready.visit.fingerprint))) is not None
         ]
         if entries:
-            self.unmarked += len(entries)
+            self.unmarked.put(entries)
             self._indexer.put(entries)
         self.describe([s.page for s in settlements if s.page is not None and s.outcome is Outcome.UNCHANGED])
         return settlements
@@ -260,7 +261,7 @@ class Writer:
         woven = ready.woven
         return Entry(
             row.fingerprint, woven.quads, woven.text, row.text_digest, fresh, quads, text, about, woven.link_quads,
-            row.depth, self._known_lines(old, woven.quads.graph),
+            row.depth, self._known_lines(old, woven.quads.graph), row.host,
         )  # fmt: skip
 
     def _about(self, row: PageRow, status: int) -> bytes:
@@ -290,7 +291,8 @@ class Writer:
             or not (old.indexed_quads or old.indexed_text)
         ):
             return None
-        return Entry(row.fingerprint, Quads.of(old.final_url or old.href, b""), None, b"", fresh=False)
+        gone = Quads.of(old.final_url or old.href, b"")
+        return Entry(row.fingerprint, gone, None, b"", fresh=False, host=row.host)
 
 
 def _statements(ready: Ready) -> bytes:

@@ -125,10 +125,11 @@ class PostgresFrontier(TableFrontier):
         self._leasing.retire(self._in(self._leases.draining))
         self._tables.read_first_due()
 
-    def give_back(self) -> list[int]:
-        """Give back drained shards of which nothing is under way, with all clocks written."""
+    def give_back(self, unfinished: frozenset[int] = frozenset()) -> list[int]:
+        """Give back drained shards of which nothing is under way, with all clocks written. `unfinished`: shards of
+        which the caller has something left to write."""
         busy = {shard_of(lease.host.name) for lease in self._leasing.leases.values()}
-        ready = sorted(self._leases.draining - busy)
+        ready = sorted(self._leases.draining - busy - unfinished)
         if ready:
             with self._database.transaction():
                 self._tables.write_hosts(filter(self._in(ready), self._leasing.bench.hosts.values()))

@@ -135,5 +135,5 @@ class Membership:
     def _pull(self) -> None:
         """In the crawl's thread. Seeds come with a wider scope, which must be known before they are."""
         self._duties.tend()
-        while self._frontier.pull(time.time()) == PULLED:
+        while self._frontier.pull(time.time(), self._duties.tend) == PULLED:
             pass

@@ -201,7 +201,7 @@ def test_a_database_that_is_killed_and_comes_back_does_not_end_the_crawl(tmp_pat
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_workers_share_a_bucket_and_a_sparql_server(tmp_path: Path) -> None:
-    """One machine is lost with its disk, another joins for a moment: what was settled is neither lost nor read twice."""
+    """One machine is lost with its disk, another joins for a moment: nothing settled is lost, nothing read twice."""
     bucket, sparql = new_bucket(), sparql_server("--location", str(tmp_path / "server"))
     workers: list[subprocess.Popen[bytes]] = []
     try:

@@ -34,6 +34,10 @@ class Duties(Protocol):
         """May be told the same shards again, where it could not be done at once."""
         ...
 
+    def owns(self, shards: int) -> None:
+        """So many of all are ours from now on."""
+        ...
+
     def unfinished(self) -> frozenset[int]:
         """Shards with pages that are settled, but not marked as indexed yet."""
         ...
@@ -120,6 +124,7 @@ class Membership:
         taken = frontier.take(-surplus, time.time()) if surplus < 0 else []
         if lost or given or taken:
             self._tell(f"owns {len(frontier.owned)} of {SHARDS} shards ({workers} workers)")
+        self._duties.owns(len(frontier.owned))
         self._untended = frontier.owned & {*self._untended, *taken}
         if self._untended:
             self._duties.taken(sorted(self._untended))  # raises where a store is away: the next heartbeat tries again

@@ -26,12 +26,16 @@ class Duties:
         self.left: frozenset[int] = frozenset()
         self.told: list[list[int]] = []
         self.failures = 0
+        self.shards = 0
 
     def taken(self, shards: list[int]) -> None:
         self.told.append(shards)
         if self.failures:
             self.failures -= 1
             raise StoreError("the archive is away")
+
+    def owns(self, shards: int) -> None:
+        self.shards = shards
 
     def unfinished(self) -> frozenset[int]:
         return self.left
@@ -40,8 +44,8 @@ class Duties:
         return
 
 
-def member(url: str, duties: Duties) -> tuple[Membership, PostgresFrontier]:
-    leases = ShardLeases("member")
+def member(url: str, duties: Duties, name: str = "member") -> tuple[Membership, PostgresFrontier]:
+    leases = ShardLeases(name)
     frontier = PostgresFrontier(PostgresDatabase.open(url), FrontierPolicy(), leases, now=0.0)
     membership = Membership(
         url, frontier, leases, duties, heartbeat=0.02, call=lambda action: action(), tell=lambda _text: None
@@ -70,6 +74,17 @@ def test_a_shard_is_kept_until_all_its_pages_are_marked_as_indexed() -> None:
         wait_until(lambda: len(frontier.owned) == SHARDS // 2, "the last one follows when its marks are written")
         assert 3 not in frontier.owned
         database.close()
+
+
+def test_each_of_two_workers_is_told_its_share() -> None:
+    url, first, second = postgres().url(), Duties(), Duties()
+    one, _ = member(url, first, "one")
+    two, _ = member(url, second, "two")
+    with one:
+        wait_until(lambda: first.shards == SHARDS, "a worker alone has the whole bandwidth")
+        with two:
+            wait_until(lambda: second.shards == SHARDS // 2, "the second has half")
+            wait_until(lambda: first.shards == SHARDS // 2, "and the first no more than that")
 
 
 def test_what_a_former_owner_left_is_looked_at_until_it_could_be() -> None:

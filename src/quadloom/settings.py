@@ -134,9 +134,9 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         Literal["harmonic", "xyleme", "freshness", "uniform"], _doc("what the refresh schedule optimises")
     ] = "harmonic"
     alpha: Annotated[float, _doc("exponent of the xyleme policy")] = 0.95
-    bandwidth: Annotated[float, _doc("pages per second for discovery and refresh together in a continuous crawl")] = (
-        10.0
-    )
+    bandwidth: Annotated[
+        float, _doc("pages per second for discovery and refresh together in a continuous crawl, of all workers")
+    ] = 10.0
     suspect_share: Annotated[float, _doc("σ_X: share of the bandwidth for first reads of suspected data")] = 0.2
     discovery_share: Annotated[float, _doc("σ_H: share of the bandwidth for first reads of other pages")] = 0.4
     chi: Annotated[

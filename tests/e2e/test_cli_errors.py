@@ -116,6 +116,7 @@ def test_init_writes_a_file_that_loads(tmp_path: Path) -> None:
     complained(quadloom("init", cwd=tmp_path), 2, "exists")
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to mount a small tmpfs")
 def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
     from faults.crawling import command, finish, write_config
@@ -134,7 +135,7 @@ def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
             config = write_config(tmp_path, serving)
             warehouse = disk / "w"
             arguments = command(warehouse, config, "crawl", *serving.web.seeds)
-            done = subprocess.run(arguments, capture_output=True, text=True, timeout=100, check=False)
+            done = subprocess.run(arguments, capture_output=True, text=True, timeout=200, check=False)
             complained(done, 6)
             assert subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=False).returncode == 0
             finish(warehouse, config, "crawl", "--json")

@@ -158,7 +158,7 @@ def test_a_killed_and_a_paused_worker_lose_nothing_and_hurt_nobody(tmp_path: Pat
         assert cluster.tell("search", "the")["total"]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_crawl_on_a_shared_database_ends_by_itself_and_everybody_can_look(tmp_path: Path) -> None:
     web = FakeWeb(WebSpec(seed=4, pages=40, hosts=4, scale=0.05, links=12, faults=False, traps=False, crawl_delay=0.0))
     with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
@@ -178,7 +178,7 @@ def test_a_crawl_on_a_shared_database_ends_by_itself_and_everybody_can_look(tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_database_that_is_killed_and_comes_back_does_not_end_the_crawl(tmp_path: Path) -> None:
     web = FakeWeb(
         WebSpec(seed=4, pages=150, hosts=12, scale=0.05, links=12, faults=False, traps=False, crawl_delay=0.0)

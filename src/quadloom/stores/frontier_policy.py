@@ -82,14 +82,35 @@ class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def rank(order: Order, priority: int, depth: int, score: float) -> tuple[int, float, float]:
+def rank(order: Order, priority: int, depth: int, score: float, due: float = 0.0) -> tuple[int, float, float]:
     """Sort key within a host, before the fingerprint. The fingerprint is a hash, so that no listing is read in its
-    own order; for `random` it decides alone."""
+    own order; for `random` it decides alone. Refreshes (priority 1, with the time `due`) stand in the order in which
+    they fell due: where a host cannot serve them all, each is late, and none is passed over for ever."""
+    if priority == 1 and due > 0.0:
+        return priority, due, 0.0
     if order == "breadth-first":
         return priority, float(depth), -score
     if order == "importance":
         return priority, -score, float(depth)
     return priority, 0.0, 0.0
+
+
+def _rank_sql(first: str, second: str) -> str:
+    refresh = "priority = 1 AND due > 0"
+    return f"CASE WHEN {refresh} THEN due ELSE {first} END, CASE WHEN {refresh} THEN 0.0 ELSE {second} END"
+
+
+# `rank` over the columns of the table of URLs.
+RANK_SQL: dict[Order, str] = {
+    "breadth-first": _rank_sql("depth", "-score"),
+    "importance": _rank_sql("-score", "depth"),
+    "random": _rank_sql("0.0", "0.0"),
+}
+
+
+def order_mark(order: Order) -> bytes:
+    """Kept beside a queue: one with another mark is rebuilt. The number tells apart what `rank` once meant."""
+    return f"{order} 2".encode()
 
 
 def is_wanted_again(priority: int, settlement: Settlement) -> bool:

@@ -24,7 +24,7 @@ from quadloom.model.outcome import Settlement
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode, encode
 from quadloom.stores.frontier_leasing import INFINITY
-from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.frontier_policy import FrontierPolicy, order_mark
 from quadloom.stores.frontier_workbench import HostState
 from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_frontier_tables import PostgresFrontierTables
@@ -77,13 +77,13 @@ class PostgresFrontier(TableFrontier):
         self._base = database
 
     def _check_order(self) -> None:
-        order, stored = self.policy.order.encode(), self._tables.value("order")
+        order, stored = order_mark(self.policy.order), self._tables.value("order")
         if stored == order:
             return
         with self._database.transaction():
             if stored is not None and self._leases.workers(self._tables.database):
                 raise SettingsError(
-                    f"crawl.order = {self.policy.order}, but running workers use {stored.decode()}",
+                    f"crawl.order = {self.policy.order}, but running workers use {stored.decode().split()[0]}",
                     hint="give all workers the same settings, or stop them to change the order",
                 )
             if stored is not None:

@@ -223,11 +223,21 @@ def explain(url: UrlFacts, host: HostRow, delay: float, budget: float, now: floa
     if leased:
         lines.append(("lease ends in", f"{url.leased_until - now:.1f} s", "then the URL returns to the queue"))
     if url.state is UrlState.QUEUED:
-        lines.append(("ahead of it", str(url.ahead), "URLs of its host with better priority, depth or score"))
+        lines.append(
+            (
+                "ahead of it",
+                str(url.ahead),
+                "URLs of its host that come first: by priority, then depth and score, refreshes by when they fell due",
+            )
+        )
     if url.state is UrlState.WAITING:
         lines.append(("due in", f"{url.due - now:.1f} s", "set by the refresh schedule or by a retry"))
     lines += [
-        ("priority", str(url.priority), "0 requested, 1 seed or published, 2 suspected data, 3 ordinary, 4 unlikely"),
+        (
+            "priority",
+            str(url.priority),
+            "0 requested, 1 seed, published or due again, 2 suspected data, 3 ordinary, 4 unlikely",
+        ),
         ("depth", str(url.depth), "links away from a seed, shortest known"),
         ("score", f"{url.score:g}", "larger goes first within priority and depth"),
         ("attempt", str(url.attempt), "tries since the last success"),

@@ -155,7 +155,9 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = "harmonic"
     alpha: Annotated[float, _doc("exponent of the xyleme policy"), _ABOVE_0] = 0.95
     bandwidth: Annotated[
-        float, _doc("pages per second for discovery and refresh together in a continuous crawl"), _ABOVE_0
+        float,
+        _doc("pages per second for discovery and refresh together in a continuous crawl, of all workers"),
+        _ABOVE_0,
     ] = 10.0
     suspect_share: Annotated[float, _doc("σ_X: share of the bandwidth for first reads of suspected data"), _SHARE] = 0.2
     discovery_share: Annotated[float, _doc("σ_H: share of the bandwidth for first reads of other pages"), _SHARE] = 0.4

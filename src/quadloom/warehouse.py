@@ -50,6 +50,7 @@ from quadloom.stores.outbox import Outbox
 from quadloom.stores.postgres_frontier import PostgresFrontier
 from quadloom.stores.postgres_state import ClusterState
 from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
+from quadloom.stores.shards import SHARDS
 from quadloom.stores.sqlite_database import WarehouseLock
 from quadloom.stores.state import DATABASE as DATABASE
 
@@ -183,6 +184,14 @@ class Warehouse(NoticeBoard):
             stores = self.opened()
             stores.catalog = self._state.catalog_of(shards)
             replay_taken(stores, self.settings, time.time(), self._running.crawl.writer.index)
+
+    def owns(self, shards: int) -> None:
+        """`freshness.bandwidth` is that of all workers together."""
+        self._running.crawl.refreshing.own(shards / SHARDS)
+
+    def unfinished(self) -> frozenset[int]:
+        """Shards of which pages are on their way through our indexer."""
+        return self._running.crawl.writer.unmarked.shards()
 
     def tend(self) -> None:
         """Seeds and scope may have been changed by a command on another machine."""

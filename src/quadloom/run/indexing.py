@@ -50,6 +50,7 @@ class Entry(msgspec.Struct, frozen=True):
     links: bytes = b""  # all its links as N-Quads, where user queries want them
     depth: int = 0
     known: bytes = b""  # fingerprints of the lines that the graph holds now, where that is sure
+    host: str = ""  # of the page, which says whose it is
 
 
 class Descriptions(msgspec.Struct, frozen=True):

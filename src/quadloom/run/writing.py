@@ -10,7 +10,7 @@ in 3, the same. Nothing that was acknowledged (2) depends on anything that is no
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -34,6 +34,7 @@ from quadloom.run.notifying import Notifying
 from quadloom.run.refreshing import Refreshing
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
+from quadloom.run.unmarked import Unmarked
 from quadloom.run.websub import Hubs
 from quadloom.settings import Settings
 from quadloom.stores.frontier_policy import SUCCESSES
@@ -87,7 +88,7 @@ class Writer:
         self._statistics = b""
         self._woven_again_at = float(catalog.get(WOVEN_AGAIN) or 0)
         self._found: list[Discovery] = []
-        self._pending: Counter[int] = Counter()  # pages given to the indexer whose marks are not written yet
+        self.unmarked = Unmarked()
         self._learned: list[Learned] = []
 
     def learn(self, learned: Learned) -> None:
@@ -103,13 +104,8 @@ class Writer:
         """Hosts that are another worker's by now: what was learned of them is theirs to learn."""
         self._learned = [item for item in self._learned if not unwanted(item.host)]
 
-    @property
-    def unmarked(self) -> int:
-        """Pages on their way through the indexer."""
-        return len(self._pending)
-
     def _pass_on(self, entries: list[Entry]) -> None:
-        self._pending.update(entry.fingerprint for entry in entries)
+        self.unmarked.put(entries)
         self._indexer.put(entries)
 
     @property
@@ -142,7 +138,7 @@ class Writer:
         del self._marks[: len(marks)], self._learned[: len(learned)]
         self._found = []
         self._admission.changed = False
-        self._pending -= Counter(fingerprint for fingerprint, _, _ in marks)
+        self.unmarked.marked(marks)
         if self._refreshing is not None:
             self._refreshing.committed()
         if marks:
@@ -260,7 +256,7 @@ class Writer:
         row = settlement.page
         if row is None or ready.woven is None:
             return self._removal(settlement, old)
-        overtaken = row.fingerprint in self._pending
+        overtaken = row.fingerprint in self.unmarked
         quads = overtaken or row.quads_digest != row.indexed_quads
         text = overtaken or row.text_digest != row.indexed_text
         if not quads and not text:
@@ -270,7 +266,7 @@ class Writer:
         woven = ready.woven
         return Entry(
             row.fingerprint, woven.quads, woven.text, row.text_digest, fresh, quads, text, about, woven.link_quads,
-            row.depth, b"" if overtaken else self._known_lines(old, woven.quads.graph),
+            row.depth, b"" if overtaken else self._known_lines(old, woven.quads.graph), row.host,
         )  # fmt: skip
 
     def _about(self, row: PageRow, status: int) -> bytes:
@@ -301,10 +297,11 @@ class Writer:
             or old is None
             or row.quads_digest
             or row.text_digest
-            or not (old.indexed_quads or old.indexed_text or row.fingerprint in self._pending)
+            or not (old.indexed_quads or old.indexed_text or row.fingerprint in self.unmarked)
         ):
             return None
-        return Entry(row.fingerprint, Quads.of(old.final_url or old.href, b""), None, b"", fresh=False)
+        gone = Quads.of(old.final_url or old.href, b"")
+        return Entry(row.fingerprint, gone, None, b"", fresh=False, host=row.host)
 
 
 def _statements(ready: Ready) -> bytes:

@@ -43,8 +43,8 @@ from quadloom.run.subscribed_pages import subscribed_pages
 from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
-from quadloom.settings import Crawl, Settings
-from quadloom.settings_loading import load
+from quadloom.settings import Settings
+from quadloom.settings_loading import load, with_limits
 from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text, query_source
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.postgres_frontier import PostgresFrontier
@@ -53,8 +53,6 @@ from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore
 from quadloom.stores.shards import SHARDS
 from quadloom.stores.sqlite_database import WarehouseLock
 from quadloom.stores.state import DATABASE as DATABASE
-
-_OF_THE_FRONTIER = frozenset(("max_pages_per_host", "order"))  # settings of [crawl] that it is opened with
 
 
 class Warehouse(NoticeBoard):
@@ -140,16 +138,7 @@ class Warehouse(NoticeBoard):
 
         `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` … They hold from now on.
         """
-        known = {field.name for field in msgspec.structs.fields(Crawl)} - _OF_THE_FRONTIER
-        unknown = sorted(set(limits) - known)
-        if unknown:
-            raise UsageError(
-                f"crawl() does not take {unknown[0]!r}", hint=f"settings of [crawl] are {', '.join(sorted(known))}"
-            )
-        try:
-            crawl = msgspec.convert({**msgspec.structs.asdict(self.settings.crawl), **limits}, Crawl)
-        except msgspec.ValidationError as error:
-            raise UsageError(f"crawl(): {error}", hint="docs/reference/settings.md has what [crawl] takes") from None
+        crawl = with_limits(self.settings.crawl, limits)
         self.settings = msgspec.structs.replace(self.settings, crawl=crawl)
         return self.start(urls, forever=forever)
 

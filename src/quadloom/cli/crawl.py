@@ -135,10 +135,13 @@ def finish(s: Session, report: Report, interrupted: bool, max_failures: int | No
     if s.json:
         s.emit(report)
     else:
-        waiting = report.frontier.get("queued", 0) + report.frontier.get("waiting", 0)
         s.say(
             f"{report.pages} pages · {report.quads} quads · {report.failed} failed · {report.denied} denied · "
-            f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s) · {waiting} URLs left in the frontier"
+            f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
+        )
+        s.say(
+            f"{report.frontier.get('queued', 0)} URLs left to read · "
+            f"{report.frontier.get('waiting', 0)} to be read again later"
         )
     if interrupted:
         s.say("interrupted; all that was settled is saved\nhint: `quadloom crawl` goes on where it stopped")

@@ -110,8 +110,9 @@ def _discovery_reasons(url: Url, found: Explanation, catalog: Catalog, suspects:
 def _page_reasons(row: PageRow) -> list[Reason]:
     changed = _date(row.changed_at) if row.changed_at else "none"
     kind = f"{row.kind or 'unknown kind'} {row.media_type}".strip()
+    said = " ".join(part for part in (f"HTTP {row.status}" if row.status else "", row.reason) if part)
     return [
-        Reason("page", "last visit", _date(row.fetched_at), f"{row.outcome}: HTTP {row.status} {row.reason}".strip()),
+        Reason("page", "last visit", _date(row.fetched_at), f"{row.outcome}: {said}"),
         Reason("page", "last change", changed, "graph or main text differed"),
         Reason("page", "found through", row.link_kind or "unknown", f"{row.depth} links from a seed"),
         Reason("page", "holds", f"{row.quads} quads, {row.links} links", kind),

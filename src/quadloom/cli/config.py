@@ -70,7 +70,7 @@ def init(
     """
     if path.exists() and not force:
         raise UsageError(f"{path} exists", hint="give another path, or --force to overwrite it")
-    # A default that is written down hides what the user's own ~/.config/quadloom/config.toml says, an empty contact too.
+    # A default that is written down, an empty contact too, would hide what ~/.config/quadloom/config.toml says.
     # JSON's strings are TOML's basic strings.
     line = f"contact   = {msgspec.json.encode(contact).decode()}" if contact else '# contact = "you@example.org"'
     path.write_text(_FILE.format(contact=line), encoding="utf-8")

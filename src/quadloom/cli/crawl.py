@@ -144,7 +144,7 @@ def finish(s: Session, report: Report, interrupted: bool, max_failures: int | No
             f"{report.frontier.get('waiting', 0)} to be read again later"
         )
     if interrupted:
-        s.say("interrupted; all that was settled is saved\nhint: `quadloom crawl` goes on where it stopped")
+        s.say("interrupted; all that was settled is saved\nhint: the same command goes on where it stopped")
         return 130
     if max_failures is not None and report.failed > max_failures:
         s.say(f"{report.failed} visits failed, more than --max-failures {max_failures}")

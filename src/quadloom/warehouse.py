@@ -36,7 +36,7 @@ from quadloom.run.replay import replay_taken
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
 from quadloom.run.schedule_state import Schedule, schedule_of
-from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
+from quadloom.run.scoping import ScopeEdits, is_judged_by, judge, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
 from quadloom.run.standings import standing_of
 from quadloom.run.subscribed_pages import subscribed_pages
@@ -53,8 +53,6 @@ from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore
 from quadloom.stores.shards import SHARDS
 from quadloom.stores.sqlite_database import WarehouseLock
 from quadloom.stores.state import DATABASE as DATABASE
-
-_JUDGED_BY = "scope-judged-by"  # catalog value: the scope that was last applied to all that is queued
 
 
 class Warehouse(NoticeBoard):
@@ -191,16 +189,14 @@ class Warehouse(NoticeBoard):
         """Where seeds, settings and rules are others than those by which the queue was judged last, also by an earlier
         process, judge it by these. False = they are the same."""
         scope = self._scope([])
-        if self.scope.record == scope.record and self.catalog.get(_JUDGED_BY) == scope.encode():
+        if self.scope.record == scope.record and is_judged_by(scope, self.catalog):
             return False
         self._set_scope(scope)
         return True
 
     def _set_scope(self, scope: Scope) -> int:
         """Judge by it from now on, and all that is queued, too. Returns how many URLs moved."""
-        with self.catalog.transaction():
-            moved = self.frontier.set_scope(scope)
-            self.catalog.put(_JUDGED_BY, scope.encode())
+        moved = judge(scope, self.frontier, self.catalog)
         self.scope = scope
         return moved
 
@@ -379,9 +375,7 @@ class Warehouse(NoticeBoard):
         return bool(starts) and all(is_opened(Url.parse(url).host, self.settings.guard) for url in starts)
 
     def _scope(self, seeds: list[str]) -> Scope:
-        stored = self.catalog.get("seeds")
-        known = seeds or (msgspec.json.decode(stored, type=list[str]) if stored else [])
-        return scope_of(self.settings.crawl, known, read_edits(self.catalog))
+        return scope_of(self.settings.crawl, seeds or self.seeds(), read_edits(self.catalog))
 
 
 def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:

@@ -133,6 +133,26 @@ def test_from_search_to_the_monitor(live: Live, browser: object, scripts: bool) 
     context.close()
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_forms_that_change_something_work_in_a_browser(live: Live, browser: object, scripts: bool) -> None:
+    """A browser says of each form where it comes from, as no other client does: the gate must know our own pages."""
+    context = browser.new_context(java_script_enabled=scripts)  # type: ignore[attr-defined]
+    page = context.new_page()
+    page.goto(live.base + "/inspect")
+    page.get_by_text("or paste markup").click()
+    page.get_by_label("HTML or data").fill('<title>Pasted</title><p vocab="http://schema.org/" typeof="Person">Ada</p>')
+    page.locator("details").get_by_role("button", name="Inspect").click()
+    assert "2 items in 1 syntax ·" in page.locator(".verdict").inner_text()
+    page.goto(live.base + "/sign-in")
+    page.get_by_label("Token").fill(live.token)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Pause the crawl").click()
+    page.get_by_role("button", name="Resume the crawl").click()
+    page.get_by_role("button", name="Pause the crawl").wait_for()
+    context.close()
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 def test_pages_are_accessible(live: Live, browser: object) -> None:

@@ -46,6 +46,7 @@ def command(ask: Ask) -> Response:
     if verb not in COMMANDS:
         raise Refused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(COMMANDS)}")
     answer = _told(ask, *_request(ask, verb))
+    ask.desk.feed.refresh()
     if ask.content_type == "application/x-www-form-urlencoded":
         return RedirectResponse("/monitor", HTTPStatus.SEE_OTHER)
     return json_response({"answer": answer})

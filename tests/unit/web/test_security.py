@@ -92,7 +92,7 @@ def test_every_answer_carries_the_policy(client: TestClient) -> None:
     for path in ("/", "/nowhere", "/static/quadloom.css", "/sparql?query=ASK{}", "/metrics", "/export.nq"):
         headers = client.get(path).headers
         assert "script-src 'self'" in headers["content-security-policy"]
-        assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
+        assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "same-origin"
 
 
 def test_bodies_are_limited_announced_or_not(client: TestClient) -> None:

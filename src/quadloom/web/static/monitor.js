@@ -46,11 +46,12 @@
     const answer = await fetch("/monitor", { headers: { Accept: "text/html" } });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const live = document.getElementById("live");
-    const kept = document.getElementById("chart");
     const next = fresh.getElementById("live");
-    next.querySelector("#chart").replaceWith(kept);
-    live.replaceWith(document.adoptNode(next));
+    const [kept, slot] = [document.getElementById("chart"), next.querySelector("#chart")];
+    if (kept && slot) slot.replaceWith(kept); // it stands only while a crawl runs
+    document.getElementById("live").replaceWith(document.adoptNode(next));
+    const [steer, renewed] = [document.getElementById("steer"), fresh.getElementById("steer")];
+    if (steer && renewed && !steer.contains(document.activeElement)) steer.replaceWith(document.adoptNode(renewed));
     if (Date.now() - spoken > 10000) {
       sentence.textContent = fresh.getElementById("sentence").textContent;
       spoken = Date.now();

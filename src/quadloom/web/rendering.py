@@ -91,6 +91,7 @@ def _environment(desk: Desk, static: StaticFiles) -> Environment:
     environment.globals.update(
         menu=MENU, version=__version__, static=static.address, has=static.has, may_control=desk.may_control,
         entity_link=terms.entity_link, page_link=terms.page_link, query=_query,
+        values_query=terms.values_query,
     )  # fmt: skip
     environment.filters.update(
         short=shorten, datatype=terms.shown_datatype, dir=terms.direction, is_web=terms.is_web,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import FrameType
@@ -87,7 +88,9 @@ def _check(s: Session, tokens: Tokens, urls: tuple[str, ...], crawl: bool) -> No
 def _run(s: Session, *, may_control: bool) -> None:
     web = s.settings.web
     # Crawling needs its own interpreter lock and memory; the site must answer whatever the crawl is doing.
-    app = create_app(Desk(s.warehouse, s.settings, may_control=may_control))
+    desk = Desk(s.warehouse, s.settings, may_control=may_control)
+    app = create_app(desk)
+    threading.Thread(target=desk.warm, name="warming", daemon=True).start()
     name = f"[{web.host}]" if ":" in web.host else web.host
     s.say(f"Open   http://{name}:{web.port}/   (search, SPARQL, monitor) - Ctrl-C stops")
     uvicorn.run(

@@ -98,7 +98,8 @@ def _places(text: str, clauses: tuple[Clause, ...]) -> list[tuple[int, int]]:
 
 def _aligned(text: str) -> str:
     """Folded letter by letter. `translate` looks each one up, so it gets only what is not ASCII."""
-    parts, position = [], 0
+    parts: list[str] = []
+    position = 0
     for run in _NOT_ASCII.finditer(text):
         parts += (text[position : run.start()].lower(), run.group().translate(_FOLDED))
         position = run.end()

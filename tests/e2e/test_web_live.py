@@ -153,6 +153,26 @@ def test_forms_that_change_something_work_in_a_browser(live: Live, browser: obje
     context.close()
 
 
+@pytest.mark.browser
+def test_the_editor_is_part_of_the_site(live: Live, browser: object) -> None:
+    """Its colours, its links, its words for an error, and no error where the server would find none."""
+    page = browser.new_context(color_scheme="dark").new_page()  # type: ignore[attr-defined]
+    page.goto(live.base + "/sparql?query=" + quote("SELECT ?s { ?s a schema:Person } LIMIT 3"))
+    if not page.locator("script[src*='vendor/yasgui']").count():
+        pytest.skip("the browser's parts were not built: run `make web`")
+    page.locator("#yasgui .yasr_results a.iri").first.wait_for(timeout=30_000)
+    ground = "node => getComputedStyle(node).backgroundColor"
+    assert page.locator("#yasgui .CodeMirror").first.evaluate(ground) == page.locator("html").evaluate(ground)
+    assert page.locator("#yasgui .parseErrorIcon").count() == 0, "schema: needs no PREFIX line"
+    page.locator("#yasgui .yasr_results a.iri").first.click()
+    page.get_by_role("heading", name="Statements").wait_for()
+    page.goto(live.base + "/sparql?query=SELECT+nonsense")
+    refusal = page.locator("#yasgui [role=alert]")
+    refusal.wait_for(timeout=30_000)
+    assert "does not parse at line 1" in refusal.inner_text() and "{" not in refusal.inner_text()
+    page.context.close()
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 def test_pages_are_accessible(live: Live, browser: object) -> None:

@@ -32,7 +32,8 @@
       {
         width: place.clientWidth,
         height: 200,
-        axes: [{ ...axis, space: 80, values: (_chart, splits) => splits.map(clock) }, axis],
+        scales: { y: { range: (_chart, _least, most) => [0, Math.max(1, 1.05 * (most || 0))] } },
+        axes: [{ ...axis, space: 80, incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300], values: (_chart, splits) => splits.map(clock) }, axis],
         series: [{ label: "UTC", value: (_chart, seconds) => (seconds == null ? "–" : clock(seconds)) }, ...names.map((name, index) => ({ label: name, stroke: strokes[index], width: 2, dash: dashes[index] }))],
       },
       data,

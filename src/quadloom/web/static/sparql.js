@@ -40,6 +40,7 @@
   }
   Yasgui.Yasr.defaults.errorRenderers = [refusal];
 
+  const prefixes = JSON.parse(place.dataset.prefixes);
   const query = document.getElementById("query").value;
   const endpoint = `${location.origin}/sparql`;
   const yasgui = new Yasgui(place, {
@@ -47,7 +48,7 @@
     copyEndpointOnNewTab: true,
     endpointCatalogueOptions: { getData: () => [{ endpoint }] },
     persistenceId: null,
-    yasr: { prefixes: JSON.parse(place.dataset.prefixes) },
+    yasr: { prefixes },
     yasqe: { value: query, createShareableLink: (editor) => `/sparql?query=${encodeURIComponent(editor.getValue())}` },
   });
   // What the editor leaves without a name or with the wrong role; it draws anew with each result.
@@ -84,5 +85,16 @@
   tab.setRequestConfig({ endpoint });
   // CodeMirror keeps Tab for itself; Escape gives it back to the keyboard user.
   const editor = tab.getYasqe();
+  // The server knows the common prefixes; the editor would mark them as errors, so it is told those that are used.
+  function declare() {
+    const declared = editor.getPrefixesFromQuery();
+    for (const [, name] of editor.getValue().matchAll(/(?<![\w<"':/.-])([A-Za-z][\w-]*):(?!\/\/)/g)) {
+      if (prefixes[name] && !declared[name]) {
+        declared[name] = prefixes[name];
+        editor.addPrefixes({ [name]: prefixes[name] });
+      }
+    }
+  }
+  declare();
   editor.setOption("extraKeys", { ...editor.getOption("extraKeys"), Esc: () => editor.getInputField().blur(), Tab: false, "Shift-Tab": false });
 })();

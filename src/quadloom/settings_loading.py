@@ -213,12 +213,11 @@ def _explained(error: msgspec.ValidationError, origins: Mapping[str, str]) -> Se
     place = text.rpartition("`$.")[2].rstrip("`") if "`$." in text else ""
     origin = origins.get(place, "")
     known = sorted(field.name for struct in (Site, Service) for field in msgspec.structs.fields(struct))
-    hint = (
-        f"keys of [[site]] and [[service]]: {', '.join(known)}"
-        if "unknown field" in text
-        else "`quadloom config show` prints every setting with its default"
-    )
+    problem, hint = text.split(" - at")[0], "`quadloom config show` prints every setting with its default"
+    if "unknown field" in text:
+        hint = f"keys of [[site]] and [[service]]: {', '.join(known)}"
+    elif "matching regex" in text:  # of all settings only lengths of time have a pattern
+        problem, hint = "not a length of time", "write `90d`, `12h`, `30m` or `forever`"
     return SettingsError(
-        f"bad value for {place or 'a setting'}: {text.split(' - at')[0]}" + (f" ({origin})" if origin else ""),
-        hint=hint,
+        f"bad value for {place or 'a setting'}: {problem}" + (f" ({origin})" if origin else ""), hint=hint
     )

@@ -43,15 +43,20 @@ from quadloom.run.subscribed_pages import subscribed_pages
 from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
-from quadloom.settings import Settings
+from quadloom.settings import Crawl, Settings
 from quadloom.settings_loading import load
 from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text, query_source
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.postgres_frontier import PostgresFrontier
 from quadloom.stores.postgres_state import ClusterState
 from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
+from quadloom.stores.shards import SHARDS
 from quadloom.stores.sqlite_database import WarehouseLock
 from quadloom.stores.state import DATABASE as DATABASE
+
+_OF_THE_FRONTIER = frozenset(("max_pages_per_host", "order"))  # settings of [crawl] that it is opened with
+
+_JUDGED_BY = "scope-judged-by"  # catalog value: the scope that was last applied to all that is queued
 
 
 class Warehouse(NoticeBoard):
@@ -135,21 +140,25 @@ class Warehouse(NoticeBoard):
     def crawl(self, urls: Sequence[str] = (), *, forever: bool = False, **limits: int | float | str) -> Running:
         """A crawl that runs while it is iterated; leaving the loop pauses it safely.
 
-        `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` …
+        `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` … They hold from now on.
         """
-        known = {field.name for field in msgspec.structs.fields(type(self.settings.crawl))}
+        known = {field.name for field in msgspec.structs.fields(Crawl)} - _OF_THE_FRONTIER
         unknown = sorted(set(limits) - known)
         if unknown:
             raise UsageError(
                 f"crawl() does not take {unknown[0]!r}", hint=f"settings of [crawl] are {', '.join(sorted(known))}"
             )
-        crawl = msgspec.structs.replace(self.settings.crawl, **limits)
+        try:
+            crawl = msgspec.convert({**msgspec.structs.asdict(self.settings.crawl), **limits}, Crawl)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"crawl(): {error}", hint="docs/reference/settings.md has what [crawl] takes") from None
         self.settings = msgspec.structs.replace(self.settings, crawl=crawl)
         return self.start(urls, forever=forever)
 
     def start(self, seeds: Sequence[str], *, forever: bool = False) -> Running:
         """Queue the seeds, bring the indexes up to date, and return a crawl that runs while it is iterated."""
         self.add_seeds(seeds)
+        self._rescope()
         self._running = Running(self, forever=forever, companion=self._worker())
         return self._running
 
@@ -176,13 +185,35 @@ class Warehouse(NoticeBoard):
             stores.catalog = self._state.catalog_of(shards)
             replay_taken(stores, self.settings, time.time(), self._running.crawl.writer.index)
 
+    def owns(self, shards: int) -> None:
+        """`freshness.bandwidth` is that of all workers together."""
+        self._running.crawl.refreshing.own(shards / SHARDS)
+
+    def unfinished(self) -> frozenset[int]:
+        """Shards of which pages are on their way through our indexer."""
+        return self._running.crawl.writer.unmarked.shards()
+
     def tend(self) -> None:
         """Seeds and scope may have been changed by a command on another machine."""
-        scope = self._scope([])
-        if scope.record != self.scope.record:
-            self.scope = scope
-            self.frontier.set_scope(scope)
+        if self._rescope():
             self._running.crawl.scope_changed()
+
+    def _rescope(self) -> bool:
+        """Where seeds, settings and rules are others than those by which the queue was judged last, also by an earlier
+        process, judge it by these. False = they are the same."""
+        scope = self._scope([])
+        if self.scope.record == scope.record and self.catalog.get(_JUDGED_BY) == scope.encode():
+            return False
+        self._set_scope(scope)
+        return True
+
+    def _set_scope(self, scope: Scope) -> int:
+        """Judge by it from now on, and all that is queued, too. Returns how many URLs moved."""
+        with self.catalog.transaction():
+            moved = self.frontier.set_scope(scope)
+            self.catalog.put(_JUDGED_BY, scope.encode())
+        self.scope = scope
+        return moved
 
     def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]:
         """Widen the scope to these URLs and queue them."""
@@ -191,8 +222,7 @@ class Warehouse(NoticeBoard):
         fresh = [item.href for item in found if item.href not in known]
         if fresh:
             self.catalog.put("seeds", msgspec.json.encode([*known, *fresh]))
-            self.scope = self._scope([*known, *fresh])
-            self.frontier.set_scope(self.scope)
+            self._set_scope(self._scope([*known, *fresh]))
         report = self.frontier.add(found, time.time())
         return {"new": report.new, "known": report.known, "refused": report.refused}
 
@@ -231,9 +261,7 @@ class Warehouse(NoticeBoard):
         scope = scope_of(self.settings.crawl, self.seeds(), edits)
         with self.catalog.transaction():
             write_edits(self.catalog, edits)
-            moved = self.frontier.set_scope(scope)
-        self.scope = scope
-        return moved
+            return self._set_scope(scope)
 
     def seeds(self) -> list[str]:
         return msgspec.json.decode(self.catalog.get("seeds") or b"[]", type=list[str])

@@ -154,12 +154,12 @@ def test_a_failed_request_is_repeated_on_another_instance(serve: Callable[[Answe
 
 def test_a_slow_service_ends_at_its_timeout(serve: Callable[[Answer], Instance]) -> None:
     def slow(_headers: dict[str, str], _body: bytes) -> tuple[int, str, bytes]:
-        time.sleep(1.5)
+        time.sleep(8.0)
         return 200, "text/turtle", TURTLE
 
     started = time.monotonic()
     assert codes(read(Service(url=serve(slow).url, timeout=0.3, retries=0))) == ["service-failed"]
-    assert time.monotonic() - started < 1.4
+    assert time.monotonic() - started < 7.0
 
 
 def test_who_is_free_is_asked() -> None:

@@ -386,7 +386,8 @@ class Warehouse(NoticeBoard):
 
     def is_private(self, urls: Sequence[str]) -> bool:
         """Whether all these are inside what `guard.allow` opens: then no stranger is visited."""
-        return is_private(urls or self.seeds(), self.settings)
+        starts = urls or self.seeds()
+        return bool(starts) and all(is_opened(Url.parse(url).host, self.settings.guard) for url in starts)
 
     def _scope(self, seeds: list[str]) -> Scope:
         stored = self.catalog.get("seeds")
@@ -397,10 +398,6 @@ class Warehouse(NoticeBoard):
 def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:
     """`quadloom.open(path)`: own a warehouse; settings come from quadloom.toml and the environment where not given."""
     return Warehouse.open(path, settings=settings or load().settings)
-
-
-def is_private(urls: Sequence[str], settings: Settings) -> bool:
-    return bool(urls) and all(is_opened(Url.parse(url).host, settings.guard) for url in urls)
 
 
 def _size(path: Path) -> int:

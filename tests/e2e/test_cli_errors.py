@@ -62,7 +62,7 @@ def test_a_port_that_is_taken_or_none(tmp_path: Path) -> None:
         refused = quadloom("-w", "new", "serve", "--crawl", "--port", port, "https://example.org/", cwd=tmp_path)
         complained(refused, 2, "another program")
         assert not (tmp_path / "new").exists(), "no crawl was begun"
-    complained(quadloom("serve", "--port", "99999", cwd=tmp_path), 2, "99999", "65535")
+    complained(quadloom("serve", "--port", "99999", cwd=tmp_path), 3, "web.port", "65535")
 
 
 def test_an_unknown_command_and_an_unknown_flag(tmp_path: Path) -> None:

@@ -18,11 +18,12 @@ from rich.text import Text
 from quadloom.cli.lifeline import when_input_ends
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, UrlError, UsageError
+from quadloom.fetching.guard import is_opened
 from quadloom.model.url import Url
 from quadloom.run.meter import Report
 from quadloom.run.running import Running
 from quadloom.stores.state import exists
-from quadloom.warehouse import Warehouse, is_private
+from quadloom.warehouse import Warehouse
 
 _BARE = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/|$)")  # example.org/page, as people write it
 
@@ -124,7 +125,8 @@ def _check(s: Session, starts: list[str]) -> None:
             f"nothing to crawl: no URL is given, and there is no warehouse at {s.warehouse} to go on with",
             hint="quadloom crawl https://your.site",
         )
-    if not s.settings.crawl.contact and not _can_ask() and not is_private(first, s.settings):
+    private = all(is_opened(Url.parse(url).host, s.settings.guard) for url in first)
+    if not s.settings.crawl.contact and not private and not _can_ask():
         raise _no_contact()
 
 

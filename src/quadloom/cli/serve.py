@@ -117,8 +117,6 @@ def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except OverflowError:
-        raise UsageError(f"{port} is no port", hint="choose one from 1 to 65535, or 0 for any that is free") from None
     except OSError as error:
         reason = "another program listens there" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
         hint = "choose another with --port or --host"

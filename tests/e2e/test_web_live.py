@@ -164,8 +164,9 @@ def test_the_editor_is_part_of_the_site(live: Live, browser: object) -> None:
     ground = "node => getComputedStyle(node).backgroundColor"
     assert page.locator("#yasgui .CodeMirror").first.evaluate(ground) == page.locator("html").evaluate(ground)
     assert page.locator("#yasgui .parseErrorIcon").count() == 0, "schema: needs no PREFIX line"
-    page.locator("#yasgui .yasr_results a.iri").first.click()
-    page.get_by_role("heading", name="Statements").wait_for()
+    with page.context.expect_page() as opened:  # beside the query, which would be lost
+        page.locator("#yasgui .yasr_results a.iri").first.click()
+    opened.value.get_by_role("heading", name="Statements").wait_for()
     page.goto(live.base + "/sparql?query=SELECT+nonsense")
     refusal = page.locator("#yasgui [role=alert]")
     refusal.wait_for(timeout=30_000)

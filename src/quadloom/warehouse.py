@@ -36,15 +36,15 @@ from quadloom.run.replay import replay_taken
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
 from quadloom.run.schedule_state import Schedule, schedule_of
-from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
+from quadloom.run.scoping import ScopeEdits, is_judged_by, judge, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
 from quadloom.run.standings import standing_of
 from quadloom.run.subscribed_pages import subscribed_pages
 from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
-from quadloom.settings import Crawl, Settings
-from quadloom.settings_loading import load
+from quadloom.settings import Settings
+from quadloom.settings_loading import load, with_limits
 from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text, query_source
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.postgres_frontier import PostgresFrontier
@@ -53,10 +53,6 @@ from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore
 from quadloom.stores.shards import SHARDS
 from quadloom.stores.sqlite_database import WarehouseLock
 from quadloom.stores.state import DATABASE as DATABASE
-
-_OF_THE_FRONTIER = frozenset(("max_pages_per_host", "order"))  # settings of [crawl] that it is opened with
-
-_JUDGED_BY = "scope-judged-by"  # catalog value: the scope that was last applied to all that is queued
 
 
 class Warehouse(NoticeBoard):
@@ -142,16 +138,7 @@ class Warehouse(NoticeBoard):
 
         `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` … They hold from now on.
         """
-        known = {field.name for field in msgspec.structs.fields(Crawl)} - _OF_THE_FRONTIER
-        unknown = sorted(set(limits) - known)
-        if unknown:
-            raise UsageError(
-                f"crawl() does not take {unknown[0]!r}", hint=f"settings of [crawl] are {', '.join(sorted(known))}"
-            )
-        try:
-            crawl = msgspec.convert({**msgspec.structs.asdict(self.settings.crawl), **limits}, Crawl)
-        except msgspec.ValidationError as error:
-            raise UsageError(f"crawl(): {error}", hint="docs/reference/settings.md has what [crawl] takes") from None
+        crawl = with_limits(self.settings.crawl, limits)
         self.settings = msgspec.structs.replace(self.settings, crawl=crawl)
         return self.start(urls, forever=forever)
 
@@ -202,16 +189,14 @@ class Warehouse(NoticeBoard):
         """Where seeds, settings and rules are others than those by which the queue was judged last, also by an earlier
         process, judge it by these. False = they are the same."""
         scope = self._scope([])
-        if self.scope.record == scope.record and self.catalog.get(_JUDGED_BY) == scope.encode():
+        if self.scope.record == scope.record and is_judged_by(scope, self.catalog):
             return False
         self._set_scope(scope)
         return True
 
     def _set_scope(self, scope: Scope) -> int:
         """Judge by it from now on, and all that is queued, too. Returns how many URLs moved."""
-        with self.catalog.transaction():
-            moved = self.frontier.set_scope(scope)
-            self.catalog.put(_JUDGED_BY, scope.encode())
+        moved = judge(scope, self.frontier, self.catalog)
         self.scope = scope
         return moved
 
@@ -390,9 +375,7 @@ class Warehouse(NoticeBoard):
         return bool(starts) and all(is_opened(Url.parse(url).host, self.settings.guard) for url in starts)
 
     def _scope(self, seeds: list[str]) -> Scope:
-        stored = self.catalog.get("seeds")
-        known = seeds or (msgspec.json.decode(stored, type=list[str]) if stored else [])
-        return scope_of(self.settings.crawl, known, read_edits(self.catalog))
+        return scope_of(self.settings.crawl, seeds or self.seeds(), read_edits(self.catalog))
 
 
 def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:

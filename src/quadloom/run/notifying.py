@@ -24,6 +24,7 @@ from quadloom.run.subscribing import read_subscriptions
 from quadloom.scheduling.subscriptions import Interests
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
+from quadloom.stores.oxigraph_quads import lines_of
 from quadloom.stores.protocols import Archive, Catalog, Difference, QuadStore
 from quadloom.syntaxes.terms import iri
 
@@ -119,4 +120,4 @@ def _statements(ref: ArchiveRef | None, archive: Archive, settings: Settings) ->
         return set()
     visit = Visit(page.url, page.url, host_of(page.url), 0)
     woven = weave(page, visit, settings, (), document_loader(settings))
-    return set(woven.quads.nquads.decode("utf-8", "replace").splitlines())
+    return set(lines_of(woven.quads.nquads))

@@ -179,6 +179,19 @@ def test_a_page_that_may_not_be_archived_any_more_rests_on_no_record(warehouse: 
     assert warehouse.quads.graph(OLD) == statements
 
 
+def test_a_difference_keeps_literals_in_one_line(warehouse: Warehouse) -> None:
+    crawled(warehouse, [page(OLD, "one", 1000.0)])
+    add_subscription(
+        Subscription(id="site", sites=("site.example",)), catalog=warehouse.catalog, outbox=warehouse.outbox,
+        frontier=warehouse.frontier, now=1.0,
+    )  # fmt: skip
+    crawled(warehouse, [page(OLD, "two\u2028lines\u0085more", 2000.0)])
+    (notice,) = warehouse.outbox.since(0)
+    told = difference(notice, warehouse.archive, SETTINGS)
+    assert any("two" in line and "more" in line for line in told.added)
+    assert all(line.startswith("<") and line.endswith(" .") for line in (*told.added, *told.removed))
+
+
 def test_the_newest_of_two_versions_that_are_indexed_together_counts(warehouse: Warehouse) -> None:
     crawled(warehouse, [page(OLD, "first", 1000.0)])
     crawled(

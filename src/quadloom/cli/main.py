@@ -141,6 +141,10 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader (head, less) has had enough
         return 0
+    except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):
+            return 0  # the same, met by the console that prints a help page
+        raise
     except OSError as error:
         hint = (
             "make room and run the command again; nothing acknowledged was lost"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,3 +44,18 @@ def test_the_live_screen_fits_into_80_columns() -> None:
     lines = progress_lines(report)
     assert max(map(len, lines)) <= 80
     assert "123.4 pages/s now" in lines[1] and lines[2].endswith("72:01 min")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["config", "show"]])
+def test_a_reader_that_has_had_enough_is_no_error(arguments: list[str], tmp_path: Path) -> None:
+    """`quadloom --help | head`: the pipe's other end is closed before anything is written."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "quadloom.cli", *arguments],
+            stdout=write, stderr=subprocess.PIPE, cwd=tmp_path, timeout=100, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")

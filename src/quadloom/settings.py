@@ -6,11 +6,14 @@ Loading (files, environment, flags, origins) is in `quadloom.settings_loading`; 
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+
+from quadloom.errors import SettingsError
 
 
 def _doc(text: str) -> Meta:
@@ -19,6 +22,11 @@ def _doc(text: str) -> Meta:
 
 Seconds = float
 Bytes = int
+Length = Annotated[str, Meta(pattern=r"^\s*(forever|\d+(\.\d+)?[smhdw]?)\s*$")]  # of time, for `length_of`
+
+# Bounds: what is beyond them is refused when it is loaded, with its place, not met in the middle of a crawl.
+_FROM_0, _FROM_1, _ABOVE_0 = Meta(ge=0), Meta(ge=1), Meta(gt=0)
+_SHARE, _PORT = Meta(ge=0, le=1), Meta(ge=0, le=65535)
 
 
 class Crawl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,11 +40,13 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = "site"
     include: Annotated[list[str], _doc("globs, or `re:` RE2 expressions: follow only URLs matching one of them")] = []
     exclude: Annotated[list[str], _doc("globs, or `re:` RE2 expressions: never follow URLs matching one of them")] = []
-    max_depth: Annotated[int, _doc("links away from a seed, 0 = seeds only")] = 32
-    max_pages: Annotated[int, _doc("stop after so many pages, 0 = no limit")] = 0
-    max_pages_per_host: Annotated[int, _doc("budget of a host; errors and near-duplicates spend it faster")] = 100_000
-    max_seconds: Annotated[float, _doc("stop after so many seconds, 0 = no limit")] = 0.0
-    max_wait: Annotated[Seconds, _doc("end when nothing may be visited within so many seconds")] = 60.0
+    max_depth: Annotated[int, _doc("links away from a seed, 0 = seeds only"), _FROM_0] = 32
+    max_pages: Annotated[int, _doc("stop after so many pages, 0 = no limit"), _FROM_0] = 0
+    max_pages_per_host: Annotated[
+        int, _doc("budget of a host; errors and near-duplicates spend it faster; 0 = no limit"), _FROM_0
+    ] = 100_000
+    max_seconds: Annotated[float, _doc("stop after so many seconds, 0 = no limit"), _FROM_0] = 0.0
+    max_wait: Annotated[Seconds, _doc("end when nothing may be visited within so many seconds"), _FROM_0] = 60.0
     order: Annotated[
         Literal["breadth-first", "importance", "random"], _doc("which known but unread page is read first")
     ] = "breadth-first"
@@ -51,10 +61,10 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = []
     sitemaps: Annotated[bool, _doc("read sitemaps named in robots.txt")] = True
     user_agent: Annotated[str, _doc("product token sent and looked up in robots.txt")] = "Quadloom"
-    workers: Annotated[int, _doc("transform processes, 0 = one per core less one, at least one")] = 0
-    batch: Annotated[int, _doc("pages settled in one transaction at most")] = 128
-    batch_seconds: Annotated[Seconds, _doc("longest wait before a smaller batch is settled, seconds")] = 0.25
-    in_flight: Annotated[int, _doc("pages between lease and settlement at most (back-pressure)")] = 600
+    workers: Annotated[int, _doc("transform processes, 0 = one per core less one, at least one"), _FROM_0] = 0
+    batch: Annotated[int, _doc("pages settled in one transaction at most"), _FROM_1] = 128
+    batch_seconds: Annotated[Seconds, _doc("longest wait before a smaller batch is settled, seconds"), _FROM_0] = 0.25
+    in_flight: Annotated[int, _doc("pages between lease and settlement at most (back-pressure)"), _FROM_1] = 600
     failpoint: Annotated[str, _doc("for tests: end the process at this named point of the write order")] = ""
 
 
@@ -62,55 +72,65 @@ class Politeness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """How hosts are spared."""
 
     robots: Annotated[Literal["obey", "ignore"], _doc("robots.txt, meta robots and X-Robots-Tag")] = "obey"
-    delay: Annotated[Seconds, _doc("seconds between two requests to one host, at least")] = 1.0
-    ip_delay: Annotated[Seconds, _doc("seconds between two requests to one IP address, at least")] = 0.2
-    per_site: Annotated[int, _doc("requests under way to one host at a time")] = 1
-    adaptive: Annotated[float, _doc("wait at least this many times the last response time; 0 switches it off")] = 2.0
-    max_delay: Annotated[Seconds, _doc("longest adaptive delay, seconds")] = 30.0
-    max_crawl_delay: Annotated[Seconds, _doc("a Crawl-delay above this many seconds is shortened to it")] = 3600.0
-    backoff: Annotated[Seconds, _doc("first pause after 429, 503 or a dead host without Retry-After, seconds")] = 10.0
-    max_backoff: Annotated[Seconds, _doc("longest pause, seconds; it doubles up to here, with jitter")] = 21600.0
-    retries: Annotated[int, _doc("further tries of a page after a transient failure")] = 3
-    robots_ttl: Annotated[Seconds, _doc("seconds a robots.txt stays valid")] = 86400.0
-    robots_missing_ttl: Annotated[Seconds, _doc("seconds that 'there is none' (4xx) stays valid")] = 86400.0
+    delay: Annotated[Seconds, _doc("seconds between two requests to one host, at least"), _FROM_0] = 1.0
+    ip_delay: Annotated[Seconds, _doc("seconds between two requests to one IP address, at least"), _FROM_0] = 0.2
+    per_site: Annotated[int, _doc("requests under way to one host at a time"), _FROM_1] = 1
+    adaptive: Annotated[
+        float, _doc("wait at least this many times the last response time; 0 switches it off"), _FROM_0
+    ] = 2.0
+    max_delay: Annotated[Seconds, _doc("longest adaptive delay, seconds"), _FROM_0] = 30.0
+    max_crawl_delay: Annotated[Seconds, _doc("a Crawl-delay above this many seconds is shortened to it"), _FROM_0] = (
+        3600.0
+    )
+    backoff: Annotated[
+        Seconds, _doc("first pause after 429, 503 or a dead host without Retry-After, seconds"), _FROM_0
+    ] = 10.0
+    max_backoff: Annotated[Seconds, _doc("longest pause, seconds; it doubles up to here, with jitter"), _FROM_0] = (
+        21600.0
+    )
+    retries: Annotated[int, _doc("further tries of a page after a transient failure"), _FROM_0] = 3
+    robots_ttl: Annotated[Seconds, _doc("seconds a robots.txt stays valid"), _FROM_0] = 86400.0
+    robots_missing_ttl: Annotated[Seconds, _doc("seconds that 'there is none' (4xx) stays valid"), _FROM_0] = 86400.0
     robots_error_ttl: Annotated[
-        Seconds, _doc("seconds until an unavailable robots.txt (5xx, no answer) is asked again")
+        Seconds, _doc("seconds until an unavailable robots.txt (5xx, no answer) is asked again"), _FROM_0
     ] = 1800.0
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where a response, a document or a query ends at the latest."""
 
-    connections: Annotated[int, _doc("open sockets of the fetcher")] = 300
-    total_seconds: Annotated[Seconds, _doc("whole request including name resolution and redirects, seconds")] = 30.0
-    connect_seconds: Annotated[Seconds, _doc("connection set-up including TLS, seconds")] = 10.0
-    dns_seconds: Annotated[Seconds, _doc("name resolution, seconds")] = 5.0
-    dns_ttl: Annotated[Seconds, _doc("seconds an address stays cached")] = 600.0
-    dns_negative_ttl: Annotated[Seconds, _doc("seconds a failed name stays cached")] = 60.0
-    low_speed_bytes: Annotated[Bytes, _doc("bytes per second below which a transfer counts as stalled")] = 1024
-    low_speed_seconds: Annotated[Seconds, _doc("a stalled transfer is cut after so many seconds")] = 10.0
-    body_bytes: Annotated[Bytes, _doc("decoded body; longer ones are cut and marked")] = 10 * 1024 * 1024
-    header_bytes: Annotated[Bytes, _doc("all response headers together")] = 64 * 1024
-    header_count: Annotated[int, _doc("response headers")] = 100
-    decode_ratio: Annotated[float, _doc("decoded to transferred bytes, counted after the first MiB decoded")] = 200.0
-    large_bytes: Annotated[
-        Bytes, _doc("bodies announced longer are asked for by HEAD first, or cut after the headers")
-    ] = 50 * 1024 * 1024
-    redirects: Annotated[int, _doc("redirects followed")] = 10
-    robots_bytes: Annotated[Bytes, _doc("part of a robots.txt that is read")] = 500 * 1024
-    transform_seconds: Annotated[Seconds, _doc("detect and transform of one page, wall-clock seconds")] = 10.0
-    transform_bytes: Annotated[Bytes, _doc("memory of a transform process")] = 768 * 1024 * 1024
-    quads_per_page: Annotated[int, _doc("statements kept of one page; the rest becomes a finding")] = 200_000
-    links_per_page: Annotated[int, _doc("links kept of one page")] = 20_000
-    text_chars: Annotated[int, _doc("main text kept of one page, characters")] = 500_000
-    context_loads: Annotated[int, _doc("remote JSON-LD contexts loaded for one document")] = 8
-    context_bytes: Annotated[Bytes, _doc("one remote JSON-LD context")] = 1024 * 1024
-    query_seconds: Annotated[Seconds, _doc("a SPARQL query, seconds")] = 30.0
-    query_bytes: Annotated[Bytes, _doc("memory of a query process")] = 1024 * 1024 * 1024
-    query_rows: Annotated[int, _doc("rows of a result, 0 = no limit")] = 1_000_000
-    query_result_bytes: Annotated[Bytes, _doc("bytes of a result")] = 256 * 1024 * 1024
-    query_length: Annotated[Bytes, _doc("text of a query")] = 64 * 1024
-    query_nesting: Annotated[int, _doc("brackets and groups within each other in a query")] = 100
+    connections: Annotated[int, _doc("open sockets of the fetcher"), _FROM_1] = 300
+    total_seconds: Annotated[
+        Seconds, _doc("whole request including name resolution and redirects, seconds"), _ABOVE_0
+    ] = 30.0
+    connect_seconds: Annotated[Seconds, _doc("connection set-up including TLS, seconds"), _ABOVE_0] = 10.0
+    dns_seconds: Annotated[Seconds, _doc("name resolution, seconds"), _ABOVE_0] = 5.0
+    dns_ttl: Annotated[Seconds, _doc("seconds an address stays cached"), _FROM_0] = 600.0
+    dns_negative_ttl: Annotated[Seconds, _doc("seconds a failed name stays cached"), _FROM_0] = 60.0
+    low_speed_bytes: Annotated[Bytes, _doc("bytes per second below which a transfer counts as stalled"), _FROM_0] = 1024
+    low_speed_seconds: Annotated[Seconds, _doc("a stalled transfer is cut after so many seconds"), _ABOVE_0] = 10.0
+    body_bytes: Annotated[Bytes, _doc("decoded body; longer ones are cut and marked"), _FROM_1] = 10 * 1024 * 1024
+    header_bytes: Annotated[Bytes, _doc("all response headers together"), _FROM_1] = 64 * 1024
+    header_count: Annotated[int, _doc("response headers"), _FROM_1] = 100
+    decode_ratio: Annotated[
+        float, _doc("decoded to transferred bytes, counted after the first MiB decoded"), _ABOVE_0
+    ] = 200.0
+    large_bytes: Annotated[Bytes, _doc("bodies announced longer are not read"), _FROM_1] = 50 * 1024 * 1024
+    redirects: Annotated[int, _doc("redirects followed"), _FROM_0] = 10
+    robots_bytes: Annotated[Bytes, _doc("part of a robots.txt that is read"), _FROM_1] = 500 * 1024
+    transform_seconds: Annotated[Seconds, _doc("detect and transform of one page, wall-clock seconds"), _ABOVE_0] = 10.0
+    transform_bytes: Annotated[Bytes, _doc("memory of a transform process"), _FROM_1] = 768 * 1024 * 1024
+    quads_per_page: Annotated[int, _doc("statements kept of one page; the rest becomes a finding"), _FROM_0] = 200_000
+    links_per_page: Annotated[int, _doc("links kept of one page"), _FROM_0] = 20_000
+    text_chars: Annotated[int, _doc("main text kept of one page, characters"), _FROM_0] = 500_000
+    context_loads: Annotated[int, _doc("remote JSON-LD contexts loaded for one document"), _FROM_0] = 8
+    context_bytes: Annotated[Bytes, _doc("one remote JSON-LD context"), _FROM_1] = 1024 * 1024
+    query_seconds: Annotated[Seconds, _doc("a SPARQL query, seconds"), _ABOVE_0] = 30.0
+    query_bytes: Annotated[Bytes, _doc("memory of a query process"), _FROM_1] = 1024 * 1024 * 1024
+    query_rows: Annotated[int, _doc("rows of a result, 0 = no limit"), _FROM_0] = 1_000_000
+    query_result_bytes: Annotated[Bytes, _doc("bytes of a result"), _FROM_1] = 256 * 1024 * 1024
+    query_length: Annotated[Bytes, _doc("text of a query"), _FROM_1] = 64 * 1024
+    query_nesting: Annotated[int, _doc("brackets and groups within each other in a query"), _FROM_1] = 100
 
 
 class Guard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -133,20 +153,22 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     policy: Annotated[
         Literal["harmonic", "xyleme", "freshness", "uniform"], _doc("what the refresh schedule optimises")
     ] = "harmonic"
-    alpha: Annotated[float, _doc("exponent of the xyleme policy")] = 0.95
-    bandwidth: Annotated[float, _doc("pages per second for discovery and refresh together in a continuous crawl")] = (
-        10.0
-    )
-    suspect_share: Annotated[float, _doc("σ_X: share of the bandwidth for first reads of suspected data")] = 0.2
-    discovery_share: Annotated[float, _doc("σ_H: share of the bandwidth for first reads of other pages")] = 0.4
+    alpha: Annotated[float, _doc("exponent of the xyleme policy"), _ABOVE_0] = 0.95
+    bandwidth: Annotated[
+        float,
+        _doc("pages per second for discovery and refresh together in a continuous crawl, of all workers"),
+        _ABOVE_0,
+    ] = 10.0
+    suspect_share: Annotated[float, _doc("σ_X: share of the bandwidth for first reads of suspected data"), _SHARE] = 0.2
+    discovery_share: Annotated[float, _doc("σ_H: share of the bandwidth for first reads of other pages"), _SHARE] = 0.4
     chi: Annotated[
-        float, _doc("χ: what a page of structured data weighs on average, beside 1 for an ordinary page")
+        float, _doc("χ: what a page of structured data weighs on average, beside 1 for an ordinary page"), _ABOVE_0
     ] = 1.0
-    min_interval: Annotated[str, _doc("shortest time between two reads of a page")] = "1h"
-    max_interval: Annotated[str, _doc("longest time between two reads of a page (the refresh-cycle floor)")] = "90d"
-    dead_after: Annotated[int, _doc("visits in a row that found a page gone before it is left alone")] = 3
-    importance_every: Annotated[str, _doc("how often the importance fixpoint is computed anew")] = "1h"
-    damping: Annotated[float, _doc("damping of the importance fixpoint")] = 0.85
+    min_interval: Annotated[Length, _doc("shortest time between two reads of a page")] = "1h"
+    max_interval: Annotated[Length, _doc("longest time between two reads of a page (the refresh-cycle floor)")] = "90d"
+    dead_after: Annotated[int, _doc("visits in a row that found a page gone before it is left alone"), _FROM_1] = 3
+    importance_every: Annotated[Length, _doc("how often the importance fixpoint is computed anew")] = "1h"
+    damping: Annotated[float, _doc("damping of the importance fixpoint"), _SHARE] = 0.85
     dangling: Annotated[
         Literal["normalize", "personalize"],
         _doc("pages without links: scale all importance up (Xyleme), or jump as PageRank does"),
@@ -155,8 +177,8 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         Literal["mean", "many"],
         _doc("a page's usefulness: the mean over its links (Xyleme), or more the more lead to data"),
     ] = "mean"
-    promotion: Annotated[float, _doc("subscribed pages are lifted to this top share of importance")] = 0.05
-    prior_interval: Annotated[str, _doc("expected time between changes of a page nothing is known of")] = "14d"
+    promotion: Annotated[float, _doc("subscribed pages are lifted to this top share of importance"), _SHARE] = 0.05
+    prior_interval: Annotated[Length, _doc("expected time between changes of a page nothing is known of")] = "14d"
 
 
 class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -171,13 +193,13 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = "as-written"
     only_data: Annotated[bool, _doc("archive and index only pages that carry structured data")] = False
     text: Annotated[bool, _doc("keep a full-text index")] = True
-    text_commit_pages: Annotated[int, _doc("commit quads and text after so many pages")] = 2000
-    text_commit_seconds: Annotated[Seconds, _doc("… or after so many seconds")] = 5.0
+    text_commit_pages: Annotated[int, _doc("commit quads and text after so many pages"), _FROM_1] = 2000
+    text_commit_seconds: Annotated[Seconds, _doc("… or after so many seconds"), _FROM_0] = 5.0
     schedule: Annotated[
         bool,
         _doc("state importance, usefulness, change rate and next visit of pages in the graph `urn:quadloom:pages`"),
     ] = True
-    retention: Annotated[str, _doc("how long `quadloom prune` leaves superseded visits, `forever` = always")] = (
+    retention: Annotated[Length, _doc("how long `quadloom prune` leaves superseded visits, `forever` = always")] = (
         "forever"
     )
     consolidate: Annotated[bool, _doc("gather an entity's owl:sameAs names in entity views")] = False
@@ -210,9 +232,9 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     url: Annotated[str, _doc("where bodies are POSTed; several instances separated by spaces")]
     kinds: Annotated[list[str], _doc("document kinds or media types it takes")] = []
     timeout: Annotated[
-        Seconds, _doc("seconds for one answer; with all retries it must fit into limits.transform_seconds")
+        Seconds, _doc("seconds for one answer; with all retries it must fit into limits.transform_seconds"), _ABOVE_0
     ] = 4.0
-    retries: Annotated[int, _doc("further tries, on another instance where there is one")] = 1
+    retries: Annotated[int, _doc("further tries, on another instance where there is one"), _FROM_0] = 1
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -221,11 +243,11 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     words: Annotated[list[str], _doc("words of the topic")] = []
     types: Annotated[list[str], _doc("types wanted, such as schema:Event")] = []
     use_site_search: Annotated[bool, _doc("ask sites' own search")] = True
-    strategy: Annotated[Literal["adaptive", "liu-agah", "best-first", "random"], _doc("how requests are chosen")] = (
-        "adaptive"
-    )
-    budget: Annotated[int, _doc("requests of one topical crawl")] = 1000
-    per_site: Annotated[int, _doc("documents taken from one site at most")] = 100
+    strategy: Annotated[
+        Literal["adaptive", "liu-agah", "best-first", "breadth-first", "random"], _doc("how requests are chosen")
+    ] = "adaptive"
+    budget: Annotated[int, _doc("requests of one topical crawl"), _FROM_0] = 1000
+    per_site: Annotated[int, _doc("documents taken from one site at most"), _FROM_1] = 100
     searchers: Annotated[list[str], _doc("web searchers: searxng:URL, brave:, file:PATH, warehouse:")] = []
     site_queries: Annotated[
         bool, _doc("ask the web searchers for `site:host words` where a site has no search of its own")
@@ -234,7 +256,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         list[str], _doc("globs of hosts that run searches for sites and may be asked, such as *.algolia.net")
     ] = []
     home_pages_only: Annotated[bool, _doc("take only home pages from web search results, as Liu and Agah did")] = False
-    channel_ttl: Annotated[str, _doc("how long a site's way of searching stays known")] = "30d"
+    channel_ttl: Annotated[Length, _doc("how long a site's way of searching stays known")] = "30d"
 
 
 class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -246,9 +268,9 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     quads: Annotated[str, _doc("oxigraph:, or sparql+http(s)://host:port/path of a SPARQL 1.1 server")] = "oxigraph:"
     text: Annotated[str, _doc("tantivy:, or postgresql: for the frontier's database")] = "tantivy:"
     directories: Annotated[list[str], _doc("further directories (disks) for archive files, used in turn")] = []
-    archive_file_bytes: Annotated[Bytes, _doc("an archive file is closed at this size")] = 1024 * 1024 * 1024
+    archive_file_bytes: Annotated[Bytes, _doc("an archive file is closed at this size"), _FROM_1] = 1024 * 1024 * 1024
     archive_upload_seconds: Annotated[
-        Seconds, _doc("s3: an archive file is closed and uploaded after so many seconds at the latest")
+        Seconds, _doc("s3: an archive file is closed and uploaded after so many seconds at the latest"), _ABOVE_0
     ] = 900.0
     archive_endpoint: Annotated[str, _doc("s3: address of another server than Amazon's, such as MinIO")] = ""
     archive_region: Annotated[str, _doc("s3: region of the bucket; empty = as the AWS environment says")] = ""
@@ -264,46 +286,50 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         str, _doc("SPARQL server: parameter that makes all graphs the default graph; empty = it is so anyway")
     ] = "union-default-graph=true"
     quads_user: Annotated[str, _doc("SPARQL server: user name; the password is in QUADLOOM_QUADS_PASSWORD")] = ""
-    quads_seconds: Annotated[Seconds, _doc("SPARQL server: longest silence before it counts as gone, seconds")] = 60.0
+    quads_seconds: Annotated[
+        Seconds, _doc("SPARQL server: longest silence before it counts as gone, seconds"), _ABOVE_0
+    ] = 60.0
 
 
 class Subscriptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Notices of changes, and pushes from other sites' hubs."""
 
-    keep: Annotated[str, _doc("how long notices stay in the outbox, `forever` = always")] = "30d"
-    keep_undelivered: Annotated[str, _doc("how long at most those that a webhook has not taken yet stay")] = "90d"
-    webhook_seconds: Annotated[Seconds, _doc("seconds a webhook has to answer")] = 10.0
+    keep: Annotated[Length, _doc("how long notices stay in the outbox, `forever` = always")] = "30d"
+    keep_undelivered: Annotated[Length, _doc("how long at most those that a webhook has not taken yet stay")] = "90d"
+    webhook_seconds: Annotated[Seconds, _doc("seconds a webhook has to answer"), _ABOVE_0] = 10.0
     websub: Annotated[bool, _doc("subscribe at the hubs that feeds and pages name; needs web.public_url")] = False
-    websub_topics: Annotated[int, _doc("topics subscribed to at hubs at most")] = 1000
-    websub_lease: Annotated[str, _doc("lease that hubs are asked for; renewed before it ends")] = "10d"
+    websub_topics: Annotated[int, _doc("topics subscribed to at hubs at most"), _FROM_0] = 1000
+    websub_lease: Annotated[Length, _doc("lease that hubs are asked for; renewed before it ends")] = "10d"
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Many machines on one PostgreSQL database."""
 
-    lease: Annotated[Seconds, _doc("seconds after a worker's last heartbeat until others take its shards")] = 90.0
-    heartbeat: Annotated[Seconds, _doc("seconds between two heartbeats of a worker")] = 10.0
+    lease: Annotated[
+        Seconds, _doc("seconds after a worker's last heartbeat until others take its shards"), _ABOVE_0
+    ] = 90.0
+    heartbeat: Annotated[Seconds, _doc("seconds between two heartbeats of a worker"), _ABOVE_0] = 10.0
 
 
 class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The web site and API of `quadloom serve`."""
 
     host: Annotated[str, _doc("address to listen on; anything but loopback needs a token")] = "127.0.0.1"
-    port: Annotated[int, _doc("port to listen on")] = 7272
+    port: Annotated[int, _doc("port to listen on"), _PORT] = 7272
     public_url: Annotated[str, _doc("address under which others reach this site, such as https://data.example/")] = ""
     token_file: Annotated[str, _doc("file with a token that control requests must carry")] = ""
     hosts: Annotated[list[str], _doc("further Host names to answer to")] = []
-    rate: Annotated[float, _doc("requests per second and client")] = 50.0
-    concurrency: Annotated[int, _doc("SPARQL queries under way per client")] = 2
+    rate: Annotated[float, _doc("requests per second and client, 0 = no limit"), _FROM_0] = 50.0
+    concurrency: Annotated[int, _doc("SPARQL queries under way per client, 0 = no limit"), _FROM_0] = 2
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Exceptions for hosts matching a glob; what is not given stays as above."""
 
     match: Annotated[str, _doc("glob over host names")]
-    delay: Annotated[float | None, _doc("seconds between two requests")] = None
-    per_site: Annotated[int | None, _doc("requests under way at a time")] = None
-    max_pages: Annotated[int | None, _doc("budget of pages")] = None
+    delay: Annotated[Annotated[float, _FROM_0] | None, _doc("seconds between two requests")] = None
+    per_site: Annotated[Annotated[int, _FROM_1] | None, _doc("requests under way at a time")] = None
+    max_pages: Annotated[Annotated[int, _FROM_0] | None, _doc("budget of pages, 0 = no limit")] = None
     robots: Annotated[
         Literal["obey", "ignore"] | None, _doc("robots.txt, meta robots and X-Robots-Tag, for sites of your own")
     ] = None
@@ -333,6 +359,7 @@ def without_password(text: str) -> str:
     return re.sub(r"(?i)(?<=[?&]password=)[^&]*", "***", re.sub(r"(://[^/@\s]*?):[^/@\s]*@", r"\1:***@", text))
 
 
+_CENTURY = 100 * 365.25 * 86400.0
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
@@ -340,7 +367,18 @@ def seconds(text: str) -> float:
     """`90d`, `1h`, `30m`, `45s` or plain seconds. Raises ValueError for anything else; `forever` is infinity."""
     text = text.strip().lower()
     if text == "forever":
-        return float("inf")
-    if text and text[-1] in _UNITS:
-        return float(text[:-1]) * _UNITS[text[-1]]
-    return float(text)
+        return math.inf
+    length = float(text[:-1]) * _UNITS[text[-1]] if text and text[-1] in _UNITS else float(text)
+    if not 0.0 <= length < math.inf:
+        raise ValueError(f"not a length of time: {text!r}")
+    return length
+
+
+def length_of(name: str, text: str, least: float = 0.0) -> float:
+    """The same of the setting `name`, within a century, so that dates can be made of it. Raises `SettingsError`."""
+    try:
+        return min(max(seconds(text), least), _CENTURY)
+    except ValueError:
+        raise SettingsError(
+            f"{name} = {text!r} is not a length of time", hint="write `90d`, `12h`, `30m` or `forever`"
+        ) from None

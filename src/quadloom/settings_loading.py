@@ -16,8 +16,8 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from quadloom.errors import SettingsError
-from quadloom.settings import Service, Settings, Site
+from quadloom.errors import SettingsError, UsageError
+from quadloom.settings import Crawl, Service, Settings, Site
 
 PREFIX = "QUADLOOM_"
 # Variables that are not settings: where the warehouse and the config file are, and secrets of plug-ins.
@@ -25,6 +25,8 @@ NOT_SETTINGS = {
     "QUADLOOM_WAREHOUSE", "QUADLOOM_CONFIG", "QUADLOOM_SHARED", "QUADLOOM_BRAVE_KEY", "QUADLOOM_TOKEN",
     "QUADLOOM_QUADS_PASSWORD",
 }  # fmt: skip
+
+_OF_THE_FRONTIER = frozenset(("max_pages_per_host", "order"))  # settings of [crawl] that it is opened with
 
 Value = str | int | float | bool | list["Value"] | dict[str, "Value"]
 Tree = dict[str, Value]
@@ -72,6 +74,20 @@ def load(
             f"guard.authorities: there is no file {settings.guard.authorities}", hint="name a file of PEM certificates"
         )
     return Loaded(settings, origins)
+
+
+def with_limits(crawl: Crawl, limits: Mapping[str, int | float | str]) -> Crawl:
+    """Settings of `[crawl]` that a program gives as arguments. Raises `UsageError` where they make no sense."""
+    known = {field.name for field in msgspec.structs.fields(Crawl)} - _OF_THE_FRONTIER
+    unknown = sorted(set(limits) - known)
+    if unknown:
+        raise UsageError(
+            f"crawl() does not take {unknown[0]!r}", hint=f"settings of [crawl] are {', '.join(sorted(known))}"
+        )
+    try:
+        return msgspec.convert({**msgspec.structs.asdict(crawl), **limits}, Crawl)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"crawl(): {error}", hint="docs/reference/settings.md has what [crawl] takes") from None
 
 
 def warehouse_path(environ: Mapping[str, str] | None = None) -> Path:
@@ -213,12 +229,11 @@ def _explained(error: msgspec.ValidationError, origins: Mapping[str, str]) -> Se
     place = text.rpartition("`$.")[2].rstrip("`") if "`$." in text else ""
     origin = origins.get(place, "")
     known = sorted(field.name for struct in (Site, Service) for field in msgspec.structs.fields(struct))
-    hint = (
-        f"keys of [[site]] and [[service]]: {', '.join(known)}"
-        if "unknown field" in text
-        else "`quadloom config show` prints every setting with its default"
-    )
+    problem, hint = text.split(" - at")[0], "`quadloom config show` prints every setting with its default"
+    if "unknown field" in text:
+        hint = f"keys of [[site]] and [[service]]: {', '.join(known)}"
+    elif "matching regex" in text:  # of all settings only lengths of time have a pattern
+        problem, hint = "not a length of time", "write `90d`, `12h`, `30m` or `forever`"
     return SettingsError(
-        f"bad value for {place or 'a setting'}: {text.split(' - at')[0]}" + (f" ({origin})" if origin else ""),
-        hint=hint,
+        f"bad value for {place or 'a setting'}: {problem}" + (f" ({origin})" if origin else ""), hint=hint
     )

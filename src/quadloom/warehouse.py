@@ -36,7 +36,7 @@ from quadloom.run.replay import replay_taken
 from quadloom.run.requesting import request_pages, request_urls
 from quadloom.run.running import Running
 from quadloom.run.schedule_state import Schedule, schedule_of
-from quadloom.run.scoping import ScopeEdits, read_edits, scope_of, write_edits
+from quadloom.run.scoping import ScopeEdits, is_judged_by, judge, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
 from quadloom.run.standings import standing_of
 from quadloom.run.subscribed_pages import subscribed_pages
@@ -44,12 +44,13 @@ from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
-from quadloom.settings_loading import load
+from quadloom.settings_loading import load, with_limits
 from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text, query_source
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.postgres_frontier import PostgresFrontier
 from quadloom.stores.postgres_state import ClusterState
 from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
+from quadloom.stores.shards import SHARDS
 from quadloom.stores.sqlite_database import WarehouseLock
 from quadloom.stores.state import DATABASE as DATABASE
 
@@ -135,21 +136,16 @@ class Warehouse(NoticeBoard):
     def crawl(self, urls: Sequence[str] = (), *, forever: bool = False, **limits: int | float | str) -> Running:
         """A crawl that runs while it is iterated; leaving the loop pauses it safely.
 
-        `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` …
+        `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` … They hold from now on.
         """
-        known = {field.name for field in msgspec.structs.fields(type(self.settings.crawl))}
-        unknown = sorted(set(limits) - known)
-        if unknown:
-            raise UsageError(
-                f"crawl() does not take {unknown[0]!r}", hint=f"settings of [crawl] are {', '.join(sorted(known))}"
-            )
-        crawl = msgspec.structs.replace(self.settings.crawl, **limits)
+        crawl = with_limits(self.settings.crawl, limits)
         self.settings = msgspec.structs.replace(self.settings, crawl=crawl)
         return self.start(urls, forever=forever)
 
     def start(self, seeds: Sequence[str], *, forever: bool = False) -> Running:
         """Queue the seeds, bring the indexes up to date, and return a crawl that runs while it is iterated."""
         self.add_seeds(seeds)
+        self._rescope()
         self._running = Running(self, forever=forever, companion=self._worker())
         return self._running
 
@@ -176,13 +172,33 @@ class Warehouse(NoticeBoard):
             stores.catalog = self._state.catalog_of(shards)
             replay_taken(stores, self.settings, time.time(), self._running.crawl.writer.index)
 
+    def owns(self, shards: int) -> None:
+        """`freshness.bandwidth` is that of all workers together."""
+        self._running.crawl.refreshing.own(shards / SHARDS)
+
+    def unfinished(self) -> frozenset[int]:
+        """Shards of which pages are on their way through our indexer."""
+        return self._running.crawl.writer.unmarked.shards()
+
     def tend(self) -> None:
         """Seeds and scope may have been changed by a command on another machine."""
-        scope = self._scope([])
-        if scope.record != self.scope.record:
-            self.scope = scope
-            self.frontier.set_scope(scope)
+        if self._rescope():
             self._running.crawl.scope_changed()
+
+    def _rescope(self) -> bool:
+        """Where seeds, settings and rules are others than those by which the queue was judged last, also by an earlier
+        process, judge it by these. False = they are the same."""
+        scope = self._scope([])
+        if self.scope.record == scope.record and is_judged_by(scope, self.catalog):
+            return False
+        self._set_scope(scope)
+        return True
+
+    def _set_scope(self, scope: Scope) -> int:
+        """Judge by it from now on, and all that is queued, too. Returns how many URLs moved."""
+        moved = judge(scope, self.frontier, self.catalog)
+        self.scope = scope
+        return moved
 
     def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]:
         """Widen the scope to these URLs and queue them."""
@@ -191,8 +207,7 @@ class Warehouse(NoticeBoard):
         fresh = [item.href for item in found if item.href not in known]
         if fresh:
             self.catalog.put("seeds", msgspec.json.encode([*known, *fresh]))
-            self.scope = self._scope([*known, *fresh])
-            self.frontier.set_scope(self.scope)
+            self._set_scope(self._scope([*known, *fresh]))
         report = self.frontier.add(found, time.time())
         return {"new": report.new, "known": report.known, "refused": report.refused}
 
@@ -231,9 +246,7 @@ class Warehouse(NoticeBoard):
         scope = scope_of(self.settings.crawl, self.seeds(), edits)
         with self.catalog.transaction():
             write_edits(self.catalog, edits)
-            moved = self.frontier.set_scope(scope)
-        self.scope = scope
-        return moved
+            return self._set_scope(scope)
 
     def seeds(self) -> list[str]:
         return msgspec.json.decode(self.catalog.get("seeds") or b"[]", type=list[str])
@@ -362,9 +375,7 @@ class Warehouse(NoticeBoard):
         return bool(starts) and all(is_opened(Url.parse(url).host, self.settings.guard) for url in starts)
 
     def _scope(self, seeds: list[str]) -> Scope:
-        stored = self.catalog.get("seeds")
-        known = seeds or (msgspec.json.decode(stored, type=list[str]) if stored else [])
-        return scope_of(self.settings.crawl, known, read_edits(self.catalog))
+        return scope_of(self.settings.crawl, seeds or self.seeds(), read_edits(self.catalog))
 
 
 def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:

@@ -194,6 +194,14 @@ class S3Files:
         return self.archive
 
 
+class SharedS3Files(S3Files):
+    """As on many machines: what is synced is in the bucket, in the tail of its file."""
+
+    def open(self) -> Archive:
+        self.archive = S3Archive(Bucket(self._address), self._folder, file_bytes=20_000, shared=True)
+        return self.archive
+
+
 Files = MemoryFiles | WarcFiles | SharedWarcFiles | S3Files
 
 ARCHIVES = {
@@ -201,6 +209,7 @@ ARCHIVES = {
     "warc": WarcFiles,
     "shared-warc": SharedWarcFiles,
     "s3": S3Files,
+    "shared-s3": SharedS3Files,
 }
 
 BUSES: dict[str, Callable[[], MemoryBus | PostgresBus]] = {

@@ -65,6 +65,28 @@ def test_a_bad_value_names_its_origin(tmp_path: Path) -> None:
     )
 
 
+def test_sites_and_services_are_shown_with_the_settings(tmp_path: Path) -> None:
+    text = '[[site]]\nmatch = "*.a.example"\ndelay = 5.0\n[[service]]\nurl = "http://127.0.0.1:9/"\nkinds = ["pdf"]\n'
+    (tmp_path / "quadloom.toml").write_text(text, encoding="utf-8")
+    shown = quadloom("config", "show", cwd=tmp_path).stdout
+    assert "site[0]\tmatch = '*.a.example'  delay = 5.0\n" in shown
+    assert "service[0]\turl = 'http://127.0.0.1:9/'  kinds = ['pdf']" in shown
+    tree = json.loads(quadloom("config", "show", "--json", cwd=tmp_path).stdout)
+    assert tree["service"]["value"][0]["kinds"] == ["pdf"]
+    assert tree["site"]["value"][0]["delay"] == 5.0
+
+
+def test_a_value_that_no_crawl_could_work_with(tmp_path: Path) -> None:
+    done = quadloom("crawl", cwd=tmp_path, QUADLOOM_FRESHNESS__MIN_INTERVAL="soon")
+    complained(done, 3, "freshness.min_interval", "QUADLOOM_FRESHNESS__MIN_INTERVAL", "90d")
+    complained(quadloom("crawl", cwd=tmp_path, QUADLOOM_CRAWL__IN_FLIGHT="0"), 3, "crawl.in_flight", ">= 1")
+
+
+def test_a_list_of_urls_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "seeds").write_bytes(b"https://example.org/\n\xff\xfe\x00")
+    complained(quadloom("crawl", "--seeds", "seeds", "--contact", "a@b.example", cwd=tmp_path), 2, "UTF-8")
+
+
 def test_an_unwritable_directory(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("x", encoding="utf-8")
@@ -116,6 +138,7 @@ def test_init_writes_a_file_that_loads(tmp_path: Path) -> None:
     complained(quadloom("init", cwd=tmp_path), 2, "exists")
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to mount a small tmpfs")
 def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
     from faults.crawling import command, finish, write_config
@@ -134,7 +157,7 @@ def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
             config = write_config(tmp_path, serving)
             warehouse = disk / "w"
             arguments = command(warehouse, config, "crawl", *serving.web.seeds)
-            done = subprocess.run(arguments, capture_output=True, text=True, timeout=100, check=False)
+            done = subprocess.run(arguments, capture_output=True, text=True, timeout=200, check=False)
             complained(done, 6)
             assert subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=False).returncode == 0
             finish(warehouse, config, "crawl", "--json")

@@ -203,7 +203,7 @@ def test_the_deadline_counts_for_each_stream(certificate: Path, where: str) -> N
             Request(href=server.url(where)),
             Request(href=server.url("/quick")),
         )
-        assert time.monotonic() - started < 4
+        assert time.monotonic() - started < 20
     assert isinstance(late, Failure)
     assert (late.kind, late.transient) == ("timeout", True)
     assert isinstance(quick, Page)

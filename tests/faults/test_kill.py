@@ -27,8 +27,9 @@ from quadloom.warehouse import Warehouse
 @pytest.mark.parametrize(
     ("kills", "pages"),
     [
-        pytest.param(20, 2000, marks=pytest.mark.timeout(600)),
+        pytest.param(12, 1200, marks=pytest.mark.timeout(600)),
         pytest.param(200, 8000, marks=[pytest.mark.slow, pytest.mark.timeout(3000)]),
+        pytest.param(500, 12_000, marks=[pytest.mark.slow, pytest.mark.timeout(7000)]),
     ],
 )
 def test_nothing_is_lost(tmp_path: Path, kills: int, pages: int) -> None:
@@ -43,11 +44,11 @@ def test_nothing_is_lost(tmp_path: Path, kills: int, pages: int) -> None:
         done_kills = 0
         for _ in range(kills):
             process = start(warehouse, config, "crawl", *serving.web.seeds)
-            target = serving.load().requests + chance.randrange(1, 2 * pages // kills)
+            target = serving.load().requests + chance.randrange(1, 3 * pages // (2 * kills))
             alive = wait_for_requests(serving, target, process)
             kill_group(process)
             done_kills += alive
-        assert done_kills >= 20, f"seed {seed}: the crawl was over after {done_kills} kills"
+        assert done_kills >= 0.9 * kills, f"seed {seed}: the crawl was over after {done_kills} kills"
         finish(warehouse, config, "crawl", "--json", timeout=240)
         verified = finish(warehouse, config, "verify", "--json")
         seen = requests(serving)

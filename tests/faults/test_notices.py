@@ -56,7 +56,7 @@ def test_one_notice_per_change_over_kills(tmp_path: Path) -> None:
             warehouse, config, "subscribe", "add", "--json", "--id", "all", *sites,
             "--webhook", received.url, "--secret-file", str(secret),
         )  # fmt: skip
-        for revision in range(1, 5):
+        for revision in range(1, 4):
             process = start(warehouse, config, "crawl", "--forever", *serving.web.seeds)
             wait_for_requests(serving, serving.load().requests + chance.randrange(60, 160), process)
             serving.turn(revision=4 * revision)
@@ -64,7 +64,7 @@ def test_one_notice_per_change_over_kills(tmp_path: Path) -> None:
             kill_group(process)
         finish(warehouse, config, "crawl", "--forever", "--json", "--max-seconds", "15")
         told, seen, last = _compare(warehouse, config)
-    assert sum(told.values()) >= 60 and any(kind == "changed" for _, kind in told), told
+    assert sum(told.values()) >= 40 and any(kind == "changed" for _, kind in told), told
     assert told == seen
     assert received.badly_signed == 0
     assert all(len(bodies) == 1 for bodies in received.bodies.values()), "a repeated notice says the same"
@@ -138,20 +138,23 @@ def test_kills_between_commit_and_delivery_lose_nothing(tmp_path: Path, rounds: 
         assert f"version {number}" in str(msgspec.json.decode(body, type=Message).added), "a repetition says the same"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_pause_after_a_failure_survives_a_restart(tmp_path: Path) -> None:
     warehouse = tmp_path / "warehouse"
     with ScriptedSite({"/": html("<title>here</title>")}) as site, receiving(answer=lambda _: 500) as received:
         config = _config(tmp_path, site)
         with Warehouse.open(warehouse) as opened:
             opened.subscribe(Subscription(id="page", urls=(site.url(),), webhook=received.url))
-        for _ in range(2):
-            finish(warehouse, config, "crawl", "--json")
+        began = time.time()
+        finish(warehouse, config, "crawl", "--json")
+        with Warehouse.open(warehouse) as opened:
+            waiting = opened.outbox.delivery("page")
+            assert waiting.attempts == 1 and began < waiting.retry_at <= time.time() + 10.0
+            opened.outbox.put_delivery(msgspec.structs.replace(waiting, retry_at=time.time() + 600.0))
+        finish(warehouse, config, "crawl", "--json")
         assert received.refused == [1], "the second process waits as the first one should have"
         received.answer = lambda _: 204
         with Warehouse.open(warehouse) as opened:
-            waiting = opened.outbox.delivery("page")
-            assert waiting.attempts == 1 and 0.0 < waiting.retry_at - time.time() <= 10.0
             opened.outbox.put_delivery(msgspec.structs.replace(waiting, retry_at=time.time()))
         finish(warehouse, config, "crawl", "--json")
         assert received.order == [1]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from quadloom.asking.statistics import OPEN, STATISTICS, Statistics, ended
 from quadloom.model.quads import Quads
+from quadloom.run.topic import SCORE
 from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
@@ -39,6 +40,14 @@ def test_sums_equal_a_recount(changes: list[tuple[int, list[str]]]) -> None:
     assert +statistics.properties == recounted.properties
     again = Statistics.decoded(statistics.encode())
     assert (again.classes, again.properties) == (recounted.classes, recounted.properties)
+
+
+def test_what_the_warehouse_says_itself_is_not_counted() -> None:
+    store = MemoryQuads()
+    store.replace(page(1, ['<urn:s:1> <urn:p:1> "a"']))
+    for graph, predicate in (("urn:quadloom:pages", "urn:quadloom:status"), ("urn:quadloom:topic:t", SCORE)):
+        store.replace(Quads.of(graph, f'<http://x.example/1> <{predicate}> "1" <{graph}> .\n'.encode()))
+    assert Statistics.recounted(store).properties == {"urn:p:1": 1}
 
 
 def test_after_a_crash_the_store_is_counted_anew(tmp_path: Path) -> None:

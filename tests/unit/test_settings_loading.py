@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quadloom.errors import SettingsError
+from quadloom.settings import length_of
 from quadloom.settings_loading import load
 
 
@@ -33,3 +34,40 @@ def test_services_for_the_same_kind_add_up(tmp_path: Path) -> None:
 def test_authorities_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no file"):
         loading(tmp_path, f'[guard]\nauthorities = "{tmp_path}/none.pem"\n')
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("[crawl]\nin_flight = 0", r"crawl\.in_flight: .* >= 1"),
+        ("[crawl]\nbatch = -5", r"crawl\.batch: .* >= 1"),
+        ("[politeness]\ndelay = -1.0", r"politeness\.delay: .* >= 0"),
+        ("[limits]\ntotal_seconds = 0.0", r"limits\.total_seconds: .* > 0"),
+        ("[freshness]\nsuspect_share = 1.5", r"freshness\.suspect_share: .* <= 1"),
+        ("[web]\nport = 70000", r"web\.port: .* <= 65535"),
+        ('[[site]]\nmatch = "*"\ndelay = -2.0', r"site\[0\]\.delay: .* >= 0"),
+    ],
+)
+def test_what_no_crawl_could_work_with_is_refused_with_its_place(tmp_path: Path, line: str, place: str) -> None:
+    with pytest.raises(SettingsError, match=place):
+        loading(tmp_path, line)
+
+
+@pytest.mark.parametrize(
+    "name", ["freshness.min_interval", "index.retention", "topic.channel_ttl", "subscriptions.keep"]
+)
+def test_a_length_of_time_is_one(name: str) -> None:
+    for right in ("forever", "90d", "1.5h", "30m", "45", " 2w "):
+        load(environ={}, overrides={name: right})
+    for wrong in ("soon", "-1d", "", "nan", "1y", "1e400"):
+        with pytest.raises(SettingsError, match="not a length of time") as refused:
+            load(environ={}, overrides={name: wrong})
+        assert "90d" in refused.value.hint
+
+
+def test_lengths_of_settings_that_were_made_are_checked_where_they_are_used() -> None:
+    assert length_of("x", "2h") == 7200.0
+    assert length_of("x", "0s", 5.0) == 5.0
+    assert length_of("x", "forever") < 4e9, "dates are made of it"
+    with pytest.raises(SettingsError, match="x = 'soon'"):
+        length_of("x", "soon")

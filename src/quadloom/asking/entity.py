@@ -222,7 +222,7 @@ def _matching(
     if limit <= 0:
         return
     lines = quads.match(subject and f"<{subject}>", predicate and f"<{predicate}>", object, None, limit)
-    for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS):
+    for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS, lenient=True):  # as the store took them
         if not _graph(quad).startswith(PREFIXES["ql"]):
             yield quad
 

@@ -2,6 +2,9 @@
 
 The engine cannot be interrupted, so the only sure end of a query is the end of its process. A process that answered in
 full is used again; one that was killed, or left before the end of its answer, never is.
+
+The deadline is the query's own: what a new process needs until it can read one (half a second, many on a machine that
+is busy otherwise) does not count, or a query would fail for the one that was killed before it.
 """
 
 from __future__ import annotations
@@ -16,9 +19,11 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.asking.query_worker import FRAME, Ended, Head, Refused, Request
+from quadloom.asking.query_worker import FRAME, READY, Ended, Head, Refused, Request
 from quadloom.errors import QueryError, QueryLimit, QuerySyntaxError, StoreError
 from quadloom.stores.sparql_client import SparqlServer
+
+_START_SECONDS = 60.0  # for a new process, before it is given up
 
 
 class QueryProcess:
@@ -40,6 +45,7 @@ class QueryProcess:
         self._timer: threading.Timer | None = None
         self._seconds = 0.0
         self._timed_out = False
+        self._ready = False
         self.free = True  # between two queries
 
     @property
@@ -50,11 +56,9 @@ class QueryProcess:
         """Send a query and wait for the first word of its answer. Raises `QueryError`."""
         self.free = False
         self._timed_out = False
-        self._seconds = request.seconds
-        if request.seconds:
-            self._timer = threading.Timer(request.seconds, self._expire)
-            self._timer.daemon = True
-            self._timer.start()
+        if not self._ready:
+            self._await_ready()
+        self._end_after(request.seconds)
         data = msgspec.msgpack.encode(request)
         try:
             assert self._child.stdin is not None
@@ -66,6 +70,25 @@ class QueryProcess:
         if kind != b"H":
             raise self._refusal(payload)
         return msgspec.json.decode(payload, type=Head)
+
+    def _await_ready(self) -> None:
+        self._end_after(_START_SECONDS)
+        try:
+            kind, _ = self._frame()
+        except QueryLimit:
+            raise StoreError(
+                "a query process did not start", hint="the machine may be short of memory; see limits.query_bytes"
+            ) from None
+        assert kind == READY
+        self._stop_timer()
+        self._ready = True
+
+    def _end_after(self, seconds: float) -> None:
+        self._seconds = seconds
+        if seconds:
+            self._timer = threading.Timer(seconds, self._expire)
+            self._timer.daemon = True
+            self._timer.start()
 
     def chunks(self) -> Iterator[bytes | Ended]:
         """The document's bytes as they come, then how it went."""

@@ -35,6 +35,7 @@ from quadloom.errors import QuerySyntaxError, StoreError
 from quadloom.stores.sparql_client import SparqlClient, SparqlServer
 
 FRAME = struct.Struct("<cI")  # kind and length of what follows
+READY = b"R"  # the first frame of a process
 _REOPEN_SECONDS = 2.0
 _CHUNK = 64 * 1024
 _ATTEMPTS = 7
@@ -331,7 +332,9 @@ def main(arguments: list[str]) -> None:
     requests: queue.Queue[Request] = queue.Queue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
     server = msgspec.json.decode(store, type=SparqlServer) if store.startswith("{") else None
-    worker = Worker(store, _send_to(sys.stdout.buffer), SparqlClient(server, attempts=_TRIES) if server else None)
+    send = _send_to(sys.stdout.buffer)
+    worker = Worker(store, send, SparqlClient(server, attempts=_TRIES) if server else None)
+    send(READY, b"")
     while True:
         request = requests.get()
         if request.seconds:

@@ -7,15 +7,13 @@ tests/unit/asking/test_result_formats.py reads every format back with the engine
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 import pyoxigraph as ox
 
 Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
-RowFormat = Literal["json", "xml", "csv", "tsv"]
-GraphFormat = Literal["turtle", "nt", "nq", "trig", "jsonld", "rdfxml"]
 
 ROW_MEDIA: dict[str, str] = {
     "json": "application/sparql-results+json",

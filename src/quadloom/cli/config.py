@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 from cyclopts import App, Parameter
 
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
-from quadloom.settings import without_password
+from quadloom.settings import Service, Site, without_password
 from quadloom.settings_loading import fields
 
 config = App(name="config", help="Show the settings in force and where each came from.")
@@ -91,15 +93,17 @@ def show(*, origin: Annotated[bool, Parameter(negative="")] = False) -> None:
         value = getattr(getattr(loaded.settings, section), key)
         value = without_password(value) if isinstance(value, str) else value
         values.append((name, value, loaded.origins.get(name, "default"), default, meaning))
+    tables: dict[str, Sequence[Site | Service]] = {"site": loaded.settings.site, "service": loaded.settings.service}
     if s.json:
-        s.emit(
-            {
-                name: {"value": value, "origin": source, "default": default, "meaning": meaning}
-                for name, value, source, default, meaning in values
-            }
-        )
+        shown: dict[str, object] = {
+            name: {"value": value, "origin": source, "default": default, "meaning": meaning}
+            for name, value, source, default, meaning in values
+        }
+        s.emit({**shown, **{name: {"value": rows} for name, rows in tables.items() if rows}})
         return
     columns = ["setting", "value", "origin"] if origin else ["setting", "value"]
     s.table(columns, [row[: len(columns)] for row in values])
-    for index, site in enumerate(loaded.settings.site):
-        s.write(f"site[{index}]\t{site}")
+    for name, rows in tables.items():
+        for index, row in enumerate(rows):
+            given = {key: value for key, value in msgspec.structs.asdict(row).items() if value not in (None, [])}
+            s.write(f"{name}[{index}]\t" + "  ".join(f"{key} = {value!r}" for key, value in given.items()))

@@ -8,12 +8,11 @@ from cyclopts import App
 
 from quadloom.cli.session import Session, session
 from quadloom.errors import NothingFound, UsageError
+from quadloom.fetching.request import ACCEPT_CONTEXT
 from quadloom.fetching.transport import HttpTransport
 from quadloom.syntaxes.context_folder import ContextFolder
 
 contexts = App(name="contexts", help="Keep JSON-LD contexts in a folder, instead of asking for them.")
-
-_ACCEPT = "application/ld+json, application/json;q=0.9, */*;q=0.1"
 
 
 @contexts.command
@@ -36,7 +35,7 @@ def add(url: str, file: Path | None = None) -> None:
         body = file.read_bytes()
     else:
         with HttpTransport(s.settings) as transport:
-            body = transport.fetch_one(url, accept=_ACCEPT, max_bytes=most + 1).body
+            body = transport.fetch_one(url, accept=ACCEPT_CONTEXT, max_bytes=most + 1).body
     path = folder.add(url, body, max_bytes=most)
     if s.json:
         s.emit({"url": url, "file": path})

@@ -203,7 +203,13 @@ def urls_from_file(path: Path | None) -> list[str]:
         text = path.read_text(encoding="utf-8")
     else:
         raise UsageError(f"no file at {path}", hint="give a text file with one URL a line, or - for standard input")
-    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return url_lines(text)
+
+
+def url_lines(text: str) -> list[str]:
+    """One URL a line; empty lines and those that begin with # say nothing."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None:

@@ -89,7 +89,7 @@ def launch(
     quiet
         no progress and no messages, only data and errors
     verbose
-        more messages
+        `serve` tells of every request
     color
         colours on a terminal; NO_COLOR is honoured too
     """
@@ -114,6 +114,8 @@ def run(arguments: Sequence[str]) -> int:
         return _complain(error.message, error.hint or "`quadloom check` looks for common causes", error.exit_code)
     except KeyboardInterrupt:
         return _complain("interrupted", "run the same command again to go on where it stopped", 130)
+    except UnicodeDecodeError as error:
+        return _complain(f"a file or stream is not UTF-8 text: {error.reason}", "save it as UTF-8", 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader (head, less) has had enough
         return 0

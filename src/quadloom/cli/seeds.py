@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from cyclopts import App
 
+from quadloom.cli.crawl import url_lines, urls_from_file
 from quadloom.cli.session import session
 from quadloom.model.url import resolve
 from quadloom.run.control import ask
@@ -57,13 +57,10 @@ def list_() -> None:
 
 
 def _urls(sources: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    texts: list[str] = []
+    wanted: list[str] = []
     for source in sources or ("-",):
-        if source == "-":
-            texts += sys.stdin.read().splitlines()
-        elif "://" not in source and Path(source).is_file():
-            texts += Path(source).read_text(encoding="utf-8").splitlines()
+        if source == "-" or ("://" not in source and Path(source).is_file()):
+            wanted += urls_from_file(Path(source))
         else:
-            texts.append(source)
-    wanted = [text.strip() for text in texts if text.strip() and not text.startswith("#")]
+            wanted += url_lines(source)
     return [text for text in wanted if resolve(text)], [text for text in wanted if not resolve(text)]

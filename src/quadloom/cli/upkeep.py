@@ -58,31 +58,28 @@ def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
         only tell what would go; works beside a crawl
     """
     s = session()
-    retention = s.settings.index.retention
-    before = pruning.horizon(retention, time.time())
+    before = pruning.horizon(s.settings.index.retention, time.time())
     if before is None:
-        _told(s, pruning.Pruned(), dry_run, "index.retention is `forever`: every visit stays, nothing to prune")
+        _told(s, pruning.Pruned(), 0, dry_run, "index.retention is `forever`: every visit stays, nothing to prune")
     elif dry_run:
         with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-            plan = pruning.plan(warehouse.opened(), before)
-        would = pruning.Pruned(
-            visits=plan.visits,
-            removed=len(plan.empty) + len(plan.sparse),
-            rewritten=len(plan.sparse),
-            freed_bytes=plan.dead_bytes,
-        )
-        _told(s, would, dry_run, f"would drop {would.visits} visits and free {would.freed_bytes} bytes")
+            notices = warehouse.trimmed_notices()
+            would = pruning.plan(warehouse.opened(), before, without=notices).expected
+        words = f"would drop {would.visits} visits and {len(notices)} notices, and free {would.freed_bytes} bytes"
+        _told(s, would, len(notices), dry_run, words)
     else:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            warehouse.trim_notices()
+            trimmed = warehouse.trim_notices().dropped
             done = pruning.prune(warehouse.opened(), before)
         for name in done.damaged:
             s.say(f"{name} is damaged and was left as it is; `quadloom verify` names the pages")
-        _told(s, done, dry_run, f"dropped {done.visits} visits, freed {done.freed_bytes} bytes")
+        words = f"dropped {done.visits} visits and {trimmed} notices, freed {done.freed_bytes} bytes"
+        _told(s, done, trimmed, dry_run, words)
 
 
-def _told(s: Session, result: pruning.Pruned, dry_run: bool, text: str) -> None:
+def _told(s: Session, result: pruning.Pruned, notices: int, dry_run: bool, text: str) -> None:
     if s.json:
-        s.emit({"retention": s.settings.index.retention, "dry_run": dry_run, **msgspec.structs.asdict(result)})
+        numbers = {**msgspec.structs.asdict(result), "notices": notices}
+        s.emit({"retention": s.settings.index.retention, "dry_run": dry_run, **numbers})
     else:
         s.say(text)

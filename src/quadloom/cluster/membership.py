@@ -5,8 +5,9 @@ transaction nor a replay of pages that a dead worker left delays it. The other s
 nothing in the frontier itself: that is done by the crawl's thread between two steps (`call`), as for control requests.
 
 The share is 256 divided by the workers alive, rounded up. Who has more drains the surplus (leases nothing more from
-it, waits for what is under way) and gives it back with all clocks written; who has less takes what is free. Shards of
-a worker whose lease ran out are free too, but taken with suspicion: their hosts wait their full delay.
+it, waits for what is under way) and gives it back with all clocks written and all its pages marked as indexed, so that
+nobody weaves or reads them a second time; who has less takes what is free. Shards of a worker whose lease ran out are
+free too, but taken with suspicion: their hosts wait their full delay.
 """
 
 from __future__ import annotations
@@ -27,9 +28,19 @@ _PATIENCE = 2.0  # seconds for a connection; the next heartbeat tries again
 
 
 class Duties(Protocol):
-    """What the warehouse does when shards come, and before mail is read; in the crawl's thread."""
+    """What the warehouse does when shards come and go, and before mail is read; in the crawl's thread."""
 
-    def taken(self, shards: list[int]) -> None: ...
+    def taken(self, shards: list[int]) -> None:
+        """May be told the same shards again, where it could not be done at once."""
+        ...
+
+    def owns(self, shards: int) -> None:
+        """So many of all are ours from now on."""
+        ...
+
+    def unfinished(self) -> frozenset[int]:
+        """Shards with pages that are settled, but not marked as indexed yet."""
+        ...
 
     def tend(self) -> None: ...
 
@@ -56,6 +67,7 @@ class Membership:
         self._tell = tell
         self._database = PostgresDatabase(url, writable=True, patience=_PATIENCE)
         self._lost: frozenset[int] = frozenset()
+        self._untended: frozenset[int] = frozenset()  # shards that came, and whose unindexed pages were not seen to yet
         self._workers = 1
         self._beaten = threading.Event()  # a heartbeat has come back, so the share may have changed
         self._over = threading.Event()
@@ -108,12 +120,15 @@ class Membership:
         surplus = len(frontier.owned) - -(-SHARDS // workers)
         if surplus > 0:
             frontier.drain(sorted(frontier.owned)[:surplus])
-        given = frontier.give_back()
+        given = frontier.give_back(self._duties.unfinished())
         taken = frontier.take(-surplus, time.time()) if surplus < 0 else []
         if lost or given or taken:
             self._tell(f"owns {len(frontier.owned)} of {SHARDS} shards ({workers} workers)")
-        if taken:
-            self._duties.taken(taken)
+        self._duties.owns(len(frontier.owned))
+        self._untended = frontier.owned & {*self._untended, *taken}
+        if self._untended:
+            self._duties.taken(sorted(self._untended))  # raises where a store is away: the next heartbeat tries again
+            self._untended = frozenset()
         self._pull()
 
     def _has_mail(self) -> bool:
@@ -125,5 +140,5 @@ class Membership:
     def _pull(self) -> None:
         """In the crawl's thread. Seeds come with a wider scope, which must be known before they are."""
         self._duties.tend()
-        while self._frontier.pull(time.time()) == PULLED:
+        while self._frontier.pull(time.time(), self._duties.tend) == PULLED:
             pass

@@ -34,6 +34,7 @@ RDF_SUFFIXES = {
 }  # fmt: skip
 _SUFFIX = re.compile(r"\.([a-z]+)(?:\.(gz|zst))?$", re.IGNORECASE)
 _DIGEST = re.compile(r"[0-9a-f]{32}\Z")
+_STATUS = re.compile(r"[1-5][0-9]{2}\Z", re.ASCII)
 _HEADERS = 64 * 1024
 _LONGEST_BODY = 50 << 20  # of a sitemap, whatever `limits.body_bytes` says
 
@@ -137,7 +138,7 @@ def _of_graph(scratch: ox.Store, name: str, now: float, most: int) -> Imported:
     title = said.get("title")
     digest = _text(said.get("digest"))
     page = Page(
-        name, name, int(_text(said.get("status")) or 200), (("content-type", "application/n-triples"),), body,
+        name, name, _status(_text(said.get("status"))), (("content-type", "application/n-triples"),), body,
         _seconds(_text(said.get("generatedAtTime")), now), 0.0,
     )  # fmt: skip
     return Imported(
@@ -154,8 +155,15 @@ def _text(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None) -> 
     return term.value if isinstance(term, ox.NamedNode | ox.Literal) else ""
 
 
+def _status(text: str) -> int:
+    """A dump is anybody's: what is no status counts as a page that came."""
+    return int(text) if _STATUS.match(text) else 200
+
+
 def _seconds(text: str, otherwise: float) -> float:
+    """Of a date; `otherwise`, which is now, for what is none, or none at which a page could have been read."""
     try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
+        at = datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
         return otherwise
+    return at if 0.0 <= at <= otherwise else otherwise

@@ -22,7 +22,6 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     kind: Kind
     media_type: str = ""
     charset: str = ""
-    charset_source: str = ""  # bom | header | meta | xml | default | guess
     language: str = ""
     root: str = ""  # XML kinds: {namespace}local of the root element
     reasons: tuple[str, ...] = ()

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Transformed
 from quadloom.model.link import Link
-from quadloom.model.page import Page
 from quadloom.phases.detect import detected
 from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
@@ -63,11 +62,6 @@ def transform(
     if not context.facts.metas:
         read_robots(context)
     return _gather(context, document, reasons, counts, own)
-
-
-def transform_page(page: Page, settings: Settings, loader: Loader | None = None) -> Transformed:
-    """What a fetched page says, its headers included; its base is where redirects ended."""
-    return transform(page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader)
 
 
 def _run(context: Context, extractors: tuple[Extractor, ...]) -> tuple[list[tuple[str, int]], int]:

@@ -68,13 +68,6 @@ class Channel:
             messages.append(message)
         return messages
 
-    def pending(self) -> list[bytes]:
-        """Complete messages that were already read."""
-        messages = []
-        while (message := self._taken()) is not None:
-            messages.append(message)
-        return messages
-
     def close(self) -> None:
         self._socket.close()
 

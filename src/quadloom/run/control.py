@@ -72,12 +72,18 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
     except (FileNotFoundError, ConnectionRefusedError):
         client.close()
         return None
+    except PermissionError:
+        client.close()
+        raise StoreError(f"the crawl on {warehouse} is another user's", hint="ask as the user who started it") from None
     line = b""
-    # A crawl that is killed meanwhile resets the connection; one that ends closes it.
-    with client, contextlib.suppress(ConnectionError), client.makefile("rwb") as stream:
-        stream.write(msgspec.json.encode(Request(verb, dict(arguments))) + b"\n")
-        stream.flush()
-        line = stream.readline(_LINE)
+    try:
+        # A crawl that is killed meanwhile resets the connection; one that ends closes it.
+        with client, contextlib.suppress(ConnectionError), client.makefile("rwb") as stream:
+            stream.write(msgspec.json.encode(Request(verb, dict(arguments))) + b"\n")
+            stream.flush()
+            line = stream.readline(_LINE)
+    except TimeoutError:
+        raise _busy() from None
     if not line:
         raise StoreError(
             "the running crawl ended before it answered", hint="try again: the command then works by itself"
@@ -86,6 +92,12 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
     if not reply.ok:
         raise QuadloomError(reply.error, hint=reply.hint)
     return cast(Value, reply.data) if reply.data is not None else True
+
+
+def _busy() -> StoreError:
+    return StoreError(
+        "the running crawl has not answered within a minute", hint="it may be short of CPU or disk; try again"
+    )
 
 
 class ControlServer:
@@ -131,5 +143,8 @@ class ControlServer:
             return Reply(True, self._handle(msgspec.json.decode(line, type=Request)))
         except QuadloomError as error:
             return Reply(False, None, error.message, error.hint)
+        except TimeoutError:
+            busy = _busy()
+            return Reply(False, None, busy.message, busy.hint)
         except msgspec.MsgspecError as error:
             return Reply(False, None, f"not a request: {error}", "send one JSON object on one line")

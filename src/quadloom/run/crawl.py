@@ -335,7 +335,7 @@ class Crawl:
     def _settle(self) -> list[Settlement]:
         crawl = self._settings.crawl
         waited = time.monotonic() - self._last_write
-        news = self._ready or (self._extractor.queries and self.writer.has_news)
+        news = self._ready or self.writer.has_news  # marks too: a worker with nothing to read may never settle again
         if not news or (len(self._ready) < crawl.batch and waited < crawl.batch_seconds):
             return []
         return self._write()

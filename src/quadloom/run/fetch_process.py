@@ -33,7 +33,6 @@ class FetchProcess:
         self._in_hand: dict[int, Visit] = {}
         self._closing = False
         self._spent_cpu = 0.0
-        self.restarts = 0
         self._child = self._started()
 
     @property
@@ -85,6 +84,5 @@ class FetchProcess:
             dead.kill()
             lost = list(self._in_hand.values())
             self._in_hand.clear()
-            self.restarts += 1
             self._child = self._started()
         self._lost(lost)

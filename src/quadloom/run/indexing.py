@@ -50,6 +50,7 @@ class Entry(msgspec.Struct, frozen=True):
     links: bytes = b""  # all its links as N-Quads, where user queries want them
     depth: int = 0
     known: bytes = b""  # fingerprints of the lines that the graph holds now, where that is sure
+    host: str = ""  # of the page, which says whose it is
 
 
 class Descriptions(msgspec.Struct, frozen=True):
@@ -193,8 +194,9 @@ class Indexer:
             self._quads.describe(PAGES, list(self._abouts.items()))
             self._abouts = {}
         self._failpoints.reach("after-quads")
-        self._text.put([entry.text for entry in entries if entry.text is not None and entry.write_text])
-        without = [entry.quads.graph for entry in entries if entry.text is None and not entry.fresh]
+        newest = {entry.quads.graph: entry for entry in entries}.values()  # a page may have been read twice meanwhile
+        self._text.put([entry.text for entry in newest if entry.text is not None and entry.write_text])
+        without = [entry.quads.graph for entry in newest if entry.text is None and not entry.fresh]
         if without:
             self._text.remove(without)
         self.indexed += len(entries)

@@ -8,7 +8,7 @@ from quadloom.asking.questions import Questions
 from quadloom.model.notice import Notice
 from quadloom.run.delivering import Message, message
 from quadloom.run.notifying import difference
-from quadloom.run.retaining import Trimmed, trim_notices
+from quadloom.run.retaining import Trimmed, trim_notices, trimmed_notices
 from quadloom.run.subscribing import add_subscription, checked, read_subscriptions, remove_subscription
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.stores.outbox import Outbox
@@ -38,6 +38,10 @@ class NoticeBoard(Questions):
     def trim_notices(self) -> Trimmed:
         """Drop notices that are older than `subscriptions.keep` says."""
         return trim_notices(self.catalog, self.outbox, self.settings.subscriptions, time.time())
+
+    def trimmed_notices(self) -> set[int]:
+        """Ids of those that `trim_notices` would drop; drops nothing."""
+        return trimmed_notices(self.catalog, self.outbox, self.settings.subscriptions, time.time())
 
     def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[Message]:
         """Notices after an id, oldest first, each with what was added and removed."""

@@ -24,6 +24,7 @@ from quadloom.run.subscribing import read_subscriptions
 from quadloom.scheduling.subscriptions import Interests
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
+from quadloom.stores.oxigraph_quads import lines_of
 from quadloom.stores.protocols import Archive, Catalog, Difference, QuadStore
 from quadloom.syntaxes.terms import iri
 
@@ -89,16 +90,21 @@ class Notifying:
 
 
 def _kind(settlement: Settlement, old: PageRow | None) -> NoticeKind | None:
-    if settlement.outcome is Outcome.GONE:
-        lost = settlement.again_at is None and old is not None and bool(old.quads_digest or old.text_digest)
-        return "gone" if lost else None
-    return _KINDS.get(settlement.outcome)
+    """Gone is what has left the indexes: dead, or moved for good."""
+    if settlement.outcome in _KINDS:
+        return _KINDS[settlement.outcome]
+    row = settlement.page
+    was_there = old is not None and bool(old.quads_digest or old.text_digest)
+    is_there = row is None or bool(row.quads_digest or row.text_digest)
+    return "gone" if was_there and not is_there else None
 
 
 def difference(notice: Notice, archive: Archive, settings: Settings) -> Difference:
     """Statements that came and went between the two versions, as sorted N-Quads lines; a query's rows as they are."""
     if notice.kind == "result":
         return Difference(notice.added, notice.removed)
+    if notice.kind == "changed" and (notice.before is None or notice.after is None):
+        return Difference()  # a version that its site does not want archived: nobody can tell what it said
     before, after = (_statements(ref, archive, settings) for ref in (notice.before, notice.after))
     return Difference(tuple(sorted(after - before)), tuple(sorted(before - after)))
 
@@ -114,4 +120,4 @@ def _statements(ref: ArchiveRef | None, archive: Archive, settings: Settings) ->
         return set()
     visit = Visit(page.url, page.url, host_of(page.url), 0)
     woven = weave(page, visit, settings, (), document_loader(settings))
-    return set(woven.quads.nquads.decode("utf-8", "replace").splitlines())
+    return set(lines_of(woven.quads.nquads))

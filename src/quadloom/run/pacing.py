@@ -19,7 +19,7 @@ from collections.abc import Callable
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.shares import Reads, Shares
-from quadloom.stores.quota import Quota
+from quadloom.stores.quota import Quota, VisitClass
 
 _TICK = 0.05  # seconds
 _HOLD = 0.2  # seconds of its share that a class may hold
@@ -85,6 +85,7 @@ class Pacing:
             suspects=quota.suspects + given.suspects,
             pages=quota.pages + given.pages,
             requests=debt,
+            shares=(shares.refresh, shares.suspects, shares.pages),
         )
         self._idle = min(self._idle + given.idle, math.ceil(shares.bandwidth * _IDLE))
         self._tell_planner()
@@ -92,7 +93,7 @@ class Pacing:
     def _use_idle(self, now: float) -> None:
         """Not at every tick: each use costs a transaction."""
         found = self._advance(self._idle, now)
-        self._quota.refresh += found
+        self._quota.left_of[VisitClass.REFRESH] += found
         self._idle = 0
         self._advance_at = now + (_ADVANCE_PAUSE if found else _ADVANCE_REST)
 

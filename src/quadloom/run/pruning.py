@@ -19,29 +19,19 @@ Only the owner of the warehouse may prune, so no crawl runs meanwhile: an unsett
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 import msgspec
 
-from quadloom.errors import ArchiveDamaged, SettingsError, StoreError
+from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.run.opened import Opened
-from quadloom.settings import seconds
+from quadloom.settings import length_of
 from quadloom.stores.protocols import Archive, Catalog, VisitRow
 
 _PAGES = 500
 _VISITS = 10_000  # forgotten per transaction
 _GROUP_BYTES = 256 << 20  # of living records: the room on disk that a prune needs before it frees any
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a prune would do. `sparse`: file → bytes of its living records."""
-
-    visits: int
-    empty: tuple[str, ...]
-    sparse: dict[str, int]
-    dead_bytes: int  # in these files
 
 
 class Pruned(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +44,25 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     damaged: tuple[str, ...] = ()
 
 
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a prune would do. `sparse`: file → bytes of its living records."""
+
+    visits: int
+    empty: tuple[str, ...]
+    sparse: dict[str, int]
+    dead_bytes: int  # in these files
+
+    @property
+    def expected(self) -> Pruned:
+        """What a prune would say it did. A copied record costs as much as before, so only dead bytes are freed."""
+        return Pruned(
+            visits=self.visits,
+            removed=len(self.empty) + len(self.sparse),
+            rewritten=len(self.sparse),
+            freed_bytes=self.dead_bytes,
+        )
+
+
 class _Tenants(msgspec.Struct):
     """The living records of one file, and the pages that name them."""
 
@@ -63,20 +72,13 @@ class _Tenants(msgspec.Struct):
 
 def horizon(retention: str, now: float) -> float | None:
     """Visits before this unix time may go; None = all stay, forever."""
-    try:
-        kept = seconds(retention)
-    except ValueError:
-        kept = math.nan
-    if not kept >= 0:
-        raise SettingsError(
-            f"index.retention = {retention!r} is not a length of time", hint="write `90d`, `12h` or `forever`"
-        )
-    return None if math.isinf(kept) else now - kept
+    before = now - length_of("index.retention", retention)
+    return before if before > 0.0 else None
 
 
-def plan(stores: Opened, before: float) -> Plan:
-    """Reads the catalog once; writes nothing. Raises `StoreError` where a catalog knows nothing of its archive: with a
-    lost database every file looks dead, and is all that is left.
+def plan(stores: Opened, before: float, *, without: Container[int] = ()) -> Plan:
+    """Reads the catalog once; writes nothing. `without`: ids of notices that will be trimmed first. Raises `StoreError`
+    where a catalog knows nothing of its archive: with a lost database every file looks dead, and is all that is left.
 
     A record that two pages share would count twice. That only makes a file look fuller than it is, never emptier.
     """
@@ -88,7 +90,7 @@ def plan(stores: Opened, before: float) -> Plan:
         )
     living = dict.fromkeys(files, 0)
     visits = 0
-    told = set(_told(stores))
+    told = set(_told(stores, without))
     for page, kept, expired in _histories(stores.catalog, before):
         visits += len(expired)
         refs = _refs(page, kept)
@@ -172,11 +174,11 @@ def _count(living: dict[str, int], refs: Iterable[ArchiveRef]) -> None:
             living[ref.file] += ref.length
 
 
-def _told(stores: Opened) -> Iterator[ArchiveRef]:
-    """What notices name."""
+def _told(stores: Opened, without: Container[int] = ()) -> Iterator[ArchiveRef]:
+    """What notices name, but for some."""
     last = 0
     while stores.outbox is not None and (notices := stores.outbox.since(last)):
-        for notice in notices:
+        for notice in (notice for notice in notices if notice.id not in without):
             yield from (ref for ref in (notice.before, notice.after) if ref is not None)
         last = notices[-1].id
 

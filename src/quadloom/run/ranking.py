@@ -27,7 +27,7 @@ from quadloom.scheduling.opic import Opic
 from quadloom.scheduling.subscriptions import Subscription, personalization
 from quadloom.scheduling.usefulness import Ranking as Fixpoints
 from quadloom.scheduling.usefulness import promoted, rank, weights
-from quadloom.settings import Freshness, seconds
+from quadloom.settings import Freshness, length_of
 from quadloom.stores.link_matrix import ANEW, RECORD, LinkMatrix
 
 _SHOWN_SECONDS = 5.0  # after which others, such as the web site, see the links of a page
@@ -70,7 +70,7 @@ class Ranking:
         self._urgent = threading.Event()
         # A window of one unit of time: then the fixpoint's histories weigh as much as all cash together, and a new
         # page, which has cash but no history, is not drowned by them.
-        self._unit = max(seconds(freshness.importance_every), 1.0)
+        self._unit = max(length_of("freshness.importance_every", freshness.importance_every), 1.0)
         self._opic = Opic(window=1.0, damping=freshness.damping)
         self._fresh: dict[int, int] = {}  # pages that only OPIC knows
         self._stopping = threading.Event()
@@ -218,7 +218,7 @@ class Ranking:
         return Standing(min(max(importance * self._scales[is_data], _LEAST), _MOST), importance)
 
     def _run(self) -> None:
-        every = max(seconds(self._freshness.importance_every), 1.0)
+        every = self._unit
         due = time.monotonic() + min(every, 60.0)  # a first ranking soon, since a young crawl learns fastest
         while not self._stopping.wait(min(_OPIC_EVERY, every)):
             if time.monotonic() >= due or self._urgent.is_set():

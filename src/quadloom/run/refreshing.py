@@ -84,6 +84,8 @@ class Refreshing:
         freshness = settings.freshness
         self._catalog = catalog
         self._delay = settings.politeness.delay
+        self._bandwidth = freshness.bandwidth  # of the whole crawl
+        self._part = 1.0  # of it that is ours
         self.shares = Shares(freshness.bandwidth, freshness.suspect_share, freshness.discovery_share)
         self._links = links
         self._scope = scope
@@ -166,6 +168,17 @@ class Refreshing:
         if not self._uncommitted:
             self._save(exact=True)
 
+    def own(self, part: float) -> None:
+        """The part of all sites that is ours, where many workers divide them; so much of the bandwidth is ours too. Who
+        owns nothing reads nothing, and keeps what it had until it owns something again."""
+        if part > 0.0 and part != self._part:
+            self._part = part
+            self._spread()
+
+    def _spread(self) -> None:
+        self.shares.bandwidth = self._bandwidth * self._part
+        self.planner.bandwidth = self.shares.refresh_bandwidth(Reads())
+
     def change(self, change: SharesChange) -> dict[str, Value]:
         """New bandwidth, shares or policy while the crawl runs; None = as before. Returns what holds now.
 
@@ -182,16 +195,16 @@ class Refreshing:
             shares.pages if change.discovery_share is None else change.discovery_share,
         )
         if change.bandwidth is not None:
-            shares.bandwidth = change.bandwidth
+            self._bandwidth = change.bandwidth
         if change.chi is not None:
             self.chi = change.chi
             if self._links is not None:
                 self._links.prefer(change.chi)
         if change.policy is not None or change.alpha is not None:
             planner.set_policy(change.policy or planner.policy, change.alpha or planner.alpha)
-        planner.bandwidth = shares.refresh_bandwidth(Reads())
+        self._spread()
         return {
-            "bandwidth": shares.bandwidth,
+            "bandwidth": self._bandwidth,
             "suspect_share": shares.suspects,
             "discovery_share": shares.pages,
             "refresh_share": shares.refresh,

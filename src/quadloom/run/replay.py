@@ -37,10 +37,6 @@ class Replayed(msgspec.Struct, frozen=True):
     pages: int = 0
     missing: frozenset[int] = frozenset()
 
-    @property
-    def refetch(self) -> int:
-        return len(self.missing)
-
 
 def replay_unindexed(stores: Opened, settings: Settings, now: float) -> Replayed:
     """Bring the indexes up to the settled truth. Called at every start, before the first lease."""
@@ -119,7 +115,8 @@ def _entries(
     sources = Sources(stores.catalog)
     for row, woven, page in rewoven(stores, weaver, rows):
         if not row.quads_digest and not row.text_digest:
-            entries.append(Entry(row.fingerprint, Quads.of(row.final_url or row.href, b""), None, b"", fresh=False))
+            gone = Quads.of(row.final_url or row.href, b"")
+            entries.append(Entry(row.fingerprint, gone, None, b"", fresh=False, host=row.host))
         elif woven is None or page is None:
             missing.append(row)
         else:
@@ -129,7 +126,7 @@ def _entries(
             entries.append(
                 Entry(
                     row.fingerprint, quads, woven.text, row.text_digest, fresh=False, about=about,
-                    links=woven.link_quads, depth=row.depth,
+                    links=woven.link_quads, depth=row.depth, host=row.host,
                 )
             )  # fmt: skip
     return entries, missing

@@ -8,14 +8,11 @@ loses notices, and its delivery says how many.
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 
-from quadloom.errors import SettingsError
 from quadloom.run.subscribing import read_subscriptions
-from quadloom.settings import Subscriptions, seconds
-from quadloom.stores.outbox import Outbox
+from quadloom.settings import Subscriptions, length_of
+from quadloom.stores.outbox import Delivery, Outbox, is_trimmed
 from quadloom.stores.protocols import Catalog
 
 _TOGETHER = 1000
@@ -28,24 +25,49 @@ class Trimmed(msgspec.Struct, frozen=True):
     lost: dict[str, int] = {}
 
 
+class _Terms(msgspec.Struct, frozen=True):
+    """Unix times before which notices go: `taken` those that no webhook waits for, `all` the others too."""
+
+    taken: float
+    all: float
+    webhooks: tuple[Delivery, ...]
+
+    @property
+    def waiting(self) -> dict[str, int]:
+        return {delivery.subscription: delivery.delivered for delivery in self.webhooks}
+
+
 def trim_notices(catalog: Catalog, outbox: Outbox, settings: Subscriptions, now: float) -> Trimmed:
     """Drop what is too old; one transaction."""
-    keep = _length("keep", settings.keep)
-    longest = max(_length("keep_undelivered", settings.keep_undelivered), keep)
-    dropped, lost = 0, {}
+    lost = {}
     with catalog.transaction():
-        deliveries = [outbox.delivery(item.id) for item in read_subscriptions(catalog) if item.webhook]
-        for delivery in deliveries if now - longest > 0 else ():
-            late = _older(outbox, delivery.subscription, delivery.delivered, now - longest)
+        terms = _terms(catalog, outbox, settings, now)
+        for delivery in terms.webhooks:
+            late = _older(outbox, delivery.subscription, delivery.delivered, terms.all)
             if late:
                 lost[delivery.subscription] = late
                 outbox.put_delivery(msgspec.structs.replace(delivery, lost=delivery.lost + late))
-        if now - longest > 0:
-            dropped += outbox.trim(now - longest)
-        if now - keep > 0:
-            waiting = {delivery.subscription: delivery.delivered for delivery in deliveries}
-            dropped += outbox.trim(now - keep, waiting=waiting)
+        dropped = outbox.trim(terms.all) + outbox.trim(terms.taken, waiting=terms.waiting)
     return Trimmed(dropped, lost)
+
+
+def trimmed_notices(catalog: Catalog, outbox: Outbox, settings: Subscriptions, now: float) -> set[int]:
+    """Ids of what `trim_notices` would drop; drops nothing."""
+    terms = _terms(catalog, outbox, settings, now)
+    waiting = terms.waiting
+    found: set[int] = set()
+    last = 0
+    while notices := outbox.since(last, limit=_TOGETHER):
+        last = notices[-1].id
+        found.update(n.id for n in notices if is_trimmed(n, terms.all) or is_trimmed(n, terms.taken, waiting))
+    return found
+
+
+def _terms(catalog: Catalog, outbox: Outbox, settings: Subscriptions, now: float) -> _Terms:
+    keep = length_of("subscriptions.keep", settings.keep)
+    longest = max(length_of("subscriptions.keep_undelivered", settings.keep_undelivered), keep)
+    webhooks = tuple(outbox.delivery(item.id) for item in read_subscriptions(catalog) if item.webhook)
+    return _Terms(now - keep, now - longest, webhooks)
 
 
 def _older(outbox: Outbox, subscription: str, after: int, before: float) -> int:
@@ -58,15 +80,3 @@ def _older(outbox: Outbox, subscription: str, after: int, before: float) -> int:
             break
         after = notices[-1].id
     return count
-
-
-def _length(name: str, text: str) -> float:
-    try:
-        length = seconds(text)
-    except ValueError:
-        length = math.nan
-    if not length >= 0.0:
-        raise SettingsError(
-            f"subscriptions.{name} = {text!r} is not a length of time", hint="write `30d`, `12h` or `forever`"
-        )
-    return length

@@ -12,9 +12,10 @@ import msgspec
 from quadloom.errors import NothingFound
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Crawl
-from quadloom.stores.protocols import Catalog
+from quadloom.stores.protocols import Catalog, Frontier
 
 _NAME = "scope"
+_JUDGED_BY = "scope-judged-by"  # catalog value: the scope that was last applied to all that is queued
 
 
 class ScopeEdits(msgspec.Struct, frozen=True):
@@ -66,3 +67,16 @@ def scope_of(crawl: Crawl, seeds: Sequence[str], edits: ScopeEdits) -> Scope:
         crawl, include=[*crawl.include, *edits.include], exclude=[*crawl.exclude, *edits.exclude]
     )
     return Scope.from_settings(both, seeds, edits.host)
+
+
+def judge(scope: Scope, frontier: Frontier, catalog: Catalog) -> int:
+    """Apply it to all that is queued, and remember that. Returns how many URLs moved."""
+    with catalog.transaction():
+        moved = frontier.set_scope(scope)
+        catalog.put(_JUDGED_BY, scope.encode())
+    return moved
+
+
+def is_judged_by(scope: Scope, catalog: Catalog) -> bool:
+    """Whether all that is queued was judged by this scope last, also by an earlier process."""
+    return catalog.get(_JUDGED_BY) == scope.encode()

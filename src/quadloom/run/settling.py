@@ -4,7 +4,8 @@
 
     2xx with new graph or text    NEW, CHANGED        done, or again when the schedule says
     2xx the same, 304             UNCHANGED           done, or again
-    3xx to another host           UNCHANGED           the target is a new discovery of the same depth
+    3xx                           UNCHANGED           the target is a new discovery of the same depth; a page that has
+                                                      moved for good leaves the indexes
     404, 410                      GONE                dead after `freshness.dead_after` visits in a row
     401, 403, robots, guard       DENIED
     429, 5xx, network             FAILED              again after a growing pause, `politeness.retries` times
@@ -27,6 +28,7 @@ from quadloom.settings import Settings
 _DENIED_KINDS = {"robots", "guard", "scope", "unwanted"}
 _DENIED_STATUS = {401, 403, 451}
 _GONE_STATUS = {404, 410}
+_MOVED_STATUS = {301, 308}
 _FINDINGS_KEPT = 20  # per page in the catalog; the archive and a new transformation give the rest
 
 
@@ -105,7 +107,7 @@ def settle_page(
         indexed_text=old.indexed_text if old else b"",
         quads=woven.quads.count,
         links=woven.links,
-        archive=archive or (old.archive if old else None),
+        archive=archive,  # None where the site forbids it: an older record would be taken for this version
         findings=woven.findings[:_FINDINGS_KEPT],
         lines=woven.lines,
         schedule=old.schedule if old else b"",
@@ -114,9 +116,10 @@ def settle_page(
 
 
 def settle_quarantine(
-    visit: Visit, page: Page, reason: str, old: PageRow | None, archive: ArchiveRef | None
+    visit: Visit, page: Page, reason: str, pace: HostPace | None, old: PageRow | None, archive: ArchiveRef | None
 ) -> Settlement:
-    """A page that killed two workers: kept in the archive, never given to a worker again by itself."""
+    """A page that killed two workers: kept in the archive, never given to a worker again by itself. Its host was asked
+    all the same, so the pace counts."""
     finding = Finding(
         "quarantined", reason, "error", "transform", advice="`quadloom inspect` runs it under the same limits"
     )
@@ -124,7 +127,7 @@ def settle_quarantine(
     row = msgspec.structs.replace(
         row, archive=archive, findings=(finding,), final_url=page.final_url, kind="quarantined"
     )
-    return Settlement(visit, Outcome.FAILED, row)
+    return Settlement(visit, Outcome.FAILED, row, pace)
 
 
 def _unchanged(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:
@@ -138,9 +141,14 @@ def _unchanged(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | N
 
 
 def _redirected(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:
+    """Where there was a page before, the row goes on naming that page's graph: the target has one of its own. What is
+    elsewhere for now (a login, a closed shop) stays in the indexes as it was last seen."""
     target = resolve(page.header("location"), page.final_url)
     row = _row(visit, old, Outcome.UNCHANGED, page.status, page.fetched_at, f"redirects to {target or 'nowhere'}")
-    row = msgspec.structs.replace(row, kind="redirect", final_url=target or "")
+    if old is None or not old.changed_at:
+        row = msgspec.structs.replace(row, kind="redirect", final_url=target or "")
+    elif page.status in _MOVED_STATUS and target is not None:
+        row = msgspec.structs.replace(row, kind="redirect", quads_digest=b"", text_digest=b"", quads=0)
     if target is None:
         return Settlement(visit, Outcome.FAILED, row, pace)
     link = Link(target, visit.href, "redirect", visit.anchor)

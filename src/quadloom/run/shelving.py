@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from quadloom.asking.statistics import Statistics
+from quadloom.asking.statistics import Statistics, ended
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
@@ -77,6 +77,7 @@ class Shelf:
             if isinstance(item, Marks):
                 self._writer.acknowledge(item)
         self._writer.write([], self._clock())
+        ended(self._catalog)
 
     def _take(self, *, wait: bool) -> None:
         try:

@@ -163,7 +163,8 @@ def lines_of(service: QueryService, query: str, limits: Limits) -> list[str]:
     form = check(query, limits).form
     bounded = msgspec.structs.replace(limits, query_rows=ROWS)
     with service.ask(query, format=_FORMATS[form], limits=bounded, client="standing", fresh=True) as answer:
-        lines = answer.read().decode("utf-8", "replace").splitlines()
+        # Not `splitlines`: a literal may hold U+2028, and only line feeds are escaped in all three formats.
+        lines = [line.rstrip("\r") for line in answer.read().decode("utf-8", "replace").split("\n") if line]
         if answer.truncated:
             raise QueryLimit(
                 f"the answer has more than {ROWS} rows, or more bytes than limits.query_result_bytes",

@@ -15,7 +15,7 @@ from quadloom.run.opened import Opened
 from quadloom.run.polite_access import PoliteAccess
 from quadloom.run.shelving import Shelf
 from quadloom.scheduling.scope import Scope
-from quadloom.settings import Settings, seconds
+from quadloom.settings import Settings, length_of
 from quadloom.stores.protocols import Catalog
 from quadloom.topical.channels import Channel
 from quadloom.topical.crawl import Strategy, StrategyName, TopicReport, make_strategy
@@ -52,7 +52,7 @@ def crawl_topic(
     """
     random = random or Random()
     desk = Desk(topic, settings.topic.budget, per_site=settings.topic.per_site, judge=judge)
-    known = known_channels(stores.catalog, seeds, clock() - seconds(settings.topic.channel_ttl))
+    known = known_channels(stores.catalog, seeds, clock() - length_of("topic.channel_ttl", settings.topic.channel_ttl))
     chosen = make_strategy(strategy, desk, seeds, random, clock(), known, site_search)
     settings = _without_links(settings)
     shelf = Shelf(stores, settings, clock=clock)

@@ -41,7 +41,7 @@ from quadloom.model.push import PushOffer
 from quadloom.model.url import host_of, resolve, site_of
 from quadloom.pipeline import Woven
 from quadloom.run.seeding import seed_discoveries
-from quadloom.settings import Settings, seconds
+from quadloom.settings import Settings, length_of
 from quadloom.stores.protocols import Catalog, Frontier
 
 _PREFIX = "websub:"
@@ -123,7 +123,8 @@ class Hubs:
         self._settings = settings
         self._token = token
         self._callback = callback_base(settings)
-        self._lease = min(max(seconds(settings.subscriptions.websub_lease), _SHORTEST), _LONGEST)
+        lease = settings.subscriptions.websub_lease
+        self._lease = min(max(length_of("subscriptions.websub_lease", lease), _SHORTEST), _LONGEST)
         self._free_at: dict[str, float] = {}
         self.topics = {topic.id: topic for topic in read_topics(catalog)}
         self._by_page = {topic.page: topic.id for topic in self.topics.values() if not topic.leaving}

@@ -80,7 +80,6 @@ class WorkerPool:
         self._told: dict[str, int] = {}
         self._closing = False
         self.spent_cpu = 0.0  # of workers that have gone
-        self.restarts = 0
         self._workers = [self._started(f"transform-{index}") for index in range(size)]
         self._thread = threads.start("watchdog", self._watch, failed)
 
@@ -208,7 +207,6 @@ class WorkerPool:
             tasks = list(worker.tasks)
             self._workers[self._workers.index(worker)] = self._started(worker.name)
             self._told.pop(worker.name, None)
-            self.restarts += 1
         if tasks:
             self._blame(tasks[0], cause)
         for task in tasks[1:]:

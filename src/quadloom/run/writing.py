@@ -34,6 +34,7 @@ from quadloom.run.notifying import Notifying
 from quadloom.run.refreshing import Refreshing
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
+from quadloom.run.unmarked import Unmarked
 from quadloom.run.websub import Hubs
 from quadloom.settings import Settings
 from quadloom.stores.frontier_policy import SUCCESSES
@@ -87,7 +88,7 @@ class Writer:
         self._statistics = b""
         self._woven_again_at = float(catalog.get(WOVEN_AGAIN) or 0)
         self._found: list[Discovery] = []
-        self.unmarked = 0  # pages given to the indexer whose marks are not written yet
+        self.unmarked = Unmarked()
         self._learned: list[Learned] = []
 
     def learn(self, learned: Learned) -> None:
@@ -97,12 +98,15 @@ class Writer:
     def index(self, entries: Sequence[Entry], now: float) -> None:
         """Have pages indexed that somebody else settled; their transform may have been another one than ours."""
         self._woven_again_at = now
-        self.unmarked += len(entries)
-        self._indexer.put(list(entries))
+        self._pass_on(list(entries))
 
     def drop_learned(self, unwanted: Callable[[str], bool]) -> None:
         """Hosts that are another worker's by now: what was learned of them is theirs to learn."""
         self._learned = [item for item in self._learned if not unwanted(item.host)]
+
+    def _pass_on(self, entries: list[Entry]) -> None:
+        self.unmarked.put(entries)
+        self._indexer.put(entries)
 
     @property
     def has_news(self) -> bool:
@@ -134,10 +138,11 @@ class Writer:
         del self._marks[: len(marks)], self._learned[: len(learned)]
         self._found = []
         self._admission.changed = False
-        self.unmarked -= len(marks)
+        self.unmarked.marked(marks)
         if self._refreshing is not None:
             self._refreshing.committed()
-        self._failpoints.reach("after-marks" if marks else "after-catalog")
+        if marks:
+            self._failpoints.reach("after-marks")
         self._failpoints.reach("after-catalog")
         entries = [
             entry
@@ -145,8 +150,7 @@ class Writer:
             if (entry := self._entry(ready, settlement, known.get(ready.visit.fingerprint))) is not None
         ]
         if entries:
-            self.unmarked += len(entries)
-            self._indexer.put(entries)
+            self._pass_on(entries)
         self.describe([s.page for s in settlements if s.page is not None and s.outcome is Outcome.UNCHANGED])
         return settlements
 
@@ -228,7 +232,7 @@ class Writer:
             woven = msgspec.structs.replace(ready.woven, discoveries=self._admission.admit(ready.woven.discoveries))
             return settle_page(ready.visit, ready.result, woven, self._priced(ready), old, ref)
         if ready.reason:
-            return settle_quarantine(ready.visit, ready.result, ready.reason, old, ref)
+            return settle_quarantine(ready.visit, ready.result, ready.reason, ready.pace, old, ref)
         settlement = settle_status(ready.visit, ready.result, ready.pace, old, self._settings)
         if settlement is None:
             raise AssertionError("a page with content came back without being transformed")
@@ -247,12 +251,14 @@ class Writer:
         return msgspec.structs.replace(ready.pace, cost=cost_of(ready.result, duplicate=True))
 
     def _entry(self, ready: Ready, settlement: Settlement, old: PageRow | None) -> Entry | None:
-        """What the indexer has to do: nothing for an unchanged page whose last version is indexed."""
+        """What the indexer has to do: nothing for an unchanged page whose last version is indexed. While an earlier
+        version is on its way there, what the catalog has marked will not be what the indexes hold."""
         row = settlement.page
         if row is None or ready.woven is None:
             return self._removal(settlement, old)
-        quads = row.quads_digest != row.indexed_quads
-        text = row.text_digest != row.indexed_text
+        overtaken = row.fingerprint in self.unmarked
+        quads = overtaken or row.quads_digest != row.indexed_quads
+        text = overtaken or row.text_digest != row.indexed_text
         if not quads and not text:
             return None
         fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
@@ -260,7 +266,7 @@ class Writer:
         woven = ready.woven
         return Entry(
             row.fingerprint, woven.quads, woven.text, row.text_digest, fresh, quads, text, about, woven.link_quads,
-            row.depth, self._known_lines(old, woven.quads.graph),
+            row.depth, b"" if overtaken else self._known_lines(old, woven.quads.graph), row.host,
         )  # fmt: skip
 
     def _about(self, row: PageRow, status: int) -> bytes:
@@ -269,7 +275,11 @@ class Writer:
     def describe(self, rows: Sequence[PageRow]) -> None:
         """Pages that stay as they are, but stand elsewhere or are read at another time than the indexes say."""
         if self._settings.index.schedule:
-            known = [row for row in rows if row.outcome in SUCCESSES and (row.quads_digest or row.text_digest)]
+            known = [
+                row
+                for row in rows
+                if row.outcome in SUCCESSES and row.status < 300 and (row.quads_digest or row.text_digest)
+            ]  # what is elsewhere for now is described as it was
             self._indexer.describe([(row.final_url or row.href, self._about(row, row.status)) for row in known])
 
     def _known_lines(self, old: PageRow | None, graph: str) -> bytes:
@@ -287,10 +297,11 @@ class Writer:
             or old is None
             or row.quads_digest
             or row.text_digest
-            or not (old.indexed_quads or old.indexed_text)
+            or not (old.indexed_quads or old.indexed_text or row.fingerprint in self.unmarked)
         ):
             return None
-        return Entry(row.fingerprint, Quads.of(old.final_url or old.href, b""), None, b"", fresh=False)
+        gone = Quads.of(old.final_url or old.href, b"")
+        return Entry(row.fingerprint, gone, None, b"", fresh=False, host=row.host)
 
 
 def _statements(ready: Ready) -> bytes:

@@ -33,7 +33,6 @@ from quadloom.scheduling.link_sweeps import SliceSweeps, Sweeps, sweeps_of
 from quadloom.stores.link_slices import FileSlices, MemorySlices, slice_width, write_slices
 
 Vector = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 _MEBI = 1 << 20
 _DAMPING = 0.85
@@ -223,5 +222,5 @@ def _limited(directory: Path, pages: int, width: int, limit: int, tolerance: flo
 
 if __name__ == "__main__":
     name, *numbers, wanted = sys.argv[1:]
-    answer = _limited(Path(name), *(int(number) for number in numbers), float(wanted))  # type: ignore[call-arg]
+    answer = _limited(Path(name), *(int(n) for n in numbers), float(wanted))  # type: ignore[call-arg]  # as many as it takes
     sys.stdout.buffer.write(msgspec.json.encode(answer))

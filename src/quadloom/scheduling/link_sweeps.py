@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from quadloom.errors import InputError, UsageError
-from quadloom.stores.link_kernels import Degrees, Kernels, Values, kernels
+from quadloom.stores.link_kernels import Degrees, Finish, Kernels, Values, kernels
 from quadloom.stores.link_slices import LinkSlice, LinkSlices, MemorySlices, row_chunks, slice_width
 
 Vector = npt.NDArray[np.float64]
@@ -46,31 +46,18 @@ class Block(Protocol):
 
 class Sweeps(Protocol):
     """`degrees`: out-degree of every page, the sum of weights where links have any. `indegree` is counted on demand.
-    `coarse`: the type of values while they may be coarse."""
+    `coarse`: the type of values while they may be coarse. `finish`: what takes a gathered block over."""
 
     pages: int
     degrees: Degrees
     dangling: npt.NDArray[np.intp]
     threads: int
     coarse: Kind
+    finish: Finish
 
     def blocks(self) -> Iterator[Block]:
         """All blocks in order. Up to `threads` successive ones may be worked on at once; one more, and the first of
         them must be finished, because its buffer is used again."""
-        ...
-
-    def finish(
-        self,
-        gathered: Vector,
-        current: Vector,
-        values: Values,
-        degrees: Degrees,
-        jump: Vector,
-        link_part: float,
-        jump_part: float,
-    ) -> tuple[float, float]:
-        """current = link_part·gathered + jump_part·jump; values = current / degrees, unchanged where that is 0.
-        Returns the L1 change and the new sum. `gathered` is used up."""
         ...
 
     def indegree(self) -> Vector: ...
@@ -100,7 +87,9 @@ class SliceSweeps:
         self.pages = slices.pages
         self.degrees: Degrees = slices.outdegree
         self.dangling = np.flatnonzero(slices.outdegree == 0)
-        self.threads = min(len(os.sched_getaffinity(0)), 4) if kernels() is not None else 1
+        fast = kernels()
+        self.threads = min(len(os.sched_getaffinity(0)), 4) if fast is not None else 1
+        self.finish: Finish = fast.finish if fast is not None else _finish
         self.coarse: Kind = np.float32
         self._buffers = [np.zeros(0) for _ in range(self.threads)]
 
@@ -115,21 +104,6 @@ class SliceSweeps:
             if len(self._buffers[turn]) <= part.width:
                 self._buffers[turn] = np.zeros(part.width + 1)  # the last place is that of fillers
             yield _CompiledBlock(part, fast, self._buffers[turn])
-
-    def finish(
-        self,
-        gathered: Vector,
-        current: Vector,
-        values: Values,
-        degrees: Degrees,
-        jump: Vector,
-        link_part: float,
-        jump_part: float,
-    ) -> tuple[float, float]:
-        fast = kernels()
-        if fast is None:
-            return _finish(gathered, current, values, degrees, jump, link_part, jump_part)
-        return fast.finish(gathered, current, values, degrees, jump, link_part, jump_part)
 
     def indegree(self) -> Vector:
         counts = np.zeros(self.pages)
@@ -189,6 +163,7 @@ class ScipySweeps:
     def __init__(self, csr: Csr) -> None:
         self.pages = int(csr.shape[0])
         self.threads = 1
+        self.finish: Finish = _finish
         self.coarse: Kind = np.float64  # scipy would convert a single-precision vector for every product
         if len(csr.data) and not (np.isfinite(csr.data).all() and csr.data.min() >= 0):
             raise InputError("link weights must be finite and not negative")
@@ -199,18 +174,6 @@ class ScipySweeps:
 
     def blocks(self) -> Iterator[Block]:
         return iter(self._blocks)
-
-    def finish(
-        self,
-        gathered: Vector,
-        current: Vector,
-        values: Values,
-        degrees: Degrees,
-        jump: Vector,
-        link_part: float,
-        jump_part: float,
-    ) -> tuple[float, float]:
-        return _finish(gathered, current, values, degrees, jump, link_part, jump_part)
 
     def indegree(self) -> Vector:
         return np.asarray(self._csr.sum(axis=0, dtype=np.float64), dtype=np.float64).ravel()
@@ -276,6 +239,7 @@ def _finish(
     link_part: float,
     jump_part: float,
 ) -> tuple[float, float]:
+    """As the compiled one, in whole vectors."""
     gathered *= link_part
     gathered += jump_part * jump
     change = float(np.abs(gathered - current).sum())

@@ -25,7 +25,7 @@ from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePri
 from quadloom.scheduling.demand import Demand, Place, Price, place
 from quadloom.scheduling.objectives import Policy, ideal_period
 from quadloom.scheduling.trust import Trust, announced_age
-from quadloom.settings import Freshness, seconds
+from quadloom.settings import Freshness, length_of
 
 Line = tuple[str, str, str]  # (what, value, rule), as in `stores.protocols.Explanation`
 
@@ -115,10 +115,10 @@ class Planner:
     def __init__(self, freshness: Freshness, bandwidth: float, state: PlannerState | None = None) -> None:
         self.policy: Policy = freshness.policy
         self.alpha = freshness.alpha
-        self.min_interval = max(seconds(freshness.min_interval), 1e-3)
-        self.max_interval = max(seconds(freshness.max_interval), self.min_interval)
+        self.min_interval = length_of("freshness.min_interval", freshness.min_interval, 1e-3)
+        self.max_interval = length_of("freshness.max_interval", freshness.max_interval, self.min_interval)
         self.dead_after = freshness.dead_after
-        self.world = Prior.around(seconds(freshness.prior_interval))
+        self.world = Prior.around(length_of("freshness.prior_interval", freshness.prior_interval, 1.0))
         self._bandwidth = bandwidth
         self._sites: dict[str, SitePrior] = {}
         self._trusts: dict[str, Trust] = {}

@@ -16,7 +16,7 @@ or, after `re:`, an RE2 expression found anywhere in the URL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Literal, Protocol
 
 import msgspec
@@ -82,10 +82,6 @@ class Scope:
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self.record)
-
-    def with_seeds(self, seeds: Sequence[str]) -> Scope:
-        """The same rules around further seeds."""
-        return Scope(msgspec.structs.replace(self.record, seeds=tuple(dict.fromkeys((*self.record.seeds, *seeds)))))
 
     def verdict(self, href: str, host: str, depth: int) -> str | None:
         record = self.record

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import msgspec
 import numpy as np
@@ -30,7 +30,6 @@ Estimator = Literal[
     "known", "bits", "dates", "lying-dates", "lying-dates+trust", "lastmod", "lastmod+trust", "push"
 ]  # fmt: skip
 SimulatedPolicy = Literal["harmonic", "xyleme", "freshness", "uniform", "by-rate"]
-ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 POLICIES: tuple[SimulatedPolicy, ...] = get_args(SimulatedPolicy)
 Vector = npt.NDArray[np.float64]
 
@@ -111,7 +110,7 @@ def run(
     rows = []
     for process in ("replay",) if history is not None else processes:
         rng = np.random.default_rng(seed)
-        web = replayed_web(history, rng) if history is not None else simulated_web(process, shape, rng)  # type: ignore[arg-type]
+        web = replayed_web(history, rng) if history is not None else simulated_web(cast("Process", process), shape, rng)
         rows += [
             simulate(web, policy, estimator, plan, process=process, seed=seed)
             for policy in policies

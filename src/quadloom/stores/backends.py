@@ -44,6 +44,7 @@ def _s3(folder: Path, settings: Settings, writable: bool) -> Archive:
         writer=settings.stores.archive_writer,
         file_bytes=settings.stores.archive_file_bytes,
         upload_seconds=settings.stores.archive_upload_seconds,
+        shared=not settings.stores.frontier.startswith("sqlite:"),
         read_only=not writable,
     )
 

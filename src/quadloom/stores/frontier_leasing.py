@@ -14,7 +14,7 @@ from quadloom.model.visit import Visit
 from quadloom.stores.frontier_policy import FrontierPolicy, UrlState, rank
 from quadloom.stores.frontier_tables import Batch, FrontierTables, UrlRow, entry_of
 from quadloom.stores.frontier_workbench import Entry, HostState, Workbench
-from quadloom.stores.quota import Quota
+from quadloom.stores.quota import PRIORITIES, Quota, VisitClass
 
 INFINITY = float("inf")
 _FRONT = 64  # URLs of one host in memory at most
@@ -73,19 +73,31 @@ class Leasing:
         return visits
 
     def _allowed(self, host: HostState, quota: Quota) -> Entry | None:
-        """The first of a host's URLs that the quota allows, counted off; looked for in the table where the buffer
-        holds only others."""
-        place = next((i for i, entry in enumerate(host.buffer) if quota.allows(entry[0], entry[12])), None)
-        if place is not None:
-            entry = host.buffer.pop(place)
-        else:
-            found = [] if host.complete else self._tables.front(host.id, 4 + host.active, quota.priorities())
-            allowed = [e for e in found if e[3] not in self.leases and quota.allows(e[0], e[12])]
-            if not allowed:
-                return None
-            entry = allowed[0]
-        quota.take(entry[0], entry[12])
-        return entry
+        """What this host serves next, counted off: a request, or the first URL of the class whose turn it is among
+        those that the quota allows."""
+        if host.buffer[0][0] == 0:
+            quota.take(0, host.buffer[0][12])
+            return host.buffer.pop(0)
+        places = _first_of_each(host.buffer)
+        waiting = [kind for kind in VisitClass if quota.left_of[kind] > 0 and (kind in places or host.may_have(kind))]
+        while waiting:
+            kind = host.turns.next(quota.shares, waiting)
+            entry = host.buffer.pop(places[kind]) if kind in places else self._seek(host, kind)
+            if entry is not None:
+                host.turns.served(kind, quota.shares, waiting)
+                quota.take(entry[0], entry[12])
+                return entry
+            waiting.remove(kind)
+        return None
+
+    def _seek(self, host: HostState, kind: VisitClass) -> Entry | None:
+        """The first URL of a class that lies behind all that is in the buffer."""
+        for priorities in PRIORITIES[kind]:
+            for entry in self._tables.front(host.id, 4 + host.active, priorities):
+                if entry[3] not in self.leases and VisitClass.of(entry[0], entry[12]) is kind:
+                    return entry
+        host.lacking.add(kind)
+        return None
 
     def _hand_out(self, host: HostState, entry: Entry, now: float, duration: float) -> Visit:
         priority, _, _, key, href, canonical, depth, score, kind, attempt, etag, modified, known, via, anchor = entry
@@ -105,6 +117,7 @@ class Leasing:
 
     def _fill(self, host: HostState, entries: list[Entry], asked: int) -> None:
         host.complete = len(entries) < asked
+        host.lacking.clear()
         host.buffer = [entry for entry in entries if entry[3] not in self.leases]
         self.bench.place(host)
 
@@ -222,7 +235,8 @@ class Leasing:
         for row, found in inserted:
             host = hosts.get(row.host_id)
             if host is not None and row.state == UrlState.QUEUED:
-                if host.wants(rank(self._policy.order, row.priority, row.depth, row.score), row.fingerprint):
+                host.lacking.clear()
+                if host.wants(rank(self._policy.order, row.priority, row.depth, row.score, row.due), row.fingerprint):
                     host.offer(entry_of(found, row, self._policy.order), _FRONT)
                 if row.priority == 0:
                     idle.add(host.id)
@@ -295,6 +309,10 @@ class Leasing:
             else:
                 self.bench.place(host)
 
+    def held_back(self) -> set[str]:
+        """Hosts that have URLs queued which politeness does not allow yet, as far as they are on the bench."""
+        return {host.name for host in self.bench.hosts.values() if host.queued > host.active}
+
     def look_outside(self) -> None:
         """There may be hosts with work that are not on the bench."""
         self._outside_at = 0.0
@@ -315,3 +333,15 @@ class Leasing:
                 lease.host = stored
                 stored.active += 1
             self._seat(stored)
+
+
+def _first_of_each(buffer: Sequence[Entry]) -> dict[VisitClass, int]:
+    """Where the first URL of each class stands."""
+    places: dict[VisitClass, int] = {}
+    for place, entry in enumerate(buffer):
+        kind = VisitClass.of(entry[0], entry[12])
+        if kind not in places:
+            places[kind] = place
+            if len(places) == len(VisitClass):
+                break
+    return places

@@ -82,14 +82,35 @@ class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def rank(order: Order, priority: int, depth: int, score: float) -> tuple[int, float, float]:
+def rank(order: Order, priority: int, depth: int, score: float, due: float = 0.0) -> tuple[int, float, float]:
     """Sort key within a host, before the fingerprint. The fingerprint is a hash, so that no listing is read in its
-    own order; for `random` it decides alone."""
+    own order; for `random` it decides alone. Refreshes (priority 1, with the time `due`) stand in the order in which
+    they fell due: where a host cannot serve them all, each is late, and none is passed over for ever."""
+    if priority == 1 and due > 0.0:
+        return priority, due, 0.0
     if order == "breadth-first":
         return priority, float(depth), -score
     if order == "importance":
         return priority, -score, float(depth)
     return priority, 0.0, 0.0
+
+
+def _rank_sql(first: str, second: str) -> str:
+    refresh = "priority = 1 AND due > 0"
+    return f"CASE WHEN {refresh} THEN due ELSE {first} END, CASE WHEN {refresh} THEN 0.0 ELSE {second} END"
+
+
+# `rank` over the columns of the table of URLs.
+RANK_SQL: dict[Order, str] = {
+    "breadth-first": _rank_sql("depth", "-score"),
+    "importance": _rank_sql("-score", "depth"),
+    "random": _rank_sql("0.0", "0.0"),
+}
+
+
+def order_mark(order: Order) -> bytes:
+    """Kept beside a queue: one with another mark is rebuilt. The number tells apart what `rank` once meant."""
+    return f"{order} 2".encode()
 
 
 def is_wanted_again(priority: int, settlement: Settlement) -> bool:
@@ -202,11 +223,21 @@ def explain(url: UrlFacts, host: HostRow, delay: float, budget: float, now: floa
     if leased:
         lines.append(("lease ends in", f"{url.leased_until - now:.1f} s", "then the URL returns to the queue"))
     if url.state is UrlState.QUEUED:
-        lines.append(("ahead of it", str(url.ahead), "URLs of its host with better priority, depth or score"))
+        lines.append(
+            (
+                "ahead of it",
+                str(url.ahead),
+                "URLs of its host that come first: by priority, then depth and score, refreshes by when they fell due",
+            )
+        )
     if url.state is UrlState.WAITING:
         lines.append(("due in", f"{url.due - now:.1f} s", "set by the refresh schedule or by a retry"))
     lines += [
-        ("priority", str(url.priority), "0 requested, 1 seed or published, 2 suspected data, 3 ordinary, 4 unlikely"),
+        (
+            "priority",
+            str(url.priority),
+            "0 requested, 1 seed, published or due again, 2 suspected data, 3 ordinary, 4 unlikely",
+        ),
         ("depth", str(url.depth), "links away from a seed, shortest known"),
         ("score", f"{url.score:g}", "larger goes first within priority and depth"),
         ("attempt", str(url.attempt), "tries since the last success"),

@@ -96,7 +96,7 @@ class Batch:
         self.counts[UrlState.QUEUED] += len(rows)
 
     def _place(self, row: UrlRow) -> Queued:
-        priority, first, second = rank(self._tables.order, row.priority, row.depth, row.score)
+        priority, first, second = rank(self._tables.order, row.priority, row.depth, row.score, row.due)
         return row.host_id, priority, first, second, row.fingerprint
 
     def write(self) -> None:
@@ -243,7 +243,7 @@ def after_settlement(row: UrlRow, settlement: Settlement) -> UrlRow:
 
 def entry_of(found: Discovery, row: UrlRow, order: Order) -> Entry:
     kind: LinkKind = found.kind
-    place = rank(order, row.priority, row.depth, row.score)
+    place = rank(order, row.priority, row.depth, row.score, row.due)
     return (*place, row.fingerprint, found.href, found.key, row.depth, row.score, kind, 1, "", "", False, found.via,
             found.anchor)  # fmt: skip
 

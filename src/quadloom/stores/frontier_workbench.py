@@ -21,6 +21,7 @@ from itertools import count
 from math import ceil
 
 from quadloom.model.link import LinkKind
+from quadloom.stores.quota import Turns, VisitClass
 
 INFINITY = float("inf")
 
@@ -34,8 +35,8 @@ class HostState:
 
     __slots__ = (
         "active", "address", "asked_at", "base_delay", "block_reason", "blocked_until", "budget", "buffer", "complete",
-        "crawl_delay", "default_budget", "delay", "dirty", "failures", "id", "name", "next_at", "pages", "per_site",
-        "queued", "retired", "site", "spent", "ticket",
+        "crawl_delay", "default_budget", "delay", "failures", "id", "lacking", "name", "next_at", "pages",
+        "per_site", "queued", "retired", "site", "spent", "ticket", "turns",
     )  # fmt: skip
 
     def __init__(self, id: int, name: str, site: str) -> None:
@@ -49,7 +50,8 @@ class HostState:
         self.asked_at = -INFINITY
         self.buffer: list[Entry] = []
         self.complete = False  # the buffer holds all that is queued and not leased
-        self.dirty = False
+        self.lacking: set[VisitClass] = set()  # neither in the buffer nor, as long as that lasts, behind it
+        self.turns = Turns()
         self.retired = False  # nothing more is to be handed out: the host goes to another worker
 
     @property
@@ -78,6 +80,10 @@ class HostState:
         # A host in trouble is asked by one visit at a time: one request per back-off window, not `per_site` of them.
         room = 1 if self.failures else min(self.per_site, self._affordable)
         return not self.retired and self.active < room and (bool(self.buffer) or more)
+
+    def may_have(self, kind: VisitClass) -> bool:
+        """Whether URLs of a class that the buffer does not hold may be queued behind it."""
+        return not self.complete and kind not in self.lacking
 
     def wants(self, place: tuple[int, float, float], fingerprint: int) -> bool:
         """Whether the buffer's order demands a newly queued URL; the rest is read when its turn comes."""

@@ -22,6 +22,9 @@ Vector = npt.NDArray[np.float64]
 Values = npt.NDArray[np.float32 | np.float64]
 Degrees = npt.NDArray[np.int32 | np.float64]
 Packed = tuple[npt.NDArray[np.int64], Ids]
+Finish = Callable[[Vector, Vector, Values, Degrees, Vector, float, float], tuple[float, float]]
+"""(gathered, current, values, degrees, jump, link_part, jump_part) → (change, sum): current = link_part · gathered +
+jump_part · jump, values = current / degrees, of no meaning where that is 0. `gathered` is used up."""
 
 
 class Kernels(NamedTuple):
@@ -32,7 +35,7 @@ class Kernels(NamedTuple):
     forward: Callable[[Ids, int, Values, Vector], None]
     both: Callable[[Ids, int, Values, Vector, Vector, Vector], None]
     pack: Callable[[npt.NDArray[np.int64], npt.NDArray[np.integer], int, int, int, npt.NDArray[np.int64]], Packed]
-    finish: Callable[[Vector, Vector, Values, Degrees, Vector, float, float], tuple[float, float]]
+    finish: Finish
 
 
 @lru_cache(maxsize=1)
@@ -47,7 +50,7 @@ def kernels() -> Kernels | None:
         forward=cast("Callable[..., None]", compiled(_forward)),
         both=cast("Callable[..., None]", compiled(_both)),
         pack=cast("Callable[..., Packed]", compiled(_pack)),
-        finish=cast("Callable[..., tuple[float, float]]", compiled(_finish)),
+        finish=cast("Finish", compiled(_finish)),
     )
 
 
@@ -84,8 +87,7 @@ def _finish(
     link_part: float,
     jump_part: float,
 ) -> tuple[float, float]:
-    """current = link_part · gathered + jump_part · jump, values = current / degrees (0 where there are no links).
-    Returns the L1 change and the sum of the new values. One pass, since these vectors do not fit the cache either."""
+    """L1 change and sum of the new values in one pass, since these vectors do not fit the cache either."""
     change = 0.0
     total = 0.0
     one = len(jump) == 1

@@ -11,6 +11,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
+from quadloom.stores.catalog_rows import count_names, visit_row
 from quadloom.stores.memory_frontier import MemoryFrontier
 from quadloom.stores.protocols import VisitRow
 
@@ -62,11 +63,7 @@ class MemoryCatalog:
         for page in (settlement.page for settlement in settlements):
             if page is None:
                 continue
-            self._visits.setdefault(page.fingerprint, {})[page.fetched_at] = VisitRow(
-                fingerprint=page.fingerprint, fetched_at=page.fetched_at, status=page.status, outcome=str(page.outcome),
-                body_digest=page.body_digest, quads_digest=page.quads_digest, text_digest=page.text_digest,
-                body_bytes=page.body_bytes, quads=page.quads, archive=page.archive,
-            )  # fmt: skip
+            self._visits.setdefault(page.fingerprint, {})[page.fetched_at] = visit_row(page)
             old = self._pages.get(page.fingerprint)
             if old is None or old.fetched_at <= page.fetched_at:
                 marks = (old.indexed_quads, old.indexed_text) if old else (b"", b"")
@@ -136,7 +133,7 @@ class MemoryCatalog:
     def counts(self) -> dict[str, int]:
         counter: Counter[str] = Counter()
         for page in self._pages.values():
-            counter.update((f"outcome:{page.outcome}", f"kind:{page.kind or 'unknown'}", f"status:{page.status}"))
+            counter.update(count_names(str(page.outcome), page.kind, page.status))
         return dict(sorted(counter.items()))
 
     def close(self) -> None:

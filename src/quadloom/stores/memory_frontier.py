@@ -19,7 +19,7 @@ from quadloom.model.visit import Visit
 from quadloom.stores import frontier_policy as rules
 from quadloom.stores.frontier_policy import FrontierPolicy, UrlState
 from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
-from quadloom.stores.quota import Quota
+from quadloom.stores.quota import Quota, Turns, VisitClass
 from quadloom.stores.scoring import Place, Scored
 
 
@@ -42,6 +42,7 @@ class _Host:
         self.row = HostRow(host=name, site=site_of(name))
         self.asked_at = float("-inf")  # last lease
         self.turn = 0  # of its site's last lease, for fairness
+        self.turns = Turns()
 
 
 class MemoryFrontier:
@@ -97,9 +98,19 @@ class MemoryFrontier:
                 break
             chosen = min(free, key=self._turn_of)
             if quota is not None:
+                if chosen.priority > 0:
+                    chosen = self._of_class_in_turn([url for url in free if url.host == chosen.host], quota)
                 quota.take(chosen.priority, chosen.visits > 0)
             visits.append(self._hand_out(chosen, now, duration))
         return visits
+
+    def _of_class_in_turn(self, urls: list[_Url], quota: Quota) -> _Url:
+        """Of one host's URLs that the quota allows."""
+        waiting = {VisitClass.of(url.priority, url.visits > 0) for url in urls}
+        turns = self._hosts[urls[0].host].turns
+        kind = turns.next(quota.shares, waiting)
+        turns.served(kind, quota.shares, waiting)
+        return min((url for url in urls if VisitClass.of(url.priority, url.visits > 0) is kind), key=self._turn_of)
 
     def _wake(self, now: float, *, refresh_first: bool = False) -> None:
         for leased in [key for key, (visit, _, _) in self._leases.items() if visit.deadline <= now]:
@@ -122,7 +133,7 @@ class MemoryFrontier:
 
     def _turn_of(self, url: _Url) -> tuple[bool, int, int, tuple[int, float, float], int]:
         host = self._hosts[url.host]
-        order = rules.rank(self.policy.order, url.priority, url.depth, url.score)
+        order = rules.rank(self.policy.order, url.priority, url.depth, url.score, url.due)
         return url.priority > 0, self._site_turns.get(host.row.site, 0), host.turn, order, url.fingerprint
 
     def _hand_out(self, url: _Url, now: float, duration: float) -> Visit:
@@ -281,7 +292,9 @@ class MemoryFrontier:
         return (0, rest[-1].fingerprint) if rest else None
 
     def soonest(self, limit: int) -> list[tuple[int, str, float]]:
-        waiting = [url for url in self._urls.values() if url.state is UrlState.WAITING]
+        urls = self._urls.values()
+        held_back = {u.host for u in urls if u.state is UrlState.QUEUED and u.fingerprint not in self._leases}
+        waiting = [url for url in urls if url.state is UrlState.WAITING and url.host not in held_back]
         known = sorted((url for url in waiting if url.visits and url.attempt == 1), key=lambda url: url.due)
         return [(url.fingerprint, url.host, url.due) for url in known[:limit]]
 

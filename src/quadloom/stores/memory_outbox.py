@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.stores.memory_catalog import MemoryCatalog
-from quadloom.stores.outbox import NOBODY, Delivery, moved_notice
+from quadloom.stores.outbox import NOBODY, Delivery, is_trimmed, moved_notice
 
 
 class MemoryOutbox:
@@ -34,9 +34,7 @@ class MemoryOutbox:
         return self._last
 
     def trim(self, before: float, *, waiting: Mapping[str, int] = NOBODY) -> int:
-        kept = [
-            item for item in self._notices if item.at >= before or item.id > waiting.get(item.subscription, item.id)
-        ]
+        kept = [item for item in self._notices if not is_trimmed(item, before, waiting)]
         dropped = len(self._notices) - len(kept)
         self._notices = kept
         return dropped

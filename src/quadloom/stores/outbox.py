@@ -64,6 +64,11 @@ class Outbox(Protocol):
         ...
 
 
+def is_trimmed(notice: Notice, before: float, waiting: Mapping[str, int] = NOBODY) -> bool:
+    """Whether `Outbox.trim` with these would drop the notice: the rule in one place, for who must not drop anything."""
+    return notice.at < before and notice.id <= waiting.get(notice.subscription, notice.id)
+
+
 def moved_notice(notice: Notice, moved: Mapping[ArchiveRef, ArchiveRef]) -> Notice:
     """The notice with the new places of what it names."""
     before = moved.get(notice.before, notice.before) if notice.before else None

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.wire import decode, encode
+from quadloom.stores.catalog_rows import Facts, newest_of, page_of, pages_of, record_of, visit_row, written
 from quadloom.stores.postgres_arrays import columns
 from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_schema import BEHIND
 from quadloom.stores.protocols import VisitRow
 from quadloom.stores.shards import SHARDS, shard_of
-from quadloom.stores.sqlite_catalog import count_names, visit_row
 
 _PAGE = "record, indexed_quads, indexed_text"
 
@@ -56,12 +56,11 @@ class PostgresCatalog:
         return self._database.transaction()
 
     def record(self, settlements: Sequence[Settlement], now: float) -> None:
-        pages = [settlement.page for settlement in settlements if settlement.page is not None]
+        pages = pages_of(settlements)
         if not pages:
             return
         with self._database.transaction():
-            newest = {page.fingerprint: page for page in sorted(pages, key=lambda page: page.fetched_at)}
-            self._write_pages(list(newest.values()))
+            self._write_pages(newest_of(pages))
             visits = {(page.fingerprint, page.fetched_at): encode(visit_row(page)) for page in pages}
             self._database.write(
                 "INSERT INTO visit SELECT * FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
@@ -70,23 +69,12 @@ class PostgresCatalog:
             )
 
     def _write_pages(self, pages: Sequence[PageRow]) -> None:
-        """A late settlement of an older visit joins the history but does not turn the page back."""
-        before = self._facts([page.fingerprint for page in pages])
-        rows: list[tuple[int, int, str, str, str, int, float, bytes, bytes, bytes]] = []
-        changes: dict[str, int] = {}
-        for page in pages:
-            old = before.get(page.fingerprint)
-            if old is not None and old[0] > page.fetched_at:
-                continue
-            if old is not None:
-                for name in count_names(*old[1:]):
-                    changes[name] = changes.get(name, 0) - 1
-            for name in count_names(str(page.outcome), page.kind, page.status):
-                changes[name] = changes.get(name, 0) + 1
-            rows.append(
-                (page.fingerprint, shard_of(page.host), page.host, str(page.outcome), page.kind, page.status,
-                 page.fetched_at, page.quads_digest, page.text_digest, encode(_bare(page)))
-            )  # fmt: skip
+        done = written(pages, self._facts([page.fingerprint for page in pages]))
+        rows = [
+            (page.fingerprint, shard_of(page.host), page.host, str(page.outcome), page.kind, page.status,
+             page.fetched_at, page.quads_digest, page.text_digest, record_of(page))
+            for page in done.pages
+        ]  # fmt: skip
         if rows:
             self._database.write(
                 "INSERT INTO page(fingerprint, shard, host, outcome, kind, status, fetched_at, quads_digest, "
@@ -97,20 +85,19 @@ class PostgresCatalog:
                 "quads_digest=excluded.quads_digest, text_digest=excluded.text_digest, record=excluded.record",
                 columns("qhsssidyyy", sorted(rows)),
             )
-        changed = sorted((name, change) for name, change in changes.items() if change)
-        if changed:
+        if done.changes:
             self._database.write(
                 "INSERT INTO count AS c SELECT %s, * FROM unnest(%s::text[], %s::bigint[]) "
                 "ON CONFLICT(slot, name) DO UPDATE SET number = c.number + excluded.number",
-                (self._slot, *columns("sq", changed)),
+                (self._slot, *columns("sq", sorted(done.changes.items()))),
             )
 
-    def _facts(self, fingerprints: Sequence[int]) -> dict[int, tuple[float, str, str, int]]:
+    def _facts(self, fingerprints: Sequence[int]) -> dict[int, Facts]:
         rows = self._database.execute(
             "SELECT fingerprint, fetched_at, outcome, kind, status FROM page WHERE fingerprint = ANY(%s::bigint[])",
             (list(fingerprints),),
         )
-        return {row[0]: (row[1], row[2], row[3], row[4]) for row in rows}
+        return {row[0]: Facts(*row[1:]) for row in rows}
 
     def page(self, fingerprint: int) -> PageRow | None:
         return self.pages([fingerprint]).get(fingerprint)
@@ -146,7 +133,7 @@ class PostgresCatalog:
                 )
 
     def amend(self, pages: Sequence[PageRow]) -> None:
-        rows = [(page.fingerprint, page.fetched_at, encode(_bare(page))) for page in pages]
+        rows = [(page.fingerprint, page.fetched_at, record_of(page)) for page in pages]
         with self._database.transaction():
             self._database.write(
                 "UPDATE page SET record = w.record FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
@@ -157,7 +144,7 @@ class PostgresCatalog:
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         with self._database.transaction():
             pages = [
-                (page.fingerprint, encode(_bare(replace(page, archive=moved[page.archive]))))
+                (page.fingerprint, record_of(replace(page, archive=moved[page.archive])))
                 for page in self.pages(fingerprints).values()
                 if page.archive is not None and page.archive in moved
             ]
@@ -242,11 +229,4 @@ class PostgresCatalog:
 
     def _read(self, where: str, values: Sequence[object]) -> list[PageRow]:
         rows = self._database.execute(f"SELECT {_PAGE} FROM page {where}", values)
-        return [
-            replace(decode(record, PageRow), indexed_quads=quads, indexed_text=text) for record, quads, text in rows
-        ]
-
-
-def _bare(page: PageRow) -> PageRow:
-    """As the record keeps it: how far the indexes got stands in columns."""
-    return replace(page, indexed_quads=b"", indexed_text=b"")
+        return [page_of(*row) for row in rows]

@@ -11,16 +11,16 @@ A password may stand in the URL; it is never shown, since no message of ours rep
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from quadloom.errors import DiskFull, SettingsError, StoreError, StoreUnavailable
 from quadloom.stores.postgres_arrays import register
 from quadloom.stores.postgres_schema import MIGRATIONS
+from quadloom.stores.transactions import Transactions
 
 if TYPE_CHECKING:
     import psycopg
@@ -37,20 +37,16 @@ _IDLE_IN_TRANSACTION = "30s"
 _PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"
 
 
-class PostgresDatabase:
+class PostgresDatabase(Transactions):
     """Raises only `StoreError` and its kinds. One thread at a time; others wait."""
 
     def __init__(self, url: str, *, writable: bool, patience: float = PATIENCE) -> None:
+        super().__init__()
         self.writable = writable
         self.name = place_of(url)
         self._url = url
         self._patience = patience
-        self._lock = threading.RLock()
-        self._depth = 0
-        self._broken = False
         self._pipeline: AbstractContextManager[Pipeline] | None = None
-        self._undo: list[Callable[[], None]] = []
-        self._checks: list[Callable[[], None]] = []
         self._channels: list[str] = []
         self._connection = self._connect()
 
@@ -69,36 +65,10 @@ class PostgresDatabase:
             database._refuse_version(database.schema_version())
         return database
 
-    def on_rollback(self, undo: Callable[[], None]) -> None:
-        """Call `undo` after a rollback: whoever keeps rows in memory must forget what was not written."""
-        self._undo.append(undo)
-
-    def on_begin(self, check: Callable[[], None]) -> None:
-        """Call `check` first in every transaction: it may lock rows, or refuse by raising."""
-        self._checks.append(check)
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All or nothing. Inner blocks join the outer one; an exception in any of them undoes all."""
-        with self._lock:
-            if self._depth == 0:
-                self._broken = False
-                self.write("BEGIN")
-                self._pipeline = self._connection.pipeline()
-                self._pipeline.__enter__()
-            self._depth += 1
-            try:
-                if self._depth == 1:
-                    for check in self._checks:
-                        check()
-                yield
-            except BaseException:
-                self._broken = True
-                raise
-            finally:
-                self._depth -= 1
-                if self._depth == 0:
-                    self._finish()
+    def _begin(self) -> None:
+        self.write("BEGIN")
+        self._pipeline = self._connection.pipeline()
+        self._pipeline.__enter__()
 
     def _finish(self) -> None:
         psycopg = _driver()
@@ -123,8 +93,7 @@ class PostgresDatabase:
             self._connection.execute("ROLLBACK")
         except psycopg.Error:
             self._reconnect()
-        for undo in self._undo:
-            undo()
+        self._tell_undone()
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """The rows that a statement gives."""

@@ -24,7 +24,7 @@ from quadloom.model.outcome import Settlement
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode, encode
 from quadloom.stores.frontier_leasing import INFINITY
-from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.frontier_policy import FrontierPolicy, order_mark
 from quadloom.stores.frontier_workbench import HostState
 from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_frontier_tables import PostgresFrontierTables
@@ -77,13 +77,13 @@ class PostgresFrontier(TableFrontier):
         self._base = database
 
     def _check_order(self) -> None:
-        order, stored = self.policy.order.encode(), self._tables.value("order")
+        order, stored = order_mark(self.policy.order), self._tables.value("order")
         if stored == order:
             return
         with self._database.transaction():
             if stored is not None and self._leases.workers(self._tables.database):
                 raise SettingsError(
-                    f"crawl.order = {self.policy.order}, but running workers use {stored.decode()}",
+                    f"crawl.order = {self.policy.order}, but running workers use {stored.decode().split()[0]}",
                     hint="give all workers the same settings, or stop them to change the order",
                 )
             if stored is not None:
@@ -125,10 +125,11 @@ class PostgresFrontier(TableFrontier):
         self._leasing.retire(self._in(self._leases.draining))
         self._tables.read_first_due()
 
-    def give_back(self) -> list[int]:
-        """Give back drained shards of which nothing is under way, with all clocks written."""
+    def give_back(self, unfinished: frozenset[int] = frozenset()) -> list[int]:
+        """Give back drained shards of which nothing is under way, with all clocks written. `unfinished`: shards of
+        which the caller has something left to write."""
         busy = {shard_of(lease.host.name) for lease in self._leasing.leases.values()}
-        ready = sorted(self._leases.draining - busy)
+        ready = sorted(self._leases.draining - busy - unfinished)
         if ready:
             with self._database.transaction():
                 self._tables.write_hosts(filter(self._in(ready), self._leasing.bench.hosts.values()))
@@ -145,12 +146,17 @@ class PostgresFrontier(TableFrontier):
         self._leasing.drop(self._in(gone))
         self._tables.read_first_due()
 
-    def pull(self, now: float) -> int:
-        """Take over what others found for our shards. Returns how many batches; as many as `PULLED`: there is more."""
-        if not self._leases.epochs:
+    def pull(self, now: float, prepare: Callable[[], None] = lambda: None) -> int:
+        """Take over what others found for our shards. Returns how many batches; as many as `PULLED`: there is more.
+
+        `prepare` is called between the look and the taking. Seeds widen the scope before they are sent, so one that is
+        read there knows them all; one that was read before the look may be older, and would refuse them for good."""
+        waiting = self._tables.waiting(PULLED) if self._leases.epochs else []
+        if not waiting:
             return 0
+        prepare()
         with self._database.transaction():
-            batches = [decode(data, _Sent) for data in self._tables.receive(PULLED)]
+            batches = [decode(data, _Sent) for data in self._tables.receive(waiting)]
             for urgent in (False, True):
                 found = [item for batch in batches if batch.urgent is urgent for item in batch.discoveries]
                 if found and urgent:

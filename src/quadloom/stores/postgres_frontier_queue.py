@@ -8,12 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from quadloom.stores.frontier_policy import Order, Past, UrlState, rank
+from quadloom.stores.frontier_policy import RANK_SQL, Order, Past, UrlState, rank
 from quadloom.stores.frontier_tables import UrlRow
 from quadloom.stores.frontier_workbench import Entry
 from quadloom.stores.postgres_database import PostgresDatabase
 
-_RANK = {"breadth-first": "depth, -score", "importance": "-score, depth", "random": "0.0, 0.0"}
 _ENTRY = (
     "q.priority, q.first, q.second, q.fingerprint, u.href, coalesce(u.key, u.href), u.depth, u.score, u.kind, "
     "u.attempt, u.etag, u.last_modified, u.visits > 0, u.via, u.anchor"
@@ -48,7 +47,7 @@ class QueueTable(ABC):
         return found
 
     def ahead(self, row: UrlRow) -> int:
-        place = (*rank(self.order, row.priority, row.depth, row.score), row.fingerprint)
+        place = (*rank(self.order, row.priority, row.depth, row.score, row.due), row.fingerprint)
         statement = (
             "SELECT count(*) FROM queue WHERE host_id=%s AND (priority, first, second, fingerprint) < (%s,%s,%s,%s)"
         )
@@ -72,8 +71,8 @@ class QueueTable(ABC):
     def unpark(self, host_id: int) -> int:
         back = self.database.execute(
             f"WITH back AS (UPDATE url SET state={_QUEUED} WHERE host_id=%s AND state={_SPENT} "
-            "RETURNING host_id, priority, depth, score, fingerprint), queued AS (INSERT INTO queue "
-            f"SELECT host_id, priority, {_RANK[self.order]}, fingerprint FROM back) SELECT count(*) FROM back",
+            "RETURNING host_id, priority, depth, score, due, fingerprint), queued AS (INSERT INTO queue "
+            f"SELECT host_id, priority, {RANK_SQL[self.order]}, fingerprint FROM back) SELECT count(*) FROM back",
             (host_id,),
         )[0][0]
         return self._shift(host_id, UrlState.OVER_BUDGET, UrlState.QUEUED, back)
@@ -94,7 +93,7 @@ class QueueTable(ABC):
         """Fill the queue from the URLs' states, after the order changed."""
         self.database.write("TRUNCATE queue")
         self.database.write(
-            f"INSERT INTO queue SELECT host_id, priority, {_RANK[self.order]}, fingerprint FROM url "
+            f"INSERT INTO queue SELECT host_id, priority, {RANK_SQL[self.order]}, fingerprint FROM url "
             f"WHERE state={_QUEUED}"
         )
 

@@ -362,14 +362,20 @@ class PostgresFrontierTables(QueueTable):
                 columns("hy", batches),
             )
 
-    def receive(self, limit: int) -> list[bytes]:
-        """Take the oldest batches sent to our shards; gone with the transaction that uses them."""
-        rows = self.database.execute(
-            "DELETE FROM link_outbox o USING (SELECT m.shard_to, m.seq FROM unnest(%s::smallint[]) AS s(shard) "
-            "CROSS JOIN LATERAL (SELECT shard_to, seq FROM link_outbox x WHERE x.shard_to = s.shard ORDER BY seq "
-            "LIMIT %s) m ORDER BY m.seq LIMIT %s) mine WHERE o.shard_to = mine.shard_to AND o.seq = mine.seq "
-            "RETURNING o.batch",
+    def waiting(self, limit: int) -> list[tuple[int, int]]:
+        """(shard, number) of the oldest batches sent to our shards."""
+        return self.database.execute(
+            "SELECT m.shard_to, m.seq FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT shard_to, seq "
+            "FROM link_outbox x WHERE x.shard_to = s.shard ORDER BY seq LIMIT %s) m ORDER BY m.seq LIMIT %s",
             (self._leases.owned, limit, limit),
+        )
+
+    def receive(self, batches: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Take these; gone with the transaction that uses them."""
+        rows = self.database.execute(
+            "DELETE FROM link_outbox o USING unnest(%s::smallint[], %s::bigint[]) AS w(shard, seq) "
+            "WHERE o.shard_to = w.shard AND o.seq = w.seq RETURNING o.batch",
+            columns("hq", batches),
         )
         return [row[0] for row in rows]
 

@@ -268,7 +268,7 @@ class Archive(Protocol):
         ...
 
     def sync(self) -> None:
-        """Return when all that was put is on disk (fsync of files and, after a rollover, of the directory)."""
+        """Return when all that was put is durable for all who share the catalog: on disk and synced, or in a bucket."""
         ...
 
     def get(self, ref: ArchiveRef) -> Page | Failure:

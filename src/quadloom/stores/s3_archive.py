@@ -13,6 +13,10 @@ The life of a file, and what a crash at each step leaves:
 A reference reads from the local file while there is one, else by a ranged GET. While the bucket cannot be reached the
 crawl goes on, and files gather here, for an hour; opening and closing the archive insist on it.
 
+That is enough where the frontier is on this machine too. Where many machines share it (`shared`), what is settled must
+survive this machine: `sync` then returns when each record is in the bucket as well, in the tail of its file
+(`s3_tails`), and a bucket that cannot be reached stops the worker.
+
 Each writer has a folder of its own in the bucket, `<writer>/quadloom-00000042.warc.gz`, so many machines share one
 without asking each other. The name is chosen at random once, or by `stores.archive_writer`.
 """
@@ -25,7 +29,6 @@ import secrets
 import tempfile
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,7 +38,9 @@ from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.stores import warc_record
 from quadloom.stores.protocols import ArchiveRecord
+from quadloom.stores.record_cache import RecordCache
 from quadloom.stores.s3_bucket import Bucket
+from quadloom.stores.s3_tails import Tails, bytes_of, tails_in
 from quadloom.stores.warc_archive import WarcArchive, member_at, members, record_bytes, sync_directory
 
 _FILE = re.compile(r"(?P<writer>[A-Za-z0-9][A-Za-z0-9_-]{0,63})/(?P<name>quadloom-\d{8}\.warc\.gz)")
@@ -44,6 +49,7 @@ _OPEN = ".open"
 _HEADER_BYTES = 4096  # the first record of a file is far shorter
 _CACHE_BYTES = 16 * 1024 * 1024
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_OUTAGE = 60.0  # seconds for which a worker waits for a bucket that must have its records
 _PATIENCE = 3600.0  # seconds for which uploads may fail before the crawl is stopped: disks are finite
 
 
@@ -61,6 +67,7 @@ class S3Archive:
         writer: str = "",
         file_bytes: int = 1 << 30,
         upload_seconds: float = 900.0,
+        shared: bool = False,
         read_only: bool = False,
         clock: Callable[[], float] = time.time,
         reached: Callable[[str], None] = lambda _step: None,
@@ -68,9 +75,13 @@ class S3Archive:
         self._bucket = bucket
         self._folder = folder
         self._upload_seconds = upload_seconds
+        self._shared = shared
+        self._tails = Tails(bucket)
+        self._uploaded: dict[str, int] = {}  # file → bytes of it that its tail in the bucket holds
+        self._appended: dict[str, int] = {}  # … and that it has, of files written to since the last sync
         self._clock = clock
         self._reached = reached
-        self._cache = _Cache(_CACHE_BYTES)
+        self._cache = RecordCache(_CACHE_BYTES)
         self._headers: dict[str, int] = {}  # file in the bucket → bytes of the record that describes it
         self._open = ""
         self._opened_at = 0.0
@@ -84,7 +95,8 @@ class S3Archive:
             self._writer = writer or _known_writer(folder)
             return
         self._writer = _checked(writer or _known_writer(folder) or _new_writer(folder))
-        used = (int(name[-16:-8]) for name in bucket.files(self._writer) if _FILE.fullmatch(name))
+        found = bucket.files(self._writer)
+        used = (int(name[-16:-8]) for name in (*found, *tails_in(found)) if _FILE.fullmatch(name))
         self._spool = WarcArchive([folder], file_bytes=file_bytes, after=max(used, default=0), clock=clock)
         self._thread = threading.Thread(target=self._run, name="upload", daemon=True)
         self._thread.start()
@@ -94,16 +106,46 @@ class S3Archive:
         if refs and refs[-1].file != self._open:
             self._open, self._opened_at = refs[-1].file, self._clock()
             self._wake.set()  # this batch, or the one before, may have ended a file
+        if self._shared:
+            self._appended.update((ref.file, ref.offset + ref.length) for ref in refs)
         return refs
 
     def sync(self) -> None:
         """Also raises what has kept files from being uploaded for an hour; the records are safe nevertheless."""
         self._writable.sync()
+        if self._shared:
+            self._insist(self._share)
         if self._trouble is not None and self._clock() - self._troubled_since >= _PATIENCE:
             raise self._trouble
         if self._open and self._clock() - self._opened_at >= self._upload_seconds:
             self._end_file()
             self._wake.set()
+
+    def _share(self) -> None:
+        """Bring what was appended since the last time into the bucket. May be repeated."""
+        for file, end in self._appended.items():
+            start = self._uploaded.get(file, 0)
+            data = self._read_local(ArchiveRef(file, start, end - start)) if start < end else None
+            if data is not None:  # else it has ended meanwhile, and is in the bucket as a whole
+                self._tails.put(file, start, data)
+                self._uploaded[file] = end
+                self._reached("shared")
+            if file != self._open and self._bucket.has(file):
+                self._tails.remove(file)  # which was done before we added to it, when the whole file had come
+        for file in self._appended.keys() - {self._open}:
+            self._uploaded.pop(file, None)
+        self._appended.clear()
+
+    def _insist(self, action: Callable[[], None]) -> None:
+        """A server that restarts must not end a worker; as long as for PostgreSQL."""
+        until = self._clock() + _OUTAGE
+        while True:
+            try:
+                return action()
+            except StoreError:
+                if self._clock() >= until:
+                    raise
+                time.sleep(_FIRST_PAUSE)
 
     def seal(self) -> None:
         self._end_file()
@@ -117,7 +159,8 @@ class S3Archive:
         return ArchiveRecord(warc_record.decode(member, _place(ref)).url, member)
 
     def scan(self) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
-        for file in sorted({*self._stored(), *self._local()}):
+        listing = self._bucket.files()
+        for file in sorted({*_whole(listing), *tails_in(listing), *self._local()}):
             with self._as_path(file) as path:
                 for offset, length, data in members(path):
                     record = warc_record.parse(data, f"{file}:{offset}")
@@ -125,7 +168,7 @@ class S3Archive:
                         yield ArchiveRef(file, offset, length), record
 
     def files(self) -> dict[str, int]:
-        found = {file: size - self._header(file) for file, size in self._stored().items()}
+        found = {file: size - self._header(file) for file, size in _whole(self._bucket.files()).items()}
         for file, path in self._local().items():
             if path.suffix != _OPEN and file not in found:
                 found[file] = record_bytes(path)
@@ -145,7 +188,8 @@ class S3Archive:
 
     def size(self) -> int:
         sizes = {file: path.stat().st_size for file, path in self._local().items()}
-        return sum({**sizes, **self._stored()}.values())
+        listing = self._bucket.files()
+        return sum({**bytes_of(tails_in(listing)), **sizes, **_whole(listing)}.values())
 
     def close(self) -> None:
         """Ends the file, and returns when all is in the bucket. Raises `StoreError` where it cannot be reached; the
@@ -166,6 +210,7 @@ class S3Archive:
 
     def _end_file(self) -> None:
         self._writable.seal()
+        self._uploaded.pop(self._open, None)
         self._open = ""
 
     def _run(self) -> None:
@@ -196,15 +241,13 @@ class S3Archive:
                 self._reached("uploaded")
                 self._bucket.verify(path, file)
                 self._reached("verified")
+                self._tails.remove(file)
                 self._drop(path)
                 self._reached("dropped")
 
     def _drop(self, path: Path) -> None:
         path.unlink(missing_ok=True)
         sync_directory(path.parent)
-
-    def _stored(self) -> dict[str, int]:
-        return {file: size for file, size in self._bucket.files().items() if _FILE.fullmatch(file)}
 
     def _local(self) -> dict[str, Path]:
         if not self._folder.is_dir():
@@ -225,15 +268,30 @@ class S3Archive:
         if data is None:
             data = self._cache.get(ref)
         if data is None:
-            try:
-                data = self._bucket.read(ref.file, ref.offset, ref.length)
-            except FileNotFoundError:
-                # It may have been sealed, or begun, since we looked.
-                data = self._read_local(ref)
+            data = self._read_bucket(ref)
+            if data is None:
+                data = self._read_local(ref)  # it may have been begun since we looked
             if data is None:
                 raise warc_record.damaged(_place(ref), "the file is neither here nor in the bucket (yet)")
             self._cache.put(ref, data)
         return data
+
+    def _read_bucket(self, ref: ArchiveRef) -> bytes | None:
+        """From the whole file or its tail. Each is tried twice: a tail goes when the whole file has come."""
+        looks = [self._read_whole, self._tails.read]
+        if self._tails.knows(ref.file):
+            looks.reverse()
+        for look in (*looks, *looks):
+            data = look(ref)
+            if data is not None:
+                return data
+        return None
+
+    def _read_whole(self, ref: ArchiveRef) -> bytes | None:
+        try:
+            return self._bucket.read(ref.file, ref.offset, ref.length)
+        except FileNotFoundError:
+            return None
 
     def _read_local(self, ref: ArchiveRef) -> bytes | None:
         writer, _, name = ref.file.partition("/")
@@ -260,39 +318,12 @@ class S3Archive:
                 except FileNotFoundError:
                     path = None
             if path is None:
-                self._bucket.download(file, copy)
+                (self._bucket if self._bucket.has(file) else self._tails).download(file, copy)
             yield copy
 
 
-class _Cache:
-    """Records that were read from the bucket, the least recently used ones given up first."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
-        self._size = 0
-        self._kept: OrderedDict[ArchiveRef, bytes] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, ref: ArchiveRef) -> bytes | None:
-        with self._lock:
-            data = self._kept.get(ref)
-            if data is not None:
-                self._kept.move_to_end(ref)
-            return data
-
-    def put(self, ref: ArchiveRef, data: bytes) -> None:
-        with self._lock:
-            if ref not in self._kept:
-                self._size += len(data)
-            self._kept[ref] = data
-            while self._size > self._most:
-                _, dropped = self._kept.popitem(last=False)
-                self._size -= len(dropped)
-
-    def forget(self, file: str) -> None:
-        with self._lock:
-            for ref in [ref for ref in self._kept if ref.file == file]:
-                self._size -= len(self._kept.pop(ref))
+def _whole(listing: dict[str, int]) -> dict[str, int]:
+    return {file: size for file, size in listing.items() if _FILE.fullmatch(file)}
 
 
 def _known_writer(folder: Path) -> str:

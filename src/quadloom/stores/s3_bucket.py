@@ -11,7 +11,7 @@ of the MD5s of its parts. Where it is something else (encryption with a key of o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,9 +114,14 @@ class Bucket:
 
     def upload(self, path: Path, key: str) -> None:
         """Put a whole file, unless it is there already. Never changes an object that is there."""
-        if not self._has(key):
+        if not self.has(key):
             with self._translated(f"write {key}"):
                 self._obstore.put(self._store, key, path, chunk_size=PART_BYTES, max_concurrency=4)
+
+    def put(self, key: str, data: bytes) -> None:
+        """An object from memory, whatever was there before. The request is signed with its digest: that verifies it."""
+        with self._translated(f"write {key}"):
+            self._obstore.put(self._store, key, data)
 
     def verify(self, path: Path, key: str) -> None:
         """Raises `StoreError` where the object is not, byte for byte, the file."""
@@ -133,11 +138,17 @@ class Bucket:
 
     def remove(self, key: str) -> None:
         """No error where it is gone."""
-        if self._has(key):
+        if self.has(key):
             with self._translated(f"remove {key}"):
                 self._obstore.delete(self._store, key)
 
-    def _has(self, key: str) -> bool:
+    def remove_all(self, keys: Sequence[str]) -> None:
+        """Objects that are there, a thousand with one request."""
+        if keys:
+            with self._translated(f"remove {keys[0]}"):
+                self._obstore.delete(self._store, list(keys))
+
+    def has(self, key: str) -> bool:
         try:
             self.size(key)
         except FileNotFoundError:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.wire import decode, encode
+from quadloom.stores.catalog_rows import Facts, newest_of, page_of, pages_of, record_of, visit_row, written
 from quadloom.stores.protocols import VisitRow
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_schema import BEHIND
@@ -32,48 +33,34 @@ class SqliteCatalog:
         return self._database.transaction()
 
     def record(self, settlements: Sequence[Settlement], now: float) -> None:
-        pages = [settlement.page for settlement in settlements if settlement.page is not None]
+        pages = pages_of(settlements)
         with self._database.transaction():
-            newest = {page.fingerprint: page for page in sorted(pages, key=lambda page: page.fetched_at)}
-            self._write_pages(list(newest.values()))
+            self._write_pages(newest_of(pages))
             self._database.executemany(
                 "INSERT OR REPLACE INTO visit VALUES(?,?,?)",
                 [(page.fingerprint, page.fetched_at, encode(visit_row(page))) for page in pages],
             )
 
     def _write_pages(self, pages: Sequence[PageRow]) -> None:
-        """A late settlement of an older visit joins the history but does not turn the page back."""
-        before = self._facts([page.fingerprint for page in pages])
-        rows: list[tuple[int, str, str, str, int, float, bytes, bytes, bytes]] = []
-        changes: dict[str, int] = {}
-        for page in pages:
-            old = before.get(page.fingerprint)
-            if old is not None and old[0] > page.fetched_at:
-                continue
-            if old is not None:
-                for name in count_names(*old[1:]):
-                    changes[name] = changes.get(name, 0) - 1
-            for name in count_names(str(page.outcome), page.kind, page.status):
-                changes[name] = changes.get(name, 0) + 1
-            bare = replace(page, indexed_quads=b"", indexed_text=b"")
-            rows.append(
-                (page.fingerprint, page.host, str(page.outcome), page.kind, page.status, page.fetched_at,
-                 page.quads_digest, page.text_digest, encode(bare))
-            )  # fmt: skip
+        done = written(pages, self._facts([page.fingerprint for page in pages]))
         self._database.executemany(
             "INSERT INTO page(fingerprint, host, outcome, kind, status, fetched_at, quads_digest, text_digest, record) "
             "VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(fingerprint) DO UPDATE SET host=excluded.host, "
             "outcome=excluded.outcome, kind=excluded.kind, status=excluded.status, fetched_at=excluded.fetched_at, "
             "quads_digest=excluded.quads_digest, text_digest=excluded.text_digest, record=excluded.record",
-            rows,
-        )
+            [
+                (page.fingerprint, page.host, str(page.outcome), page.kind, page.status, page.fetched_at,
+                 page.quads_digest, page.text_digest, record_of(page))
+                for page in done.pages
+            ],
+        )  # fmt: skip
         self._database.executemany(
             "INSERT INTO count VALUES(?,?) ON CONFLICT(name) DO UPDATE SET number = number + excluded.number",
-            [(name, change) for name, change in changes.items() if change],
+            list(done.changes.items()),
         )
 
-    def _facts(self, fingerprints: Sequence[int]) -> dict[int, tuple[float, str, str, int]]:
-        found: dict[int, tuple[float, str, str, int]] = {}
+    def _facts(self, fingerprints: Sequence[int]) -> dict[int, Facts]:
+        found: dict[int, Facts] = {}
         for start in range(0, len(fingerprints), _CHUNK):
             part = fingerprints[start : start + _CHUNK]
             cursor = self._database.execute(
@@ -81,7 +68,7 @@ class SqliteCatalog:
                 f"WHERE fingerprint IN ({_marks(part)})",
                 part,
             )
-            found.update((row[0], row[1:]) for row in cursor)
+            found.update((row[0], Facts(*row[1:])) for row in cursor)
         return found
 
     def page(self, fingerprint: int) -> PageRow | None:
@@ -114,10 +101,7 @@ class SqliteCatalog:
         with self._database.transaction():
             self._database.executemany(
                 "UPDATE page SET record=? WHERE fingerprint=? AND fetched_at=?",
-                [
-                    (encode(replace(page, indexed_quads=b"", indexed_text=b"")), page.fingerprint, page.fetched_at)
-                    for page in pages
-                ],
+                [(record_of(page), page.fingerprint, page.fetched_at) for page in pages],
             )
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
@@ -125,8 +109,8 @@ class SqliteCatalog:
             for fingerprint in fingerprints:
                 page = self.page(fingerprint)
                 if page is not None and page.archive is not None and page.archive in moved:
-                    bare = replace(page, archive=moved[page.archive], indexed_quads=b"", indexed_text=b"")
-                    self._database.execute("UPDATE page SET record=? WHERE fingerprint=?", (encode(bare), fingerprint))
+                    record = record_of(replace(page, archive=moved[page.archive]))
+                    self._database.execute("UPDATE page SET record=? WHERE fingerprint=?", (record, fingerprint))
                 self._database.executemany(
                     "UPDATE visit SET record=? WHERE fingerprint=? AND fetched_at=?",
                     [
@@ -184,23 +168,7 @@ class SqliteCatalog:
 
     def _read(self, where: str, values: Sequence[str | int | float]) -> list[PageRow]:
         cursor = self._database.execute(f"SELECT {_PAGE} FROM page {where}", values)
-        return [
-            replace(decode(record, PageRow), indexed_quads=quads, indexed_text=text) for record, quads, text in cursor
-        ]
-
-
-def visit_row(page: PageRow) -> VisitRow:
-    """What history keeps of a page's visit."""
-    return VisitRow(
-        fingerprint=page.fingerprint, fetched_at=page.fetched_at, status=page.status, outcome=str(page.outcome),
-        body_digest=page.body_digest, quads_digest=page.quads_digest, text_digest=page.text_digest,
-        body_bytes=page.body_bytes, quads=page.quads, archive=page.archive,
-    )  # fmt: skip
-
-
-def count_names(outcome: str, kind: str, status: int) -> tuple[str, str, str]:
-    """Under which names `Catalog.counts` counts a page."""
-    return f"outcome:{outcome}", f"kind:{kind or 'unknown'}", f"status:{status}"
+        return [page_of(*row) for row in cursor]
 
 
 def _marks(values: Sequence[object]) -> str:

@@ -14,12 +14,11 @@ import errno
 import fcntl
 import os
 import sqlite3
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
+from quadloom.stores.transactions import Transactions
 
 APPLICATION_ID = 0x51644C6D  # "QdLm"
 SCHEMA_VERSION = 1
@@ -61,20 +60,17 @@ class WarehouseLock:
             os.close(self._file)  # the file stays: unlinking it would let two owners lock two different files
 
 
-class SqliteDatabase:
-    """A connection with a re-entrant transaction. Raises only `StoreError` and its kinds.
+class SqliteDatabase(Transactions):
+    """A connection. Raises only `StoreError` and its kinds.
 
     Not for concurrent use: one thread at a time, which `transaction` enforces for writers.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, writable: bool) -> None:
+        super().__init__()
         self.path = path
         self.writable = writable
         self._connection = connection
-        self._lock = threading.RLock()
-        self._depth = 0
-        self._broken = False
-        self._undo: list[Callable[[], None]] = []
 
     @classmethod
     def open(cls, path: Path, schema: Iterable[str] = ()) -> SqliteDatabase:
@@ -112,27 +108,8 @@ class SqliteDatabase:
             raise translate(error, path) from error
         return cls(connection, path, writable=False)
 
-    def on_rollback(self, undo: Callable[[], None]) -> None:
-        """Call `undo` after a rollback: whoever keeps rows in memory must forget what was not written."""
-        self._undo.append(undo)
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All or nothing. Inner blocks join the outer one; an exception in any of them undoes all."""
-        with self._lock:
-            if self._depth == 0:
-                self._broken = False
-                self.execute("BEGIN IMMEDIATE")
-            self._depth += 1
-            try:
-                yield
-            except BaseException:
-                self._broken = True
-                raise
-            finally:
-                self._depth -= 1
-                if self._depth == 0:
-                    self._finish()
+    def _begin(self) -> None:
+        self.execute("BEGIN IMMEDIATE")
 
     def _finish(self) -> None:
         if not self._broken:
@@ -147,8 +124,7 @@ class SqliteDatabase:
     def _rollback(self) -> None:
         if self._connection.in_transaction:  # SQLite rolls back by itself when the disk is full
             self._connection.execute("ROLLBACK")
-        for undo in self._undo:
-            undo()
+        self._tell_undone()
 
     def execute(self, statement: str, values: Sequence[Value] = ()) -> sqlite3.Cursor:
         try:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from quadloom.stores.frontier_leasing import INFINITY
-from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.frontier_policy import FrontierPolicy, order_mark
 from quadloom.stores.protocols import ScopeRules
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier_tables import SqliteFrontierTables
@@ -39,9 +39,10 @@ class SqliteFrontier(TableFrontier):
                 last_old_id = tables.last_host_id()
                 self._leasing.suspected_at = lambda host: now if host.id <= last_old_id else -INFINITY
             tables.count_leased_attempts()
-            if tables.value("order") not in (None, self.policy.order.encode()):
+            order = order_mark(self.policy.order)
+            if tables.value("order") not in (None, order):
                 tables.rebuild_queue()
-            for name, value in (("clean", b"no"), ("leased", b""), ("order", self.policy.order.encode())):
+            for name, value in (("clean", b"no"), ("leased", b""), ("order", order)):
                 tables.set_value(name, value)
             self._leasing.take_back()
 

@@ -14,7 +14,7 @@ from itertools import islice
 
 from quadloom.model.link import Discovery
 from quadloom.model.url import site_of
-from quadloom.stores.frontier_policy import SUCCESSES, Order, Past, UrlState, rank
+from quadloom.stores.frontier_policy import RANK_SQL, SUCCESSES, Order, Past, UrlState, rank
 from quadloom.stores.frontier_tables import Batch, SettledRow, UrlRow, host_record, host_state
 from quadloom.stores.frontier_workbench import Entry, HostState
 from quadloom.stores.protocols import HostRow
@@ -26,7 +26,6 @@ _HOST = (
     "crawl_delay"
 )
 _URL = "host_id, fingerprint, state, priority, depth, score, due, attempt, visits, token"
-_RANK = {"breadth-first": "depth, -score", "importance": "-score, depth", "random": "0.0, 0.0"}
 _LOOKUP = 256  # pairs in one lookup; a fixed size keeps the statement prepared
 
 
@@ -292,7 +291,7 @@ class SqliteFrontierTables:
         return Past(*self.database.execute(statement, (row.host_id, row.fingerprint)).fetchone())
 
     def ahead(self, row: UrlRow) -> int:
-        place = (*rank(self.order, row.priority, row.depth, row.score), row.fingerprint)
+        place = (*rank(self.order, row.priority, row.depth, row.score, row.due), row.fingerprint)
         statement = "SELECT count(*) FROM queue WHERE host_id=? AND (priority, first, second, fingerprint) < (?,?,?,?)"
         return int(self.database.execute(statement, (row.host_id, *place)).fetchone()[0])
 
@@ -323,7 +322,7 @@ class SqliteFrontierTables:
         values = () if host_id is None else (host_id,)
         self.database.execute(f"DELETE FROM queue WHERE 1=1{where}", values)
         self.database.execute(
-            f"INSERT INTO queue SELECT host_id, priority, {_RANK[self.order]}, fingerprint FROM url "
+            f"INSERT INTO queue SELECT host_id, priority, {RANK_SQL[self.order]}, fingerprint FROM url "
             f"WHERE state={int(UrlState.QUEUED)}{where}",
             values,
         )

@@ -60,6 +60,7 @@ from quadloom.stores.recent_fingerprints import RecentFingerprints
 from quadloom.stores.scoring import Place, Scored
 
 _PROMOTE = 2000  # due URLs queued in one transaction
+_ALSO_SOON = 1000  # looked through for pages of hosts that are free
 
 
 class TableFrontier:
@@ -290,7 +291,11 @@ class TableFrontier:
         self._moves.reschedule(times)
 
     def soonest(self, limit: int) -> list[tuple[int, str, float]]:
-        return self._tables.soonest(limit)
+        held_back = self._leasing.held_back()
+        if not held_back:
+            return self._tables.soonest(limit)
+        rows = self._tables.soonest(limit + _ALSO_SOON)
+        return [row for row in rows if row[1] not in held_back][:limit]
 
     def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
         return self._moves.rescore(after, limit, scored)

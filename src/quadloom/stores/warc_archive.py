@@ -53,7 +53,6 @@ class WarcArchive:
         self._clock = clock
         self._writer: _Writer | None = None
         self._paths: dict[str, Path] = {}
-        self._closed_bytes = 0
         if not read_only:
             for directory in self._directories:
                 _make_directory(directory)

@@ -100,12 +100,6 @@ class Pool:
                 break
         raise SyntaxInvalid(f"the service gave no answer: {reason}", code="service-failed")
 
-    def health(self) -> list[tuple[str, int, bool]]:
-        """(URL, requests under way, whether it is quarantined) of every instance."""
-        now = self._clock()
-        with self._lock:
-            return [(one.url, one.outstanding, one.free_at > now) for one in self._instances]
-
     def _take(self, tried: set[str]) -> _Instance | None:
         """Who is free: fewest requests under way, then longest unused. Instances already tried come last."""
         now = self._clock()

@@ -25,7 +25,7 @@ def read(body: bytes) -> Json:
     """The JSON value of `body` (UTF-8). Raises `SyntaxInvalid` with line and column, also where nesting is too deep."""
     check_depth(body)
     try:
-        return _decode(body)  # type: ignore[no-any-return]
+        return _decode(body)  # type: ignore[no-any-return]  # a decoder without a type gives JSON values
     except (msgspec.DecodeError, UnicodeDecodeError):
         # Slower, but it tells the line and takes what RFC 8259 allows and msgspec does not: 1e400, lone surrogates.
         return _read_slowly(body)

@@ -170,10 +170,6 @@ class CandidateQueue:
         self._heap = [entry for entry in self._heap if entry[2] is not candidate]
         heapq.heapify(self._heap)
 
-    def drop_host(self, host: str) -> None:
-        self._heap = [entry for entry in self._heap if entry[2].host != host]
-        heapq.heapify(self._heap)
-
     def renew(self) -> None:
         """Estimate all again, after the model has changed."""
         candidates = [entry[2] for entry in self._heap]

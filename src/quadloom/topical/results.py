@@ -168,9 +168,3 @@ def _growth(here: dict[str, str], there: dict[str, str]) -> int:
     new = int(there[differing[0]])
     before = int(old) if old.isdigit() and len(old) <= 6 else (1 if new < 5 else 0)
     return max(0, new - before)
-
-
-def overlap(one: ResultPage, other: ResultPage) -> float:
-    """Share of the smaller page's results that the other has too."""
-    a, b = ({canonical(result.url) for result in page.results} for page in (one, other))
-    return len(a & b) / max(1, min(len(a), len(b)))

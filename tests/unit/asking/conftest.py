@@ -70,6 +70,6 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
 
 @pytest.fixture(scope="package")
 def service(stores: Stores) -> Iterator[QueryService]:
-    limits = Limits(query_seconds=2.0, query_bytes=1 << 30, query_rows=1000)
+    limits = Limits(query_seconds=3.0, query_bytes=1 << 30, query_rows=1000)
     with QueryService(stores.folder / "quads", limits, text=stores.text, processes=2, concurrency=2) as made:
         yield made

@@ -13,8 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 import quadloom
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Transformed
-from quadloom.model.page import Page
-from quadloom.phases.transform import transform, transform_page
+from quadloom.phases.transform import transform
 from quadloom.settings import Crawl, Limits, Settings, Transform
 from quadloom.syntaxes.html_tags import TEXT
 from quadloom.syntaxes.installed import SYNTAXES
@@ -182,11 +181,6 @@ def test_hostile_input_is_survived_in_time(body: bytes) -> None:
 def test_same_page_same_result() -> None:
     body = "<title>x</title><meta name=keywords content='b,a'>" + "".join(f"<img src={n}.png>" for n in range(20))
     assert html(body) == html(body)
-
-
-def test_a_fetched_page_is_read_at_its_final_url() -> None:
-    page = Page("http://a.example/", URL, 200, (("content-type", "text/html"),), b"<a href=x>x</a>", 0.0, 0.0)
-    assert transform_page(page, Settings()).links[0].target == "https://site.example/folder/x"
 
 
 def test_the_front_door_is_lazy() -> None:

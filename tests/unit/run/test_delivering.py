@@ -113,7 +113,7 @@ def test_a_receiver_that_never_answers_holds_up_nobody(office: Office) -> None:
         office.outbox.append([*notices(3, "never"), *notices(30, "s")])
         began = time.monotonic()
         assert office.turn(never, hook(receiver)) == 30
-        assert time.monotonic() - began < 5.0
+        assert time.monotonic() - began < 30.0
         silence = office.outbox.delivery("never")
         assert (silence.delivered, silence.attempts) == (0, 1) and silence.error
         assert receiver.times[-1] - began < 1.0, "the others did not wait for it"

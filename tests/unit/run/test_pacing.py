@@ -19,6 +19,7 @@ from quadloom.settings import Freshness
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_frontier import MemoryFrontier
 from quadloom.stores.protocols import Frontier
+from quadloom.stores.quota import Quota
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_frontier import SqliteFrontier
 from quadloom.stores.sqlite_schema import SCHEMA
@@ -47,8 +48,10 @@ def settled(visit: Visit, now: float, again_at: float) -> Settlement:
     return Settlement(visit, Outcome.NEW, row, None, (), again_at)
 
 
-def run(frontier: Frontier, pacing: Pacing, *, slots: int, again_after: float) -> list[Counter[str]]:
-    """Slot by slot: lease ten times a second, settle at once."""
+def run(
+    frontier: Frontier, pacing: Pacing, *, slots: int, again_after: float, delay: float = -1.0
+) -> list[Counter[str]]:
+    """Slot by slot: lease ten times a second, settle at once. Without a `delay` no host's clock is moved."""
     counts: list[Counter[str]] = []
     for tenth in range(slots * 10):
         now = START + tenth / 10
@@ -58,7 +61,10 @@ def run(frontier: Frontier, pacing: Pacing, *, slots: int, again_after: float) -
         for visit in visits:
             known = "refresh" if visit.known else "suspects" if visit.priority <= 2 else "pages"
             counts[-1]["requests" if visit.priority == 0 else known] += 1
-        frontier.settle([settled(visit, now, now + again_after) for visit in visits], now)
+        done = [settled(visit, now, now + again_after) for visit in visits]
+        if delay >= 0.0:
+            done = [replace(each, pace=HostPace(each.visit.host, "", delay, now + delay)) for each in done]
+        frontier.settle(done, now)
     return counts
 
 
@@ -178,3 +184,49 @@ def test_a_spent_budget_does_not_end_refreshes(frontier: Frontier) -> None:
     spent = frontier.host("host0.example")
     assert spent is not None and spent.spent == 4.0
     assert frontier.stats(START).parked == 4
+
+
+def test_a_host_that_politeness_holds_back_serves_all_classes(tmp_path: Path) -> None:
+    """Four visits a second where forty are paid for: refreshes stand first in the queue and would take them all."""
+    policy = FrontierPolicy(delay=0.25, ip_delay=0.0, per_site=1)
+    for slow in (
+        MemoryFrontier(policy, now=START),
+        SqliteFrontier(SqliteDatabase.open(tmp_path / "f.db", SCHEMA), policy, now=START),
+    ):
+        known, suspects, unread = ([discovery(3 * n, p) for n in range(first, first + 200)]
+                                   for p, first in ((3, 0), (2, 200), (4, 400)))  # fmt: skip
+        slow.add(known, START)
+        visits = [Visit(d.href, d.key, d.host, d.fingerprint) for d in known]
+        slow.settle([settled(visit, START, START + 1.0) for visit in visits], START)
+        slow.add(suspects + unread, START)
+        counts = run(slow, pacing(40.0), slots=60, again_after=1.0, delay=0.25)
+        late: Counter[str] = sum(counts[4:], Counter())
+        total = sum(late.values())
+        assert total > 150, "as fast as politeness allows"
+        assert late["suspects"] / total == pytest.approx(0.2, abs=0.02)
+        assert late["pages"] / total == pytest.approx(0.4, abs=0.02)
+        assert late["refresh"] / total == pytest.approx(0.4, abs=0.02)
+
+
+def test_refreshes_that_come_late_come_in_turn(frontier: Frontier) -> None:
+    """However good a page is: one that fell due earlier is read first, so that none is passed over for ever."""
+    found = [replace(discovery(3 * number, 3), depth=number % 5, score=float(number % 7)) for number in range(40)]
+    frontier.add(found, START)
+    first = {visit.fingerprint: visit for visit in frontier.lease(100, START)}
+    due = {item.fingerprint: START + 10.0 + (number * 17) % 40 for number, item in enumerate(found)}
+    frontier.settle([settled(visit, START, due[key]) for key, visit in first.items()], START)
+    now = START + 100.0
+    again = frontier.lease(100, now, quota=Quota(refresh=100))
+    times = [due[visit.fingerprint] for visit in again]
+    assert len(times) == 40 and times == sorted(times)
+
+
+def test_nothing_is_brought_forward_where_its_host_is_behind(frontier: Frontier) -> None:
+    """What a host cannot serve now would only stand in its queue, out of the order that the schedule wants."""
+    behind, free = discovery(0, 3), discovery(1, 3)
+    frontier.add([behind, free], START)
+    frontier.settle([settled(visit, START, START + 100.0) for visit in frontier.lease(10, START)], START)
+    assert {key for key, _, _ in frontier.soonest(10)} == {behind.fingerprint, free.fingerprint}
+    frontier.add([discovery(3, 3)], START)
+    assert frontier.lease(10, START, quota=Quota()) == []
+    assert [key for key, _, _ in frontier.soonest(10)] == [free.fingerprint]

@@ -219,6 +219,10 @@ def test_the_command_says_what_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = filled(tmp_path)
+    with Warehouse.open(path, settings=SMALL) as warehouse:  # notices hold old versions, but not for ever
+        for url in PAGES:
+            before = warehouse.history(url).visits[-1].archive
+            warehouse.outbox.append([Notice(at=2000.0, subscription="s", kind="changed", url=url, before=before)])
     monkeypatch.chdir(tmp_path)
 
     def told(*options: str) -> dict[str, object]:
@@ -233,9 +237,11 @@ def test_the_command_says_what_it_does(
     would = told("--dry-run")
     assert would["visits"] == 4 * len(PAGES)
     assert sum(file.stat().st_size for file in (path / "archive").iterdir()) == size
+    with Warehouse.read(path, settings=SMALL) as warehouse:
+        assert len(warehouse.outbox.since(0)) == would["notices"] == len(PAGES)
     done = told()
-    assert {name: done[name] for name in ("visits", "removed", "rewritten")} == {
-        name: would[name] for name in ("visits", "removed", "rewritten")
+    assert {name: done[name] for name in ("visits", "notices", "removed", "rewritten")} == {
+        name: would[name] for name in ("visits", "notices", "removed", "rewritten")
     }
     assert done["freed_bytes"] == size - sum(file.stat().st_size for file in (path / "archive").iterdir())
     monkeypatch.setenv("QUADLOOM_INDEX__RETENTION", "soon")

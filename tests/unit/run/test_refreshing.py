@@ -198,6 +198,19 @@ def test_bandwidth_and_shares_change_while_running(crawled: Crawled) -> None:
     assert crawled.refreshing.planner.policy == "xyleme"
 
 
+def test_the_bandwidth_is_that_of_all_workers_together(crawled: Crawled) -> None:
+    refreshing = crawled.refreshing
+    refreshing.change(SharesChange(bandwidth=8.0))
+    refreshing.own(64 / 256)
+    assert refreshing.shares.bandwidth == refreshing.planner.bandwidth == 2.0
+    assert refreshing.change(SharesChange(bandwidth=40.0))["bandwidth"] == 40.0, "people mean the whole crawl's"
+    assert refreshing.shares.bandwidth == 10.0
+    refreshing.own(0.0)
+    assert refreshing.planner.bandwidth == 10.0, "a price is never made from nothing"
+    refreshing.own(1.0)
+    assert refreshing.shares.bandwidth == 40.0
+
+
 @pytest.mark.parametrize("refused", [SharesChange(bandwidth=9.0, chi=0.0), SharesChange(bandwidth=9.0, alpha=-1.0)])
 def test_what_is_refused_changes_nothing(crawled: Crawled, refused: SharesChange) -> None:
     before = crawled.refreshing.change(SharesChange())

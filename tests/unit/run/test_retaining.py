@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from quadloom.errors import SettingsError
 from quadloom.model.notice import Notice
-from quadloom.run.retaining import Trimmed, trim_notices
+from quadloom.run.retaining import Trimmed, trim_notices, trimmed_notices
 from quadloom.run.subscribing import add_subscription, remove_subscription
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Subscriptions
@@ -37,7 +37,12 @@ class Stores:
             self.outbox.append([Notice(at=at, subscription=id, kind="new") for id in ("feed", "hook")])
 
     def trim(self, settings: Subscriptions = SETTINGS) -> Trimmed:
-        return trim_notices(self.catalog, self.outbox, settings, NOW)
+        """What is announced is what goes."""
+        announced = trimmed_notices(self.catalog, self.outbox, settings, NOW)
+        before = {notice.id for notice in self.outbox.since(0)}
+        trimmed = trim_notices(self.catalog, self.outbox, settings, NOW)
+        assert announced == before - {notice.id for notice in self.outbox.since(0)}
+        return trimmed
 
     def ages(self, id: str) -> list[int]:
         return [round((NOW - notice.at) / DAY) for notice in self.outbox.since(0, subscription=id)]

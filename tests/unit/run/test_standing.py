@@ -131,3 +131,15 @@ def test_answers_are_lines_of_the_real_store(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setattr(standing_module, "ROWS", 4)
         with pytest.raises(QueryLimit, match="more than 4 rows"):
             ask("SELECT ?o { ?s <http://p.example/n> ?o }")
+
+
+def test_a_literal_with_a_line_separator_is_one_row(tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path) as warehouse:
+        line = '<http://a.example/> <http://a.example/p> "one\u2028row" <http://a.example/> .\n'
+        warehouse.quads.replace(Quads.of("http://a.example/", line.encode()))
+        warehouse.quads.flush()
+        limits = warehouse.settings.limits
+        for query in ("SELECT ?o { ?s ?p ?o }", "CONSTRUCT WHERE { ?s ?p ?o }"):
+            (row,) = lines_of(warehouse.queries, query, limits)
+            assert "one\u2028row" in row
+        assert lines_of(warehouse.queries, "ASK { ?s ?p ?o }", limits) == ["true"]

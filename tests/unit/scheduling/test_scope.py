@@ -81,9 +81,6 @@ def test_bytes_and_back() -> None:
     again = Scope.decode(scope.encode())
     assert again.record == scope.record
     assert again.record.seeds == (SEED,)
-    wider = again.with_seeds(["http://b.example/"])
-    assert refused(wider, "http://b.example/y.html") == ""
-    assert refused(again, "http://b.example/y.html")
     with pytest.raises(SettingsError):
         Scope.decode(b"not a scope")
 

@@ -182,6 +182,34 @@ def test_links_sent_to_a_shard_that_then_becomes_ours_are_not_forgotten(url: str
     assert [visit.host for visit in worker.frontier.lease(1, 0.0)] == ["a.example"]
 
 
+class _OnlySeeds:
+    """A scope of the hosts that somebody has said are in it; everything else is refused."""
+
+    def __init__(self) -> None:
+        self.hosts: set[str] = set()
+
+    def verdict(self, href: str, host: str, depth: int) -> str | None:
+        return None if host in self.hosts else "not a seed"
+
+
+def test_seeds_that_arrive_after_the_scope_was_read_are_not_judged_by_it(url: str) -> None:
+    """A command on another machine widens the scope and then sends its seeds; the owner may look in between."""
+    owner, visitor = Worker(url, "owner", shards=SHARDS), Worker(url, "visitor", shards=0)
+    shared, known = {"early.example"}, _OnlySeeds()
+    owner.frontier.set_scope(known)
+    visitor.frontier.add([found("early.example")], 0.0)
+
+    def learn() -> None:
+        known.hosts = set(shared)
+        if "late.example" not in shared:  # the other machine's next command falls just behind our look
+            shared.add("late.example")
+            visitor.frontier.add([found("late.example")], 0.0)
+
+    assert owner.frontier.pull(0.0, learn) == 1, "what came after the look waits for the next one"
+    assert owner.frontier.pull(0.0, learn) == 1
+    assert {visit.host for visit in owner.frontier.lease(5, 0.0)} == {"early.example", "late.example"}
+
+
 def test_what_a_zombie_pulls_stays_for_the_heir(url: str) -> None:
     zombie = Worker(url, "zombie", shards=SHARDS)
     visitor = Worker(url, "visitor", shards=0)

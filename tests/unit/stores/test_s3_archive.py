@@ -20,6 +20,7 @@ from quadloom.settings import Guard, Settings, Stores
 from quadloom.stores.backends import open_archive
 from quadloom.stores.s3_archive import S3Archive
 from quadloom.stores.s3_bucket import PART_BYTES, Bucket, S3Address, address_of
+from quadloom.stores.s3_tails import Tails
 from quadloom.stores.warc_record import encode
 from servers import free_port, new_bucket
 
@@ -44,7 +45,9 @@ def warc_files(folder: Path) -> list[str]:
 
 
 def write(address: S3Address, folder: Path, step: str, times: int) -> None:
-    """The child of the crash test: tells each reference after its sync, and ends without warning at a step."""
+    """The child of the crash test: tells each reference after its sync, and ends without warning at a step.
+    `shared-…`: the same steps where records count when they are in the bucket."""
+    shared, step = step.startswith("shared"), step.removeprefix("shared-")
     left = times
 
     def reached(name: str) -> None:
@@ -53,7 +56,7 @@ def write(address: S3Address, folder: Path, step: str, times: int) -> None:
         if left == 0:
             os._exit(86)
 
-    archive = S3Archive(Bucket(address), folder, file_bytes=FILE_BYTES, reached=reached)
+    archive = S3Archive(Bucket(address), folder, file_bytes=FILE_BYTES, shared=shared, reached=reached)
     for number in range(BATCHES):
         (ref,) = archive.put([encode(page(number))])
         archive.sync()
@@ -61,17 +64,25 @@ def write(address: S3Address, folder: Path, step: str, times: int) -> None:
     archive.close()
 
 
-@pytest.mark.parametrize("times", [1, 3])
-@pytest.mark.parametrize("step", ["sealed", "uploaded", "verified", "dropped"])
-def test_a_crash_at_each_step_loses_nothing(address: S3Address, tmp_path: Path, step: str, times: int) -> None:
-    arguments = [msgspec.json.encode(address).decode(), str(tmp_path), step, str(times)]
+STEPS = ["sealed", "uploaded", "verified", "dropped"]
+
+
+def refs_told_before_a_crash(address: S3Address, folder: Path, step: str, times: int) -> dict[int, ArchiveRef]:
+    """Run `write` as a process of its own: number of the page → where it was said to be."""
+    arguments = [msgspec.json.encode(address).decode(), str(folder), step, str(times)]
     done = subprocess.run(
         [sys.executable, __file__, *arguments], capture_output=True, text=True, timeout=60, check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert done.returncode == 86, done.stderr[-2000:]
     told = [line.partition(" ") for line in done.stdout.splitlines()]
-    refs = {int(number): msgspec.json.decode(ref, type=ArchiveRef) for number, _, ref in told}
+    return {int(number): msgspec.json.decode(ref, type=ArchiveRef) for number, _, ref in told}
+
+
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("step", [*STEPS, *(f"shared-{step}" for step in STEPS)])
+def test_a_crash_at_each_step_loses_nothing(address: S3Address, tmp_path: Path, step: str, times: int) -> None:
+    refs = refs_told_before_a_crash(address, tmp_path, step, times)
     assert refs
     archive = S3Archive(Bucket(address), tmp_path, file_bytes=FILE_BYTES)
     assert all(archive.get(ref) == page(number) for number, ref in refs.items())
@@ -84,6 +95,90 @@ def test_a_crash_at_each_step_loses_nothing(address: S3Address, tmp_path: Path, 
     assert {**{ref: page(number) for number, ref in refs.items()}, new: page(100)}.items() <= scanned.items()
     files = reader.files()  # one may have got no record before the crash
     assert {ref.file for ref in scanned} == {file for file, size in files.items() if size}
+    assert all(name.endswith(".warc.gz") for name in Bucket(address).files()), "no tail is left of an ended file"
+
+
+@pytest.mark.parametrize("step", ["shared-shared", "shared-sealed", "shared-uploaded", "shared-verified"])
+def test_what_many_machines_were_told_of_survives_the_machine(address: S3Address, tmp_path: Path, step: str) -> None:
+    """Killed, and its disk never seen again: all that was synced is read by the others."""
+    refs = refs_told_before_a_crash(address, tmp_path / "lost", step, 2)
+    assert refs
+    heir = S3Archive(Bucket(address), tmp_path / "heir", shared=True)
+    assert {number: heir.get(ref) for number, ref in refs.items()} == {number: page(number) for number in refs}
+    assert {(ref, page(number)) for number, ref in refs.items()} <= set(heir.scan())
+    assert heir.size() >= sum(ref.length for ref in refs.values())
+    writer = next(iter(refs.values())).file.partition("/")[0]
+    again = S3Archive(Bucket(address), tmp_path / "new disk", writer=writer, shared=True)
+    (new,) = again.put([encode(page(100))])
+    assert new.file not in {ref.file for ref in refs.values()}, "a name is never used for other bytes"
+    again.close()
+    heir.close()
+
+
+def test_a_tail_goes_when_its_file_is_there_and_who_reads_follows(address: S3Address, tmp_path: Path) -> None:
+    writer = S3Archive(Bucket(address), tmp_path / "writer", shared=True)
+    reader = S3Archive(Bucket(address), tmp_path / "reader", read_only=True)
+    refs = []
+    for number in range(4):
+        refs += writer.put([encode(page(2 * number)), encode(page(2 * number + 1))])
+        writer.sync()
+    assert len(Bucket(address).files()) == 4, "one object for each batch"
+    assert [reader.get(ref) for ref in refs[:5]] == [page(number) for number in range(5)]
+    assert reader.files() == {}, "it is still being written"
+    writer.seal()
+    assert list(Bucket(address).files()) == [refs[0].file]
+    assert [reader.get(ref) for ref in refs] == [page(number) for number in range(8)]
+    writer.close()
+
+
+def test_a_worker_waits_for_a_bucket_that_comes_back(address: S3Address, tmp_path: Path) -> None:
+    archive = S3Archive(Bucket(address), tmp_path, shared=True)
+    archive._tails = _Flaky(Bucket(address), failures=1)
+    (ref,) = archive.put([encode(page(1))])
+    archive.sync()
+    assert S3Archive(Bucket(address), tmp_path / "reader", read_only=True).get(ref) == page(1)
+    archive.close()
+
+
+def test_nothing_is_acknowledged_that_is_not_in_the_bucket(address: S3Address, tmp_path: Path) -> None:
+    now = iter(range(0, 1_000_000, 100))
+    archive = S3Archive(Bucket(address), tmp_path, shared=True, clock=lambda: float(next(now)))
+    archive._tails = _Flaky(Bucket(address), failures=1)
+    (ref,) = archive.put([encode(page(1))])
+    with pytest.raises(StoreError, match="away"):
+        archive.sync()
+    reader = S3Archive(Bucket(address), tmp_path / "reader", read_only=True)
+    with pytest.raises(ArchiveDamaged, match="yet"):
+        reader.get(ref)
+    archive.sync()
+    assert reader.get(ref) == page(1)
+    archive.close()
+
+
+class _Flaky(Tails):
+    """A bucket that is away for so many attempts."""
+
+    def __init__(self, bucket: Bucket, *, failures: int) -> None:
+        super().__init__(bucket)
+        self._failures = failures
+
+    def put(self, file: str, start: int, data: bytes) -> None:
+        if self._failures:
+            self._failures -= 1
+            raise StoreError("away")
+        super().put(file, start, data)
+
+
+def test_where_the_frontier_is_shared_the_archive_is(address: S3Address, tmp_path: Path) -> None:
+    """One machine's frontier is as durable as its disk; a database of many wants its records where many can read."""
+    for frontier, objects in (("sqlite:", 0), ("postgresql://db/crawl", 1)):
+        stores = {"archive_endpoint": address.endpoint, "archive_region": address.region, "frontier": frontier}
+        archive = open_archive(tmp_path / frontier[:6], settings(f"s3://{address.bucket}/x", **stores), writable=True)
+        archive.put([encode(page(1))])
+        archive.sync()
+        found = Bucket(msgspec.structs.replace(address, prefix="x")).files()
+        assert len([name for name in found if ".tail/" in name]) == objects
+        archive.close()
 
 
 def test_numbers_go_on_where_the_bucket_ends(address: S3Address, tmp_path: Path) -> None:

@@ -154,12 +154,12 @@ def test_a_failed_request_is_repeated_on_another_instance(serve: Callable[[Answe
 
 def test_a_slow_service_ends_at_its_timeout(serve: Callable[[Answer], Instance]) -> None:
     def slow(_headers: dict[str, str], _body: bytes) -> tuple[int, str, bytes]:
-        time.sleep(1.5)
+        time.sleep(8.0)
         return 200, "text/turtle", TURTLE
 
     started = time.monotonic()
     assert codes(read(Service(url=serve(slow).url, timeout=0.3, retries=0))) == ["service-failed"]
-    assert time.monotonic() - started < 1.4
+    assert time.monotonic() - started < 7.0
 
 
 def test_who_is_free_is_asked() -> None:
@@ -207,7 +207,6 @@ def test_quarantine_grows_and_one_probe_ends_it() -> None:
         with pytest.raises(SyntaxInvalid):
             pool.ask(b"", ())
     assert service.asked == FAILURES, "an instance in quarantine is not asked"
-    assert pool.health() == [("http://one.example/", 0, True)]
     service.now += FIRST_QUARANTINE
     for _ in range(3):
         with pytest.raises(SyntaxInvalid):
@@ -221,4 +220,3 @@ def test_quarantine_grows_and_one_probe_ends_it() -> None:
     service.ill = False
     for _ in range(3):
         assert pool.ask(b"", ()).status == 200
-    assert pool.health() == [("http://one.example/", 0, False)]

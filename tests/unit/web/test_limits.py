@@ -24,7 +24,7 @@ ENDLESS = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{n} ?b{n} ?c{n} ." for n i
 
 @pytest.fixture(scope="module")
 def narrow(warehouse_path: Path) -> Iterator[TestClient]:
-    limits = Limits(query_seconds=1.0, query_rows=5, query_result_bytes=4000)
+    limits = Limits(query_seconds=2.0, query_rows=5, query_result_bytes=4000)
     desk = Desk(warehouse_path, Settings(web=Web(rate=0, concurrency=0), limits=limits))
     with TestClient(create_app(desk), base_url="http://localhost") as client:
         yield client
@@ -33,9 +33,9 @@ def narrow(warehouse_path: Path) -> Iterator[TestClient]:
 def test_a_query_without_end_is_ended_and_the_next_one_answers(narrow: TestClient) -> None:
     began = time.monotonic()
     answer = narrow.get("/sparql", params={"query": ENDLESS})
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     assert answer.status_code == 503 and int(answer.headers["retry-after"]) >= 1
-    assert "1 seconds" in answer.json()["error"] and answer.json()["hint"]
+    assert "2 seconds" in answer.json()["error"] and answer.json()["hint"]
     assert narrow.get("/sparql", params={"query": "ASK {}"}).json()["boolean"] is True
 
 

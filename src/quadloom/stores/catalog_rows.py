@@ -1,0 +1,80 @@
+"""What every catalog backend keeps of a page, whatever database it is in: the record, its visit, its counts.
+
+Backends differ in their statements, never in what a settlement means to the catalog; so the meaning is here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from quadloom.model.outcome import PageRow, Settlement
+from quadloom.model.wire import decode, encode
+from quadloom.stores.protocols import VisitRow
+
+
+class Facts(NamedTuple):
+    """What of a page's row decides about the next one, and how the row was counted."""
+
+    fetched_at: float
+    outcome: str
+    kind: str
+    status: int
+
+
+class Written(NamedTuple):
+    """Rows that take the place of older ones, and by how much each count changes."""
+
+    pages: list[PageRow]
+    changes: dict[str, int]
+
+
+def pages_of(settlements: Iterable[Settlement]) -> list[PageRow]:
+    return [settlement.page for settlement in settlements if settlement.page is not None]
+
+
+def newest_of(pages: Iterable[PageRow]) -> list[PageRow]:
+    """A page may be settled twice in one batch; its last visit counts."""
+    return list({page.fingerprint: page for page in sorted(pages, key=lambda page: page.fetched_at)}.values())
+
+
+def written(pages: Sequence[PageRow], before: Mapping[int, Facts]) -> Written:
+    """A late settlement of an older visit joins the history but does not turn the page back."""
+    rows: list[PageRow] = []
+    changes: dict[str, int] = {}
+    for page in pages:
+        old = before.get(page.fingerprint)
+        if old is not None and old.fetched_at > page.fetched_at:
+            continue
+        rows.append(page)
+        if old is not None:
+            for name in count_names(old.outcome, old.kind, old.status):
+                changes[name] = changes.get(name, 0) - 1
+        for name in count_names(str(page.outcome), page.kind, page.status):
+            changes[name] = changes.get(name, 0) + 1
+    return Written(rows, {name: change for name, change in changes.items() if change})
+
+
+def record_of(page: PageRow) -> bytes:
+    """A page as its record keeps it: how far the indexes got stands in columns, which only `mark_indexed` writes."""
+    return encode(replace(page, indexed_quads=b"", indexed_text=b""))
+
+
+def page_of(record: bytes, indexed_quads: bytes, indexed_text: bytes) -> PageRow:
+    return replace(decode(record, PageRow), indexed_quads=indexed_quads, indexed_text=indexed_text)
+
+
+def visit_row(page: PageRow) -> VisitRow:
+    """What history keeps of a page's visit."""
+    return VisitRow(
+        fingerprint=page.fingerprint, fetched_at=page.fetched_at, status=page.status, outcome=str(page.outcome),
+        body_digest=page.body_digest, quads_digest=page.quads_digest, text_digest=page.text_digest,
+        body_bytes=page.body_bytes, quads=page.quads, archive=page.archive,
+    )  # fmt: skip
+
+
+def count_names(outcome: str, kind: str, status: int) -> tuple[str, str, str]:
+    """Under which names `Catalog.counts` counts a page."""
+    return f"outcome:{outcome}", f"kind:{kind or 'unknown'}", f"status:{status}"

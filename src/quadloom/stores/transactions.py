@@ -1,0 +1,64 @@
+"""Transactions that may be nested: inner blocks join the outer one, and an exception in any of them undoes all.
+
+So a store's method is a transaction when it is called alone, and a part of its caller's otherwise; frontier, catalog
+and outbox of one database become one commit that way. How a commit is made is the database's own affair.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Transactions(ABC):
+    """One thread at a time; others wait."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._broken = False
+        self._checks: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], None]] = []
+
+    def on_begin(self, check: Callable[[], None]) -> None:
+        """Call `check` first in every transaction: it may lock rows, or refuse by raising, which undoes it."""
+        self._checks.append(check)
+
+    def on_rollback(self, undo: Callable[[], None]) -> None:
+        """Call `undo` after a rollback: whoever keeps rows in memory must forget what was not written."""
+        self._undo.append(undo)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing. Inner blocks join the outer one; an exception in any of them undoes all."""
+        with self._lock:
+            if self._depth == 0:
+                self._broken = False
+                self._begin()
+            self._depth += 1
+            try:
+                if self._depth == 1:
+                    for check in self._checks:
+                        check()
+                yield
+            except BaseException:
+                self._broken = True
+                raise
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._finish()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Begin one. What this raises leaves no transaction behind."""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """Commit, or roll back where it is `_broken`; raises where the commit failed, after a rollback."""
+
+    def _tell_undone(self) -> None:
+        for undo in self._undo:
+            undo()

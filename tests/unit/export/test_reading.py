@@ -1,0 +1,36 @@
+"""Dumps as pages: what a stranger's dump claims of a page is taken only as far as it makes sense."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quadloom.export.reading import read_rdf
+
+PAGE = "http://a.example/"
+NOW = 1.7e9
+
+
+@pytest.mark.parametrize(
+    ("status", "when", "expected"),
+    [
+        ("203", "2020-01-01T00:00:00Z", (203, 1577836800.0)),
+        ("many", "some day", (200, NOW)),
+        ("99999999999999999999999", "0001-01-01T00:00:00+14:00", (200, NOW)),
+        ("٢٠٠", "", (200, NOW)),
+        ("200", "9999-12-31T23:59:59Z", (200, NOW)),
+    ],
+)
+def test_claims_that_make_no_sense_are_left_out(
+    tmp_path: Path, status: str, when: str, expected: tuple[int, float]
+) -> None:
+    about = "<urn:quadloom:pages> .\n"
+    (tmp_path / "x.nq").write_text(
+        f'<{PAGE}> <http://a.example/p> "x" <{PAGE}> .\n'
+        f'<{PAGE}> <urn:quadloom:status> "{status}" {about}'
+        f'<{PAGE}> <http://www.w3.org/ns/prov#generatedAtTime> "{when}" {about}',
+        encoding="utf-8",
+    )
+    (found,) = read_rdf(tmp_path / "x.nq", "nq", "", default_graph="", now=NOW)
+    assert (found.page.status, found.page.fetched_at) == expected

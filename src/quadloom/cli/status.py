@@ -120,7 +120,11 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
         ("pages", sum(_numbers(groups.get("outcomes", {})).values()), _counted(groups.get("outcomes", {}))),
         ("kinds", "", _counted(groups.get("kinds", {}))),
         ("statuses", "", _counted(groups.get("statuses", {}))),
-        ("quads", summary.get("quads"), sizes.get("quads", "")),
+        (
+            "quads",
+            summary.get("quads"),
+            f"{sizes.get('quads', '')}, with what the warehouse itself says of its pages".lstrip(", "),
+        ),
         ("documents", summary.get("documents"), sizes.get("text", "")),
         ("archive", "", sizes.get("archive", "")),
         ("database", "", sizes.get("database", "")),

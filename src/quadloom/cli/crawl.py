@@ -164,13 +164,16 @@ def finish(s: Session, report: Report, interrupted: bool, max_failures: int | No
     if s.json:
         s.emit(report)
     else:
-        waiting = report.frontier.get("queued", 0) + report.frontier.get("waiting", 0)
         s.say(
             f"{report.pages} pages · {report.quads} quads · {report.failed} failed · {report.denied} denied · "
-            f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s) · {waiting} URLs left in the frontier"
+            f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
         )
+        queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)
+        s.say(f"{queued} URLs left to read · {waiting} to be read again later")
+        if waiting and not (report.pages or queued or interrupted):
+            s.say("hint: nothing is due; `quadloom refresh` reads pages at once, `quadloom crawl --forever` in time")
     if interrupted:
-        s.say("interrupted; all that was settled is saved\nhint: `quadloom crawl` goes on where it stopped")
+        s.say("interrupted; all that was settled is saved\nhint: the same command goes on where it stopped")
         return 130
     if max_failures is not None and report.failed > max_failures:
         s.say(f"{report.failed} visits failed, more than --max-failures {max_failures}")

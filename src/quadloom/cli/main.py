@@ -23,6 +23,7 @@ app = App(
     name="quadloom",
     help="Weave the web into a graph you can query: crawl sites, read their data, search it, ask it in SPARQL.",
     version=__version__,
+    default_parameter=Parameter(negative_iterable=()),  # no --empty-site: leaving --site away says the same
 )
 
 # What for → name → (where it is, one line of help). Loaded when used, so that `quadloom --version` does not wait for
@@ -42,6 +43,7 @@ _GROUPS = {
         "sparql": ("quadloom.cli.ask:sparql", "Ask the graph in SPARQL."),
         "show": ("quadloom.cli.ask:show", "Show an entity, or a page and its history."),
         "stats": ("quadloom.cli.ask:stats", "Count classes, properties, vocabularies, sites, kinds."),
+        "findings": ("quadloom.cli.findings:findings", "Count the defects in what was read, and list where they are."),
         "why": ("quadloom.cli.why:why", "Why a URL is read when it is: every number and its rule."),
         "changes": ("quadloom.cli.subscribe:changes", "Print notices of changes, and follow new ones."),
         "subscribe": (

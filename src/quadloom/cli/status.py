@@ -88,7 +88,9 @@ def _print(s: Session) -> None:
         traps = read_traps(warehouse.catalog)
     summary["trapped"] = sum(trap.count for trap in traps)
     if isinstance(live, dict):
-        summary = {**summary, **live, "running": True}
+        # The run counts what it has read, statuses and statements too; this tells what the warehouse holds.
+        held = {name: summary[name] for name in ("quads", "statuses")}
+        summary = {**summary, **live, **held, "running": True}
     if s.json:
         s.emit(summary)
         return

@@ -101,10 +101,10 @@ PAGES = {
 RAW = frozenset(("application/ld+json", "application/feed+json", "text/turtle", "application/trig"))
 PIECES = (
     "", "a", "name", "http://a/", "http://a.example/x#", "urn:", "_:", "_:b0", "#", "##", "[", "]", "[_:x]", "[::1",
-    "%", "%zz", "%00", "%0d%0a", " ", "\t", "\n", "\r", '"', "\\", "'", "<", ">", "{", "}", "|", "^", "`", "@", ":", "//",
-    "?", "\x00", "\x0b", "\x1b[2J", "\x7f", "\x85", "\xa0", "\u2028", "\u202e", "\u3000", "\ufdd0", "\ufffd", "\uffff",
-    "\ue000", "\U0001ffff", "\U000e0001", "\\ud800", "\\u0000", "\\u2028", "en-", "x-y", "javascript:x", "data:,x",
-    '" <urn:other> .\n', "> <urn:other> .\n", "&#0;", "&a;", "-->", "]]>", "http://[fe80::1%25eth0]/", "http://a:99999/",
+    "%", "%zz", "%00", "%0d%0a", " ", "\t", "\n", "\r", '"', "\\", "'", "<", ">", "{", "}", "|", "^", "`", "@", ":",
+    "//", "?", "\x00", "\x0b", "\x1b[2J", "\x7f", "\x85", "\xa0", "\u2028", "\u202e", "\u3000", "\ufdd0", "\ufffd",
+    "\uffff", "\ue000", "\U0001ffff", "\U000e0001", "\\ud800", "\\u0000", "\\u2028", "en-", "x-y", "javascript:x",
+    "data:,x", '" <urn:other> .\n', "> <urn:other> .\n", "&#0;", "&a;", "-->", "]]>", "http://[fe80::1%25eth0]/", "http://a:99999/",
     "http://u:p@a/", "é", "\u0301", "·", "9" * 400, "1e999", "0000-13-45T99:99:99Z",
 )  # fmt: skip
 VALUES = st.lists(st.sampled_from(PIECES), min_size=1, max_size=4).map("".join)

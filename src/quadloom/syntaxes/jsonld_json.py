@@ -16,7 +16,8 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 MAX_DEPTH = 128  # deeper JSON is an attack: expansion recurses, and so do most JSON parsers
 _MANY_DIGITS = 30  # an integer that long is over 10^21, where JSON-LD makes it a double anyway
 
-_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+# A string that is not closed ends with the document, so that no quote within it is tried as another beginning.
+_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _decode = msgspec.json.Decoder().decode

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
-from typing import Annotated, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 import docstring_parser
 import msgspec
 from cyclopts import App
+from cyclopts.argument import Argument
 
 from quadloom import settings as tree
 from quadloom.cli.main import COMMANDS, app
@@ -44,11 +46,14 @@ def settings_page() -> str:
                 "| key | default | meaning |",
                 "|---|---|---|",
             ]
-        lines.append(f"| `{key}` | `{_shown(default)}` | {meaning} |")
+        lines.append(f"| `{key}` | `{_shown(default)}` | {meaning}{_choices(get_type_hints(struct)[key])} |")
     for head, struct in (("[[site]]", tree.Site), ("[[service]]", tree.Service)):
         lines += ["", f"## {head}", "", (struct.__doc__ or "").strip(), "", "| key | meaning |", "|---|---|"]
         hints = get_type_hints(struct, include_extras=True)
-        lines += [f"| `{field.name}` | {_meaning(hints[field.name])} |" for field in msgspec.structs.fields(struct)]
+        lines += [
+            f"| `{field.name}` | {_meaning(hints[field.name])}{_choices(get_type_hints(struct)[field.name])} |"
+            for field in msgspec.structs.fields(struct)
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -65,13 +70,9 @@ def commands_page() -> str:
     ]
     for name in COMMANDS:
         command = app[name]
-        inner = [child for child in command if not child.startswith("-")] if command.default_command is None else []
         lines += ["", f"## quadloom {name}", ""]
-        if not inner:
-            lines += _described(command)
-            continue
-        lines += [command.help.strip()]
-        for child in inner:
+        lines += _described(command) if command.default_command else [command.help.strip()]
+        for child in (child for child in command if not child.startswith("-")):
             lines += ["", f"### quadloom {name} {child}", ""]
             lines += _described(command[child])
     return "\n".join(lines) + "\n"
@@ -79,16 +80,30 @@ def commands_page() -> str:
 
 def _described(command: App) -> list[str]:
     """First sentence of the help, then the arguments with the meanings that the function's docstring gives them."""
-    lines = [(command.help or "").strip().split("\n\nParameters")[0].strip()]
+    lines = [inspect.cleandoc(command.help or "").split("\n\nParameters")[0].strip()]
     parsed = docstring_parser.parse(command.default_command.__doc__ or "") if command.default_command else None
     meanings = {item.arg_name: item.description or "" for item in parsed.params} if parsed else {}
     rows = []
-    for argument in command.assemble_argument_collection():
+    for argument in command.assemble_argument_collection(default_parameter=app.default_parameter):
         if argument.show:
-            names = ", ".join(f"`{name}`" for name in argument.names) or f"`{argument.name}`"
+            names = ", ".join(f"`{name}`" for name in _names(argument))
             meaning = " ".join(meanings.get(argument.field_info.name, "").split())
             rows.append(f"| {names} | {meaning} |")
     return [*lines, "", "| argument | meaning |", "|---|---|", *rows] if rows else lines
+
+
+def _names(argument: Argument) -> list[str]:
+    """A place in the line comes first, where the argument has one; the option of the same name works too."""
+    if argument.field_info.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        return [argument.field_info.name.upper(), *argument.names]
+    return list(argument.names) or [argument.name]
+
+
+def _choices(hint: object) -> str:
+    """What may be written, of settings that take one of a few words."""
+    if get_origin(hint) is Literal:
+        return f" ({', '.join(f'`{word}`' for word in get_args(hint))})"
+    return next((found for inner in get_args(hint) if (found := _choices(inner))), "")
 
 
 def _shown(default: object) -> str:

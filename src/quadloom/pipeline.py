@@ -131,13 +131,23 @@ def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], s
         noindex=noindex,
         noarchive=transformed.noarchive,
         has_data=has_data,
-        findings=page.findings + transformed.findings,
+        findings=page.findings + transformed.findings + _absence(noindex, left_out),
         lines=line_fingerprints(quads.nquads),
         link_quads=link_graph(transformed.links, page.final_url)
         if any(name.endswith(".rq") for name in settings.crawl.strategies) and not transformed.nofollow
         else b"",
         push=push_offer(page, transformed) if settings.subscriptions.websub else None,
     )
+
+
+def _absence(noindex: bool, left_out: bool) -> tuple[Finding, ...]:
+    """Why a page that was read is in no index: otherwise nobody could tell it from one that says nothing."""
+    if noindex:
+        advice = 'for a site of your own, [[site]] with robots = "ignore" reads it all the same'
+        return (Finding("noindex", "the page asks not to be indexed", "info", "index", advice=advice),)
+    if left_out:
+        return (Finding("no-data", "no structured data, and index.only_data is on", "info", "index"),)
+    return ()
 
 
 def _broken(page: Page, error: Exception) -> Woven:

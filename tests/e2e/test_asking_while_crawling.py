@@ -57,7 +57,7 @@ def test_pages_are_found_by_another_process_within_five_seconds(tmp_path: Path) 
     """The crawl is slowed to last; whatever the catalog says was indexed five seconds ago must be found."""
     with serve_in_process(FakeWeb(SPEC)) as serving:
         config = write_config(tmp_path, serving)
-        slow = config.read_text().replace("delay = 0.0\nip_delay", "delay = 0.25\nip_delay")
+        slow = config.read_text().replace("delay = 0.0\nip_delay", "delay = 1.0\nip_delay")
         config.write_text(slow.replace("batch = 32", "batch = 2").replace("per_site = 8", "per_site = 1"))
         crawl = start(tmp_path / "w", config, "crawl", *serving.web.seeds)
         try:
@@ -69,7 +69,7 @@ def test_pages_are_found_by_another_process_within_five_seconds(tmp_path: Path) 
 
 
 def _watch(path: Path, crawl: subprocess.Popen[bytes]) -> int:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 90
     while not (path / "text" / "meta.json").exists():
         assert time.monotonic() < until
         time.sleep(0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -40,8 +41,28 @@ def test_a_wrong_url(tmp_path: Path, url: str) -> None:
     complained(quadloom("crawl", url, "--contact", "a@b.example", cwd=tmp_path), 2, "not a web address")
 
 
-def test_no_contact(tmp_path: Path) -> None:
+def test_an_address_as_people_write_it(tmp_path: Path) -> None:
+    complained(quadloom("crawl", "example.org/events", cwd=tmp_path), 2, "https://example.org/events")
+
+
+def test_a_first_crawl_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
     complained(quadloom("crawl", "https://example.org/", cwd=tmp_path), 3, "contact")
+    complained(quadloom("crawl", cwd=tmp_path), 2, "nothing to crawl", "quadloom crawl https://")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_port_that_is_taken_or_none(tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path / "quadloom-data"):
+        pass
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = quadloom("serve", "--port", port, cwd=tmp_path)
+        complained(done, 2, port, "another program", "--port")
+        assert "Open" not in done.stderr, "no address is printed that does not work"
+        refused = quadloom("-w", "new", "serve", "--crawl", "--port", port, "https://example.org/", cwd=tmp_path)
+        complained(refused, 2, "another program")
+        assert not (tmp_path / "new").exists(), "no crawl was begun"
+    complained(quadloom("serve", "--port", "99999", cwd=tmp_path), 3, "web.port", "65535")
 
 
 def test_an_unknown_command_and_an_unknown_flag(tmp_path: Path) -> None:
@@ -111,12 +132,30 @@ def test_nobody_to_pause(tmp_path: Path) -> None:
 
 
 def test_a_backend_that_is_none(tmp_path: Path) -> None:
-    done = quadloom("-w", "w", "crawl", "https://example.org/", cwd=tmp_path, QUADLOOM_STORES__QUADS="virtuoso://x/")
+    done = quadloom(
+        "-w",
+        "w",
+        "crawl",
+        "https://example.org/",
+        "--contact",
+        "a@b.example",
+        cwd=tmp_path,
+        QUADLOOM_STORES__QUADS="virtuoso://x/",
+    )
     complained(done, 3, "stores.quads", "oxigraph:")
 
 
 def test_a_server_that_is_not_to_be_trusted(tmp_path: Path) -> None:
-    done = quadloom("-w", "w", "crawl", "https://example.org/", cwd=tmp_path, QUADLOOM_STORES__QUADS="sparql+http://x/")
+    done = quadloom(
+        "-w",
+        "w",
+        "crawl",
+        "https://example.org/",
+        "--contact",
+        "a@b.example",
+        cwd=tmp_path,
+        QUADLOOM_STORES__QUADS="sparql+http://x/",
+    )
     complained(done, 3, "stores.quads", "guard.allow")
 
 

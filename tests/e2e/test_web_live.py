@@ -133,6 +133,47 @@ def test_from_search_to_the_monitor(live: Live, browser: object, scripts: bool) 
     context.close()
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_forms_that_change_something_work_in_a_browser(live: Live, browser: object, scripts: bool) -> None:
+    """A browser says of each form where it comes from, as no other client does: the gate must know our own pages."""
+    context = browser.new_context(java_script_enabled=scripts)  # type: ignore[attr-defined]
+    page = context.new_page()
+    page.goto(live.base + "/inspect")
+    page.get_by_text("or paste markup").click()
+    page.get_by_label("HTML or data").fill('<title>Pasted</title><p vocab="http://schema.org/" typeof="Person">Ada</p>')
+    page.locator("details").get_by_role("button", name="Inspect").click()
+    assert "2 items in 1 syntax ·" in page.locator(".verdict").inner_text()
+    page.goto(live.base + "/sign-in")
+    page.get_by_label("Token").fill(live.token)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Pause the crawl").click()
+    page.get_by_role("button", name="Resume the crawl").click()
+    page.get_by_role("button", name="Pause the crawl").wait_for()
+    context.close()
+
+
+@pytest.mark.browser
+def test_the_editor_is_part_of_the_site(live: Live, browser: object) -> None:
+    """Its colours, its links, its words for an error, and no error where the server would find none."""
+    page = browser.new_context(color_scheme="dark").new_page()  # type: ignore[attr-defined]
+    page.goto(live.base + "/sparql?query=" + quote("SELECT ?s { ?s a schema:Person } LIMIT 3"))
+    if not page.locator("script[src*='vendor/yasgui']").count():
+        pytest.skip("the browser's parts were not built: run `make web`")
+    page.locator("#yasgui .yasr_results a.iri").first.wait_for(timeout=30_000)
+    ground = "node => getComputedStyle(node).backgroundColor"
+    assert page.locator("#yasgui .CodeMirror").first.evaluate(ground) == page.locator("html").evaluate(ground)
+    assert page.locator("#yasgui .parseErrorIcon").count() == 0, "schema: needs no PREFIX line"
+    with page.context.expect_page() as opened:  # beside the query, which would be lost
+        page.locator("#yasgui .yasr_results a.iri").first.click()
+    opened.value.get_by_role("heading", name="Statements").wait_for()
+    page.goto(live.base + "/sparql?query=SELECT+nonsense")
+    refusal = page.locator("#yasgui [role=alert]")
+    refusal.wait_for(timeout=30_000)
+    assert "does not parse at line 1" in refusal.inner_text() and "{" not in refusal.inner_text()
+    page.context.close()
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 def test_pages_are_accessible(live: Live, browser: object) -> None:

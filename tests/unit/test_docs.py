@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -54,6 +55,51 @@ def test_the_readme_commands_exist() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     used = set(re.findall(r"^(?:\$ )?quadloom (?:-w \S+ )?([a-z]+)", text, re.MULTILINE))
     assert used and used <= set(COMMANDS)
+
+
+def _examples(page: Path) -> list[list[str]]:
+    """Words of every `quadloom …` line in a page's code blocks, comments and what follows a pipe left out."""
+    # All fences in one pass: a closing one looks like the opening one of a block without a language.
+    blocks = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    shell = "".join(text for language, text in blocks if language in ("", "console"))
+    lines: Iterable[str] = (line.strip().removeprefix("$ ") for line in shell.replace("\\\n", " ").splitlines())
+    lines = (re.sub(r"^(?:[A-Z_]+=\S+ )+", "", line) for line in lines)
+    return [_words(line) for line in lines if line.startswith("quadloom ")]
+
+
+def _words(line: str) -> list[str]:
+    quoted = re.sub(r"'[^']*('|$)|\"[^\"]*(\"|$)", "…", line)  # a query may go on over several lines
+    words = re.split(r" +#| [|&>]", quoted)[0].split()[1:]
+    return words[2:] if words[0] == "-w" else words
+
+
+def _sections() -> dict[str, set[str]]:
+    """Options of each command, by its words."""
+    parts = re.split(
+        r"^##+ quadloom (.*)$", (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8"), flags=re.M
+    )
+    return {name: set(re.findall(r"`(--?[a-z-]+)`", body)) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *ROOT.glob("docs/**/*.md")], ids=lambda path: path.name)
+def test_commands_in_pages_exist_with_their_options(page: Path) -> None:
+    known = _sections()
+    everywhere = {"--json", "--quiet", "--verbose", "--no-color", "--warehouse", "-w", "--config", "--help"}
+    for words in _examples(page):
+        name = " ".join(words[:2]) if " ".join(words[:2]) in known else words[0]
+        assert name in known, words
+        options = {word.split("=")[0] for word in words if word.startswith("--")}
+        assert options <= known[name] | everywhere, words
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    pages = [
+        path
+        for folder in ("tutorial", "howto", "reference", "explanation")
+        for path in ROOT.glob(f"docs/{folder}/*.md")
+    ]
+    assert not [path.name for path in pages if f"({path.parent.name}/{path.name})" not in index]
 
 
 def test_no_download_addresses_and_no_machine_paths() -> None:

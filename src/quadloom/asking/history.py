@@ -41,9 +41,7 @@ def history(catalog: Catalog, url: str) -> PageHistory:
     """All visits of a page. Raises `NothingFound` for one that was never visited."""
     page = catalog.page(Url.parse(url).fingerprint)
     if page is None:
-        raise NothingFound(
-            f"{url} was never visited", hint="`quadloom search` finds pages, `quadloom crawl` visits them"
-        )
+        raise NothingFound(f"{url} was never visited", hint=f"`quadloom why {url}` tells what is known of it")
     return PageHistory(page, tuple(catalog.history(page.fingerprint)))
 
 

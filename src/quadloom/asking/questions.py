@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from quadloom.asking.entity import Entity, gather
+from quadloom.asking.findings import Located, findings
 from quadloom.asking.history import PageHistory, Versions, history
 from quadloom.asking.search import moment, search, search_request
 from quadloom.asking.sparql import Answer, QueryService
@@ -72,6 +73,10 @@ class Questions:
             facets=facets,
         )  # fmt: skip
         return search(self.text, request)
+
+    def findings(self, *, codes: str | Sequence[str] = (), site: str | Sequence[str] = ()) -> Iterator[Located]:
+        """Every defect found in the pages as they were last read; `site` is a registered domain or a host."""
+        return findings(self.catalog, codes=_several(codes), sites=_several(site))
 
     def entity(self, iri: str, *, consolidate: bool | None = None) -> Entity:
         """All statements about an IRI, with the pages that make them; `NothingFound` where there are none."""

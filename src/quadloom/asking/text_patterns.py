@@ -72,6 +72,7 @@ def replace_text_patterns(checked: Checked, text: KeptHits | None) -> str:
             continue
         start, subject = _subject(tokens, index, checked.text)
         words, limit, stop = _object(tokens, index + 1, checked.text)
+        limit = min(limit, _enough(tokens, start, stop))
         hits = text.hits(SearchRequest(text=words, limit=limit, snippets=False)) if text is not None else ()
         parts.append(checked.text[done : tokens[start].start])
         parts.append(_values(subject, hits))
@@ -124,6 +125,24 @@ def _object(tokens: Sequence[Token], index: int, text: str) -> tuple[str, int, i
     if shape == ["(", "string", "word", ")"] and found[2].text.isdigit():
         return _unquoted(found[1].text), max(1, min(int(found[2].text), MAX_HITS)), index + 4
     raise _misplaced(tokens[index - 1], text)
+
+
+def _enough(tokens: Sequence[Token], start: int, stop: int) -> int:
+    """How many hits `SELECT ?page { ?page ql:matches "words" } LIMIT 10` can show: ten, which saves reading a thousand.
+
+    Only where the pattern is all there is: anything else beside it might drop hits or order them otherwise.
+    """
+    before = [token for token in tokens[:start] if token.text.upper() != "WHERE"]
+    after = [token.text.upper() for token in tokens[stop:]]
+    selects = [place for place, token in enumerate(before) if token.text.upper() == "SELECT"]
+    shown = before[selects[0] + 1 :] if selects else []
+    alone = bool(shown) and shown[-1].text == "{" and all(
+        token.kind == "variable" or token.text == "*" for token in shown[:-1]
+    )  # fmt: skip
+    match after[1:] if after[:1] == ["."] else after:
+        case ["}", "LIMIT", number] if alone and number.isdigit() and len(number) < 9:
+            return max(1, int(number))
+    return MAX_HITS
 
 
 def _values(variables: tuple[str, ...], hits: Sequence[Hit]) -> str:

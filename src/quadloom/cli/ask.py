@@ -25,6 +25,7 @@ from quadloom.warehouse import Warehouse
 
 _TERMINAL_CODES = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # in UTF-8 never a part of another character
 Flag = Annotated[bool, Parameter(negative="")]
+_FEWER = "try fewer or shorter words, or a prefix such as lightho*"
 
 
 def search(
@@ -85,7 +86,7 @@ def search(
         answer = find(warehouse.text, request)
     _print_hits(s, answer)
     if not answer.total and fail_empty:
-        raise NothingFound("nothing found", hint="try fewer or shorter words, or a prefix such as lightho*")
+        raise NothingFound("nothing found", hint=_FEWER)
 
 
 def sparql(
@@ -271,6 +272,8 @@ def _print_hits(s: Session, answer: SearchAnswer) -> None:
         if values:
             s.say(f"{name}: " + ", ".join(f"{value} {count}" for value, count in values[:8]))
     s.say(f"{answer.total} found in {answer.seconds * 1000:.0f} ms")
+    if not answer.total:
+        s.say(f"hint: {_FEWER}")
 
 
 def _hit_row(hit: Hit) -> tuple[str, str, str, str, str]:

@@ -15,6 +15,7 @@ from quadloom.cli.session import Session, session
 from quadloom.errors import QuadloomError
 from quadloom.phases.outside import all_syntaxes
 from quadloom.run.control import ask
+from quadloom.settings import without_password
 from quadloom.stores.postgres_state import described
 from quadloom.stores.state import exists
 from quadloom.warehouse import Warehouse
@@ -60,6 +61,7 @@ def _checks(s: Session) -> Iterator[tuple[str, bool, str, str]]:
     yield from _extensions(s)
     yield from _disk(s)
     yield from _names()
+    yield from _servers(s)
     if s.settings.stores.frontier.startswith("postgresql:"):
         yield from _database(s)
     else:
@@ -126,6 +128,17 @@ def _names() -> Iterator[tuple[str, bool, str, str]]:
         yield "name resolution", True, "localhost is known", ""
     except OSError as error:
         yield "name resolution", False, str(error), "check /etc/resolv.conf and /etc/hosts"
+
+
+def _servers(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+    """Stores on other machines, before there is a warehouse too: whether something listens at their address."""
+    stores = s.settings.stores
+    quads = stores.quads.removeprefix("sparql+") if stores.quads.startswith("sparql+") else ""
+    bucket = stores.archive_endpoint if stores.archive.startswith("s3:") else ""
+    for name, url in (("stores.quads", quads), ("stores.archive_endpoint", bucket)):
+        if url:
+            ok, detail = _reachable(url, s.settings.limits.connect_seconds)
+            yield name, ok, f"{without_password(url)} {detail}", f"start the server, or correct {name}"
 
 
 def _warehouse(s: Session) -> Iterator[tuple[str, bool, str, str]]:

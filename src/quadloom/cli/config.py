@@ -17,35 +17,36 @@ from quadloom.settings_loading import fields
 config = App(name="config", help="Show the settings in force and where each came from.")
 
 _FILE = """\
-# quadloom.toml — every line is optional; `quadloom config show` prints all settings.
-# The three lines most people change are the first three.
+# quadloom.toml: every line is optional; `quadloom config show` prints all settings.
+# The three lines most people change are the first three. Lines with a # before the name show defaults.
 
 [crawl]
-contact   = "{contact}"   # shown to the sites you visit: a URL or mail address
+{contact}   # shown to the sites you visit: a URL or mail address
 seeds     = ["https://example.org/"]
 max_pages = 1_000
-scope     = "site"          # page | host | site | any
 max_depth = 10
+# scope   = "site"          # page | host | site | any
 
 [politeness]
-delay    = 1.0              # seconds between requests to one host, at least
-per_site = 1                # requests under way to one host at a time
+# delay    = 1.0            # seconds between requests to one host, at least
+# per_site = 1              # requests under way to one host at a time
 
 [guard]
-allow = []                  # CIDR blocks that may be visited although not public, e.g. ["10.0.0.0/8"]
+# allow = []                # CIDR blocks that may be visited although not public, e.g. ["10.0.0.0/8"]
 
 [freshness]
-min_interval = "1h"
-max_interval = "90d"
+# bandwidth    = 10.0       # pages a second of a continuous crawl
+# min_interval = "1h"       # a page is not read again before
+# max_interval = "90d"
 
 [topic]
-words = []
+# words = []
 
 [stores]                    # by URL; the defaults are files in the warehouse
-quads = "oxigraph:"
+# quads = "oxigraph:"
 
 [web]
-port = 7272
+# port = 7272
 
 # [[site]]                  # exceptions for hosts
 # match = "*.wikipedia.org"
@@ -69,7 +70,10 @@ def init(
     """
     if path.exists() and not force:
         raise UsageError(f"{path} exists", hint="give another path, or --force to overwrite it")
-    path.write_text(_FILE.format(contact=contact.replace('"', "")), encoding="utf-8")
+    # A default that is written down, an empty contact too, would hide what ~/.config/quadloom/config.toml says.
+    # JSON's strings are TOML's basic strings.
+    line = f"contact   = {msgspec.json.encode(contact).decode()}" if contact else '# contact = "you@example.org"'
+    path.write_text(_FILE.format(contact=line), encoding="utf-8")
     s = session()
     if s.json:
         s.emit({"file": path})

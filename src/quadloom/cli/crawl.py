@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import threading
@@ -16,10 +17,15 @@ from rich.text import Text
 
 from quadloom.cli.lifeline import when_input_ends
 from quadloom.cli.session import Session, session
-from quadloom.errors import SettingsError, UsageError
+from quadloom.errors import SettingsError, UrlError, UsageError
+from quadloom.fetching.guard import is_opened
+from quadloom.model.url import Url
 from quadloom.run.meter import Report
 from quadloom.run.running import Running
+from quadloom.stores.state import exists
 from quadloom.warehouse import Warehouse
+
+_BARE = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/|$)")  # example.org/page, as people write it
 
 
 def crawl(
@@ -92,6 +98,7 @@ def crawl(
         from quadloom.cli.crawl_ray import crawl_on_ray
 
         return crawl_on_ray(s, starts or s.settings.crawl.seeds, ray, ray_workers)
+    _check(s, starts)
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, starts)
         running = warehouse.start(starts or s.settings.crawl.seeds, forever=forever)
@@ -99,6 +106,28 @@ def crawl(
             when_input_ends(lambda: _left_alone(s, running))
         report, interrupted = follow(s, running)
     return finish(s, report, interrupted, max_failures)
+
+
+def _check(s: Session, starts: list[str]) -> None:
+    """What can be told before a warehouse is made: a first attempt that fails leaves nothing behind."""
+    for url in starts:
+        try:
+            Url.parse(url)
+        except UrlError as error:
+            if _BARE.match(url):
+                raise UrlError(error.message, hint=f"did you mean https://{url} ?") from None
+            raise
+    if exists(s.warehouse, s.settings):
+        return
+    first = starts or s.settings.crawl.seeds
+    if not first:
+        raise UsageError(
+            f"nothing to crawl: no URL is given, and there is no warehouse at {s.warehouse} to go on with",
+            hint="quadloom crawl https://your.site",
+        )
+    private = all(is_opened(Url.parse(url).host, s.settings.guard) for url in first)
+    if not s.settings.crawl.contact and not private and not _can_ask():
+        raise _no_contact()
 
 
 def _left_alone(s: Session, running: Running) -> None:
@@ -135,13 +164,16 @@ def finish(s: Session, report: Report, interrupted: bool, max_failures: int | No
     if s.json:
         s.emit(report)
     else:
-        waiting = report.frontier.get("queued", 0) + report.frontier.get("waiting", 0)
         s.say(
             f"{report.pages} pages · {report.quads} quads · {report.failed} failed · {report.denied} denied · "
-            f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s) · {waiting} URLs left in the frontier"
+            f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
         )
+        queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)
+        s.say(f"{queued} URLs left to read · {waiting} to be read again later")
+        if waiting and not (report.pages or queued or interrupted):
+            s.say("hint: nothing is due; `quadloom refresh` reads pages at once, `quadloom crawl --forever` in time")
     if interrupted:
-        s.say("interrupted; all that was settled is saved\nhint: `quadloom crawl` goes on where it stopped")
+        s.say("interrupted; all that was settled is saved\nhint: the same command goes on where it stopped")
         return 130
     if max_failures is not None and report.failed > max_failures:
         s.say(f"{report.failed} visits failed, more than --max-failures {max_failures}")
@@ -177,20 +209,25 @@ class Progress:
         report = report_now() if callable(report_now) else report_now
         if not isinstance(report, Report):
             return
-        line = progress_line(report)
+        lines = progress_lines(report)
         if self._live is not None:
-            self._live.update(Text(line))
+            self._live.update(Text("\n".join(lines)))
         else:
-            self._session.say(line)
+            self._session.say(" · ".join(lines))
 
 
-def progress_line(report: Report) -> str:
+def progress_lines(report: Report) -> tuple[str, str, str]:
+    """Three lines, each short enough for a terminal of 80 columns until the counts have seven digits."""
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
     frontier = report.frontier
     now = report.rates.get("fetch", 0.0)
+    minutes, seconds = divmod(int(report.seconds), 60)
     return (
-        f"{phases}   {now:.0f} pages/s now, {report.pages_per_second:.0f} mean   {report.quads} quads   "
-        f"frontier {frontier.get('queued', 0)} due, {frontier.get('waiting', 0)} later, {frontier.get('leased', 0)} now"
+        phases,
+        f"{now:.1f} pages/s now, {report.pages_per_second:.1f} on average · {report.quads} quads · "
+        f"{report.failed} failed · {report.denied} denied",
+        f"URLs: {frontier.get('queued', 0)} due, {frontier.get('waiting', 0)} later, "
+        f"{frontier.get('leased', 0)} under way · {minutes}:{seconds:02} min",
     )
 
 
@@ -216,13 +253,21 @@ def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None
     """Sites must be able to reach whoever visits them. Asked once, then remembered in the warehouse."""
     if s.settings.crawl.contact or warehouse.contact or warehouse.is_private(starts):
         return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise SettingsError(
-            "no contact given: the sites you visit must be able to reach you",
-            hint="add --contact you@example.org, or contact = … below [crawl] in quadloom.toml",
-        )
+    if not _can_ask():
+        raise _no_contact()
     s.err.print("The sites you visit see who you are. A URL or mail address for them: ", end="")
     answer = sys.stdin.readline().strip()
     if not answer:
         raise SettingsError("no contact given", hint="add --contact you@example.org")
     warehouse.remember_contact(answer)
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _no_contact() -> SettingsError:
+    return SettingsError(
+        "no contact given: the sites you visit must be able to reach you",
+        hint="add --contact you@example.org, or contact = … below [crawl] in quadloom.toml",
+    )

@@ -60,8 +60,9 @@ def demo(
     with Warehouse.read(_FOLDER, settings=settings) as warehouse:
         for question in QUESTIONS:
             _ask(s, warehouse, question)
-    s.write("\nNext   quadloom -w quadloom-demo search concert --type Event    quadloom -w quadloom-demo status")
-    s.write("       quadloom crawl https://your.site    quadloom inspect URL    quadloom --help")
+    s.write("\nNext   quadloom -w quadloom-demo serve      the same in a browser: search, SPARQL, pages, monitor")
+    s.write("       quadloom -w quadloom-demo search concert --type Event")
+    s.write("       quadloom crawl https://your.site      quadloom inspect URL      quadloom --help")
 
 
 def demo_settings(settings: Settings, web: FakeWeb) -> Settings:

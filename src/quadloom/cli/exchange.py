@@ -13,6 +13,7 @@ from quadloom.asking.prefixes import type_iris
 from quadloom.asking.search import moment
 from quadloom.cli.session import Session, session
 from quadloom.errors import NothingFound, UsageError
+from quadloom.export.dump import parse_format
 from quadloom.export.selection import Selection
 from quadloom.warehouse import Warehouse
 
@@ -61,7 +62,8 @@ def export(
         )
     if s.json and target is not None:
         s.emit({"pages": written.pages, "quads": written.quads, "file": target})
-    s.say(f"{written.pages} pages, {written.quads} {'records' if 'warc' in format else 'quads'}")
+    chosen, _ = parse_format(format or (target.name.partition(".")[2] if target else "") or "nq")
+    s.say(f"{written.pages} pages, {written.quads} {'records' if chosen == 'warc' else 'quads'}")
     if fail_empty and not written.pages:
         raise NothingFound("no page was selected", hint="`quadloom stats` shows which sites and types there are")
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
+from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError
 
 from quadloom import __version__
 from quadloom.cli.session import Session, begin, harmless
@@ -23,58 +23,82 @@ app = App(
     name="quadloom",
     help="Weave the web into a graph you can query: crawl sites, read their data, search it, ask it in SPARQL.",
     version=__version__,
+    default_parameter=Parameter(negative_iterable=()),  # no --empty-site: leaving --site away says the same
 )
 
-# name → (where it is, one line of help). Loaded when used, so that `quadloom --version` does not wait for parsers
-# and engines.
-COMMANDS = {
-    "demo": ("quadloom.cli.demo:demo", "Crawl a small web that comes with Quadloom, and show what can be asked."),
-    "init": ("quadloom.cli.config:init", "Write a commented quadloom.toml."),
-    "crawl": ("quadloom.cli.crawl:crawl", "Crawl from URLs, or go on where the last crawl stopped."),
-    "topic": ("quadloom.cli.topic:topic", "Gather pages on a topic through sites' own search."),
-    "inspect": ("quadloom.cli.inspect:inspect", "Show what one page, file or stream says. Stores nothing."),
-    "search": ("quadloom.cli.ask:search", "Find pages by words, types, sites."),
-    "sparql": ("quadloom.cli.ask:sparql", "Ask the graph in SPARQL."),
-    "show": ("quadloom.cli.ask:show", "Show an entity, or a page and its history."),
-    "stats": ("quadloom.cli.ask:stats", "Count classes, properties, vocabularies, sites, kinds."),
-    "why": ("quadloom.cli.why:why", "Why a URL is read when it is: every number and its rule."),
-    "refresh": ("quadloom.cli.refresh:refresh", "Read pages again, before anything else."),
-    "freshness": ("quadloom.cli.refresh:freshness", "Show or change how a running crawl divides its bandwidth."),
-    "scope": ("quadloom.cli.scope:scope", "Show or change which URLs may be visited, also while a crawl runs."),
-    "subscribe": ("quadloom.cli.subscribe:subscribe", "Be told when pages, sites, types or a query's answer change."),
-    "changes": ("quadloom.cli.subscribe:changes", "Print notices of changes, and follow new ones."),
-    "simulate": ("quadloom.cli.simulate:simulate", "Compare refresh policies on a simulated web."),
-    "status": ("quadloom.cli.status:status", "What the warehouse holds, and what a running crawl does."),
-    "sites": ("quadloom.cli.status:sites", "Hosts with pages, queue, pace and blocks."),
-    "seeds": ("quadloom.cli.seeds:seeds", "Add URLs to start from, or list them."),
-    "pause": ("quadloom.cli.control:pause", "Let a running crawl rest."),
-    "resume": ("quadloom.cli.control:resume", "Let a paused crawl go on."),
-    "stop": ("quadloom.cli.control:stop", "End a running crawl; what is under way is finished and saved."),
-    "worker": ("quadloom.cli.worker:worker", "Be one of many machines that crawl together."),
-    "serve": ("quadloom.cli.serve:serve", "Serve search, SPARQL, entity pages and the live monitor."),
-    "export": ("quadloom.cli.exchange:export", "Write quads, pages or a description of the data."),
-    "import": ("quadloom.cli.exchange:import_", "Read WARC files and RDF dumps through the same phases."),
-    "verify": ("quadloom.cli.upkeep:verify", "Compare archive, quads and text with the catalog."),
-    "rebuild": ("quadloom.cli.upkeep:rebuild", "Make quads and text anew from the archive."),
-    "prune": ("quadloom.cli.upkeep:prune", "Drop superseded visits older than index.retention from the archive."),
-    "contexts": ("quadloom.cli.contexts:contexts", "Keep JSON-LD contexts in a folder, instead of asking for them."),
-    "config": ("quadloom.cli.config:config", "Show the settings in force and where each came from."),
-    "check": ("quadloom.cli.check:check", "Look for what could be wrong, and tell the cure."),
-    "bench": ("quadloom.cli.bench:bench", "Measure the pipeline on a fake web on loopback."),
+# What for → name → (where it is, one line of help). Loaded when used, so that `quadloom --version` does not wait for
+# parsers and engines.
+_GROUPS = {
+    "Begin": {
+        "demo": ("quadloom.cli.demo:demo", "Crawl a small web that comes with Quadloom, and show what can be asked."),
+        "init": ("quadloom.cli.config:init", "Write a commented quadloom.toml."),
+        "crawl": ("quadloom.cli.crawl:crawl", "Crawl from URLs, or go on where the last crawl stopped."),
+        "topic": ("quadloom.cli.topic:topic", "Gather pages on a topic through sites' own search."),
+        "inspect": ("quadloom.cli.inspect:inspect", "Show what one page, file or stream says. Stores nothing."),
+        "serve": ("quadloom.cli.serve:serve", "Serve search, SPARQL, entity pages and the live monitor."),
+        "check": ("quadloom.cli.check:check", "Look for what could be wrong, and tell the cure."),
+    },
+    "Ask": {
+        "search": ("quadloom.cli.ask:search", "Find pages by words, types, sites."),
+        "sparql": ("quadloom.cli.ask:sparql", "Ask the graph in SPARQL."),
+        "show": ("quadloom.cli.ask:show", "Show an entity, or a page and its history."),
+        "stats": ("quadloom.cli.ask:stats", "Count classes, properties, vocabularies, sites, kinds."),
+        "findings": ("quadloom.cli.findings:findings", "Count the defects in what was read, and list where they are."),
+        "why": ("quadloom.cli.why:why", "Why a URL is read when it is: every number and its rule."),
+        "changes": ("quadloom.cli.subscribe:changes", "Print notices of changes, and follow new ones."),
+        "subscribe": (
+            "quadloom.cli.subscribe:subscribe",
+            "Be told when pages, sites, types or a query's answer change.",
+        ),
+    },
+    "Watch and steer a crawl": {
+        "status": ("quadloom.cli.status:status", "What the warehouse holds, and what a running crawl does."),
+        "sites": ("quadloom.cli.status:sites", "Hosts with pages, queue, pace and blocks."),
+        "seeds": ("quadloom.cli.seeds:seeds", "Add URLs to start from, or list them."),
+        "scope": ("quadloom.cli.scope:scope", "Show or change which URLs may be visited, also while a crawl runs."),
+        "refresh": ("quadloom.cli.refresh:refresh", "Read pages again, before anything else."),
+        "freshness": ("quadloom.cli.refresh:freshness", "Show or change how a running crawl divides its bandwidth."),
+        "pause": ("quadloom.cli.control:pause", "Let a running crawl rest."),
+        "resume": ("quadloom.cli.control:resume", "Let a paused crawl go on."),
+        "stop": ("quadloom.cli.control:stop", "End a running crawl; what is under way is finished and saved."),
+        "worker": ("quadloom.cli.worker:worker", "Be one of many machines that crawl together."),
+    },
+    "Data in and out, upkeep": {
+        "export": ("quadloom.cli.exchange:export", "Write quads, pages or a description of the data."),
+        "import": ("quadloom.cli.exchange:import_", "Read WARC files and RDF dumps through the same phases."),
+        "verify": ("quadloom.cli.upkeep:verify", "Compare archive, quads and text with the catalog."),
+        "rebuild": ("quadloom.cli.upkeep:rebuild", "Make quads and text anew from the archive."),
+        "prune": ("quadloom.cli.upkeep:prune", "Drop superseded visits older than index.retention from the archive."),
+        "contexts": (
+            "quadloom.cli.contexts:contexts",
+            "Keep JSON-LD contexts in a folder, instead of asking for them.",
+        ),
+        "config": ("quadloom.cli.config:config", "Show the settings in force and where each came from."),
+    },
+    "Measure": {
+        "bench": ("quadloom.cli.bench:bench", "Measure the pipeline on a fake web on loopback."),
+        "simulate": ("quadloom.cli.simulate:simulate", "Compare refresh policies on a simulated web."),
+    },
 }
-for _name, (_place, _help) in COMMANDS.items():
-    app.command(_place, name=_name, help=_help)
+COMMANDS = {name: found for group in _GROUPS.values() for name, found in group.items()}
+for _place, (_title, _commands) in enumerate(_GROUPS.items()):
+    _group = Group(_title, sort_key=_place)
+    for _order, (_name, (_where, _help)) in enumerate(_commands.items()):
+        app.command(_where, name=_name, help=_help, group=_group, sort_key=_order)
+_OPTIONS = Group("Options of every command", sort_key=len(_GROUPS))
+_EVERYWHERE = Parameter(group=_OPTIONS)
+app["--help"].group = app["--version"].group = _OPTIONS
 
 
 @app.meta.default
 def launch(
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-    warehouse: Annotated[Path | None, Parameter(name=["--warehouse", "-w"])] = None,
-    config: Path | None = None,
-    json: Annotated[bool, Parameter(negative="")] = False,
-    quiet: Annotated[bool, Parameter(negative="")] = False,
-    verbose: Annotated[bool, Parameter(negative="")] = False,
-    color: bool = True,
+    warehouse: Annotated[Path | None, _EVERYWHERE, Parameter(name=["--warehouse", "-w"])] = None,
+    config: Annotated[Path | None, _EVERYWHERE] = None,
+    json: Annotated[bool, _EVERYWHERE, Parameter(negative="")] = False,
+    quiet: Annotated[bool, _EVERYWHERE, Parameter(negative="")] = False,
+    verbose: Annotated[bool, _EVERYWHERE, Parameter(negative="")] = False,
+    color: Annotated[bool, _EVERYWHERE] = True,
 ) -> int | None:
     """Options of every command.
 
@@ -119,6 +143,10 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader (head, less) has had enough
         return 0
+    except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):
+            return 0  # the same, met by the console that prints a help page
+        raise
     except OSError as error:
         hint = (
             "make room and run the command again; nothing acknowledged was lost"

@@ -64,7 +64,7 @@ def _print_page(s: Session, found: PageHistory) -> None:
         if value != "":
             s.write(f"{name}\t{value}")
     for finding in page.findings:
-        s.write(f"finding\t{finding.code}\t{finding.message}")
+        s.write(f"finding\t{finding.code}\t{finding}")
 
 
 def _time(at: float) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import FrameType
@@ -22,6 +25,7 @@ from quadloom.web.security import is_loopback
 from quadloom.web.tokens import FILE, Tokens
 
 _STOP_SECONDS = 60.0
+_BACKLOG = 2048  # connections that wait to be taken; the system's own limit may be lower
 
 
 def serve(
@@ -55,14 +59,16 @@ def serve(
     _check(s, tokens, urls, crawl)
     # The server gives a signal back to whoever was there before it; SIGTERM must not skip the end of the crawl.
     signal.signal(signal.SIGTERM, _interrupt)
+    listening = _listen(s.settings.web.host, s.settings.web.port)
     child = _start_crawl(s, urls) if crawl else None
     try:
         if crawl and not tokens:
             s.say(f"Token  {tokens.make('first')}   (shown once; /sign-in takes it)")
-        _run(s, may_control=crawl)
+        _run(s, listening, may_control=crawl)
     except KeyboardInterrupt:
         s.say("stopped")
     finally:
+        listening.close()
         if child is not None:
             _stop_crawl(s, child)
     return 0
@@ -84,16 +90,16 @@ def _check(s: Session, tokens: Tokens, urls: tuple[str, ...], crawl: bool) -> No
         raise StoreError(f"there is no warehouse at {s.warehouse}", hint="run `quadloom crawl URL` or `quadloom demo`")
 
 
-def _run(s: Session, *, may_control: bool) -> None:
-    web = s.settings.web
+def _run(s: Session, listening: socket.socket, *, may_control: bool) -> None:
+    host = s.settings.web.host
     # Crawling needs its own interpreter lock and memory; the site must answer whatever the crawl is doing.
-    app = create_app(Desk(s.warehouse, s.settings, may_control=may_control))
-    name = f"[{web.host}]" if ":" in web.host else web.host
-    s.say(f"Open   http://{name}:{web.port}/   (search, SPARQL, monitor) - Ctrl-C stops")
-    uvicorn.run(
+    desk = Desk(s.warehouse, s.settings, may_control=may_control)
+    app = create_app(desk)
+    name = f"[{host}]" if ":" in host else host
+    threading.Thread(target=desk.warm, name="warming", daemon=True).start()
+    s.say(f"Open   http://{name}:{listening.getsockname()[1]}/   (search, SPARQL, monitor) - Ctrl-C stops")
+    config = uvicorn.Config(
         app,
-        host=web.host,
-        port=web.port,
         log_level="info" if s.verbose else "warning",
         access_log=s.verbose,
         timeout_graceful_shutdown=3,
@@ -103,6 +109,18 @@ def _run(s: Session, *, may_control: bool) -> None:
         http="h11",
         h11_max_incomplete_event_size=256 * 1024,
     )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Before a crawl is begun and an address is printed: both would be in vain on a port that is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        reason = "another program listens there" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        hint = "choose another with --port or --host"
+        raise UsageError(f"cannot listen on {host}:{port}: {reason}", hint=hint) from None
 
 
 def _start_crawl(s: Session, urls: tuple[str, ...]) -> subprocess.Popen[bytes]:

@@ -88,7 +88,9 @@ def _print(s: Session) -> None:
         traps = read_traps(warehouse.catalog)
     summary["trapped"] = sum(trap.count for trap in traps)
     if isinstance(live, dict):
-        summary = {**summary, **live, "running": True}
+        # The run counts what it has read, statuses and statements too; this tells what the warehouse holds.
+        held = {name: summary[name] for name in ("quads", "statuses")}
+        summary = {**summary, **live, **held, "running": True}
     if s.json:
         s.emit(summary)
         return
@@ -118,7 +120,11 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
         ("pages", sum(_numbers(groups.get("outcomes", {})).values()), _counted(groups.get("outcomes", {}))),
         ("kinds", "", _counted(groups.get("kinds", {}))),
         ("statuses", "", _counted(groups.get("statuses", {}))),
-        ("quads", summary.get("quads"), sizes.get("quads", "")),
+        (
+            "quads",
+            summary.get("quads"),
+            f"{sizes.get('quads', '')}, with what the warehouse itself says of its pages".lstrip(", "),
+        ),
         ("documents", summary.get("documents"), sizes.get("text", "")),
         ("archive", "", sizes.get("archive", "")),
         ("database", "", sizes.get("database", "")),

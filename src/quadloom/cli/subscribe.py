@@ -196,10 +196,14 @@ def changes(
                 since = notice.id
             printed += len(found)
             if (limit and printed >= limit) or (not found and not follow):
-                return
+                break
             sys.stdout.flush()  # whoever reads a pipe wants them now
             if not found:
                 time.sleep(_POLL)
+        if not printed and not warehouse.subscriptions():
+            s.say("nobody has subscribed\nhint: `quadloom subscribe add --site example.org` tells of a site's changes")
+        elif not printed:
+            s.say("no changes" + (f" after notice {since}" if since else " yet"))
 
 
 def _print(s: Session, notice: Message) -> None:

@@ -200,6 +200,7 @@ def _searcher(name: str, warehouse: Warehouse, transport: HttpTransport) -> WebS
         try:
             page = transport.fetch_one(url, accept="application/json", headers=headers)
         except FetchError as error:
+            session().say(f"{name}: {error.message}")  # or nobody could tell a wrong address from a rare word
             return Answer(url, error.status, "", b"") if error.status else None
         return Answer(page.final_url, page.status, page.content_type, page.body)
 

@@ -35,7 +35,7 @@ _WITHOUT_GRAPHS = frozenset(("turtle", "nt", "rdfxml"))
 
 
 class Dumped(msgspec.Struct, frozen=True):
-    """What was written."""
+    """What was written, or described."""
 
     pages: int
     quads: int
@@ -75,7 +75,7 @@ def export_to(
             title = f"Quadloom warehouse {warehouse.path.name}"
             numbers = warehouse.statistics(limit=1000)
             sink.write(dataset_description(numbers, dataset="urn:quadloom:dataset", title=title, now=now))
-            return Dumped(0, 0)
+            return Dumped(numbers.pages, numbers.quads)
         return dump(warehouse.catalog, warehouse.quads, sink, name, selection, progress)
 
 

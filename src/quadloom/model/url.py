@@ -13,10 +13,10 @@ from functools import lru_cache
 
 import ada_url
 import msgspec
-from publicsuffixlist import PublicSuffixList
 from xxhash import xxh3_64_intdigest
 
 from quadloom.errors import UrlError
+from quadloom.model.suffixes import registered_domain
 
 MAX_LENGTH = 2083  # the longest URL that sitemaps, robots parsers and browsers all agree to carry
 
@@ -146,9 +146,6 @@ def host_of(href: str) -> str:
     return _host_of_authority(authority)
 
 
-_suffixes = PublicSuffixList()
-
-
 @lru_cache(maxsize=65536)
 def site_of(host: str) -> str:
     """Registered domain of a host name; an IP address or a single label stands for itself (without its port)."""
@@ -159,7 +156,7 @@ def site_of(host: str) -> str:
         return host  # addresses: each port of a loopback test web is a site of its own
     if "." not in name:
         return host
-    return str(_suffixes.privatesuffix(name) or name)
+    return registered_domain(name) or name
 
 
 def _is_noise(pair: str) -> bool:

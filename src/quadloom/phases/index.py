@@ -68,7 +68,7 @@ def page_description(row: PageRow, status: int, source: str) -> bytes:
     subject = iri(row.final_url or row.href)
     if subject is None:
         return b""
-    when = datetime.fromtimestamp(int(row.changed_at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    when = f"{datetime.fromtimestamp(int(row.changed_at), UTC).isoformat()[:19]}Z"  # a third of the cost of `strftime`
     head = f"{subject} <"
     tail = f" <{PAGES}> .\n"
     parts = [

@@ -47,7 +47,7 @@ def _schedule_statements(row: PageRow) -> bytes:
         ]
     parts = [f'{name}> "{_digits(number)}"^^<{XSD}double>' for name, number in numbers]
     if kept.next_visit is not None:
-        when = datetime.fromtimestamp(int(kept.next_visit), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        when = f"{datetime.fromtimestamp(int(kept.next_visit), UTC).isoformat()[:19]}Z"
         parts.append(f'nextVisit> "{when}"^^<{XSD}dateTime>')
     subject = iri(row.final_url or row.href)
     return "".join(f"{subject} <urn:quadloom:{part} <{PAGES}> .\n" for part in parts).encode()

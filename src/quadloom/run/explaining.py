@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from quadloom.errors import NothingFound
+from quadloom.fetching.politeness import rules_for
 from quadloom.fetching.robots import RobotsRow, path_of, verdict
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import Url, site_of
@@ -74,8 +75,8 @@ def _scope_reason(scope: ScopeRules, url: Url, row: PageRow | None) -> Reason:
 
 
 def _robots_reasons(host: HostRow | None, url: Url, settings: Settings) -> list[Reason]:
-    if settings.politeness.robots == "ignore":
-        return [Reason("robots", "verdict", "not asked", "politeness.robots = ignore")]
+    if rules_for(url.host, settings).robots == "ignore":
+        return [Reason("robots", "verdict", "not asked", "politeness.robots, or that of a [[site]], is ignore")]
     stored = RobotsRow.decode(host.robots) if host is not None and host.robots else None
     if stored is None:
         return [Reason("robots", "verdict", "not known yet", "robots.txt is read before the first page of a host")]
@@ -111,7 +112,7 @@ def _page_reasons(row: PageRow) -> list[Reason]:
     changed = _date(row.changed_at) if row.changed_at else "none"
     kind = f"{row.kind or 'unknown kind'} {row.media_type}".strip()
     return [
-        Reason("page", "last visit", _date(row.fetched_at), f"{row.outcome}: HTTP {row.status} {row.reason}".strip()),
+        Reason("page", "last visit", _date(row.fetched_at), f"{row.outcome}: {row.reason or f'HTTP {row.status}'}"),
         Reason("page", "last change", changed, "graph or main text differed"),
         Reason("page", "found through", row.link_kind or "unknown", f"{row.depth} links from a seed"),
         Reason("page", "holds", f"{row.quads} quads, {row.links} links", kind),

@@ -88,29 +88,47 @@ def _places(text: str, clauses: tuple[Clause, ...]) -> list[tuple[int, int]]:
     prefixes = tuple(c.words[-1] for c in clauses if c.prefix and not c.negated)
     if not wanted and not prefixes:
         return []
-    folded = text.lower() if text.isascii() else text.translate(_FOLDED)
-    if _UNALIGNED not in folded:  # places in it are places in the text: a twentieth of the cost of folding each word
-        return _found(folded, wanted, prefixes)
-    found: list[tuple[int, int]] = []
-    for match in _WORD.finditer(text):
-        word = fold(match.group())
-        if word in wanted or (prefixes and word.startswith(prefixes)):
-            found.append(match.span())
+    # Places in the folded text are places in the text, and finding costs a twentieth of folding each word.
+    folded = text.lower() if text.isascii() else _aligned(text)
+    found = _found(folded, wanted, prefixes)
+    if _UNALIGNED in folded:
+        found |= _unaligned(text, folded, wanted, prefixes)
+    return sorted(found)
+
+
+def _aligned(text: str) -> str:
+    """Folded letter by letter. `translate` looks each one up, so it gets only what is not ASCII."""
+    parts: list[str] = []
+    position = 0
+    for run in _NOT_ASCII.finditer(text):
+        parts += (text[position : run.start()].lower(), run.group().translate(_FOLDED))
+        position = run.end()
+    return "".join((*parts, text[position:].lower()))
+
+
+def _unaligned(text: str, folded: str, wanted: set[str], prefixes: tuple[str, ...]) -> set[tuple[int, int]]:
+    """The words with a letter that folds to several, such as ß: few in most texts, and only they are folded alone."""
+    found = set()
+    for place in _UNALIGNED_WORD.finditer(folded):
+        for match in _WORD.finditer(text, *place.span()):
+            word = fold(match.group())
+            if word in wanted or (prefixes and word.startswith(prefixes)):
+                found.add(match.span())
     return found
 
 
-def _found(folded: str, wanted: set[str], prefixes: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Where these words stand in a folded text, as whole words."""
+def _found(folded: str, wanted: set[str], prefixes: tuple[str, ...]) -> set[tuple[int, int]]:
+    """Where these words stand in a folded text, as whole words; an unaligned letter next to one belongs to its word."""
     found = set()
     for word in (*wanted, *prefixes):
         begin = folded.find(word)
         while begin >= 0:
             end = begin + len(word)
-            match = _WORD.match(folded, end)
-            if (not begin or not _WORD.match(folded, begin - 1)) and (match is None or word in prefixes):
+            match = _FOLDED_WORD.match(folded, end)
+            if (not begin or not _FOLDED_WORD.match(folded, begin - 1)) and (match is None or word in prefixes):
                 found.add((begin, match.end() if match is not None else end))
             begin = folded.find(word, end)
-    return sorted(found)
+    return found
 
 
 class _Folded(dict[int, str]):
@@ -127,8 +145,11 @@ class _Folded(dict[int, str]):
         return folded
 
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _UNALIGNED = "\uffff"
 _FOLDED = _Folded()
+_FOLDED_WORD = re.compile(rf"[\w{_UNALIGNED}]+")
+_UNALIGNED_WORD = re.compile(rf"\w*{_UNALIGNED}[\w{_UNALIGNED}]*")
 
 
 def _best_start(places: list[tuple[int, int]], length: int) -> int:

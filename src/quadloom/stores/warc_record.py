@@ -203,4 +203,4 @@ def _digest(body: bytes) -> str:
 
 def _date(at: float) -> str:
     moment = dt.datetime.fromtimestamp(max(0.0, at), dt.UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{moment.isoformat(timespec='microseconds')[:26]}Z"  # half the cost of `strftime`

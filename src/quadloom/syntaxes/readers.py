@@ -51,7 +51,7 @@ def read_microformats(context: Context) -> None:
 
 def read_jsonld_scripts(context: Context) -> None:
     """JSON-LD in the scripts of a page, each a document of its own."""
-    nodes = [node for node in context.tree.css("script[type]") if is_jsonld_type(node.attributes.get("type") or "")]
+    nodes = [node for node in context.elements("script") if is_jsonld_type(node.attributes.get("type") or "")]
     if not nodes:
         return
     lines: list[int] = []

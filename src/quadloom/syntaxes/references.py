@@ -1,8 +1,8 @@
 """Turns the hrefs of one page into absolute URLs, fast.
 
 A page has about a hundred references, and a full parse costs 2.4 µs each. Most are plain: absolute, from the root, in
-the same folder or in the one above, in characters that the URL standard leaves alone. For those a few cheap tests prove
-that joining is concatenation; all others go to the standard's parser. A property test checks that both ways agree.
+the same folder or in the one above, in characters that the URL standard leaves alone. For those a few cheap tests
+prove that joining is concatenation; all others go to the standard's parser. A property test checks that both agree.
 """
 
 from __future__ import annotations

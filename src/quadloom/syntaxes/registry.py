@@ -29,7 +29,7 @@ Loader = Callable[[str], bytes]
 
 # Lexbor flag: no mutation events while the tree is built. They serve <selectedcontent> alone and cost a third.
 _WITHOUT_EVENTS = 1
-_WANTED = tag_ids("a area article base embed frame iframe img link main meta title")
+_WANTED = tag_ids("a area article base embed frame iframe img link main meta script title")
 
 
 class Facts:

@@ -113,7 +113,10 @@ async def _answer(endpoint: Endpoint, request: Request, desk: Desk, rendering: R
 
         if endpoint.kept and request.method == "GET":
             return await desk.kept.answer(_question(request), lambda: _worked(endpoint, desk, work))
-        return await _worked(endpoint, desk, work)
+        response = await _worked(endpoint, desk, work)
+        if endpoint.token:
+            desk.kept.forget()
+        return response
     except QuadloomError as error:
         return rendering.refusal(request, *refusal_of(error))
     except ClientDisconnect:

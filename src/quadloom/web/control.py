@@ -46,6 +46,7 @@ def command(ask: Ask) -> Response:
     if verb not in COMMANDS:
         raise Refused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(COMMANDS)}")
     answer = _told(ask, *_request(ask, verb))
+    ask.desk.feed.refresh()
     if ask.content_type == "application/x-www-form-urlencoded":
         return RedirectResponse("/monitor", HTTPStatus.SEE_OTHER)
     return json_response({"answer": answer})
@@ -134,6 +135,10 @@ def sign_in(ask: Ask) -> View | Response:
     """The token goes into a cookie that scripts cannot read and other sites' pages cannot send."""
     if ask.request.method == "GET":
         return View("sign_in.html", {"wrong": False})
+    if ask.text("out"):
+        response = RedirectResponse("/sign-in", HTTPStatus.SEE_OTHER)
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return response
     token = ask.text("token").strip()
     if not ask.desk.may_control or not ask.desk.tokens.accepts(token):
         return View("sign_in.html", {"wrong": True}, status=401, headers={"WWW-Authenticate": "Bearer"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import Counter
@@ -82,6 +83,15 @@ class Desk:
     def tell(self, verb: str, **arguments: Value) -> Value | None:
         """Ask the running crawl; None = none runs."""
         return ask(self.path, verb, **arguments)
+
+    def warm(self) -> None:
+        """Half a second of work that the first visitors would wait for: views of the stores, and a query process.
+
+        What cannot be opened yet, since the first crawl is only beginning, is left to them.
+        """
+        self.reader.warm()
+        with contextlib.suppress(QuadloomError), self.queries.ask("ASK {}") as answer:
+            answer.read()
 
     def close(self) -> None:
         self.feed.close()

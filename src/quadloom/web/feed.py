@@ -6,6 +6,7 @@ nothing. Events keep their ids, hence a listener that comes back says the last o
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -45,6 +46,7 @@ class Feed:
         self._looked = threading.Event()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._looking = threading.Lock()  # events are asked for after the last one: two at once would give them twice
 
     def report(self) -> dict[str, Value] | None:
         """The crawl's newest report; None = no crawl runs."""
@@ -58,6 +60,12 @@ class Feed:
     def events(self, after: int, limit: int = 500) -> list[Event]:
         self._begin()
         return self._bus.recent(after, limit)
+
+    def refresh(self) -> None:
+        """Look now: the crawl was told something, and whoever told it wants to see what became of it."""
+        self._begin()
+        with contextlib.suppress(QuadloomError, OSError, msgspec.MsgspecError):
+            self._look()
 
     def close(self) -> None:
         self._stopped.set()
@@ -81,6 +89,10 @@ class Feed:
             self._stopped.wait(EVERY)
 
     def _look(self) -> None:
+        with self._looking:
+            self._ask()
+
+    def _ask(self) -> None:
         report = ask(self._path, "status")
         self._report = report if isinstance(report, dict) else None
         if self._report is None:

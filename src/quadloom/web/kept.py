@@ -42,6 +42,10 @@ class Kept:
             found = self._begin(key, make)
         return asyncio.shield(found.task)
 
+    def forget(self) -> None:
+        """Somebody changed something: what is asked from now on is answered anew, also where an answer is under way."""
+        self._entries.clear()
+
     def _begin(self, key: Key, make: Callable[[], Coroutine[None, None, Response]]) -> _Entry:
         entry = _Entry(asyncio.get_running_loop().create_task(make()), 0.0)
         self._entries[key] = entry

@@ -23,7 +23,7 @@ from quadloom.web.lanes import Lane
 STALE = 2.0
 THREADS = 4
 LINE = 400
-PATIENCE = 5.0  # seconds
+PATIENCE = 3.0  # seconds
 _TRIES = 3
 
 Answer = TypeVar("Answer")
@@ -53,6 +53,23 @@ class Reader:
         """The same for a thread that may wait."""
         return self._lane.pool.submit(self._look, work).result()
 
+    def warm(self) -> None:
+        """Open a view in each thread, so that the first visitors need not wait for it."""
+        self._everywhere(self._fresh)
+
+    def _everywhere(self, work: Callable[[], object]) -> None:
+        """In each thread once: none takes a second turn before all have met."""
+        everybody = threading.Barrier(self._lane.threads, timeout=5.0)
+
+        def turn() -> None:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                everybody.wait()
+            with contextlib.suppress(QuadloomError):
+                work()
+
+        for _ in range(self._lane.threads):
+            self._lane.pool.submit(turn)
+
     def _look(self, work: Callable[[Warehouse], Answer]) -> Answer:
         """Do it, and again on a new view where the writer's compaction took a file away under the old one."""
         for _ in range(_TRIES - 1):
@@ -62,9 +79,9 @@ class Reader:
         return work(self._fresh())
 
     def _forget(self) -> None:
-        if self._view.warehouse is not None:
-            self._view.warehouse.close()
-            self._view.warehouse = None
+        warehouse, self._view.warehouse = self._view.warehouse, None
+        if warehouse is not None:
+            warehouse.close()
 
     def _fresh(self) -> Warehouse:
         view, now, mark = self._view, time.monotonic(), self._mark()
@@ -87,16 +104,5 @@ class Reader:
 
     def close(self) -> None:
         """Each thread closes its own view: SQLite does not let another do it."""
-        everybody = threading.Barrier(self._lane.threads, timeout=5.0)
-
-        def leave() -> None:
-            with contextlib.suppress(threading.BrokenBarrierError):
-                everybody.wait()
-            if self._view.warehouse is not None:
-                with contextlib.suppress(QuadloomError):
-                    self._view.warehouse.close()
-                self._view.warehouse = None
-
-        for _ in range(self._lane.threads):
-            self._lane.pool.submit(leave)
+        self._everywhere(self._forget)
         self._lane.pool.shutdown(wait=True)

@@ -91,11 +91,12 @@ def _environment(desk: Desk, static: StaticFiles) -> Environment:
     environment.globals.update(
         menu=MENU, version=__version__, static=static.address, has=static.has, may_control=desk.may_control,
         entity_link=terms.entity_link, page_link=terms.page_link, query=_query,
+        values_query=terms.values_query,
     )  # fmt: skip
     environment.filters.update(
         short=shorten, datatype=terms.shown_datatype, dir=terms.direction, is_web=terms.is_web,
-        when=_when, moment=_moment,
-        ago=partial(_ago, desk), number=_number, counted=_counted, size=_size, percent=_percent, snippet=_snippet,
+        when=_when, instant=_instant, moment=_moment,
+        ago=partial(_ago, desk), number=_number, counted=counted, size=_size, percent=_percent, snippet=_snippet,
         seconds=_seconds,
     )  # fmt: skip
     return environment
@@ -115,17 +116,32 @@ def _when(at: float) -> Markup:
     )
 
 
+def _instant(at: float) -> Markup:
+    """To the second, for what happens now."""
+    iso = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+    return Markup('<time datetime="{}">{}</time>').format(iso, f"{iso[:10]} {iso[11:19]}\u00a0UTC")
+
+
 def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _ago(desk: Desk, at: float) -> str:
-    age = desk.clock() - at
+def _ago(desk: Desk, at: float) -> Markup:
+    """The age in words; the moment itself, with its zone, is in the element and shown on pointing at it."""
+    if not at:
+        return Markup("–")
+    iso = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+    words = _age(desk.clock() - at)
+    return Markup(f'<time datetime="{iso}" title="{iso[:10]} {iso[11:19]} UTC">{words}</time>')
+
+
+def _age(age: float) -> str:
+    if age <= -60.0:  # less is two clocks that differ
+        return "in the future"
     for unit, length in (("day", 86400.0), ("hour", 3600.0), ("minute", 60.0)):
-        count = int(age // length)
-        if count:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "just now" if age >= 0 else "in the future"
+        if age >= length:
+            return counted(int(age // length), unit) + " ago"
+    return "just now"
 
 
 def _number(value: float | int) -> str:
@@ -135,9 +151,9 @@ def _number(value: float | int) -> str:
     return f"{int(value):,}".replace(",", "\u202f")
 
 
-def _counted(value: int, noun: str) -> str:
+def counted(value: int, noun: str, ending: str = "s") -> str:
     """`1 page`, `2 pages`."""
-    return f"{_number(value)} {noun}{'' if value == 1 else 's'}"
+    return f"{_number(value)} {noun}{'' if value == 1 else ending}"
 
 
 def _size(value: int) -> str:

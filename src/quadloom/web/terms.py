@@ -79,6 +79,11 @@ def page_link(url: str) -> str:
     return "/page?url=" + quoted(url)
 
 
+def values_query(iri: str) -> str:
+    """What asks for a property's values."""
+    return f"SELECT ?thing ?value ?page\nWHERE {{ GRAPH ?page {{ ?thing <{iri}> ?value }} }}\nLIMIT 50"
+
+
 def vocabulary_of(iri: str) -> str:
     """The namespace of a property: up to and including the last # or /."""
     cut = max(iri.rfind("#"), iri.rfind("/"), iri.rfind(":") if "/" not in iri else -1)

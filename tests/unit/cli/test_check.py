@@ -43,3 +43,17 @@ def test_services_are_knocked_at(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert code == 1
     assert rows[f"service http://127.0.0.1:{there}/"]["ok"]
     assert not rows[f"service http://127.0.0.1:{gone}/"]["ok"]
+
+
+def test_servers_of_stores_are_knocked_at_before_there_is_a_warehouse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_server(("127.0.0.1", 0)) as closed:
+        there, gone = listening.getsockname()[1], closed.getsockname()[1]
+        closed.close()
+        stores = f'quads = "sparql+http://me:s3cret@127.0.0.1:{there}/data"\narchive = "s3://bucket"\n'
+        code, rows = checked(tmp_path, f'[stores]\n{stores}archive_endpoint = "http://127.0.0.1:{gone}"\n', capsys)
+    assert code == 1
+    assert rows["stores.quads"]["ok"]
+    assert "s3cret" not in str(rows["stores.quads"]["detail"])
+    assert not rows["stores.archive_endpoint"]["ok"]

@@ -259,6 +259,7 @@ def test_dates_of_headers() -> None:
         assert http_date(text) == 0.0 or text.startswith("Sun, 99")
 
 
+@pytest.mark.slow
 def test_planning_costs_little(crawled: Crawled) -> None:
     """At most 50 µs of processor time a settled page with forty new links. The best of many parts counts, since other
     processes take caches and half a core away; each part is long enough to hold a new price."""

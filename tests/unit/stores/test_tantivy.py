@@ -26,6 +26,30 @@ def test_a_reader_beside_the_writer_follows_its_commits(tmp_path: Path) -> None:
     writer.close()
 
 
+def test_urls_without_snippets_are_those_of_the_newest_commit(tmp_path: Path) -> None:
+    """They are kept by address, and a commit gives addresses to others."""
+    asked = SearchRequest(text="lighthouse", limit=1000, snippets=False)
+    writer = TantivyText(tmp_path / "text")
+    writer.put([TextDocument(id=f"http://a.example/{number}", title="lighthouse") for number in range(50)])
+    writer.commit()
+    reader = TantivyText.read_only(tmp_path / "text")
+    for index in (writer, reader):
+        for _ in range(2):
+            assert {hit.id for hit in index.search(asked).hits} == {f"http://a.example/{n}" for n in range(50)}
+    writer.remove([f"http://a.example/{number}" for number in range(0, 50, 2)])
+    writer.put([TextDocument(id=f"http://b.example/{number}", title="lighthouse") for number in range(50)])
+    writer.commit()
+    expected = {f"http://a.example/{n}" for n in range(1, 50, 2)} | {f"http://b.example/{n}" for n in range(50)}
+    for index in (writer, reader):
+        for _ in range(2):
+            found = index.search(asked).hits
+            assert {hit.id for hit in found} == expected and len(found) == len(expected)
+            assert [hit.id for hit in index.search(SearchRequest(text="lighthouse", limit=1000)).hits] == [
+                hit.id for hit in found
+            ]
+    writer.close()
+
+
 @pytest.mark.parametrize("word", ["हिन्दी", "Smørrebrød", "smorrebrod", "Привет", "naïve"])
 def test_questions_are_read_as_documents_are(tmp_path: Path, word: str) -> None:
     index = TantivyText(tmp_path)

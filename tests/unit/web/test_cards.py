@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from web_fixture import BOOK, EVIL
 
+from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.protocols import Hit, QuadStore
 from quadloom.warehouse import Warehouse
 from quadloom.web.cards import Card, Cards, Fact, card
@@ -48,6 +49,24 @@ def test_a_card_is_kept_for_seconds_and_made_anew_for_a_new_reading(
         for at, expected in ((1.0, 1), (1.0, 1), (2.0, 2)):
             assert BOOK in cards.of(warehouse.quads, [Hit(id=BOOK, score=1.0, fetched_at=at)])
             assert looked == expected
-        now = 6.0
-        cards.of(warehouse.quads, [Hit(id=BOOK, score=1.0, fetched_at=2.0)])
-    assert looked == 3
+        # Seconds later a newer view is asked once more; what it confirms is kept for minutes, but not for ever.
+        for at, expected in ((6.0, 3), (100.0, 3), (130.0, 4)):
+            now = at
+            cards.of(warehouse.quads, [Hit(id=BOOK, score=1.0, fetched_at=2.0)])
+            assert looked == expected
+
+
+def test_a_card_that_the_next_view_denies_is_not_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first may come from a view that is older than the hit."""
+    import quadloom.web.cards as module
+
+    said = iter([None, Card("urn:x", "new", (), ()), Card("urn:x", "new", (), ())])
+    monkeypatch.setattr(module, "card", lambda _quads, _page: next(said))
+    now = 0.0
+    cards, hit = Cards(lambda: now), Hit(id="http://a.example/", score=1.0, fetched_at=1.0)
+    quads = MemoryQuads()
+    assert cards.of(quads, [hit]) == {}
+    for at in (6.0, 12.0, 100.0):
+        now = at
+        assert cards.of(quads, [hit])[hit.id].label == "new"
+    assert next(said, None) is None, "asked three times: at 0, 6 and 12 seconds"

@@ -45,6 +45,19 @@ def test_many_at_once_are_one_work_and_a_second_later_it_is_done_anew() -> None:
     asyncio.run(scene())
 
 
+def test_after_a_change_everything_is_answered_anew() -> None:
+    async def scene() -> None:
+        kept, work = Kept(1.0, clock=lambda: 0.0), Counted(200)
+        before = asyncio.ensure_future(kept.answer(("/",), work.make))
+        await asyncio.sleep(0)
+        kept.forget()
+        assert (await kept.answer(("/",), work.make)).body == b"answer 2", "not the one that was under way"
+        assert (await before).body == b"answer 1"
+        assert (await kept.answer(("/",), work.make)).body == b"answer 2"
+
+    asyncio.run(scene())
+
+
 def test_refusals_are_not_kept() -> None:
     async def scene() -> None:
         kept, work = Kept(1.0, clock=lambda: 0.0), Counted(503, 200)

@@ -50,6 +50,40 @@ def test_whose_turn_comes_too_late_is_refused_without_the_work() -> None:
     lane.close()
 
 
+def test_a_line_that_is_too_long_for_its_speed_is_refused_at_once() -> None:
+    """Each request takes two seconds, so the third in line would wait six. Once the line is gone, it is let in."""
+    now = 0.0
+    lane = Lane("test", threads=1, line=99, patience=5.0, clock=lambda: now)
+
+    def slow() -> None:
+        nonlocal now
+        now += 2.0
+
+    async def learn() -> None:
+        for _ in range(100):
+            await lane.run(slow)
+
+    asyncio.run(learn())
+    gate = threading.Event()
+
+    async def scene() -> tuple[list[object], object]:
+        waiting = [asyncio.ensure_future(lane.run(gate.wait)) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert 3.9 < lane.expected_wait() < 4.1
+        waiting.append(asyncio.ensure_future(lane.run(gate.wait)))
+        await asyncio.sleep(0)
+        (refused,) = await asyncio.gather(lane.run(gate.wait), return_exceptions=True)
+        gate.set()
+        answered = await asyncio.gather(*waiting)
+        assert await lane.run(gate.wait) is True, "a free thread is always used"
+        return [*answered], refused
+
+    answered, refused = asyncio.run(scene())
+    assert answered == [True, True, True]
+    assert isinstance(refused, Refused) and refused.headers["Retry-After"] == "6"
+    lane.close()
+
+
 def test_slow_inspections_leave_the_rest_of_the_site_alone(
     warehouse_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

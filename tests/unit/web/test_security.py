@@ -68,7 +68,9 @@ def test_sign_in_keeps_the_token_from_scripts_and_other_sites(client: TestClient
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie and "samesite=strict" in cookie
     assert client.post("/control/pause", json={}).status_code == 409
-    client.cookies.clear()
+    assert "Sign out" in client.get("/sign-in", headers={"accept": "text/html"}).text
+    assert client.post("/sign-in", data={"out": "1"}).status_code == 303
+    assert client.post("/control/pause", json={}).status_code == 401, "signed out"
 
 
 def test_tokens_are_stored_hashed(tmp_path: Path) -> None:
@@ -92,7 +94,7 @@ def test_every_answer_carries_the_policy(client: TestClient) -> None:
     for path in ("/", "/nowhere", "/static/quadloom.css", "/sparql?query=ASK{}", "/metrics", "/export.nq"):
         headers = client.get(path).headers
         assert "script-src 'self'" in headers["content-security-policy"]
-        assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
+        assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "same-origin"
 
 
 def test_bodies_are_limited_announced_or_not(client: TestClient) -> None:

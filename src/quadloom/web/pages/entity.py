@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+from urllib.parse import urlencode
+
 import msgspec
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from quadloom.asking.entity import Entity, Property, as_nquads
 from quadloom.asking.prefixes import expand, shorten
+from quadloom.errors import NothingFound
 from quadloom.web.asks import Ask, View
 from quadloom.web.labels import labels
 from quadloom.web.negotiation import choose
 from quadloom.web.pictures import Edge, Node, star
 from quadloom.web.rdf_answers import RDF_TYPES, chosen_format, graph_response
 from quadloom.web.refusals import Refused
-from quadloom.web.terms import entity_link, is_iri, vocabulary_of
+from quadloom.web.terms import entity_link, is_iri, values_query, vocabulary_of
 
 __all__ = ["RDF_TYPES", "entity_page", "picture"]
 _NEIGHBOURS = 14
@@ -27,7 +31,12 @@ class Section(msgspec.Struct, frozen=True):
 
 
 def entity_page(ask: Ask) -> View | Response:
-    entity = _entity(ask)
+    try:
+        entity = _entity(ask)
+    except NothingFound:
+        if (values := _values(ask)) is None:
+            raise
+        return values
     if not ask.wants_json and _wants_rdf(ask):
         return graph_response(as_nquads(entity), "application/n-quads", chosen_format(ask))
     sections: dict[str, list[Property]] = {}
@@ -79,6 +88,15 @@ def _entity(ask: Ask) -> Entity:
     if not is_iri(iri):
         raise Refused(400, f"not an IRI: {iri[:200]}", hint="an absolute IRI, or a name such as schema:Event")
     return ask.warehouse.entity(iri)
+
+
+def _values(ask: Ask) -> Response | None:
+    """Most properties that pages link to are described nowhere here, but used: people are shown their values."""
+    iri = expand(ask.text("iri").strip())
+    used = next(iter(ask.warehouse.quads.match(None, f"<{iri}>", None, None, limit=1)), None)
+    if ask.wants_json or _wants_rdf(ask) or used is None:
+        return None
+    return RedirectResponse("/sparql?" + urlencode({"query": values_query(iri)}), HTTPStatus.SEE_OTHER)
 
 
 def _wants_rdf(ask: Ask) -> bool:

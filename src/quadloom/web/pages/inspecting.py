@@ -13,6 +13,7 @@ from quadloom.model.url import Url
 from quadloom.web.asks import Ask, View
 from quadloom.web.control import authorise
 from quadloom.web.refusals import Refused
+from quadloom.web.rendering import counted
 from quadloom.web.security import is_loopback
 from quadloom.web.terms import Statement, statements
 
@@ -67,6 +68,6 @@ def _verdict(found: Inspection) -> str:
     syntaxes = len({item.syntax for item in found.items})
     bad = sum(finding.severity != "info" for finding in found.findings)
     return (
-        f"{'✓' if not bad else '!'} {len(found.items)} items in {syntaxes} syntaxes · {found.quads} quads · "
-        f"{len(found.links)} links · {bad} warnings"
+        f"{'✓' if not bad else '!'} {counted(len(found.items), 'item')} in {counted(syntaxes, 'syntax', 'es')} · "
+        f"{counted(found.quads, 'statement')} · {counted(len(found.links), 'link')} · {counted(bad, 'warning')}"
     )

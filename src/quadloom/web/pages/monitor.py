@@ -19,8 +19,10 @@ from quadloom.run.meter import Report
 from quadloom.stores.protocols import FrontierStats, HostRow
 from quadloom.web.asks import Ask, View
 from quadloom.web.feed import Point
+from quadloom.web.rendering import counted
 
 _BUSIEST = 10
+_STATES = ("queued", "waiting", "leased", "done", "dead", "parked")  # of a URL; the rest of the figures count hosts
 
 
 class Busy(msgspec.Struct, frozen=True):
@@ -80,17 +82,17 @@ def monitor_page(ask: Ask) -> View:
         events=ask.desk.feed.events(0, 20)[::-1],
         points=ask.desk.feed.points()[-120:],
     )
-    return View("monitor.html", found)
+    return View("monitor.html", found, {"states": {name: found.frontier[name] for name in _STATES}})
 
 
 def _sentence(report: Report | None, stats: FrontierStats, documents: int) -> str:
     """One line that says it all, for people who hear the page as well."""
-    waiting = f"{stats.queued} URLs are due, {stats.waiting} later"
+    waiting = f"{counted(stats.queued, 'URL')} due now, {stats.waiting} later"
     if report is None:
-        return f"No crawl is running. {documents} pages are searchable, {waiting}."
+        return f"No crawl is running. {counted(documents, 'page')} searchable, {waiting}."
     rate = report.rates.get("fetch", 0.0)
     return (
-        f"The crawl is {report.state}: {report.pages} pages read, {waiting}, {rate:.1f} pages a second now, "
+        f"The crawl is {report.state}: {counted(report.pages, 'page')} read, {waiting}, {rate:.1f} pages a second now, "
         f"{report.pages_per_second:.1f} on average."
     )
 

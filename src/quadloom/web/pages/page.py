@@ -7,7 +7,7 @@ import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.search import moment
-from quadloom.errors import ArchiveDamaged, StoreError
+from quadloom.errors import ArchiveDamaged, StoreError, UrlError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import Url
@@ -22,6 +22,7 @@ from quadloom.web.terms import Statement, is_web, statements
 
 _STATEMENTS = 500
 _LINKS = 200
+_LISTED = 50  # of them on the page; the twin has all
 _BODY = 2 * 1024 * 1024
 
 
@@ -80,7 +81,8 @@ def page_view(ask: Ask) -> View:
         difference_to=end,
     )
     shown = [term.text for statement in stated for term in (statement.subject, statement.object) if term.kind == "iri"]
-    return View("page.html", found, {"names": labels(warehouse.quads, shown)})
+    read = {link.url for link in found.links_out[:_LISTED] if _is_read(warehouse, link.url)}
+    return View("page.html", found, {"names": labels(warehouse.quads, shown), "read": read})
 
 
 def archived_body(ask: Ask) -> Response:
@@ -122,6 +124,13 @@ def _archived(warehouse: Warehouse, ref: ArchiveRef | None) -> Page:
     if not isinstance(page, Page):
         raise Refused(404, "this visit failed and brought no body", hint="choose another visit")
     return page
+
+
+def _is_read(warehouse: Warehouse, url: str) -> bool:
+    try:
+        return warehouse.catalog.page(Url.parse(url).fingerprint) is not None
+    except UrlError:
+        return False  # what somebody wrote is no address
 
 
 def _found_on(warehouse: Warehouse, row: PageRow) -> str:

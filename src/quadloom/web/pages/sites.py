@@ -27,9 +27,11 @@ _NEIGHBOURS = 12
 _TRAPS = 20
 _SORTS = {
     "pages": lambda row: -row.pages,
+    "host": lambda row: row.host,
     "queued": lambda row: -row.queued,
+    "delay": lambda row: -row.delay,
     "failed": lambda row: -row.failures,
-    "next": lambda row: row.next_at,
+    "next": lambda row: (not row.queued, row.next_at),
     "traps": lambda row: row.host,  # by counts that are not the frontier's
 }
 SORTS = tuple(_SORTS)
@@ -72,12 +74,14 @@ def sites_page(ask: Ask) -> View:
     traps = read_traps(ask.warehouse.catalog)
     counts = _trapped(traps)
     rows = ask.warehouse.frontier.hosts(limit=_HOSTS)
-    shown = sorted(rows, key=(lambda row: -counts[row.host]) if sort == "traps" else _SORTS[sort])[:limit]
+    part = ask.text("q").strip().lower()
+    wanted = [row for row in rows if part in row.host] if part else rows
+    shown = sorted(wanted, key=(lambda row: -counts[row.host]) if sort == "traps" else _SORTS[sort])[:limit]
     return View(
         "sites.html",
-        {"hosts": [_host(row, counts) for row in shown], "total": len(rows), "sort": sort, "traps": traps[:_TRAPS],
-         "traps_total": len(traps)},
-        {"sorts": SORTS, "now": ask.desk.clock()},
+        {"hosts": [_host(row, counts) for row in shown], "total": len(rows), "matching": len(wanted), "sort": sort,
+         "traps": traps[:_TRAPS], "traps_total": len(traps)},
+        {"q": part, "now": ask.desk.clock()},
     )  # fmt: skip
 
 
@@ -100,7 +104,7 @@ def site_page(ask: Ask) -> View:
         traps=traps,
         links=_links(ask, name, hosts, pages),
     )
-    return View("site.html", site, {"now": ask.desk.clock()})
+    return View("site.html", site, {"now": ask.desk.clock(), "page_count": len(pages)})
 
 
 def picture(ask: Ask) -> Response:

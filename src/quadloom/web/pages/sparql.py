@@ -8,6 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.entity import Value
+from quadloom.asking.prefixes import PREFIXES
 from quadloom.asking.sparql import form_of
 from quadloom.errors import QueryError, StoreError
 from quadloom.web.asks import Ask, View
@@ -22,6 +23,8 @@ from quadloom.web.usage import usage
 _ROWS = 1000
 _FIRST = "SELECT ?thing ?type\nWHERE { ?thing a ?type }\nLIMIT 20"
 _WORDS = 60
+# As the editor shortens IRIs: it takes the first that fits, and one prefix for each vocabulary.
+_SHOWN = {prefix: iri for prefix, iri in sorted(PREFIXES.items(), key=lambda it: -len(it[1])) if prefix != "dct"}
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +61,7 @@ def _editor(ask: Ask, query: str, table: Table | None, refusal: Refusal | None) 
         "table": table,
         "refusal": refusal,
         "examples": _examples(ask),
+        "prefixes": _SHOWN,
         "endpoint": str(ask.request.url.replace(query="", fragment="")),
     }
     return View("sparql.html", data, status=refusal.status if refusal else 200)

@@ -32,7 +32,8 @@
       {
         width: place.clientWidth,
         height: 200,
-        axes: [{ ...axis, space: 80, values: (_chart, splits) => splits.map(clock) }, axis],
+        scales: { y: { range: (_chart, _least, most) => [0, Math.max(1, 1.05 * (most || 0))] } },
+        axes: [{ ...axis, space: 80, incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300], values: (_chart, splits) => splits.map(clock) }, axis],
         series: [{ label: "UTC", value: (_chart, seconds) => (seconds == null ? "–" : clock(seconds)) }, ...names.map((name, index) => ({ label: name, stroke: strokes[index], width: 2, dash: dashes[index] }))],
       },
       data,
@@ -46,11 +47,12 @@
     const answer = await fetch("/monitor", { headers: { Accept: "text/html" } });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const live = document.getElementById("live");
-    const kept = document.getElementById("chart");
     const next = fresh.getElementById("live");
-    next.querySelector("#chart").replaceWith(kept);
-    live.replaceWith(document.adoptNode(next));
+    const [kept, slot] = [document.getElementById("chart"), next.querySelector("#chart")];
+    if (kept && slot) slot.replaceWith(kept); // it stands only while a crawl runs
+    document.getElementById("live").replaceWith(document.adoptNode(next));
+    const [steer, renewed] = [document.getElementById("steer"), fresh.getElementById("steer")];
+    if (steer && renewed && !steer.contains(document.activeElement)) steer.replaceWith(document.adoptNode(renewed));
     if (Date.now() - spoken > 10000) {
       sentence.textContent = fresh.getElementById("sentence").textContent;
       spoken = Date.now();

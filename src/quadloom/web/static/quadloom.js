@@ -10,7 +10,12 @@ document.addEventListener("keydown", (event) => {
     box.select();
   }
 });
-// On a narrow screen the filters start closed: the hits come first.
-if (window.matchMedia("(max-width: 48rem)").matches) {
-  for (const filter of document.querySelectorAll("aside details[open]")) filter.open = false;
+// On a narrow screen the filters are a closed line above the hits; also after htmx has brought new ones.
+function foldFilters() {
+  const filters = document.getElementById("filters");
+  if (!filters || !window.matchMedia("(max-width: 48rem)").matches) return;
+  filters.classList.add("compact");
+  for (const filter of filters.querySelectorAll("details[open]")) filter.open = false;
 }
+foldFilters();
+document.addEventListener("htmx:afterSwap", foldFilters);

@@ -1,0 +1,63 @@
+"""Findings over all pages: which defects there are, how many pages have them, and where.
+
+An audit reads every row of the catalog once, in slices; nothing but the counts is held in memory. A page's findings are
+those of its last visit, so a defect that was mended is gone from here as soon as the page was read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import msgspec
+
+from quadloom.model.finding import Finding, Severity
+from quadloom.model.url import site_of
+from quadloom.stores.protocols import Catalog
+
+_SLICE = 1000
+_WEIGHT = {"error": 0, "warning": 1, "info": 2}
+
+
+class Located(msgspec.Struct, frozen=True):
+    """One defect of one page."""
+
+    url: str
+    finding: Finding
+
+
+class Defect(msgspec.Struct, frozen=True):
+    """One code: its gravest severity, pages that have it, how often in all, and the first such page met."""
+
+    code: str
+    severity: Severity
+    pages: int
+    findings: int
+    example: str
+    message: str
+
+
+def findings(catalog: Catalog, *, codes: Collection[str] = (), sites: Collection[str] = ()) -> Iterator[Located]:
+    """Every finding, page by page. `codes` and `sites` (registered domains or hosts): empty = all."""
+    after = -(1 << 63)
+    while rows := catalog.scan(after=after, limit=_SLICE):
+        after = rows[-1].fingerprint
+        for row in rows:
+            if row.findings and (not sites or row.host in sites or site_of(row.host) in sites):
+                yield from (Located(row.href, found) for found in row.findings if not codes or found.code in codes)
+
+
+def defects(located: Iterator[Located]) -> list[Defect]:
+    """Counted by code: errors first, then what most pages have. Findings of one page must follow each other."""
+    counted: dict[str, Defect] = {}
+    last: dict[str, str] = {}
+    for item in located:
+        code, severity = item.finding.code, item.finding.severity
+        known = counted.get(code) or Defect(code, severity, 0, 0, item.url, item.finding.message)
+        counted[code] = msgspec.structs.replace(
+            known,
+            severity=min(known.severity, severity, key=_WEIGHT.__getitem__),
+            pages=known.pages + (last.get(code) != item.url),
+            findings=known.findings + 1,
+        )
+        last[code] = item.url
+    return sorted(counted.values(), key=lambda defect: (_WEIGHT[defect.severity], -defect.pages, defect.code))

@@ -1,0 +1,32 @@
+"""What `quadloom why` says of robots.txt where the configuration has exceptions for a site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from quadloom.settings import Politeness, Settings, Site
+from quadloom.warehouse import Warehouse
+
+Robots = Literal["obey", "ignore"]
+
+
+@pytest.mark.parametrize(
+    ("everywhere", "here", "verdict"),
+    [
+        ("obey", None, "not known yet"),
+        ("obey", "ignore", "not asked"),
+        ("ignore", None, "not asked"),
+        ("ignore", "obey", "not known yet"),
+    ],
+)
+def test_a_site_of_ones_own_decides_about_robots(
+    tmp_path: Path, everywhere: Robots, here: Robots | None, verdict: str
+) -> None:
+    settings = Settings(politeness=Politeness(robots=everywhere), site=[Site(match="own.example", robots=here)])
+    with Warehouse.open(tmp_path, settings=settings) as warehouse:
+        warehouse.add_seeds(["https://own.example/"])
+        reasons = warehouse.why("https://own.example/").reasons
+    assert [reason.value for reason in reasons if reason.part == "robots"] == [verdict]

@@ -1,0 +1,49 @@
+"""What XML is kept from the native parser, in short texts and in long ones, which are read in different ways."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from quadloom.errors import SyntaxInvalid
+from quadloom.syntaxes.rdf_guards import MAX_ATTRIBUTES, MAX_XML_DEPTH, check_xml
+
+LONG = b"<!-- " + b"x" * 64 * MAX_ATTRIBUTES + b" -->"
+
+
+def _nested(depth: int) -> bytes:
+    return b"<r>" + b"<a x='>'>" * (depth - 1) + b"</a>" * (depth - 1) + b"</r>"
+
+
+@pytest.mark.parametrize("padding", [b"", LONG], ids=["short", "long"])
+def test_depth(padding: bytes) -> None:
+    check_xml(padding + _nested(MAX_XML_DEPTH))
+    with pytest.raises(SyntaxInvalid) as refusal:
+        check_xml(padding + _nested(MAX_XML_DEPTH + 1))
+    assert refusal.value.code == "nesting"
+
+
+@pytest.mark.parametrize("padding", [b"", LONG], ids=["short", "long"])
+def test_attributes_of_one_element(padding: bytes) -> None:
+    siblings = b"<a/>" * MAX_XML_DEPTH
+    check_xml(padding + b"<r>" + siblings + b"<b" + b" abc='1'" * MAX_ATTRIBUTES + b"/></r>")
+    with pytest.raises(SyntaxInvalid) as refusal:
+        check_xml(padding + b"<r>" + siblings + b"<b" + b" abc='1'" * (MAX_ATTRIBUTES + 1) + b"/></r>")
+    assert refusal.value.code == "attributes"
+
+
+@pytest.mark.parametrize("padding", [b"", LONG], ids=["short", "long"])
+def test_what_only_looks_like_tags(padding: bytes) -> None:
+    much = b"<a>" * (MAX_XML_DEPTH + 1)
+    check_xml(padding + b"<r><!-- " + much + b" --><![CDATA[" + much + b"]]><?p " + much + b"?></r>")
+
+
+def test_short_texts_need_no_numpy() -> None:
+    """Importing it costs a worker as much CPU as reading a hundred pages."""
+    code = (
+        "import sys; from quadloom.syntaxes.rdf_guards import check_xml; "
+        "check_xml(b'<r>' + b'<a></a>' * 1000 + b'</r>'); sys.exit('numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

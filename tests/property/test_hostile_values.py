@@ -145,6 +145,17 @@ def test_a_feed_without_an_element_is_a_defect_of_the_feed(body: bytes) -> None:
     assert found.quads.count == 0
 
 
+def test_a_literal_of_xml_without_canonical_form_is_read_as_it_is() -> None:
+    literal = '<a:b rdf:parseType="Literal"><i xmlns="relative">x</i></a:b>'
+    found = woven(
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:a="http://a.example/">'
+        f'<rdf:Description rdf:about="#a">{literal}</rdf:Description></rdf:RDF>'.encode(),
+        "application/rdf+xml",
+    )
+    check(found)
+    assert b"XMLLiteral" in found.quads.nquads
+
+
 def test_half_a_surrogate_pair_in_a_context_costs_no_document() -> None:
     found = woven(
         b'{"@context":{"@vocab":"http://v.example/","x":"ht\\ud800tp:"},"name":"\\udc00a"}', "application/ld+json"

@@ -8,7 +8,9 @@ from datetime import date
 from quadloom.model.document import Transformed
 from quadloom.model.finding import Finding
 
-_DATE = re.compile(r'<https?://schema\.org/(date[A-Z]\w*|\w+Date|validFrom|validThrough)> "((?:[^"\\]|\\.)*)"')
+_DATE = re.compile(
+    r'<https?://schema\.org/(date[A-Z]\w*|\w+Date|validFrom|validThrough)> "([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+)
 # ISO 8601 as schema.org means it: a date, perhaps only its year or month, perhaps with a time and an offset.
 _ISO = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?)?)?")
 _MOST = 20

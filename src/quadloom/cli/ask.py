@@ -285,7 +285,7 @@ def _hit_row(hit: Hit) -> tuple[str, str, str, str, str]:
 def _print_hit(s: Session, hit: Hit) -> None:
     """Title, address and the words around what was found, as search pages have it; the address stays in one piece."""
     title, types, _site, date, page = _hit_row(hit)
-    s.out.print(Text(harmless(title), "bold"), Text(f"  {types}  {date}", "dim"))
+    s.out.print(Text(harmless(title), "bold"), Text(f"  {harmless(types)}  {date}", "dim"))
     s.out.print(Text("  " + harmless(page), "cyan"), soft_wrap=True)
     if hit.snippet:
         opening, closing = MARKS

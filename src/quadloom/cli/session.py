@@ -77,8 +77,12 @@ class Session:
             os.write(sys.stderr.fileno(), f"{text}\n".encode())
 
     def emit(self, record: object) -> None:
-        """One JSON line on stdout."""
-        sys.stdout.write(msgspec.json.encode(record, enc_hook=_plain).decode() + "\n")
+        """One JSON line on stdout. On a terminal with those controls escaped that JSON leaves as they are: U+009B is
+        the beginning of a command there, as ESC [ is."""
+        line = msgspec.json.encode(record, enc_hook=_plain).decode()
+        if self.is_terminal:
+            line = _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", line)
+        sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
     def write(self, text: str) -> None:

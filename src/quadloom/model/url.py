@@ -112,7 +112,9 @@ def canonical(href: str) -> str:
     if "@" in head:
         head = _without_userinfo(head)
     if ";" in head:
-        head = _PATH_SESSION.sub("", head)
+        # In the path only: `https://bank.example;sid=.evil.example/` must not pass for a page of bank.example.
+        path = head.find("/", head.find("//") + 2)
+        head = head[:path] + _PATH_SESSION.sub("", head[path:]) if path >= 0 else head
     if "%" in head:
         head = _PERCENT.sub(_normal_percent, head)
     if not mark or not query:

@@ -19,6 +19,7 @@ from quadloom.syntaxes.html_meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
 from quadloom.syntaxes.signs import signs_in
+from quadloom.syntaxes.sink import MAX_CHARACTERS
 from quadloom.syntaxes.sitemaps_rdf import links_allowed
 from quadloom.syntaxes.terms import TYPE
 
@@ -108,7 +109,9 @@ def _gather(
 ) -> Transformed:
     sink, facts, limits = context.sink, context.facts, context.settings.limits
     if sink.overflow:
-        message = f"more than {limits.quads_per_page} statements: {sink.overflow} left out"
+        message = (
+            f"more than {limits.quads_per_page} statements or {MAX_CHARACTERS >> 20} MiB: {sink.overflow} left out"
+        )
         context.find("too-many-quads", message, advice="publish the data in several documents")
     statements = sink.statements()
     from_data = statements[own:] if counts and counts[0][0] in OWN_WORDS else statements

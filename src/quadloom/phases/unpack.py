@@ -18,6 +18,9 @@ from quadloom.phases.detect import detect
 # What sitemaps.org allows one sitemap, unpacked. Larger dumps are better read by `quadloom import`.
 MAX_BYTES = 50 * 1024 * 1024
 MAGIC = b"\x1f\x8b"
+# What is left of a piece is copied at the end of each member. With the whole body as one piece, a file of empty members
+# (20 bytes each) took quadratic time: 1.6 MB of them 5 s.
+_PIECE = 4096
 
 _LABELS = frozenset(
     ("", "application/gzip", "application/x-gzip", "application/octet-stream", "binary/octet-stream")
@@ -49,19 +52,22 @@ def unpack(body: bytes, *, url: str, content_type: str | None, limit: int = MAX_
 def _inflate(body: bytes, limit: int) -> tuple[bytes, Finding | None]:
     """All members, one after the other (RFC 1952 2.2), up to the limit or the first defect."""
     blocks: list[bytes] = []
-    size = 0
-    while body.startswith(MAGIC) and size < limit:
+    size = at = 0
+    view = memoryview(body)
+    while body.startswith(MAGIC, at) and size < limit:
         inflater = isal_zlib.decompressobj(wbits=31)
-        try:
-            block = inflater.decompress(body, limit - size)
-        except _GZIP_ERROR:
-            message = f"the gzip data is damaged after {size} bytes; read as far as it goes"
-            return b"".join(blocks), Finding("gzip-damaged", message, "warning", "detect")
-        blocks.append(block)
-        size += len(block)
-        if not inflater.eof:
-            return b"".join(blocks), _unfinished(size, limit)
-        body = inflater.unused_data
+        while not inflater.eof:
+            piece = view[at : at + _PIECE]
+            try:
+                block = inflater.decompress(piece, limit - size)
+            except _GZIP_ERROR:
+                message = f"the gzip data is damaged after {size} bytes; read as far as it goes"
+                return b"".join(blocks), Finding("gzip-damaged", message, "warning", "detect")
+            blocks.append(block)
+            size += len(block)
+            at += len(piece) - len(inflater.unused_data)
+            if not inflater.eof and (size >= limit or at >= len(body)):
+                return b"".join(blocks), _unfinished(size, limit)
     return b"".join(blocks), None
 
 

@@ -20,7 +20,7 @@ from quadloom.stores.oxigraph_quads import as_stored
 _IRI = r'<[^\x00-\x20<>"{}|^`\\]*>'
 _NUMBERED = r"\\u(?!00(?:22|5[cC]|0[aAdD]))[0-9A-Fa-f]{4}|\\U(?!000000(?:22|5[cC]|0[aAdD]))[0-9A-Fa-f]{8}"
 _LITERAL = (
-    rf'"(?:[^"\\\r\n]|\\[tbnrf"\\]|{_NUMBERED})*"'
+    rf'"[^"\\\r\n]*+(?:(?:\\[tbnrf"\\]|{_NUMBERED})[^"\\\r\n]*+)*+"'
     rf"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^{_IRI})?"
 )  # fmt: skip
 _PLAIN = re.compile(rf"{_IRI} {_IRI} (?:{_IRI}|{_LITERAL}) \.")

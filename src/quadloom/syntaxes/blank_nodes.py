@@ -30,8 +30,8 @@ PREFIX = "urn:quadloom:blank:"
 
 _EFFORT = 64  # hashed neighbours per statement, over all rounds
 _MOST_EFFORT = 1_500_000  # of one page: under a second
-_OBJECT = re.compile(rb'"(?:[^"\\]|\\.)*"(?:@[A-Za-z0-9-]+|\^\^<[^>]*>)?|<<\(.*\)>>|<[^>]*>|_:[^\s<"]+')
-_STRING_OR_BLANK = re.compile(rb'"(?:[^"\\]|\\.)*"|<[^<>]*>|(_:[^\s<>"]+)')
+_OBJECT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?:@[A-Za-z0-9-]+|\^\^<[^>]*>)?|<<\(.*\)>>|<[^>]*>|_:[^\s<"]+')
+_STRING_OR_BLANK = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|<[^<>]*>|(_:[^\s<>"]+)')
 
 _Statement = tuple[bytes, bytes, bytes]
 

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from lxml import etree
 
 from quadloom.model.link import LinkKind
+from quadloom.model.url import resolve
 from quadloom.syntaxes import rdf_files
 from quadloom.syntaxes.feeds_writing import CONTENT, DC, DCTERMS, Entry, FeedWriter
 from quadloom.syntaxes.feeds_xml import expanded, text_of, tolerant_root
 from quadloom.syntaxes.html_links import kind_of
 from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.terms import RDF, iri, join
+from quadloom.syntaxes.terms import RDF, iri
 
 ATOM = "http://www.w3.org/2005/Atom"
 _CORE = frozenset(
@@ -43,7 +44,7 @@ def read(context: Context) -> None:
     root = tolerant_root(context, syntax)
     base = root.get(_BASE)
     if base:
-        context.base = join(context.url, base)
+        context.base = resolve(base, context.url) or context.url  # links are joined to it by concatenation
     name = local_name(root.tag)
     writer = FeedWriter(context, syntax)
     if name == "feed":

@@ -66,7 +66,10 @@ def tolerant_root(context: Context, syntax: str) -> etree._Element:
         encoding="utf-8",
         collect_ids=False,
     )
-    root = etree.fromstring(mended(source), parser)
+    try:
+        root = etree.fromstring(mended(source), parser)
+    except etree.XMLSyntaxError:  # recovery forgives everything but a document without a single element
+        root = None
     if root is None:
         raise SyntaxInvalid("no element could be read", code="feed-not-well-formed")
     return root

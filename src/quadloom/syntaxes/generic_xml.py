@@ -12,6 +12,7 @@ own limit. docs/reference/vocabulary.md has the table.
 from __future__ import annotations
 
 from typing import cast
+from urllib.parse import quote
 
 from lxml import etree
 
@@ -150,7 +151,7 @@ class _Walk:
             return known
         space, _, local = tag[1:].rpartition("}") if tag[:1] == "{" else ("", "", tag)
         full = f"{space}{local}" if space[-1:] in ("#", "/", "=", ":") else f"{space}#{local}"
-        name = (iri(full) if space else None) or f"<{default}{local}>"
+        name = (iri(full) if space else None) or iri(default + local) or f"<{default}{quote(local, safe='')}>"
         self._names[default + tag] = name
         return name
 

@@ -16,6 +16,8 @@ MAX_CONTEXTS = 32  # remote contexts within each other; the specification leaves
 _NOT_TERMS = frozenset(
     ["@base", "@direction", "@import", "@language", "@propagate", "@protected", "@version", "@vocab"]
 )
+# A long base or vocabulary repeated by many short names would multiply a small page.
+_MAX_NAMESPACE = 4096
 
 
 class Remote(msgspec.Struct, frozen=True):
@@ -170,8 +172,8 @@ class ContextProcessor:
         if self.old and not value.startswith("_:") and not jsonld_iri.has_iri_form(value):
             raise invalid("invalid vocab mapping", value)
         expanded = result.expand(value, relative=True, vocab=True)
-        if expanded is None or (value and expanded in KEYWORDS):
-            raise invalid("invalid vocab mapping", value)
+        if expanded is None or (value and expanded in KEYWORDS) or len(expanded) > _MAX_NAMESPACE:
+            raise invalid("invalid vocab mapping", value[:200])
         return expanded
 
 
@@ -180,7 +182,10 @@ def _base(value: Json, base: str | None) -> str | None:
         return None
     if isinstance(value, str):
         if jsonld_iri.has_iri_form(value):
-            return value
-        if base is not None:
-            return jsonld_iri.resolve(base, value)
+            resolved = value
+        else:
+            resolved = jsonld_iri.resolve(base, value) if base is not None else ""
+        if resolved and len(resolved) <= _MAX_NAMESPACE:
+            return resolved
+        value = value[:200]
     raise invalid("invalid base IRI", value)

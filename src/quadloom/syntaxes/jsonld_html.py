@@ -18,14 +18,16 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.syntaxes import jsonld_json
 from quadloom.syntaxes.html_alone import source_of
 
+# Beginning and end apart, the end on the text turned round: a lazy middle between them takes quadratic time.
 _WRAPPERS = (
     (
         "cdata",
-        re.compile(r"\s*(?:/\*|//)?\s*<!\[CDATA\[\s*(?:\*/)?(.*?)(?:/\*|//)?\s*\]\]>\s*(?:\*/)?\s*\Z", re.DOTALL),
+        re.compile(r"\s*+(?:/\*|//)?\s*+<!\[CDATA\[\s*+(?:\*/)?"),
+        re.compile(r"\s*+(?:/\*)?\s*+>\]\]\s*+(?:\*/|//)?"),
     ),
-    ("comment", re.compile(r"\s*(?://)?\s*<!--(.*?)(?://)?\s*-->\s*\Z", re.DOTALL)),
+    ("comment", re.compile(r"\s*+(?://)?\s*+<!--"), re.compile(r"\s*+>--\s*+(?://)?")),
 )
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # as in `jsonld_json`: linear
 _CONTROL = re.compile("[\x00-\x1f]")
 _ENTITY_QUOTE = re.compile(r"\s*[\[{]\s*(?:\{\s*)?&(?:quot|#34|#x22);", re.IGNORECASE)
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -81,12 +83,11 @@ def mended(text: str) -> Mended:
         if error.code == "nesting":
             raise
         first = error
-    for name, wrapper in _WRAPPERS:
-        match = wrapper.match(text)
-        if match is not None:
+    for name, beginning, ending in _WRAPPERS:
+        begun, ended = beginning.match(text), ending.match(text[::-1])
+        if begun is not None and ended is not None and begun.end() + ended.end() <= len(text):
             # Blanks instead of the wrapper keep lines and columns as they are in the page.
-            start, end = match.span(1)
-            text = re.sub(r"[^\n]", " ", text[:start]) + text[start:end]
+            text = re.sub(r"[^\n]", " ", begun.group()) + text[begun.end() : len(text) - ended.end()]
             repairs.append(name)
     if _ENTITY_QUOTE.match(text):
         text = html.unescape(text)

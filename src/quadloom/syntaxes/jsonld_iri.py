@@ -57,7 +57,7 @@ def _has_address(value: str) -> bool:
 
 
 def is_language(tag: str) -> bool:
-    return _LANGUAGE.fullmatch(tag) is not None
+    return len(tag) <= 128 and _LANGUAGE.fullmatch(tag) is not None  # as in `terms`: longer ones multiply a page
 
 
 def resolve(base: str, reference: str) -> str:

@@ -16,7 +16,9 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 MAX_DEPTH = 128  # deeper JSON is an attack: expansion recurses, and so do most JSON parsers
 _MANY_DIGITS = 30  # an integer that long is over 10^21, where JSON-LD makes it a double anyway
 
-_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+# A string that is not closed ends with the document, so that no quote within it is tried as another beginning.
+_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _decode = msgspec.json.Decoder().decode
 
@@ -57,6 +59,17 @@ def _read_slowly(body: bytes) -> Json:
         raise SyntaxInvalid("not UTF-8", code="loading document failed", line=line) from None
     except ValueError as error:
         raise SyntaxInvalid(f"not JSON: {error}", code="loading document failed") from None
+    return _without_surrogates(value) if _SURROGATE.search(body) else value
+
+
+def _without_surrogates(value: Json) -> Json:
+    """`"\\ud800"` is JSON, but no text that could be encoded; U+FFFD stands for such, as in literals (`terms`)."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_without_surrogates(member) for member in value]
+    if isinstance(value, dict):
+        return {str(_without_surrogates(name)): _without_surrogates(member) for name, member in value.items()}
     return value
 
 

@@ -174,8 +174,8 @@ class _Conversion:
         pending: list[tuple[_Mark, str]] = [(top, "")]
         while pending:
             item, inherited = pending.pop()
-            own = [token for token in (item.attributes.get("itemtype") or "").split() if iri(token)]
-            kind = own[0] if own else inherited
+            own = [term for token in (item.attributes.get("itemtype") or "").split() if (term := iri(token))]
+            kind = own[0][1:-1] if own else inherited
             key = (item.address, kind)
             if key in self._done or self._visits >= VISIT_LIMIT:
                 continue
@@ -185,8 +185,8 @@ class _Conversion:
                 self._visits += len(item.held)
             self._started.add(item.address)
             subject = self._subject(item)
-            for token in own:
-                self._sink.add(subject, TYPE, f"<{token}>")
+            for term in own:
+                self._sink.add(subject, TYPE, term)
             vocabulary, expansions = vocabulary_of(kind, REGISTRY) if kind else ("", {})
             for element in self._properties(item):
                 self._statements(subject, vocabulary, expansions, element)

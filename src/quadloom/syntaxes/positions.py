@@ -10,7 +10,8 @@ import re
 from bisect import bisect_right
 from itertools import accumulate
 
-_SCRIPT = re.compile(rb"<script(?=[\s/>])((?:[^>\"']|\"[^\"]*\"|'[^']*')*+)>", re.I)
+# A tag that is not closed ends with the source, so that what looks like a tag within it is not tried again.
+_SCRIPT = re.compile(rb"<script(?=[\s/>])((?:[^>\"']++|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))*+)(?:>|\Z)", re.I)
 _SCRIPT_END = re.compile(rb"</script", re.I)
 
 

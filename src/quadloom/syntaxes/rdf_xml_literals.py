@@ -34,7 +34,10 @@ def with_canonical_literals(body: bytes) -> bytes:
         if kind is not None and kind not in _NOT_LITERAL:
             others = [name for name in element.attrib if name != _PARSE_TYPE and not str(name).startswith(_XML)]
             if all(name in _MAY_STAND_BESIDE for name in others):
-                _spell_out(element)
+                try:
+                    _spell_out(element)
+                except etree.C14NError:
+                    return body  # a namespace without a scheme has no canonical form; the RDF parser's own will do
                 changed = True
     return etree.tostring(root.getroottree(), encoding="UTF-8", xml_declaration=False) if changed else body
 

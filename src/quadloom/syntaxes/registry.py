@@ -81,7 +81,7 @@ class Context:
         self.settings = settings
         self.headers = tuple(headers)
         self.loader = loader
-        self.sink = Sink(settings.limits.quads_per_page)
+        self.sink = Sink(settings.limits.quads_per_page, url)
         self.links: list[Link] = []
         self.findings: list[Finding] = []
         self.facts = Facts()

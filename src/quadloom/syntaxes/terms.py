@@ -36,6 +36,7 @@ _PLAIN = re.compile(
     re.ASCII,
 ).match
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z]{4})?(-(?:[A-Za-z]{2}|[0-9]{3}))?\Z")  # nearly all; others are asked
+_LONGEST_LANGUAGE = 128  # BCP 47 (4.4.1) asks for 35; one of 100 KB on every literal would multiply a page
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -75,6 +76,8 @@ def literal(text: str, language: str = "", datatype: str = "") -> str:
 @lru_cache(maxsize=1024)
 def _is_language(tag: str) -> bool:
     """Whether BCP 47 knows a tag of this form."""
+    if len(tag) > _LONGEST_LANGUAGE:
+        return False
     try:
         pyoxigraph.Literal("", language=tag)
     except ValueError:

@@ -20,7 +20,7 @@ from quadloom.topical.results import Result
 
 MAX_ENTRIES = 50_000
 _SLUG = re.compile(r"[^\W\d_]{2,}|\d{4,}")
-_OBJECT = re.compile(rb"^[^({]*\(?\s*(\{.*\})\s*\)?;?\s*$", re.DOTALL)
+_OBJECT = re.compile(rb"[^({]*+\(?\s*+(\{.*\})\s*+\)?;?\Z", re.DOTALL)
 
 
 def read_sphinx(body: bytes, url: str) -> list[Result]:

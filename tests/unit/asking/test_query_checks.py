@@ -80,3 +80,9 @@ def test_the_scan_is_linear() -> None:
         started = time.process_time()
         scan(text)
         assert time.process_time() - started < 1.0, bait
+
+
+def test_an_odd_iri_is_judged_in_linear_time() -> None:
+    begun = time.process_time()
+    check(f"SELECT * {{ <x:{')' * 20_000}{'load' * 10_000}> ?p ?o }}", Limits(query_length=1 << 20))
+    assert time.process_time() - begun < 4  # milliseconds; the cube of the length before

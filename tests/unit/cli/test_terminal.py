@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 from rich.console import Console
@@ -41,7 +42,10 @@ def test_nothing_that_pages_say_steers_the_terminal(terminal: Terminal, monkeypa
     session = terminal.session(monkeypatch)
     session.write(ATTACK)
     session.table(["name"], [(ATTACK,), ("[bold]not markup[/bold]",)])
-    hit = Hit(id="http://e.example/" + ATTACK, score=1.0, title=ATTACK, snippet=f"a \x02word\x03 {ATTACK}")
+    session.emit({"title": ATTACK})
+    assert json.loads(terminal.getvalue().splitlines()[-1]) == {"title": ATTACK}
+    types = (f"http://t.example/{ATTACK}",)
+    hit = Hit(id="http://e.example/" + ATTACK, score=1.0, title=ATTACK, snippet=f"a \x02word\x03 {ATTACK}", types=types)
     _print_hits(session, SearchAnswer(hits=(hit,), total=1, seconds=0.001))
     shown = terminal.getvalue()
     assert not set(shown) & {"\x1b", "\x07", "\x9b", "\x02", "\u202e"}

@@ -83,3 +83,11 @@ def test_a_large_sitemap_keeps_all_that_the_protocol_allows() -> None:
     mended = quadloom.transform(broken, url="https://e.example/s.xml")
     assert len(mended.links) >= 30_000
     assert "feed-not-well-formed" in {finding.code for finding in mended.findings}
+
+
+def test_many_members_are_read_in_linear_time() -> None:
+    body = gzip.compress(TRIPLES) + gzip.compress(b"") * 150_000 + gzip.compress(TRIPLES.replace(b"/o>", b"/o2>"))
+    begun = time.process_time()
+    found = unpack(body, url="https://e.example/dump.nt.gz", content_type=None)
+    assert found is not None and found.body.count(b"\n") == 2
+    assert time.process_time() - begun < 10  # about 0.5; 20 and more when every member copied the rest of the file

@@ -195,7 +195,7 @@ def _pour(triples: list[Triple], sink: Sink) -> None:
 def _html_base(tree: LexborHTMLParser, url: str) -> str:
     element = tree.css_first("base[href]")
     href = element.attributes.get("href") if element is not None else None
-    return Base(url).resolve(href) if href else url
+    return Base(url).moved(href).iri if href else url
 
 
 def _xml_base(root: etree._Element, url: str, host: Host, version: Version) -> str:
@@ -204,9 +204,9 @@ def _xml_base(root: etree._Element, url: str, host: Host, version: Version) -> s
         for element in root.iter(f"{{{XHTML}}}base", "base"):
             href = element.get("href")
             if href:
-                return Base(url).resolve(href)
+                return Base(url).moved(href).iri
     own = root.get(f"{{{XML_NAMESPACE}}}base") if host.xml_base else None
-    return Base(url).resolve(own) if own else url
+    return Base(url).moved(own).iri if own else url
 
 
 def _read_vocabulary(body: bytes, document: str) -> bytes:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES, LINK_TYPES_1_0, XHV
 from quadloom.syntaxes.rdfa.references import Base, encoded, is_absolute
 from quadloom.syntaxes.rdfa.reporting import PREFIX_REDEFINITION, UNRESOLVED_CURIE, UNRESOLVED_TERM, Report
+from quadloom.syntaxes.terms import iri as term_of
 
 # A long namespace repeated by many short CURIEs would multiply a small page; no vocabulary in use comes near this.
 MAX_NAMESPACE = 2048
@@ -143,8 +144,7 @@ class Names:
         """The IRI of `@href`, `@src` and `@vocab`."""
         if value is None:
             return None
-        iri = base.resolve(value)
-        return f"<{iri}>" if is_absolute(iri) else None
+        return term_of(base.resolve(value))
 
     def _written(self, iri: str) -> str | None:
         # A relative namespace is used as it is and becomes absolute by the document's own address (not its base).
@@ -152,8 +152,7 @@ class Names:
         return term or self._resolved(iri)
 
     def _resolved(self, iri: str) -> str | None:
-        iri = self._document.resolve(iri)
-        return f"<{iri}>" if is_absolute(iri) else None
+        return term_of(self._document.resolve(iri))
 
     def _blank(self, label: str) -> str:
         if label not in self._blanks:
@@ -216,7 +215,7 @@ class Names10(Names):
 @lru_cache(maxsize=4096)
 def _absolute(iri: str) -> str | None:
     """The term of an absolute IRI. Pages share vocabularies: 0.1 µs for a known one instead of 0.6."""
-    return f"<{encoded(iri)}>" if is_absolute(iri) else None
+    return term_of(encoded(iri))
 
 
 def prefix_pairs(value: str) -> Iterable[tuple[str, str]]:

@@ -150,7 +150,7 @@ class Processor(Generic[N]):
     def _declare(self, frame: Frame, attributes: Attributes, namespaces: Namespaces) -> None:
         """Steps 2 to 4: vocabulary, prefixes, language; and the base of XML hosts."""
         if self._host.xml_base and "xml:base" in attributes:
-            frame.base = Base(frame.base.resolve(attributes["xml:base"]))
+            frame.base = frame.base.moved(attributes["xml:base"])
         vocabulary = attributes.get("vocab")
         if vocabulary is not None:
             frame.vocabulary = ""
@@ -237,7 +237,7 @@ class Processor(Generic[N]):
     def _add_roles(self, frame: Frame, attributes: Attributes) -> None:
         """Role Attribute 1.0, section 4: the subject is the element itself."""
         identifier = attributes.get("id")
-        subject = f"<{frame.base.resolve('#' + identifier)}>" if identifier else self._blank()
+        subject = (self._names.iri(f"#{identifier}", frame.base) if identifier else None) or self._blank()
         for role in self._names.predicates(attributes["role"], XHV):
             self.triples.add(subject, ROLE, role)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from quadloom.syntaxes.terms import iri as term_of
+
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//[^/?#]*)?([^?#]*)(\?[^#]*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FORBIDDEN = re.compile('[\x00-\x20<>"{}|^`\\\\\ud800-\udfff]')
@@ -29,6 +31,11 @@ class Base:
             self._path = parts[3]
         directory = self._path[: self._path.rfind("/") + 1]
         self._directory = directory or ("/" if self._authority else "")
+
+    def moved(self, reference: str) -> Base:
+        """The base that `<base href>` or `xml:base` makes of this one; itself where RDF could not carry the result."""
+        term = term_of(self.resolve(reference))
+        return Base(term[1:-1]) if term else self
 
     def resolve(self, reference: str) -> str:
         reference = reference.strip(" \t\r\n\f")

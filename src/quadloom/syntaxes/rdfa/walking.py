@@ -109,6 +109,8 @@ def walk(
     for event, item in walker:
         if event == "start-ns":
             namespaces.append(item)
+        elif not isinstance(item.tag, str):
+            continue  # an entity that is not resolved is walked like an element
         elif event == "end":
             processor.leave()
         else:

@@ -4,7 +4,7 @@
     python tests/bench/bench_whole.py --peers /tmp/peers [--pages 10000] [--responses 800] [--rounds 2]
 
 Both crawl from the same seeds on loopback without pauses, robots.txt obeyed, and store what they read. The server is
-left out, and the rival's imports; ours, of two processes besides the one that counts, are in the figure, some .1 ms a
+left out, and the rival's imports; ours, of two processes besides the one that counts, are in the figure, under .1 ms a
 page at 10,000 pages (and more where PYTHONDONTWRITEBYTECODE is set). `rival_scrapy.py` says what was tuned and what the
 rival need not do. The rival stops after `--responses` pages of the same web, which is an order of magnitude slower to
 read.

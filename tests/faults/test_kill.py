@@ -27,7 +27,7 @@ from quadloom.warehouse import Warehouse
 @pytest.mark.parametrize(
     ("kills", "pages"),
     [
-        pytest.param(12, 1200, marks=pytest.mark.timeout(600)),
+        pytest.param(8, 800, marks=pytest.mark.timeout(600)),
         pytest.param(200, 8000, marks=[pytest.mark.slow, pytest.mark.timeout(3000)]),
         pytest.param(500, 12_000, marks=[pytest.mark.slow, pytest.mark.timeout(7000)]),
     ],

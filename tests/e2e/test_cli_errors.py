@@ -131,32 +131,14 @@ def test_nobody_to_pause(tmp_path: Path) -> None:
     complained(quadloom("-w", "nothing", "pause", cwd=tmp_path), 2, "no crawl is running")
 
 
-def test_a_backend_that_is_none(tmp_path: Path) -> None:
-    done = quadloom(
-        "-w",
-        "w",
-        "crawl",
-        "https://example.org/",
-        "--contact",
-        "a@b.example",
-        cwd=tmp_path,
-        QUADLOOM_STORES__QUADS="virtuoso://x/",
-    )
-    complained(done, 3, "stores.quads", "oxigraph:")
-
-
-def test_a_server_that_is_not_to_be_trusted(tmp_path: Path) -> None:
-    done = quadloom(
-        "-w",
-        "w",
-        "crawl",
-        "https://example.org/",
-        "--contact",
-        "a@b.example",
-        cwd=tmp_path,
-        QUADLOOM_STORES__QUADS="sparql+http://x/",
-    )
-    complained(done, 3, "stores.quads", "guard.allow")
+@pytest.mark.parametrize(
+    ("quads", "word"),
+    [("virtuoso://x/", "oxigraph:"), ("sparql+http://x/", "guard.allow")],
+    ids=["unknown", "insecure"],
+)
+def test_a_backend_that_is_refused(tmp_path: Path, quads: str, word: str) -> None:
+    words = ("-w", "w", "crawl", "https://example.org/", "--contact", "a@b.example")
+    complained(quadloom(*words, cwd=tmp_path, QUADLOOM_STORES__QUADS=quads), 3, "stores.quads", word)
 
 
 def test_config_show_tells_origins(tmp_path: Path) -> None:

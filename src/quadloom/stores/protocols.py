@@ -116,7 +116,7 @@ class Frontier(Protocol):
 
     def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
         """Up to `limit` visits whose hosts and addresses are free. Empty = nothing may be fetched at `now`. With a
-        `quota` only what it allows, counted off; a host's refreshes then come before its first reads."""
+        `quota` only what it allows, counted off; a host serves its classes in turns, refreshes as they fell due."""
         ...
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
@@ -162,7 +162,7 @@ class Frontier(Protocol):
         ...
 
     def soonest(self, limit: int) -> list[tuple[int, str, float]]:
-        """Pages that wait for a refresh, not for a retry, the soonest due first: (fingerprint, host, unix time)."""
+        """Refreshes, the soonest due first: (fingerprint, host, unix time). None of hosts that are behind already."""
         ...
 
     def explain(self, key: str, now: float) -> Explanation | None:

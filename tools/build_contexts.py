@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 
 from quadloom.syntaxes import jsonld_json
-from quadloom.syntaxes.contexts import Group, Table, active_context
-from quadloom.syntaxes.jsonld_context import ContextProcessor, Remote
-from quadloom.syntaxes.jsonld_terms import UNSET, Context, Term
+from quadloom.syntaxes.contexts import TermGroup, TermTable, active_context
+from quadloom.syntaxes.jsonld_context import ContextProcessor, RemoteContext
+from quadloom.syntaxes.jsonld_terms import UNSET, ActiveContext, TermDefinition
 
 FOLDER = Path(__file__).resolve().parents[1] / "src" / "quadloom" / "syntaxes" / "contexts"
 
@@ -37,11 +37,11 @@ def main() -> int:
     return 0
 
 
-def build(document: bytes, url: str, source: str) -> Table:
+def build(document: bytes, url: str, source: str) -> TermTable:
     parsed = jsonld_json.read(document)
     if not isinstance(parsed, dict) or "@context" not in parsed:
         raise SystemExit("no @context at the top")
-    context = ContextProcessor(_refuse).process(Context(None), parsed["@context"], url)
+    context = ContextProcessor(_refuse).process(ActiveContext(None), parsed["@context"], url)
     if context.language is not None or context.direction is not None or context.protects:
         raise SystemExit("the table holds no languages, directions or protected terms")
     groups: dict[tuple[str, str | None, tuple[str, ...], bool], list[str]] = {}
@@ -57,12 +57,12 @@ def build(document: bytes, url: str, source: str) -> Table:
             (prefixes if term.prefix else other)[name] = iri
         else:
             raise SystemExit(f"{name}: a typed term whose IRI does not end with its name")
-    table = Table(
+    table = TermTable(
         source=source,
         url=url,
         vocab=context.vocab,
         groups=tuple(
-            Group(namespace=namespace, names=" ".join(names), type=kind, container=container, prefix=prefix)
+            TermGroup(namespace=namespace, names=" ".join(names), type=kind, container=container, prefix=prefix)
             for (namespace, kind, container, prefix), names in groups.items()
         ),
         other=other,
@@ -72,13 +72,13 @@ def build(document: bytes, url: str, source: str) -> Table:
     return table
 
 
-def _check(name: str, term: Term) -> None:
+def _check(name: str, term: TermDefinition) -> None:
     scoped = term.context is not UNSET or term.nest is not None or term.index is not None
     if scoped or term.reverse or term.iri is None or term.language is not UNSET or term.direction is not UNSET:
         raise SystemExit(f"{name}: has a feature that the table cannot hold")
 
 
-def _prove(published: Context, rebuilt: Context) -> None:
+def _prove(published: ActiveContext, rebuilt: ActiveContext) -> None:
     if published.vocab != rebuilt.vocab or published.terms.keys() != rebuilt.terms.keys():
         raise SystemExit("the table lost terms")
     for name, term in published.terms.items():
@@ -86,7 +86,7 @@ def _prove(published: Context, rebuilt: Context) -> None:
             raise SystemExit(f"{name}: the table changed it")
 
 
-def _refuse(url: str) -> Remote:
+def _refuse(url: str) -> RemoteContext:
     raise SystemExit(f"the context loads another one: {url}")
 
 

@@ -47,7 +47,7 @@ def settings_page() -> str:
                 "|---|---|---|",
             ]
         lines.append(f"| `{key}` | `{_shown(default)}` | {meaning}{_choices(get_type_hints(struct)[key])} |")
-    for head, struct in (("[[site]]", tree.Site), ("[[service]]", tree.Service)):
+    for head, struct in (("[[site]]", tree.SiteSettings), ("[[service]]", tree.ServiceSettings)):
         lines += ["", f"## {head}", "", (struct.__doc__ or "").strip(), "", "| key | meaning |", "|---|---|"]
         hints = get_type_hints(struct, include_extras=True)
         lines += [

@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from quadloom.model.url import host_of, site_of
 from quadloom.topical.form_features import NAMES, features
 from quadloom.topical.form_reading import read_forms
-from quadloom.topical.forms import Weights, is_harmless
+from quadloom.topical.forms import FormWeights, is_harmless
 
 TARGET = Path(__file__).parents[1] / "src/quadloom/topical/data/form_weights.json"
 
@@ -134,7 +134,7 @@ def main() -> None:
     if arguments.report:
         return
     w = fit(pages, best[1])
-    record = Weights(NAMES, tuple(round(float(value), 4) for value in w), best[2])
+    record = FormWeights(NAMES, tuple(round(float(value), 4) for value in w), best[2])
     TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 

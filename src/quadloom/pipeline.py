@@ -11,7 +11,7 @@
            function of a page, so it runs in disposable worker processes, in `inspect`, in `import` and in `rebuild`.
 * settle   `quadloom.run.writing` puts archive, catalog, quads and text to disk, in that order.
 
-`weave` is the one error boundary: whatever a page does to our code becomes a `Finding`, never an exception.
+`process_page` is the one error boundary: whatever a page does to our code becomes a `Finding`, never an exception.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from quadloom.model.push import PushOffer
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
-from quadloom.phases.extract import IsNews, Strategy, Target, discoveries, edges, targets
+from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.header_links import with_header_links
 from quadloom.phases.index import page_quads, text_document
@@ -45,7 +45,7 @@ from quadloom.syntaxes.registry import Loader, Registry
 _PAGE_WORDS = frozenset(("html", "meta", "text"))
 
 
-class Woven(msgspec.Struct, frozen=True, array_like=True):
+class PageResult(msgspec.Struct, frozen=True, array_like=True):
     """All that must be written for one page, computed without touching a store."""
 
     kind: str
@@ -71,7 +71,7 @@ class Woven(msgspec.Struct, frozen=True, array_like=True):
     push: PushOffer | None = None  # looked for where `subscriptions.websub` is on
 
 
-def weave(
+def process_page(
     page: Page,
     visit: Visit,
     settings: Settings,
@@ -79,7 +79,7 @@ def weave(
     loader: Loader | None = None,
     syntaxes: Registry = SYNTAXES,
     is_news: IsNews = lambda _fingerprint, _depth: True,
-) -> Woven:
+) -> PageResult:
     """Everything between fetch and the stores, for one page. Never raises. `is_news`: see `phases.extract`."""
     try:
         # A [[site]] of one's own may be read whatever its robots.txt says, and then whatever its pages say too.
@@ -91,17 +91,19 @@ def weave(
         )  # fmt: skip
         transformed = with_header_links(transformed, page)
         leading_to = targets(transformed.links)
-        woven = _woven(page, transformed, leading_to, settings)
+        result = _page_result(page, transformed, leading_to, settings)
         if transformed.nofollow:
-            return woven
+            return result
         # Last of all: what `is_news` has once heard must not be lost to a failure afterwards.
         found = discoveries(transformed, leading_to, visit, strategies, is_news)
-        return msgspec.structs.replace(woven, discoveries=found)
+        return msgspec.structs.replace(result, discoveries=found)
     except Exception as error:  # noqa: BLE001  the error boundary: a page must not end the crawl
         return _broken(page, error)
 
 
-def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], settings: Settings) -> Woven:
+def _page_result(
+    page: Page, transformed: Transformed, leading_to: Sequence[LinkTarget], settings: Settings
+) -> PageResult:
     noindex = transformed.noindex
     has_data = any(name not in _PAGE_WORDS for name, _ in transformed.syntaxes)
     # Left out here and not by the writer, so that the page counts as indexed: nothing is what the indexes owe it.
@@ -112,7 +114,7 @@ def _woven(page: Page, transformed: Transformed, leading_to: Sequence[Target], s
         else Quads.of(page.final_url, b"")
     )
     text = text_document(transformed, page, quads) if settings.index.text and not left_out else None
-    return Woven(
+    return PageResult(
         kind=transformed.kind,
         quads=quads,
         text=text,
@@ -150,7 +152,7 @@ def _absence(noindex: bool, left_out: bool) -> tuple[Finding, ...]:
     return ()
 
 
-def _broken(page: Page, error: Exception) -> Woven:
+def _broken(page: Page, error: Exception) -> PageResult:
     finding = Finding(
         "internal-error",
         f"{type(error).__name__}: {error}"[:500],
@@ -158,7 +160,7 @@ def _broken(page: Page, error: Exception) -> Woven:
         "transform",
         advice="a defect of Quadloom, not of the page; please report it with the URL",
     )
-    return Woven(
+    return PageResult(
         kind="binary",
         quads=Quads.of(page.final_url, b""),
         text=None,

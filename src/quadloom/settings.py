@@ -29,7 +29,7 @@ _FROM_0, _FROM_1, _ABOVE_0 = Meta(ge=0), Meta(ge=1), Meta(gt=0)
 _SHARE, _PORT = Meta(ge=0, le=1), Meta(ge=0, le=65535)
 
 
-class Crawl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to read, and how far."""
 
     contact: Annotated[str, _doc("URL or mail address shown to the sites you visit, in the user agent and From")] = ""
@@ -68,7 +68,7 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     failpoint: Annotated[str, _doc("for tests: end the process at this named point of the write order")] = ""
 
 
-class Politeness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PolitenessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How hosts are spared."""
 
     robots: Annotated[Literal["obey", "ignore"], _doc("robots.txt, meta robots and X-Robots-Tag")] = "obey"
@@ -96,7 +96,7 @@ class Politeness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ] = 1800.0
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where a response, a document or a query ends at the latest."""
 
     connections: Annotated[int, _doc("open sockets of the fetcher"), _FROM_1] = 300
@@ -133,7 +133,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     query_nesting: Annotated[int, _doc("brackets and groups within each other in a query"), _FROM_1] = 100
 
 
-class Guard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GuardSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may be connected to."""
 
     allow: Annotated[list[str], _doc("CIDR blocks that may be visited although they are not global")] = []
@@ -147,7 +147,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ""
 
 
-class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When pages are read again."""
 
     policy: Annotated[
@@ -181,7 +181,7 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     prior_interval: Annotated[Length, _doc("expected time between changes of a page nothing is known of")] = "14d"
 
 
-class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is stored of a page."""
 
     links: Annotated[Literal["typed", "all", "none"], _doc("links stored as quads; the link matrix always has all")] = (
@@ -205,7 +205,7 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     consolidate: Annotated[bool, _doc("gather an entity's owl:sameAs names in entity views")] = False
 
 
-class Transform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which syntaxes are read, and how."""
 
     syntaxes: Annotated[list[str], _doc("syntaxes to read; empty = all that are installed")] = []
@@ -226,7 +226,7 @@ class Transform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     vocabulary_expansion: Annotated[bool, _doc("RDFa vocabulary expansion")] = False
 
 
-class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An external transformation service."""
 
     url: Annotated[str, _doc("where bodies are POSTed; several instances separated by spaces")]
@@ -237,7 +237,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     retries: Annotated[int, _doc("further tries, on another instance where there is one"), _FROM_0] = 1
 
 
-class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TopicSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Topical crawling through sites' own search."""
 
     words: Annotated[list[str], _doc("words of the topic")] = []
@@ -259,7 +259,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     channel_ttl: Annotated[Length, _doc("how long a site's way of searching stays known")] = "30d"
 
 
-class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Backends by URL; the defaults are files in the warehouse."""
 
     frontier: Annotated[str, _doc("sqlite:, or postgresql://user@host:port/database for many machines")] = "sqlite:"
@@ -291,7 +291,7 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = 60.0
 
 
-class Subscriptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SubscriptionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Notices of changes, and pushes from other sites' hubs."""
 
     keep: Annotated[Length, _doc("how long notices stay in the outbox, `forever` = always")] = "30d"
@@ -302,7 +302,7 @@ class Subscriptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     websub_lease: Annotated[Length, _doc("lease that hubs are asked for; renewed before it ends")] = "10d"
 
 
-class Cluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Many machines on one PostgreSQL database."""
 
     lease: Annotated[
@@ -311,7 +311,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     heartbeat: Annotated[Seconds, _doc("seconds between two heartbeats of a worker"), _ABOVE_0] = 10.0
 
 
-class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The web site and API of `quadloom serve`."""
 
     host: Annotated[str, _doc("address to listen on; anything but loopback needs a token")] = "127.0.0.1"
@@ -323,7 +323,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     concurrency: Annotated[int, _doc("SPARQL queries under way per client, 0 = no limit"), _FROM_0] = 2
 
 
-class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Exceptions for hosts matching a glob; what is not given stays as above."""
 
     match: Annotated[str, _doc("glob over host names")]
@@ -338,20 +338,20 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be set. Sections are TOML tables; environment as QUADLOOM_SECTION__KEY."""
 
-    crawl: Crawl = Crawl()
-    politeness: Politeness = Politeness()
-    limits: Limits = Limits()
-    guard: Guard = Guard()
-    freshness: Freshness = Freshness()
-    index: Index = Index()
-    transform: Transform = Transform()
-    topic: Topic = Topic()
-    stores: Stores = Stores()
-    subscriptions: Subscriptions = Subscriptions()
-    cluster: Cluster = Cluster()
-    web: Web = Web()
-    service: list[Service] = []
-    site: list[Site] = []
+    crawl: CrawlSettings = CrawlSettings()
+    politeness: PolitenessSettings = PolitenessSettings()
+    limits: LimitSettings = LimitSettings()
+    guard: GuardSettings = GuardSettings()
+    freshness: FreshnessSettings = FreshnessSettings()
+    index: IndexSettings = IndexSettings()
+    transform: TransformSettings = TransformSettings()
+    topic: TopicSettings = TopicSettings()
+    stores: StoreSettings = StoreSettings()
+    subscriptions: SubscriptionSettings = SubscriptionSettings()
+    cluster: ClusterSettings = ClusterSettings()
+    web: WebSettings = WebSettings()
+    service: list[ServiceSettings] = []
+    site: list[SiteSettings] = []
 
 
 def without_password(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 import msgspec
 
 from quadloom.errors import SettingsError, UsageError
-from quadloom.settings import Crawl, Service, Settings, Site
+from quadloom.settings import CrawlSettings, ServiceSettings, Settings, SiteSettings
 
 PREFIX = "QUADLOOM_"
 # Variables that are not settings: where the warehouse and the config file are, and secrets of plug-ins.
@@ -32,7 +32,7 @@ Value = str | int | float | bool | list["Value"] | dict[str, "Value"]
 Tree = dict[str, Value]
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class LoadedSettings(msgspec.Struct, frozen=True):
     """Settings, and where each value came from: `{"crawl.max_pages": "environment QUADLOOM_CRAWL__MAX_PAGES"}`."""
 
     settings: Settings
@@ -45,7 +45,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, Value] | None = None,
     directory: Path | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     """Read all sources. `overrides` maps dotted names (`crawl.max_pages`) to values given as flags.
 
     Raises `SettingsError` for a missing file, damaged TOML, unknown keys, values of the wrong type, and values that
@@ -73,19 +73,19 @@ def load(
         raise SettingsError(
             f"guard.authorities: there is no file {settings.guard.authorities}", hint="name a file of PEM certificates"
         )
-    return Loaded(settings, origins)
+    return LoadedSettings(settings, origins)
 
 
-def with_limits(crawl: Crawl, limits: Mapping[str, int | float | str]) -> Crawl:
+def with_limits(crawl: CrawlSettings, limits: Mapping[str, int | float | str]) -> CrawlSettings:
     """Settings of `[crawl]` that a program gives as arguments. Raises `UsageError` where they make no sense."""
-    known = {field.name for field in msgspec.structs.fields(Crawl)} - _OF_THE_FRONTIER
+    known = {field.name for field in msgspec.structs.fields(CrawlSettings)} - _OF_THE_FRONTIER
     unknown = sorted(set(limits) - known)
     if unknown:
         raise UsageError(
             f"crawl() does not take {unknown[0]!r}", hint=f"settings of [crawl] are {', '.join(sorted(known))}"
         )
     try:
-        return msgspec.convert({**msgspec.structs.asdict(crawl), **limits}, Crawl)
+        return msgspec.convert({**msgspec.structs.asdict(crawl), **limits}, CrawlSettings)
     except msgspec.ValidationError as error:
         raise UsageError(f"crawl(): {error}", hint="docs/reference/settings.md has what [crawl] takes") from None
 
@@ -228,7 +228,7 @@ def _explained(error: msgspec.ValidationError, origins: Mapping[str, str]) -> Se
     text = str(error)
     place = text.rpartition("`$.")[2].rstrip("`") if "`$." in text else ""
     origin = origins.get(place, "")
-    known = sorted(field.name for struct in (Site, Service) for field in msgspec.structs.fields(struct))
+    known = sorted(field.name for struct in (SiteSettings, ServiceSettings) for field in msgspec.structs.fields(struct))
     problem, hint = text.split(" - at")[0], "`quadloom config show` prints every setting with its default"
     if "unknown field" in text:
         hint = f"keys of [[site]] and [[service]]: {', '.join(known)}"

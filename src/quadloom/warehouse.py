@@ -16,9 +16,9 @@ from typing import BinaryIO
 
 import msgspec
 
-from quadloom.cluster.worker import Worker
+from quadloom.cluster.worker import ClusterWorker
 from quadloom.errors import SettingsError, StoreError, UsageError
-from quadloom.export.dump import Dumped, export_to, parse_format
+from quadloom.export.dump import DumpReport, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
 from quadloom.fetching.guard import is_opened
@@ -29,18 +29,18 @@ from quadloom.run.control import Value
 from quadloom.run.explaining import Why, why
 from quadloom.run.importing import ImportReport, import_pages
 from quadloom.run.notice_board import NoticeBoard
-from quadloom.run.opened import Links, Opened
-from quadloom.run.publishing import Publication, Published, accept
-from quadloom.run.ranking import Ranking
+from quadloom.run.opened import LinkRanking, Stores
+from quadloom.run.publishing import Publication, PublishReport, accept
+from quadloom.run.ranking import PageRanker
 from quadloom.run.replay import replay_taken
 from quadloom.run.requesting import request_pages, request_urls
-from quadloom.run.running import Running
+from quadloom.run.running import CrawlSession
 from quadloom.run.schedule_state import Schedule, schedule_of
 from quadloom.run.scoping import ScopeEdits, is_judged_by, judge, read_edits, scope_of, write_edits
 from quadloom.run.seeding import seed_discoveries
-from quadloom.run.standings import standing_of
+from quadloom.run.standings import page_rank_of
 from quadloom.run.subscribed_pages import subscribed_pages
-from quadloom.run.upkeep import Verified, rebuild, set_damaged_aside, verify
+from quadloom.run.upkeep import VerifyReport, rebuild, set_damaged_aside, verify
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
@@ -133,7 +133,7 @@ class Warehouse(NoticeBoard):
         self.quads: QuadStore = open_quads(self.path / "quads", self.settings, writable=self.writable)
         self.text: TextIndex = open_text(self.path / "text", self.settings, writable=self.writable)
 
-    def crawl(self, urls: Sequence[str] = (), *, forever: bool = False, **limits: int | float | str) -> Running:
+    def crawl(self, urls: Sequence[str] = (), *, forever: bool = False, **limits: int | float | str) -> CrawlSession:
         """A crawl that runs while it is iterated; leaving the loop pauses it safely.
 
         `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` … They hold from now on.
@@ -142,14 +142,14 @@ class Warehouse(NoticeBoard):
         self.settings = msgspec.structs.replace(self.settings, crawl=crawl)
         return self.start(urls, forever=forever)
 
-    def start(self, seeds: Sequence[str], *, forever: bool = False) -> Running:
+    def start(self, seeds: Sequence[str], *, forever: bool = False) -> CrawlSession:
         """Queue the seeds, bring the indexes up to date, and return a crawl that runs while it is iterated."""
         self.add_seeds(seeds)
         self._rescope()
-        self._running = Running(self, forever=forever, companion=self._worker())
+        self._running = CrawlSession(self, forever=forever, companion=self._worker())
         return self._running
 
-    def work(self, *, forever: bool = False, tell: Callable[[str], None] = lambda _text: None) -> Running:
+    def work(self, *, forever: bool = False, tell: Callable[[str], None] = lambda _text: None) -> CrawlSession:
         """Be one of many workers on a shared database until stopped. `tell` hears which part it owns."""
         worker = self._worker()
         if worker is None:
@@ -157,12 +157,12 @@ class Warehouse(NoticeBoard):
                 "a worker needs a database that others can reach",
                 hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
             )
-        self._running = Running(self, forever=forever, waits=True, companion=worker, tell=tell)
+        self._running = CrawlSession(self, forever=forever, waits=True, companion=worker, tell=tell)
         return self._running
 
-    def _worker(self) -> Worker | None:
+    def _worker(self) -> ClusterWorker | None:
         if isinstance(self._state, ClusterState) and isinstance(self.frontier, PostgresFrontier):
-            return Worker(self._state, self.frontier, self, heartbeat=self.settings.cluster.heartbeat)
+            return ClusterWorker(self._state, self.frontier, self, heartbeat=self.settings.cluster.heartbeat)
         return None
 
     def taken(self, shards: list[int]) -> None:
@@ -229,10 +229,10 @@ class Warehouse(NoticeBoard):
             schedule=schedule or schedule_of(self.catalog, self.settings),
             settings=self.settings,
             now=time.time(),
-            standing=standing_of(self.path / "links", Url.parse(url).fingerprint),
+            standing=page_rank_of(self.path / "links", Url.parse(url).fingerprint),
         )
 
-    def publish(self, publication: Publication) -> Published:
+    def publish(self, publication: Publication) -> PublishReport:
         """What a site owner announces: URLs, or a sitemap that has changed."""
         return accept(publication, frontier=self.frontier, scope=self.scope, now=time.time())
 
@@ -251,18 +251,18 @@ class Warehouse(NoticeBoard):
     def seeds(self) -> list[str]:
         return msgspec.json.decode(self.catalog.get("seeds") or b"[]", type=list[str])
 
-    def ranking(self) -> Ranking:
+    def ranking(self) -> PageRanker:
         """Links and weights of pages, for one crawl. Its thread looks at the catalog through connections of its own."""
         look = self._state.look
-        return Ranking(
+        return PageRanker(
             self.path / "links",
             self.settings.freshness,
             lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
             lambda: look(lambda catalog: subscribed_pages(catalog, self.quads)),
         )
 
-    def opened(self, links: Links | None = None) -> Opened:
-        return Opened(
+    def opened(self, links: LinkRanking | None = None) -> Stores:
+        return Stores(
             links=links,
             frontier=self.frontier,
             catalog=self.catalog,
@@ -275,7 +275,7 @@ class Warehouse(NoticeBoard):
             scope=lambda: self.scope,
         )
 
-    def verify(self) -> Verified:
+    def verify(self) -> VerifyReport:
         """Compare archive, quads and text with the catalog, page by page."""
         return verify(self.opened(), self.settings)
 
@@ -286,7 +286,7 @@ class Warehouse(NoticeBoard):
         format: str = "",
         selection: Selection | None = None,
         progress: Callable[[int], None] = lambda _pages: None,
-    ) -> Dumped:
+    ) -> DumpReport:
         """Write the warehouse, or a part of it, to a file (format by suffix: `out.nq.gz`) or a binary stream."""
         chosen = selection or Selection()
         if not isinstance(target, str | Path):

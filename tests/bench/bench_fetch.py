@@ -79,26 +79,26 @@ def urls(port: int, pages: int, hosts: int) -> list[str]:
 
 
 def settings(**politeness: float):  # type: ignore[no-untyped-def]
-    from quadloom.settings import Crawl, Guard, Limits, Politeness, Settings
+    from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
 
     return Settings(
-        crawl=Crawl(contact="https://example.org/bot"),
-        guard=Guard(allow=["127.0.0.0/8"], hosts={"*.bench.test": "127.0.0.1"}),
-        limits=Limits(connections=CONNECTIONS),
-        politeness=Politeness(delay=0.0, ip_delay=0.0, adaptive=0.0),
+        crawl=CrawlSettings(contact="https://example.org/bot"),
+        guard=GuardSettings(allow=["127.0.0.0/8"], hosts={"*.bench.test": "127.0.0.1"}),
+        limits=LimitSettings(connections=CONNECTIONS),
+        politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0),
     )
 
 
 def quadloom_client(targets: list[str]) -> int:
     from quadloom.fetching.client import Client
-    from quadloom.fetching.request import Request
+    from quadloom.fetching.request import FetchRequest
 
     client = Client(settings())
     done: list[int] = []
     waiting = iter(targets)
     while len(done) < len(targets):
         while client.in_flight < UNDER_WAY and (href := next(waiting, None)) is not None:
-            client.submit(Request(href=href), lambda page: done.append(len(page.body)))
+            client.submit(FetchRequest(href=href), lambda page: done.append(len(page.body)))
         client.step(1.0)
     client.close()
     return sum(done)

@@ -19,12 +19,12 @@ from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.phases.detect import detect
 from quadloom.phases.transform import transform
-from quadloom.settings import Settings, Transform
+from quadloom.settings import Settings, TransformSettings
 from quadloom.syntaxes.installed import SYNTAXES
 
 URL = "https://news.example/articles/1"
 TYPE = "text/html; charset=utf-8"
-OWN = Settings(transform=Transform(syntaxes=["html", "meta", "opengraph"]))
+OWN = Settings(transform=TransformSettings(syntaxes=["html", "meta", "opengraph"]))
 
 
 def measure(work: Callable[[bytes], object], bodies: list[bytes], rounds: int = 15) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.syntaxes import jsonld
-from quadloom.syntaxes.jsonld_loader import Loaded
+from quadloom.syntaxes.jsonld_loader import LoadedDocument
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
 SUITE = SHARED / "suites" / "json-ld"
@@ -96,9 +96,9 @@ def test_remote_document(case: dict) -> None:
     links = option.get("httpLink", ())
     start = BASE + case["input"]
 
-    def serve(url: str) -> Loaded:
+    def serve(url: str) -> LoadedDocument:
         target = BASE + option["redirectTo"] if url == start and "redirectTo" in option else url
-        return Loaded(
+        return LoadedDocument(
             body=load(target),
             url=target,
             content_type=(url == start and option.get("contentType"))

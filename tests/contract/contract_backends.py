@@ -31,7 +31,7 @@ from quadloom.stores.postgres_shards import ShardLeases
 from quadloom.stores.postgres_text import PostgresText
 from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
 from quadloom.stores.s3_archive import S3Archive
-from quadloom.stores.s3_bucket import Bucket
+from quadloom.stores.s3_bucket import S3Bucket
 from quadloom.stores.shards import SHARDS
 from quadloom.stores.shared_warc_archive import SharedWarcArchive
 from quadloom.stores.sparql_client import SparqlClient, SparqlServer
@@ -190,7 +190,7 @@ class S3Files:
         self.archive: Archive = self.open()
 
     def open(self) -> Archive:
-        self.archive = S3Archive(Bucket(self._address), self._folder, file_bytes=20_000)
+        self.archive = S3Archive(S3Bucket(self._address), self._folder, file_bytes=20_000)
         return self.archive
 
 
@@ -198,7 +198,7 @@ class SharedS3Files(S3Files):
     """As on many machines: what is synced is in the bucket, in the tail of its file."""
 
     def open(self) -> Archive:
-        self.archive = S3Archive(Bucket(self._address), self._folder, file_bytes=20_000, shared=True)
+        self.archive = S3Archive(S3Bucket(self._address), self._folder, file_bytes=20_000, shared=True)
         return self.archive
 
 

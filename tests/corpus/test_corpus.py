@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from quadloom.phases.transform import transform
-from quadloom.settings import Settings, Transform
+from quadloom.settings import Settings, TransformSettings
 
 HERE = Path(__file__).parent
 URL = "https://site.example/folder/page"
@@ -24,7 +24,7 @@ ENDINGS = {"links": ".links", "text": ".txt"}
 def told(path: Path) -> str:
     """What the case gives, in the form of its expectation."""
     folder = path.parent.name
-    settings = Settings(transform=Transform(syntaxes=[folder]))
+    settings = Settings(transform=TransformSettings(syntaxes=[folder]))
     result = transform(path.read_bytes(), url=URL, content_type=TYPES[path.suffix], settings=settings)
     if folder == "links":
         rows = [(link.kind, link.target, link.anchor, link.rel, "nofollow" * link.nofollow) for link in result.links]
@@ -33,7 +33,7 @@ def told(path: Path) -> str:
         return result.text + "\n"
     lines = result.nquads.decode().splitlines()
     if folder != "html":  # the html syntax always runs; its statements have cases of their own
-        alone = Settings(transform=Transform(syntaxes=["html"]))
+        alone = Settings(transform=TransformSettings(syntaxes=["html"]))
         own = transform(path.read_bytes(), url=URL, content_type=TYPES[path.suffix], settings=alone).nquads
         lines = [line for line in lines if line not in set(own.decode().splitlines())]
     return "".join(f"{line}\n" for line in lines)

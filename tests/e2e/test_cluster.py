@@ -17,7 +17,7 @@ import pytest
 from fakeweb.request_log import RequestLog
 from faults.crawling import command, finish, kill_group, must_be_read, requests, run_config, start
 from postgres_server import PostgresServer, postgres, start_postgres
-from quadloom.demo.serving import Serving, serve_in_process
+from quadloom.demo.serving import DemoServer, serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
 from quadloom.model.event import Event
@@ -40,7 +40,7 @@ class Cluster:
     def __init__(
         self,
         folder: Path,
-        serving: Serving,
+        serving: DemoServer,
         *,
         delay: float = DELAY,
         server: PostgresServer | None = None,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fakeweb.request_log import RequestLog
-from quadloom.demo import FakeWeb, Serving, WebSpec, serve_in_process
-from quadloom.settings import Crawl, Freshness, Guard, Politeness, Settings
+from quadloom.demo import DemoServer, FakeWeb, WebSpec, serve_in_process
+from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
 
 SPEC = WebSpec(seed=5, pages=60, hosts=6, scale=0.1, links=12, traps=False, slow_seconds=0.0, crawl_delay=0.0)
@@ -18,17 +18,17 @@ BANDWIDTH = 40.0
 BEGIN, SLOT, SLOTS = 3.0, 4.0, 4  # seconds after the second page; the first ones wait for robots.txt of new hosts
 
 
-def settings_for(serving: Serving) -> Settings:
+def settings_for(serving: DemoServer) -> Settings:
     return Settings(
-        crawl=Crawl(contact="test@quadloom.invalid", scope="any", workers=1, batch_seconds=0.1),
-        politeness=Politeness(
+        crawl=CrawlSettings(contact="test@quadloom.invalid", scope="any", workers=1, batch_seconds=0.1),
+        politeness=PolitenessSettings(
             delay=0.0, ip_delay=0.0, per_site=16, adaptive=0.0, retries=1, backoff=0.2, max_backoff=0.5,
             max_crawl_delay=0.0,
         ),
-        freshness=Freshness(
+        freshness=FreshnessSettings(
             bandwidth=BANDWIDTH, min_interval="1s", max_interval="60s", prior_interval="3s", importance_every="4s",
         ),
-        guard=Guard(allow=["127.0.0.0/8"], hosts=serving.web.hosts_override()),
+        guard=GuardSettings(allow=["127.0.0.0/8"], hosts=serving.web.hosts_override()),
     )  # fmt: skip
 
 

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from xxhash import xxh3_128_digest
 
-from quadloom.demo import FakeWeb, Serving, WebSpec, serve_in_process
-from quadloom.demo.exchange import Request
+from quadloom.demo import DemoServer, FakeWeb, WebSpec, serve_in_process
+from quadloom.demo.exchange import DemoRequest
 from quadloom.run.control import Value, ask
 from quadloom.run.explaining import Why
-from quadloom.settings import Crawl, Freshness, Guard, Politeness, Settings
+from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
 
 SPEC = WebSpec(seed=3, pages=60, hosts=4, scale=0.1, links=16, traps=False, slow_seconds=0.0, crawl_delay=0.0)
@@ -27,17 +27,19 @@ _STANDING = """PREFIX ql: <urn:quadloom:> SELECT ?page ?low ?high { GRAPH ql:pag
         ql:changesPerDayHigh ?high FILTER(?i > 0 && ?rate > 0) } }"""
 
 
-def settings_for(serving: Serving) -> Settings:
+def settings_for(serving: DemoServer) -> Settings:
     return Settings(
-        crawl=Crawl(contact="test@quadloom.invalid", scope="any", workers=1, batch_seconds=0.1, max_seconds=14.0),
-        politeness=Politeness(
+        crawl=CrawlSettings(
+            contact="test@quadloom.invalid", scope="any", workers=1, batch_seconds=0.1, max_seconds=14.0,
+        ),
+        politeness=PolitenessSettings(
             delay=0.0, ip_delay=0.0, per_site=8, adaptive=0.0, retries=1, backoff=0.2, max_backoff=0.5,
             max_crawl_delay=0.0,
         ),
-        freshness=Freshness(
+        freshness=FreshnessSettings(
             bandwidth=120.0, min_interval="1s", max_interval="4s", prior_interval="3s", importance_every="3s",
         ),
-        guard=Guard(allow=["127.0.0.0/8"], hosts=serving.web.hosts_override()),
+        guard=GuardSettings(allow=["127.0.0.0/8"], hosts=serving.web.hosts_override()),
     )  # fmt: skip
 
 
@@ -112,13 +114,13 @@ def _assert_complete(explained: Why) -> None:
     assert all(reason.rule for reason in explained.reasons)
 
 
-def _behind(serving: Serving, warehouse: Path) -> tuple[list[str], int]:
+def _behind(serving: DemoServer, warehouse: Path) -> tuple[list[str], int]:
     """Pages of the fake web whose present body is not the one that was read last, and how many were compared."""
     stale, compared = [], 0
     with Warehouse.read(warehouse) as reading:
         for row in reading.catalog.scan(limit=10_000):
             parts = urlsplit(row.href)
-            answer = serving.web.answer(Request(parts.netloc, parts._replace(scheme="", netloc="").geturl() or "/"))
+            answer = serving.web.answer(DemoRequest(parts.netloc, parts._replace(scheme="", netloc="").geturl() or "/"))
             if answer.status == 200 and row.status == 200:
                 compared += 1
                 stale += [row.href] if xxh3_128_digest(answer.body) != row.body_digest else []

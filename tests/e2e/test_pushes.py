@@ -21,7 +21,7 @@ from fakeweb.scripted import Answer, ScriptedSite
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.model.url import fingerprint
 from quadloom.run.control import ask
-from quadloom.run.websub import Topic, read_topics
+from quadloom.run.websub import HubSubscription, read_topics
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.warehouse import DATABASE
@@ -67,7 +67,7 @@ class Serving:
                 process.terminate()
                 process.wait(60)
 
-    def topics(self) -> list[Topic]:
+    def topics(self) -> list[HubSubscription]:
         """None before the crawl has made its database."""
         with suppress(StoreError), closing(SqliteDatabase.read_only(self.warehouse / DATABASE)) as database:
             return read_topics(SqliteCatalog(database))

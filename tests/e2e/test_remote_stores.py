@@ -15,16 +15,16 @@ import pytest
 from starlette.testclient import TestClient
 
 from faults.crawling import command, finish, kill_group, must_be_read, requests, start, wait_for_requests, write_config
-from quadloom.demo.serving import Serving, serve_in_process
+from quadloom.demo.serving import DemoServer, serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
 from quadloom.run.failpoints import EXIT_CODE
 from quadloom.run.upkeep import all_pages
 from quadloom.settings_loading import load
-from quadloom.stores.s3_bucket import Bucket, S3Address
+from quadloom.stores.s3_bucket import S3Address, S3Bucket
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 from servers import Server, new_bucket, sparql_server
 
 SPEC = WebSpec(seed=5, pages=60, hosts=5, scale=0.1, links=30, traps=False, slow_seconds=0.0, crawl_delay=0.0)
@@ -33,7 +33,7 @@ SPEC = WebSpec(seed=5, pages=60, hosts=5, scale=0.1, links=30, traps=False, slow
 class Remote:
     """A SPARQL server, a bucket, a fake web, and configurations that name them."""
 
-    def __init__(self, folder: Path, serving: Serving, sparql: Server, bucket: S3Address) -> None:
+    def __init__(self, folder: Path, serving: DemoServer, sparql: Server, bucket: S3Address) -> None:
         self.serving = serving
         self.bucket = bucket
         self.sparql = sparql
@@ -89,7 +89,7 @@ def test_a_killed_crawl_resumes_and_gives_the_same_graph(remote: Remote, tmp_pat
     seen = requests(remote.serving)
     assert not {url for url in must_be_read(remote.serving) if not seen[url]}
     assert remote.local_files() == []
-    assert len(Bucket(remote.bucket).files()) > 1
+    assert len(S3Bucket(remote.bucket).files()) > 1
 
     embedded = write_config(tmp_path, remote.serving)
     finish(tmp_path / "embedded", embedded, "crawl", *seeds, "--json")
@@ -151,7 +151,7 @@ def test_upkeep_and_questions(remote: Remote) -> None:
     finish(remote.warehouse, config, "crawl", "--json")
     finish(remote.warehouse, config, "prune", "--json")
     assert graph(remote.warehouse, config) == before
-    with TestClient(create_app(Desk(remote.warehouse, settings)), base_url="http://127.0.0.1:7272") as client:
+    with TestClient(create_app(SiteState(remote.warehouse, settings)), base_url="http://127.0.0.1:7272") as client:
         query = {"query": "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"}
         answer = client.get("/sparql", params=query, headers={"accept": "text/csv"})
         assert int(answer.text.split()[1]) > 500, answer.text

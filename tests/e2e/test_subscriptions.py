@@ -19,7 +19,7 @@ from quadloom.model.notice import Notice
 from quadloom.model.url import canonical, fingerprint
 from quadloom.model.wire import decode
 from quadloom.run.control import ask
-from quadloom.run.schedule_state import Kept
+from quadloom.run.schedule_state import PageScheduleRow
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
 from quadloom.stores.sqlite_catalog import SqliteCatalog
@@ -88,7 +88,7 @@ def _pause(warehouse: Path, site: ScriptedSite, page: int) -> float:
     """Seconds between two visits, as the running crawl plans them: what it can then keep depends on this machine."""
     key = fingerprint(canonical(site.url(f"/{page}")))
     with closing(SqliteDatabase.read_only(warehouse / DATABASE)) as database:
-        return decode(SqliteCatalog(database).pages([key])[key].schedule, Kept).plan.period
+        return decode(SqliteCatalog(database).pages([key])[key].schedule, PageScheduleRow).plan.period
 
 
 @pytest.mark.timeout(150)

@@ -22,7 +22,7 @@ from quadloom.demo.topical_corpus import Corpus
 from quadloom.demo.topical_sites import SitePlan, plan_sites
 from quadloom.demo.topical_web import TopicalWeb
 from quadloom.model.url import Url
-from quadloom.topical.channels import Channel
+from quadloom.topical.channels import SearchChannel
 from quadloom.warehouse import Warehouse
 
 TOPIC = 3
@@ -157,7 +157,8 @@ def test_topic_crawl_over_http_is_polite_and_lands_in_the_warehouse(
             assert row.status == 200
             assert row.link_kind == "result"
         channels = {
-            name: Channel.decode(warehouse.catalog.get(name) or b"") for name in warehouse.catalog.names("channel:")
+            name: SearchChannel.decode(warehouse.catalog.get(name) or b"")
+            for name in warehouse.catalog.names("channel:")
         }
         assert warehouse.catalog.names("topic:"), "the page of topics shows how the crawl went"
         scores = warehouse.quads.query("SELECT ?page ?score { GRAPH ?g { ?page <urn:quadloom:topicScore> ?score } }")

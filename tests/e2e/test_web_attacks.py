@@ -12,9 +12,9 @@ from urllib.parse import quote
 import pytest
 import uvicorn
 
-from quadloom.settings import Settings, Web
+from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 from unit.web.web_fixture import ATTACKS, EVIL, fill
 
 pytestmark = pytest.mark.browser
@@ -26,7 +26,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     fill(path)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    app = create_app(Desk(path, Settings(web=Web(rate=0))))
+    app = create_app(SiteState(path, Settings(web=WebSettings(rate=0))))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -18,9 +18,9 @@ import pytest
 import uvicorn
 from hypothesis import HealthCheck, settings
 
-from quadloom.settings import Settings, Web
+from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 from quadloom.web.openapi import describe
 from quadloom.web.routes import ROUTES
 from quadloom.web.tokens import FILE, Tokens
@@ -43,7 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     path = tmp_path_factory.mktemp("schema") / "data"
     fill(path)
     token = Tokens(path / FILE).make("tests")
-    app = create_app(Desk(path, Settings(web=Web(rate=0, concurrency=0)), may_control=True))
+    app = create_app(SiteState(path, Settings(web=WebSettings(rate=0, concurrency=0)), may_control=True))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))

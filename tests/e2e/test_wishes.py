@@ -14,14 +14,14 @@ import quadloom
 from fakeweb.scripted import Answer, ScriptedSite, html
 from faults.crawling import finish
 from quadloom.run.admission import read_traps
-from quadloom.settings import Settings, Site
+from quadloom.settings import Settings, SiteSettings
 from quadloom.settings_loading import Value, load
 from quadloom.warehouse import Warehouse
 
 DATA = '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "Person", "name": "N"}</script>'
 
 
-def settings(site: ScriptedSite, exceptions: tuple[Site, ...] = (), **sections: dict[str, Value]) -> Settings:
+def settings(site: ScriptedSite, exceptions: tuple[SiteSettings, ...] = (), **sections: dict[str, Value]) -> Settings:
     loaded = load(environ={}, overrides=site.settings(**sections)).settings
     return msgspec.structs.replace(loaded, site=list(exceptions))
 
@@ -88,7 +88,7 @@ def test_robots_are_ignored_where_the_settings_say_so(tmp_path: Path, way: str) 
         wanted = (
             settings(site, politeness={"robots": "ignore"})
             if way == "everywhere"
-            else settings(site, (Site(match="127.0.0.1", robots="ignore"),))
+            else settings(site, (SiteSettings(match="127.0.0.1", robots="ignore"),))
         )
         with quadloom.open(tmp_path / "w", settings=wanted) as warehouse:
             outcomes = crawled(warehouse, site)

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 
-from quadloom.run.delivering import Message, signature
+from quadloom.run.delivering import NoticeMessage, signature
 
 
 class Receiver:
@@ -38,7 +38,7 @@ class Receiver:
             id, moment = int(headers["webhook-id"]), int(headers["webhook-timestamp"])
             expected = signature(str(id), moment, body, self.secret) if self.secret else ""
             self.badly_signed += headers.get("webhook-signature", "") != expected
-            self.badly_signed += msgspec.json.decode(body, type=Message).id != id
+            self.badly_signed += msgspec.json.decode(body, type=NoticeMessage).id != id
             status = self.answer(len(self.order) + len(self.refused) + 1)
             if 200 <= status < 300:
                 self.bodies.setdefault(id, set()).add(body)

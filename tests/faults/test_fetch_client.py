@@ -17,24 +17,24 @@ from fetch_server import Seen, Server, reply
 
 from quadloom.errors import FetchError
 from quadloom.fetching.client import Client
-from quadloom.fetching.content_coding import Body
-from quadloom.fetching.request import Request, Result
+from quadloom.fetching.content_coding import BodyDecoder
+from quadloom.fetching.request import FetchRequest, Result
 from quadloom.fetching.transport import HttpTransport, fetch_one
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
-from quadloom.settings import Crawl, Guard, Limits, Politeness, Settings
+from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
 
 
 def settings(**limits: float) -> Settings:
     return Settings(
-        crawl=Crawl(contact="bot@example.org"),
-        guard=Guard(allow=["127.0.0.0/8"], hosts={"*.test": "127.0.0.1"}),
-        limits=Limits(**limits),  # type: ignore[arg-type]
-        politeness=Politeness(ip_delay=0.0),
+        crawl=CrawlSettings(contact="bot@example.org"),
+        guard=GuardSettings(allow=["127.0.0.0/8"], hosts={"*.test": "127.0.0.1"}),
+        limits=LimitSettings(**limits),  # type: ignore[arg-type]
+        politeness=PolitenessSettings(ip_delay=0.0),
     )
 
 
-def run(client: Client, *requests: Request) -> list[Result]:
+def run(client: Client, *requests: FetchRequest) -> list[Result]:
     results: dict[int, Result] = {}
     for number, request in enumerate(requests):
         client.submit(request, lambda result, number=number: results.__setitem__(number, result))
@@ -65,11 +65,11 @@ def test_bodies_are_let_go_of_without_the_garbage_collector(coding: str) -> None
     with Server(lambda seen: reply(body, **headers)) as server:
         client = Client(settings())
         gc.collect()
-        before = {id(thing) for thing in gc.get_objects() if isinstance(thing, Body)}  # of other tests' clients
+        before = {id(thing) for thing in gc.get_objects() if isinstance(thing, BodyDecoder)}  # of other tests' clients
         gc.disable()
         try:
-            results = run(client, *(Request(href=server.url(f"/{n}")) for n in range(20)))
-            left = [thing for thing in gc.get_objects() if isinstance(thing, Body) and id(thing) not in before]
+            results = run(client, *(FetchRequest(href=server.url(f"/{n}")) for n in range(20)))
+            left = [thing for thing in gc.get_objects() if isinstance(thing, BodyDecoder) and id(thing) not in before]
         finally:
             gc.enable()
             client.close()
@@ -116,7 +116,7 @@ def test_connections_are_kept_and_headers_do_not_leak_between_requests() -> None
         client = Client(settings())
         for number in range(20):
             etag = f'"{number}"' if number % 2 else ""
-            (page,) = run(client, Request(href=server.url(f"/{number}"), etag=etag))
+            (page,) = run(client, FetchRequest(href=server.url(f"/{number}"), etag=etag))
             assert isinstance(page, Page) and page.body == f"/{number}".encode()
         client.close()
         assert server.connections == 1
@@ -126,7 +126,7 @@ def test_connections_are_kept_and_headers_do_not_leak_between_requests() -> None
 def test_many_hosts_at_once_and_the_socket_limit() -> None:
     with Server(lambda seen: reply(seen.host.encode())) as server:
         client = Client(settings(connections=8))
-        results = run(client, *(Request(href=server.url("/", f"h{n}.test")) for n in range(100)))
+        results = run(client, *(FetchRequest(href=server.url("/", f"h{n}.test")) for n in range(100)))
         client.close()
         assert [result.body for result in results if isinstance(result, Page)] == [
             f"h{n}.test:{server.port}".encode() for n in range(100)
@@ -143,7 +143,7 @@ def test_urgent_requests_pass_waiting_ones() -> None:
     with Server(answer) as server:
         client = Client(settings(connections=1))
         for number, priority in enumerate((3, 4, 3, 0)):
-            client.submit(Request(href=server.url(f"/{number}"), priority=priority), lambda _: None)
+            client.submit(FetchRequest(href=server.url(f"/{number}"), priority=priority), lambda _: None)
         client.step(0.05)
         gate.set()
         while client.in_flight:
@@ -160,7 +160,9 @@ def test_redirects_are_handed_back_or_followed_hop_by_hop() -> None:
 
     with Server(answer) as server:
         client = Client(settings())
-        back, followed = run(client, Request(href=server.url("/a")), Request(href=server.url("/a"), redirects=3))
+        back, followed = run(
+            client, FetchRequest(href=server.url("/a")), FetchRequest(href=server.url("/a"), redirects=3)
+        )
         client.close()
     assert isinstance(back, Page) and back.status == 303 and back.hops[0].location == server.url("/b")
     assert isinstance(followed, Page) and followed.body == b"here" and followed.final_url == server.url("/b")
@@ -194,7 +196,7 @@ def test_post_is_sent_once_and_the_next_get_is_a_get() -> None:
 def test_errors_become_failures_with_the_servers_wish() -> None:
     with Server(lambda seen: reply(b"no", "503 Busy", Retry_After="17")) as server:
         client = Client(settings())
-        (failure,) = run(client, Request(href=server.url()))
+        (failure,) = run(client, FetchRequest(href=server.url()))
         client.close()
     assert isinstance(failure, Failure)
     assert (failure.kind, failure.status, failure.transient, failure.retry_after) == ("status", 503, True, 17.0)
@@ -217,7 +219,9 @@ def test_unwanted_and_announced_large_bodies_are_cut_after_the_headers() -> None
     with Server(answer) as server:
         client = Client(settings())
         video, large = run(
-            client, Request(href=server.url("/video"), wanted=wanted), Request(href=server.url("/large"), wanted=wanted)
+            client,
+            FetchRequest(href=server.url("/video"), wanted=wanted),
+            FetchRequest(href=server.url("/large"), wanted=wanted),
         )
         client.close()
     assert isinstance(video, Failure) and video.kind in ("unwanted", "too-large")
@@ -225,7 +229,7 @@ def test_unwanted_and_announced_large_bodies_are_cut_after_the_headers() -> None
     assert sum(sent) < 30_000_000
     with Server(lambda seen: reply(b"x" * 1000, Content_Type="image/png")) as server:
         client = Client(settings())
-        (image,) = run(client, Request(href=server.url(), wanted=wanted))
+        (image,) = run(client, FetchRequest(href=server.url(), wanted=wanted))
         client.close()
     assert isinstance(image, Failure) and image.kind == "unwanted" and not image.transient
 
@@ -250,11 +254,11 @@ def test_interim_responses_folded_and_repeated_headers() -> None:
 
 
 def test_a_dead_address_gives_way_to_the_next() -> None:
-    configuration = Settings(guard=Guard(allow=["127.0.0.0/8"]), politeness=Politeness(ip_delay=0.0))
+    configuration = Settings(guard=GuardSettings(allow=["127.0.0.0/8"]), politeness=PolitenessSettings(ip_delay=0.0))
     with Server(lambda seen: reply(b"alive")) as server:
         client = Client(configuration, lookup=lambda name: ["127.0.0.9", "127.0.0.1"])
-        first, second = run(client, Request(href=server.url("/", "two.test"))), None
-        second = run(client, Request(href=server.url("/again", "two.test")))
+        first, second = run(client, FetchRequest(href=server.url("/", "two.test"))), None
+        second = run(client, FetchRequest(href=server.url("/again", "two.test")))
         client.close()
     for (page,) in (first, second):
         assert isinstance(page, Page) and page.address == "127.0.0.1"
@@ -289,10 +293,10 @@ def test_certificates_are_verified_for_the_name_not_the_address(certificate: Pat
         doubting = Client(settings())
         good, wrong_name = run(
             trusting,
-            Request(href=f"https://tls.test:{server.port}/"),
-            Request(href=f"https://other.test:{server.port}/"),
+            FetchRequest(href=f"https://tls.test:{server.port}/"),
+            FetchRequest(href=f"https://other.test:{server.port}/"),
         )
-        (unknown,) = run(doubting, Request(href=f"https://tls.test:{server.port}/"))
+        (unknown,) = run(doubting, FetchRequest(href=f"https://tls.test:{server.port}/"))
         trusting.close()
         doubting.close()
         assert isinstance(good, Page) and good.body == b"secret"

@@ -12,21 +12,20 @@ from quadloom.errors import FetchError
 from quadloom.fetching.client import Client
 from quadloom.fetching.fetcher import Fetcher
 from quadloom.fetching.guard import Guard
-from quadloom.fetching.request import Request, Result
+from quadloom.fetching.request import FetchRequest, Result
 from quadloom.fetching.transfer import Transfer
 from quadloom.fetching.transport import HttpTransport
 from quadloom.model.page import Failure
 from quadloom.model.url import Url, resolve
 from quadloom.model.visit import Visit
-from quadloom.settings import Guard as GuardSettings
-from quadloom.settings import Limits, Politeness, Settings
+from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 
 # Only 127.0.0.2 stands for the public internet here; 127.0.0.1 is the inside of the network.
 OUTSIDE = "127.0.0.2"
 SETTINGS = Settings(
     guard=GuardSettings(allow=[f"{OUTSIDE}/32"], hosts={"public.test": OUTSIDE, "inside.test": "127.0.0.1"}),
-    politeness=Politeness(ip_delay=0.0, delay=0.0, adaptive=0.0),
-    limits=Limits(total_seconds=3.0, dns_seconds=1.0),
+    politeness=PolitenessSettings(ip_delay=0.0, delay=0.0, adaptive=0.0),
+    limits=LimitSettings(total_seconds=3.0, dns_seconds=1.0),
 )
 
 
@@ -93,12 +92,12 @@ def test_a_name_that_first_answers_public_then_private(canary: Server) -> None:
 
     port = canary.port
     settings = Settings(
-        guard=SETTINGS.guard, politeness=SETTINGS.politeness, limits=Limits(total_seconds=3.0, dns_ttl=0.0)
+        guard=SETTINGS.guard, politeness=SETTINGS.politeness, limits=LimitSettings(total_seconds=3.0, dns_ttl=0.0)
     )
     client = Client(settings, lookup=lookup)
     results: list[Result] = []
     for _ in range(2):
-        client.submit(Request(href=f"http://rebind.org:{port}/"), results.append)
+        client.submit(FetchRequest(href=f"http://rebind.org:{port}/"), results.append)
         while client.in_flight:
             client.step(0.5)
     client.close()
@@ -111,7 +110,7 @@ def test_a_name_that_first_answers_public_then_private(canary: Server) -> None:
 def test_a_mixed_answer_reaches_only_its_public_half(canary: Server) -> None:
     client = Client(SETTINGS, lookup=lambda name: ["127.0.0.1", OUTSIDE, "::1"])
     results: list[Result] = []
-    client.submit(Request(href=f"http://mixed.org:{canary.port}/"), results.append)
+    client.submit(FetchRequest(href=f"http://mixed.org:{canary.port}/"), results.append)
     while client.in_flight:
         client.step(0.5)
     client.close()
@@ -143,7 +142,7 @@ def test_the_second_line_refuses_what_the_first_let_through(canary: Server) -> N
     """A handle that was wrongly pinned to a refused address opens no socket."""
     guard = Guard(SETTINGS.guard)
     transfer = Transfer(SETTINGS.limits, guard.address_verdict, "")
-    transfer.prepare(Request(href=canary.url()), canary.url(), "127.0.0.1", (), 2.0)
+    transfer.prepare(FetchRequest(href=canary.url()), canary.url(), "127.0.0.1", (), 2.0)
     with pytest.raises(pycurl.error):
         transfer.curl.perform()
     transfer.curl.close()

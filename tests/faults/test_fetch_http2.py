@@ -17,10 +17,10 @@ from h2_server import H2Server, Stream, make_certificate
 
 from quadloom.fetching.client import Client
 from quadloom.fetching.fetcher import Fetcher
-from quadloom.fetching.request import Request, Result
+from quadloom.fetching.request import FetchRequest, Result
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
-from quadloom.settings import Crawl, Guard, Limits, Politeness, Settings
+from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
 
 REFUSED_STREAM, INTERNAL_ERROR, ENHANCE_YOUR_CALM, NO_ERROR = 7, 2, 11, 0
 
@@ -32,16 +32,18 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_certificate(tmp_path_factory.mktemp("h2"), "h2.test", "other.test")
 
 
-def settings(certificate: Path, *, politeness: Politeness | None = None, **limits: float) -> Settings:
+def settings(certificate: Path, *, politeness: PolitenessSettings | None = None, **limits: float) -> Settings:
     return Settings(
-        crawl=Crawl(contact="bot@example.org"),
-        guard=Guard(allow=["127.0.0.0/8"], hosts={"*.test": "127.0.0.1"}, authorities=str(certificate / "cert.pem")),
-        limits=Limits(**limits),  # type: ignore[arg-type]
-        politeness=politeness or Politeness(ip_delay=0.0),
+        crawl=CrawlSettings(contact="bot@example.org"),
+        guard=GuardSettings(
+            allow=["127.0.0.0/8"], hosts={"*.test": "127.0.0.1"}, authorities=str(certificate / "cert.pem")
+        ),
+        limits=LimitSettings(**limits),  # type: ignore[arg-type]
+        politeness=politeness or PolitenessSettings(ip_delay=0.0),
     )
 
 
-def run(chosen: Settings, *requests: Request) -> list[Result]:
+def run(chosen: Settings, *requests: FetchRequest) -> list[Result]:
     client = Client(chosen)
     results: dict[int, Result] = {}
     for number, request in enumerate(requests):
@@ -61,7 +63,7 @@ def page(stream: Stream) -> None:
 
 def test_it_is_negotiated_and_streams_share_one_connection(certificate: Path) -> None:
     with H2Server(certificate, page) as server:
-        first = run(settings(certificate), *(Request(href=server.url(f"/{n}")) for n in range(12)))
+        first = run(settings(certificate), *(FetchRequest(href=server.url(f"/{n}")) for n in range(12)))
         assert server.protocols == ["h2"] * server.connections
         assert server.connections == 1
     for number, result in enumerate(first):
@@ -76,7 +78,7 @@ def test_names_of_one_certificate_and_address_keep_their_own_connections(certifi
     """A connection that served two names would escape the check of the second name's address."""
     with H2Server(certificate, page) as server:
         results = run(
-            settings(certificate), *(Request(href=server.url("/", host)) for host in ("h2.test", "other.test"))
+            settings(certificate), *(FetchRequest(href=server.url("/", host)) for host in ("h2.test", "other.test"))
         )
         assert all(isinstance(result, Page) for result in results)
         assert server.connections == 2
@@ -87,9 +89,9 @@ def test_names_of_one_certificate_and_address_keep_their_own_connections(certifi
 
 def test_an_unknown_authority_is_refused_and_the_advice_names_the_setting(certificate: Path) -> None:
     strict = settings(certificate)
-    strict = Settings(guard=Guard(allow=strict.guard.allow, hosts=strict.guard.hosts))
+    strict = Settings(guard=GuardSettings(allow=strict.guard.allow, hosts=strict.guard.hosts))
     with H2Server(certificate, page) as server:
-        (result,) = run(strict, Request(href=server.url("/")))
+        (result,) = run(strict, FetchRequest(href=server.url("/")))
     assert isinstance(result, Failure)
     assert result.kind == "tls"
     assert "guard.authorities" in result.findings[0].advice
@@ -106,7 +108,7 @@ def test_the_pace_of_a_host_holds_over_one_connection(certificate: Path) -> None
         else:
             page(stream)
 
-    chosen = settings(certificate, politeness=Politeness(delay=delay, ip_delay=delay, adaptive=0.0))
+    chosen = settings(certificate, politeness=PolitenessSettings(delay=delay, ip_delay=delay, adaptive=0.0))
     with H2Server(certificate, answer) as server:
         host = f"h2.test:{server.port}"
         fetcher = Fetcher(chosen)
@@ -132,11 +134,11 @@ def test_a_server_that_allows_few_streams_is_obeyed(certificate: Path) -> None:
         # The limit stands in the server's SETTINGS, so it is known once the first answer has come on a connection.
         client = Client(settings(certificate))
         results: list[Result] = []
-        client.submit(Request(href=server.url("/first")), results.append)
+        client.submit(FetchRequest(href=server.url("/first")), results.append)
         while client.in_flight:
             client.step(1.0)
         for number in range(8):
-            client.submit(Request(href=server.url(f"/{number}")), results.append)
+            client.submit(FetchRequest(href=server.url(f"/{number}")), results.append)
         while client.in_flight:
             client.step(1.0)
         client.close()
@@ -157,8 +159,8 @@ def test_an_endless_body_is_cut_and_its_stream_reset_while_others_go_on(certific
     with H2Server(certificate, answer) as server:
         cut, short = run(
             settings(certificate, body_bytes=200_000),
-            Request(href=server.url("/endless")),
-            Request(href=server.url("/short")),
+            FetchRequest(href=server.url("/endless")),
+            FetchRequest(href=server.url("/short")),
         )
         assert isinstance(cut, Page)
         assert cut.truncated
@@ -183,7 +185,9 @@ def test_bombs_and_large_bodies_end_at_their_limits(certificate: Path) -> None:
             stream.body([b"x"])
 
     with H2Server(certificate, answer) as server:
-        results = run(settings(certificate), *(Request(href=server.url(path)) for path in ("/bomb", "/large", "/many")))
+        results = run(
+            settings(certificate), *(FetchRequest(href=server.url(path)) for path in ("/bomb", "/large", "/many"))
+        )
     assert [result.kind for result in results if isinstance(result, Failure)] == ["bomb", "too-large", "headers"]
 
 
@@ -200,8 +204,8 @@ def test_the_deadline_counts_for_each_stream(certificate: Path, where: str) -> N
         started = time.monotonic()
         late, quick = run(
             settings(certificate, total_seconds=1.0),
-            Request(href=server.url(where)),
-            Request(href=server.url("/quick")),
+            FetchRequest(href=server.url(where)),
+            FetchRequest(href=server.url("/quick")),
         )
         assert time.monotonic() - started < 20
     assert isinstance(late, Failure)
@@ -222,7 +226,9 @@ def test_a_reset_stream_is_a_failure_that_may_be_tried_again(certificate: Path, 
         stream.reset(code)
 
     with H2Server(certificate, answer) as server:
-        broken, fine = run(settings(certificate), Request(href=server.url("/broken")), Request(href=server.url("/ok")))
+        broken, fine = run(
+            settings(certificate), FetchRequest(href=server.url("/broken")), FetchRequest(href=server.url("/ok"))
+        )
         asked = [one.path for one in server.log]
     assert isinstance(broken, Failure)
     assert (broken.kind, broken.transient) == ("protocol", True)
@@ -233,7 +239,7 @@ def test_a_reset_stream_is_a_failure_that_may_be_tried_again(certificate: Path, 
 def test_a_refused_stream_is_asked_again_a_bounded_number_of_times(certificate: Path) -> None:
     """RFC 9113 8.7: a refused request was not processed. libcurl repeats it on new connections, at most five times."""
     with H2Server(certificate, lambda stream: stream.reset(REFUSED_STREAM)) as server:
-        (result,) = run(settings(certificate), Request(href=server.url("/")))
+        (result,) = run(settings(certificate), FetchRequest(href=server.url("/")))
         asked = len(server.log)
     assert isinstance(result, Failure)
     assert result.transient
@@ -251,7 +257,7 @@ def test_go_away_ends_what_it_names_and_the_rest_is_asked_on_a_new_connection(ce
         client = Client(settings(certificate))
         results: list[Result] = []
         for number in range(3):
-            client.submit(Request(href=server.url(f"/{number}")), results.append)
+            client.submit(FetchRequest(href=server.url(f"/{number}")), results.append)
             while client.in_flight:
                 client.step(1.0)
         client.close()
@@ -271,7 +277,7 @@ def test_a_connection_that_ends_under_an_answer_is_a_transient_failure(certifica
         stream.hang_up()
 
     with H2Server(certificate, answer) as server:
-        (result,) = run(settings(certificate), Request(href=server.url("/")))
+        (result,) = run(settings(certificate), FetchRequest(href=server.url("/")))
     assert isinstance(result, Failure)
     assert result.kind in ("protocol", "connect")  # the latter where the client was just giving it more room
     assert result.transient

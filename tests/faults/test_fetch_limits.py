@@ -16,20 +16,20 @@ import zstandard
 from fetch_server import Seen, Server, endless, reply
 
 from quadloom.fetching.client import Client
-from quadloom.fetching.request import Request, Result
+from quadloom.fetching.request import FetchRequest, Result
 from quadloom.model.page import Failure, Page
-from quadloom.settings import Guard, Limits, Politeness, Settings
+from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 
 MIB = 1024 * 1024
 ROOM = 48 * MIB  # what one hostile answer may add to the process, besides limits.body_bytes
-LIMITS = Limits(
+LIMITS = LimitSettings(
     total_seconds=3.0, low_speed_bytes=1000, low_speed_seconds=1.0, connect_seconds=1.0, dns_seconds=0.5, redirects=5
 )
 
 
-def settings(limits: Limits = LIMITS) -> Settings:
-    guard = Guard(allow=["127.0.0.0/8"], hosts={"*.test": "127.0.0.1"})
-    return Settings(guard=guard, limits=limits, politeness=Politeness(ip_delay=0.0))
+def settings(limits: LimitSettings = LIMITS) -> Settings:
+    guard = GuardSettings(allow=["127.0.0.0/8"], hosts={"*.test": "127.0.0.1"})
+    return Settings(guard=guard, limits=limits, politeness=PolitenessSettings(ip_delay=0.0))
 
 
 def peak() -> int:
@@ -45,13 +45,13 @@ def reset_peak() -> int:
     return peak()
 
 
-def fetch(href: str, limits: Limits = LIMITS, redirects: int = 0, lookup=None) -> tuple[Result, float]:  # type: ignore[no-untyped-def]
+def fetch(href: str, limits: LimitSettings = LIMITS, redirects: int = 0, lookup=None) -> tuple[Result, float]:  # type: ignore[no-untyped-def]
     """The result and how long it took; fails where the process grew more than it may."""
     client = Client(settings(limits), **({"lookup": lookup} if lookup else {}))
     results: list[Result] = []
     before = reset_peak()
     start = time.monotonic()
-    client.submit(Request(href=href, redirects=redirects), results.append)
+    client.submit(FetchRequest(href=href, redirects=redirects), results.append)
     while not results:
         client.step(0.5)
         assert time.monotonic() - start < 10, "the limit did not end it"
@@ -239,8 +239,8 @@ def test_a_stalled_name_holds_up_nobody_else() -> None:
     with Server(lambda seen: reply(b"ok")) as server:
         for number in range(30):
             href = server.url("/", f"stalled{number}.org")
-            client.submit(Request(href=href), lambda result: done.append((time.monotonic() - start, result)))
-        client.submit(Request(href=server.url("/", "known.test")), lambda result: done.append((0.0, result)))
+            client.submit(FetchRequest(href=href), lambda result: done.append((time.monotonic() - start, result)))
+        client.submit(FetchRequest(href=server.url("/", "known.test")), lambda result: done.append((0.0, result)))
         while client.in_flight:
             client.step(0.5)
     client.close()
@@ -264,7 +264,7 @@ def test_hundred_hostile_answers_at_once_stay_within_memory() -> None:
     before = reset_peak()
     with Server(answer) as server:
         for number in range(100):
-            client.submit(Request(href=server.url(f"/{number}", f"h{number}.test")), results.append)
+            client.submit(FetchRequest(href=server.url(f"/{number}", f"h{number}.test")), results.append)
         while client.in_flight:
             client.step(0.5)
     client.close()

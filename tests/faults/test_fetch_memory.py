@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from quadloom.fetching.fetcher import Fetched
+from quadloom.fetching.fetcher import FetchResult
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.run.fetch_process import FetchProcess
-from quadloom.settings import Guard, Politeness, Settings
+from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 
 PAGES, HOSTS, UNDER_WAY = 3000, 300, 300
 MOST = 100 << 10  # KiB; without letting bodies go at once it is 156 MiB here
@@ -62,13 +62,13 @@ def test_thousands_of_pages_of_all_sizes() -> None:
     server.start()
     port = ours.recv()
     settings = Settings(
-        politeness=Politeness(delay=0.0, ip_delay=0.0, adaptive=0.0),
-        guard=Guard(allow=["127.0.0.0/8"], hosts={"*.test": "127.0.0.1"}),
+        politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0),
+        guard=GuardSettings(allow=["127.0.0.0/8"], hosts={"*.test": "127.0.0.1"}),
     )
     room = threading.Semaphore(UNDER_WAY)
     pages: list[int] = []
 
-    def came(batch: Sequence[Fetched]) -> None:
+    def came(batch: Sequence[FetchResult]) -> None:
         for fetched in batch:
             pages.append(len(fetched.result.body) if isinstance(fetched.result, Page) else 0)
             room.release()

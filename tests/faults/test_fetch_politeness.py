@@ -11,21 +11,26 @@ import pytest
 from fetch_server import Seen, Server, reply
 from quiet import acquitted
 
-from quadloom.fetching.fetcher import Fetched, Fetcher
+from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.robots import RobotsRow
 from quadloom.model import wire
 from quadloom.model.page import Failure, Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.settings import Guard, Limits, Politeness, Settings, Site
+from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings, SiteSettings
 
-POLITE = Politeness(delay=0.2, ip_delay=0.0, adaptive=0.0, backoff=0.4)
+POLITE = PolitenessSettings(delay=0.2, ip_delay=0.0, adaptive=0.0, backoff=0.4)
 
 
-def settings(politeness: Politeness = POLITE, limits: Limits | None = None, site: list[Site] | None = None) -> Settings:
-    guard = Guard(allow=["127.0.0.0/8"], hosts={"*.test": "127.0.0.1", "*.two": "127.0.0.2"})
+def settings(
+    politeness: PolitenessSettings = POLITE, limits: LimitSettings | None = None, site: list[SiteSettings] | None = None
+) -> Settings:
+    guard = GuardSettings(allow=["127.0.0.0/8"], hosts={"*.test": "127.0.0.1", "*.two": "127.0.0.2"})
     return Settings(
-        guard=guard, politeness=politeness, limits=limits or Limits(total_seconds=3.0, redirects=5), site=site or []
+        guard=guard,
+        politeness=politeness,
+        limits=limits or LimitSettings(total_seconds=3.0, redirects=5),
+        site=site or [],
     )
 
 
@@ -34,8 +39,8 @@ def visit(href: str, **more: float) -> Visit:
     return Visit(url.href, url.key, url.host, url.fingerprint, **more)  # type: ignore[arg-type]
 
 
-def drain(fetcher: Fetcher) -> list[Fetched]:
-    fetched: list[Fetched] = []
+def drain(fetcher: Fetcher) -> list[FetchResult]:
+    fetched: list[FetchResult] = []
     stop = time.monotonic() + 20
     while fetcher.in_flight:
         fetched += fetcher.step(0.5)
@@ -43,7 +48,7 @@ def drain(fetcher: Fetcher) -> list[Fetched]:
     return fetched
 
 
-def crawl(visits: list[Visit], configuration: Settings | None = None, **more: object) -> list[Fetched]:
+def crawl(visits: list[Visit], configuration: Settings | None = None, **more: object) -> list[FetchResult]:
     fetcher = Fetcher(configuration or settings(), **more)  # type: ignore[arg-type]
     fetcher.submit(visits)
     fetched = drain(fetcher)
@@ -67,7 +72,7 @@ def site(robots: bytes | Callable[[Seen], bytes], page: Callable[[Seen], bytes] 
 
 def test_robots_first_once_then_the_delay_then_the_pages() -> None:
     rules = b"User-agent: *\nDisallow: /private\nSitemap: http://e.org/map.xml\n"
-    fetched: list[Fetched] = []
+    fetched: list[FetchResult] = []
 
     def attempt() -> list[float]:
         with Server(site(rules)) as server:
@@ -89,11 +94,11 @@ def test_robots_first_once_then_the_delay_then_the_pages() -> None:
 def test_known_robots_are_not_asked_again_until_they_expire() -> None:
     with Server(site(b"User-agent: *\nDisallow: /x")) as server:
         now = [time.time()]
-        fetcher = Fetcher(settings(Politeness(delay=0.0, ip_delay=0.0, adaptive=0.0)), clock=lambda: now[0])
+        fetcher = Fetcher(settings(PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0)), clock=lambda: now[0])
         fetcher.submit([visit(server.url("/a"))])
         (first,) = drain(fetcher)
         assert first.learned is not None
-        again = Fetcher(settings(Politeness(delay=0.0, ip_delay=0.0, adaptive=0.0)), clock=lambda: now[0])
+        again = Fetcher(settings(PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0)), clock=lambda: now[0])
         again.submit([visit(server.url("/b")), visit(server.url("/x"))], {first.visit.host: first.learned.robots})
         kinds = {type(one.result).__name__ for one in drain(again)}
         assert kinds == {"Page", "Failure"}
@@ -117,7 +122,7 @@ def test_a_slow_robots_txt_holds_up_its_own_host_only() -> None:
     with Server(site(robots)) as server:
         fetcher = Fetcher(settings())
         fetcher.submit([visit(server.url("/", "slow.test")), visit(server.url("/", "quick.test"))])
-        early: list[Fetched] = []
+        early: list[FetchResult] = []
         while not early:
             early += fetcher.step(0.5)
         assert [one.visit.host.partition(":")[0] for one in early] == ["quick.test"]
@@ -198,11 +203,11 @@ def test_retry_after_is_in_the_pace_and_strikes_survive_a_restart_by_the_attempt
             wished, silent = silent, wished
         assert 599 < wished.pace.blocked_until - time.time() <= 600
         assert 1.5 < silent.pace.blocked_until - time.time() <= 3.2, "0.4 s doubled three times"
-        assert wire.decode(wire.encode(wished), Fetched) == wished
+        assert wire.decode(wire.encode(wished), FetchResult) == wished
 
 
 def test_sixty_hosts_on_one_address_never_early() -> None:
-    rules = Politeness(delay=0.1, ip_delay=0.02, adaptive=0.0)
+    rules = PolitenessSettings(delay=0.1, ip_delay=0.02, adaptive=0.0)
     hosts = [f"h{n}.test" for n in range(60)]
 
     def attempt() -> list[object]:
@@ -263,11 +268,11 @@ def test_redirects_go_back_to_the_frontier_and_circles_end() -> None:
             return reply(b"", "301 Moved", Location=f"/r/{int(seen.path[3:]) + 1}")
         return reply(b"", "302 Found", Location="/b" if seen.path == "/a" else "/a" if seen.path == "/b" else seen.path)
 
-    quick = settings(Politeness(delay=0.0, ip_delay=0.0, adaptive=0.0))
+    quick = settings(PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0))
     with Server(site(b"", page)) as server:
         fetcher = Fetcher(quick)
 
-        def follow(path: str) -> list[Fetched]:
+        def follow(path: str) -> list[FetchResult]:
             href, chain = server.url(path), []
             while len(chain) < 30:
                 fetcher.submit([visit(href)])
@@ -290,7 +295,7 @@ def test_redirects_go_back_to_the_frontier_and_circles_end() -> None:
 
 def test_sites_of_your_own_may_be_read_without_robots() -> None:
     with Server(site(b"User-agent: *\nDisallow: /")) as server:
-        own = settings(site=[Site(match="own.test", robots="ignore")])
+        own = settings(site=[SiteSettings(match="own.test", robots="ignore")])
         fetched = crawl([visit(server.url("/", "own.test")), visit(server.url("/", "other.test"))], own)
         assert server.paths("own.test") == ["/"]
         assert server.paths("other.test") == ["/robots.txt"]
@@ -322,9 +327,9 @@ def test_wake_ends_a_step_and_close_drops_what_is_under_way() -> None:
 
 
 def test_sitemaps_may_be_longer_than_pages() -> None:
-    limits = Limits(body_bytes=1000)
+    limits = LimitSettings(body_bytes=1000)
     with Server(site(b"", lambda seen: reply(b"x" * 5000))) as server:
-        quick = settings(Politeness(delay=0.0, ip_delay=0.0, adaptive=0.0), limits)
+        quick = settings(PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0), limits)
         url = Url.parse(server.url("/map"))
         sitemap = Visit(url.href, url.key, url.host, url.fingerprint, kind="sitemap")
         fetched = crawl([sitemap, visit(server.url("/page"))], quick)

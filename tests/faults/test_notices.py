@@ -20,7 +20,7 @@ from faults.crawling import command, finish, kill_group, start, wait_for_request
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
-from quadloom.run.delivering import Message
+from quadloom.run.delivering import NoticeMessage
 from quadloom.run.failpoints import EXIT_CODE
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.stores.outbox import Delivery
@@ -135,7 +135,9 @@ def test_kills_between_commit_and_delivery_lose_nothing(tmp_path: Path, rounds: 
     assert received.order == [1, 1, *ids[:-1], *ids[-2:]] and received.badly_signed == 0
     for number in ids:
         (body,) = received.bodies[number]
-        assert f"version {number}" in str(msgspec.json.decode(body, type=Message).added), "a repetition says the same"
+        assert f"version {number}" in str(msgspec.json.decode(body, type=NoticeMessage).added), (
+            "a repetition says the same"
+        )
 
 
 @pytest.mark.timeout(300)

@@ -12,8 +12,8 @@ import pytest
 from quadloom.errors import UsageError
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.run.workers import Done, WorkerPool
-from quadloom.settings import Crawl, Limits, Settings
+from quadloom.run.workers import TransformResult, WorkerPool
+from quadloom.settings import CrawlSettings, LimitSettings, Settings
 from quadloom.stores.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
 
@@ -33,13 +33,13 @@ def poison(body):
             time.sleep(0.02)
 
 import quadloom.pipeline as pipeline
-original = pipeline.weave
+original = pipeline.process_page
 
 def weave(page, *rest):
     poison(page.body)
     return original(page, *rest)
 
-pipeline.weave = weave
+pipeline.process_page = weave
 """
 
 
@@ -58,9 +58,9 @@ def _page(number: int, body: bytes) -> tuple[Visit, Page]:
 
 @pytest.mark.usefixtures("poisoned_workers")
 def test_poison_is_quarantined_and_the_rest_is_done() -> None:
-    limits = Limits(transform_seconds=4.0, transform_bytes=300 << 20)
+    limits = LimitSettings(transform_seconds=4.0, transform_bytes=300 << 20)
     settings = msgspec.structs.replace(Settings(), limits=limits)
-    done: dict[int, Done] = {}
+    done: dict[int, TransformResult] = {}
     notices: list[tuple[str, str]] = []
     errors: list[BaseException] = []
     pool = WorkerPool(
@@ -100,8 +100,8 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
 @pytest.mark.usefixtures("poisoned_workers")
 def test_an_archive_with_poison_is_imported_and_kept_in_order(tmp_path: Path) -> None:
     """One worker, so that the poison stands in the way of all that follows it."""
-    limits = Limits(transform_seconds=1.0, transform_bytes=300 << 20)
-    settings = Settings(limits=limits, crawl=Crawl(workers=1))
+    limits = LimitSettings(transform_seconds=1.0, transform_bytes=300 << 20)
+    settings = Settings(limits=limits, crawl=CrawlSettings(workers=1))
     bodies = [f"<title>page {number}</title><p>hello".encode() for number in range(30)]
     bodies[3], bodies[11] = b"POISON-SEGFAULT", b"POISON-HANG"
     source = tmp_path / "poisoned.warc.gz"
@@ -124,7 +124,7 @@ def test_an_archive_with_poison_is_imported_and_kept_in_order(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("poisoned_workers")
 def test_a_known_page_that_became_poison_keeps_its_statements(tmp_path: Path) -> None:
-    settings = Settings(limits=Limits(transform_seconds=1.0), crawl=Crawl(workers=1))
+    settings = Settings(limits=LimitSettings(transform_seconds=1.0), crawl=CrawlSettings(workers=1))
     good, bad = _page(1, b"<title>fine</title>")[1], _page(1, b"POISON-SEGFAULT")[1]
     versions = (good, msgspec.structs.replace(bad, fetched_at=10.0))
     source = tmp_path / "two.warc.gz"
@@ -164,7 +164,7 @@ def test_a_graph_larger_than_a_page_may_be_is_cut_and_told(tmp_path: Path) -> No
     (tmp_path / "large.nq").write_text(
         "".join(f'<http://g.example/#{n}> <http://p.example/> "{n}" <http://g.example/> .\n' for n in range(500))
     )
-    settings = Settings(limits=Limits(quads_per_page=100))
+    settings = Settings(limits=LimitSettings(quads_per_page=100))
     with Warehouse.open(tmp_path / "warehouse", settings=settings) as warehouse:
         assert warehouse.import_(tmp_path / "large.nq").new == 1
         assert len(warehouse.quads.graph("http://g.example/").splitlines()) == 100

@@ -15,7 +15,7 @@ from quadloom.asking.inspect import inspect
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Transformed
 from quadloom.phases.transform import transform
-from quadloom.settings import Limits, Settings, Transform
+from quadloom.settings import LimitSettings, Settings, TransformSettings
 from quadloom.syntaxes import xslt_folder
 from quadloom.syntaxes.xslt import compiled
 
@@ -127,7 +127,7 @@ def test_deep_nesting_ends(tag: str, depth: int) -> None:
 def test_wide_documents_are_cut_at_the_limit_of_statements() -> None:
     body = b"<thing>" + b'<e a="1" b="2"/>' * 100_000 + b"</thing>"
     result = read(body)
-    assert result.nquads.count(b"\n") == Limits().quads_per_page
+    assert result.nquads.count(b"\n") == LimitSettings().quads_per_page
     assert "too-many-quads" in [finding.code for finding in result.findings]
 
 
@@ -207,8 +207,8 @@ def test_runaway_stylesheets_are_ended_by_the_runner(tmp_path: Path, body: str, 
     (tmp_path / "hostile.xsl").write_text(XSL.format(body=body))
     xslt_folder.opened.cache_clear()
     settings = Settings(
-        transform=Transform(stylesheets=str(tmp_path)),
-        limits=Limits(transform_seconds=1.0, transform_bytes=megabytes << 20),
+        transform=TransformSettings(stylesheets=str(tmp_path)),
+        limits=LimitSettings(transform_seconds=1.0, transform_bytes=megabytes << 20),
     )
     started = time.monotonic()
     seen = inspect(b"<thing/>", settings=settings, content_type="application/xml")

@@ -18,12 +18,12 @@ from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
-from quadloom.pipeline import Woven, weave
-from quadloom.settings import Index, Settings
+from quadloom.pipeline import PageResult, process_page
+from quadloom.settings import IndexSettings, Settings
 from thoroughness import examples
 
 URL = "https://site.example/folder/page"
-ALL_LINKS = Settings(index=Index(links="all"))
+ALL_LINKS = Settings(index=IndexSettings(links="all"))
 STRATEGIES = chosen(["all", "vocabulary"])
 
 # `IRI` stands for where an IRI or reference is expected, `NAME` for where a name or word is.
@@ -110,14 +110,14 @@ PIECES = (
 VALUES = st.lists(st.sampled_from(PIECES), min_size=1, max_size=4).map("".join)
 
 
-def woven(body: bytes, content_type: str) -> Woven:
+def processed(body: bytes, content_type: str) -> PageResult:
     page = Page(URL, URL, 200, (("content-type", content_type),), body, 1e9, 0.1)
     url = Url.parse(URL)
     visit = Visit(url.href, url.key, url.host, url.fingerprint)
-    return weave(page, visit, ALL_LINKS, STRATEGIES)
+    return process_page(page, visit, ALL_LINKS, STRATEGIES)
 
 
-def check(found: Woven) -> None:
+def check(found: PageResult) -> None:
     codes = [finding.code for finding in found.findings]
     assert not {"internal-error", "extractor-failed"}.intersection(codes), found.findings
     statements = list(ox.parse(found.quads.nquads, ox.RdfFormat.N_QUADS))
@@ -130,7 +130,7 @@ def check(found: Woven) -> None:
 
 def test_an_entity_that_is_not_resolved_is_no_element() -> None:
     markup = '<g about="#a" property="http://v.example/p">x &e; y</g>'
-    found = woven(
+    found = processed(
         f'<!DOCTYPE svg [<!ENTITY e "z">]><svg xmlns="http://www.w3.org/2000/svg">{markup}</svg>'.encode(),
         "image/svg+xml",
     )
@@ -140,14 +140,14 @@ def test_an_entity_that_is_not_resolved_is_no_element() -> None:
 
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"<", b"<!DOCTYPE rss>", b"<!-- "])
 def test_a_feed_without_an_element_is_a_defect_of_the_feed(body: bytes) -> None:
-    found = woven(body, "application/rss+xml")
+    found = processed(body, "application/rss+xml")
     check(found)
     assert found.quads.count == 0
 
 
 def test_a_literal_of_xml_without_canonical_form_is_read_as_it_is() -> None:
     literal = '<a:b rdf:parseType="Literal"><i xmlns="relative">x</i></a:b>'
-    found = woven(
+    found = processed(
         '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:a="http://a.example/">'
         f'<rdf:Description rdf:about="#a">{literal}</rdf:Description></rdf:RDF>'.encode(),
         "application/rdf+xml",
@@ -157,7 +157,7 @@ def test_a_literal_of_xml_without_canonical_form_is_read_as_it_is() -> None:
 
 
 def test_half_a_surrogate_pair_in_a_context_costs_no_document() -> None:
-    found = woven(
+    found = processed(
         b'{"@context":{"@vocab":"http://v.example/","x":"ht\\ud800tp:"},"name":"\\udc00a"}', "application/ld+json"
     )
     check(found)
@@ -176,4 +176,4 @@ def test_no_value_breaks_out(name: str, iri: str, word: str) -> None:
     content_type, template = PAGES[name]
     if content_type not in RAW:
         iri, word = html.escape(iri), html.escape(word)
-    check(woven(template.replace("IRI", iri).replace("NAME", word).encode(), content_type))
+    check(processed(template.replace("IRI", iri).replace("NAME", word).encode(), content_type))

@@ -15,7 +15,7 @@ from quadloom.syntaxes.jsonld_fast import ContextCache, FastWalk, NotSimple
 from quadloom.syntaxes.jsonld_json import Json
 from quadloom.syntaxes.jsonld_loader import ContextLoader
 from quadloom.syntaxes.jsonld_rdf import RdfWriter
-from quadloom.syntaxes.jsonld_terms import Context
+from quadloom.syntaxes.jsonld_terms import ActiveContext
 from quadloom.syntaxes.sink import Sink
 from thoroughness import examples
 
@@ -131,7 +131,7 @@ def documents(
 def complete(document: Json) -> list[tuple[str, str, str]]:
     statements: list[tuple[str, str, str]] = []
     writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), Sink().blank)
-    writer.write(expand_document(ContextProcessor(LOADER.load), Context(PAGE), document, PAGE))
+    writer.write(expand_document(ContextProcessor(LOADER.load), ActiveContext(PAGE), document, PAGE))
     return statements
 
 

@@ -12,8 +12,8 @@ from quadloom.syntaxes.rdfa.hosts import HOSTS
 from quadloom.syntaxes.rdfa.markup import LexborMarkup
 from quadloom.syntaxes.rdfa.names import Names
 from quadloom.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
-from quadloom.syntaxes.rdfa.references import Base
-from quadloom.syntaxes.rdfa.walking import everything, sparse, weave
+from quadloom.syntaxes.rdfa.references import BaseIri
+from quadloom.syntaxes.rdfa.walking import everything, sparse, walk_nodes
 from quadloom.syntaxes.sink import Sink
 from thoroughness import examples
 
@@ -58,12 +58,12 @@ class General(Processor[LexborNode]):
 
 def graph(page: str, kind: type[Processor[LexborNode]], *, full: bool, roles: bool) -> set[str]:
     tree = LexborHTMLParser(page)
-    base = Base("http://example.com/")
+    base = BaseIri("http://example.com/")
     sink = Sink()
     host = HOSTS["html5"]
     names = Names(base, host.terms, sink.blank, None)
     processor = kind(host, LexborMarkup(), names, base, sink.blank, roles=roles)
-    weave(everything(tree) if full else sparse(tree, roles=roles), processor)
+    walk_nodes(everything(tree) if full else sparse(tree, roles=roles), processor)
     processor.finish()
     assert names.declared == {}
     for statement in processor.triples.found:

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quadloom.model.url import resolve
-from quadloom.syntaxes.references import Resolver
+from quadloom.syntaxes.references import ReferenceResolver
 from thoroughness import examples
 
 BASES = st.sampled_from(
@@ -55,4 +55,4 @@ REFERENCES = st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_si
 @example("https://site.example/folder/page", "http://a.example:65536/x")
 @example("https://site.example/folder/page", "http://a.example:080/x")
 def test_quick_join_is_the_standard_join(base: str, reference: str) -> None:
-    assert Resolver(base)(reference) == resolve(reference, base)
+    assert ReferenceResolver(base)(reference) == resolve(reference, base)

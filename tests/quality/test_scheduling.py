@@ -10,13 +10,13 @@ import pytest
 
 from quadloom.scheduling.figures import closed_forms, learned_rates
 from quadloom.scheduling.simulated_web import Process, WebShape
-from quadloom.scheduling.simulator import Plan, Row, run
+from quadloom.scheduling.simulator import SimulationPlan, SimulationRow, run
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
 HISTORY = SHARED / "data" / "change-trace-docs-site.csv.gz"
 
 
-def by_name(rows: tuple[Row, ...]) -> dict[tuple[str, str], Row]:
+def by_name(rows: tuple[SimulationRow, ...]) -> dict[tuple[str, str], SimulationRow]:
     return {(row.policy, row.estimator): row for row in rows}
 
 
@@ -27,7 +27,7 @@ def test_learned_rates_cost_harmonic_half_a_per_cent_at_most() -> None:
         rows = by_name(
             run(
                 ("poisson",), ("harmonic",), shape=WebShape(pages=1000), seed=seed,
-                plan=Plan(per_page=0.1, slot=0.5, warm_up=200.0),
+                plan=SimulationPlan(per_page=0.1, slot=0.5, warm_up=200.0),
             ).rows
         )  # fmt: skip
         ratios.append(rows["harmonic", "bits"].freshness / rows["harmonic", "known"].freshness)
@@ -39,7 +39,7 @@ def test_policies_keep_their_order_on_every_process(process: Process) -> None:
     rows = by_name(
         run(
             (process,), ("by-rate", "uniform", "xyleme", "harmonic", "freshness"), ("known",),
-            shape=WebShape(pages=1000, days=300.0), plan=Plan(per_page=0.1, slot=0.5),
+            shape=WebShape(pages=1000, days=300.0), plan=SimulationPlan(per_page=0.1, slot=0.5),
         ).rows
     )  # fmt: skip
     fresh = {policy: row.freshness for (policy, _), row in rows.items()}
@@ -58,7 +58,7 @@ def test_real_history() -> None:
         rows = by_name(
             run(
                 policies=("uniform", "harmonic"), estimators=("bits",), history=HISTORY, seed=seed,
-                plan=Plan(per_page=1 / 410, slot=6.0, warm_up=365.0),
+                plan=SimulationPlan(per_page=1 / 410, slot=6.0, warm_up=365.0),
             ).rows
         )  # fmt: skip
         uniform.append(rows["uniform", "bits"].freshness)
@@ -85,7 +85,7 @@ def test_learning_follows_pages_that_change_their_habits() -> None:
     rows = by_name(
         run(
             ("switching",), ("harmonic", "uniform"), shape=WebShape(pages=300, days=600.0),
-            plan=Plan(per_page=0.1, slot=0.5, warm_up=300.0),
+            plan=SimulationPlan(per_page=0.1, slot=0.5, warm_up=300.0),
         ).rows
     )  # fmt: skip
     assert rows["harmonic", "bits"].freshness > rows["uniform", "bits"].freshness * 1.03

@@ -15,7 +15,7 @@ import quadloom
 from quadloom.errors import QuadloomError
 from quadloom.model.document import Kind
 from quadloom.model.page import FailureKind
-from quadloom.settings import Service, Settings, Site
+from quadloom.settings import ServiceSettings, Settings, SiteSettings
 from quadloom.syntaxes.jsonld import _REPAIRS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,9 @@ BY_NAME = {"stores.frontier", "stores.catalog", "stores.archive", "stores.quads"
 
 def _fields() -> Iterator[tuple[str, str]]:
     for section in msgspec.structs.fields(Settings):
-        struct = {"site": Site, "service": Service}.get(section.name) or type(getattr(Settings(), section.name))
+        struct = {"site": SiteSettings, "service": ServiceSettings}.get(section.name) or type(
+            getattr(Settings(), section.name)
+        )
         for field in msgspec.structs.fields(struct):
             yield section.name, field.name
 

@@ -8,7 +8,7 @@ import pytest
 
 from quadloom.errors import UsageError
 from quadloom.run.seeding import seed_discoveries
-from quadloom.settings import Crawl, Guard, Settings
+from quadloom.settings import CrawlSettings, GuardSettings, Settings
 from quadloom.warehouse import Warehouse
 
 SEED = "http://127.0.0.1:9/"
@@ -16,7 +16,7 @@ DEEP = "http://127.0.0.1:9/a/b"
 
 
 def test_limits_of_a_later_crawl_change_the_scope_of_known_seeds(tmp_path: Path) -> None:
-    with Warehouse.open(tmp_path, settings=Settings(guard=Guard(allow=["127.0.0.0/8"]))) as warehouse:
+    with Warehouse.open(tmp_path, settings=Settings(guard=GuardSettings(allow=["127.0.0.0/8"]))) as warehouse:
         warehouse.add_seeds([SEED])
         assert warehouse.scope.verdict(DEEP, "127.0.0.1:9", 2) is None
         for limits, verdict in (({"max_depth": 1}, "depth"), ({"scope": "page", "max_depth": 9}, "page")):
@@ -32,7 +32,7 @@ def test_limits_of_a_later_crawl_change_the_scope_of_known_seeds(tmp_path: Path)
 def test_a_scope_that_was_narrowed_between_two_crawls_holds_for_what_is_queued(tmp_path: Path) -> None:
     far, forbidden = "http://far.example/", "http://near.example/private/1"
 
-    def opened(crawl: Crawl) -> Warehouse:
+    def opened(crawl: CrawlSettings) -> Warehouse:
         return Warehouse.open(tmp_path, settings=Settings(crawl=crawl))
 
     def states(warehouse: Warehouse) -> list[str | None]:
@@ -40,12 +40,12 @@ def test_a_scope_that_was_narrowed_between_two_crawls_holds_for_what_is_queued(t
         found = [warehouse.frontier.explain(url, 1e10) for url in ("http://near.example/", far, forbidden)]
         return [explained.state if explained is not None else None for explained in found]
 
-    with opened(Crawl(scope="any")) as warehouse:
+    with opened(CrawlSettings(scope="any")) as warehouse:
         warehouse.add_seeds(["http://near.example/"])
         assert warehouse.frontier.add(seed_discoveries([far, forbidden]), 0.0).new == 2
-    with opened(Crawl(scope="host", exclude=["/private/*"])) as warehouse:
+    with opened(CrawlSettings(scope="host", exclude=["/private/*"])) as warehouse:
         assert states(warehouse) == ["queued", "parked", "parked"]
-    with opened(Crawl(scope="any")) as warehouse:  # parked, not lost
+    with opened(CrawlSettings(scope="any")) as warehouse:  # parked, not lost
         assert states(warehouse) == ["queued", "queued", "queued"]
 
 

@@ -93,7 +93,7 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(found for found in self.properties if found.contradicted)
 
 
-def gather(quads: QuadStore, iri: str, *, consolidate: bool = False, language: str = "en") -> Entity:
+def describe_entity(quads: QuadStore, iri: str, *, consolidate: bool = False, language: str = "en") -> Entity:
     """The entity view of an IRI (or prefixed name). Raises `NothingFound` where no page says anything of it."""
     iri = expand(iri)
     names = _names(quads, iri) if consolidate else (iri,)

@@ -18,7 +18,7 @@ _SLICE = 1000
 _WEIGHT = {"error": 0, "warning": 1, "info": 2}
 
 
-class Located(msgspec.Struct, frozen=True):
+class LocatedDefect(msgspec.Struct, frozen=True):
     """One defect of one page."""
 
     url: str
@@ -36,17 +36,19 @@ class Defect(msgspec.Struct, frozen=True):
     message: str
 
 
-def findings(catalog: Catalog, *, codes: Collection[str] = (), sites: Collection[str] = ()) -> Iterator[Located]:
+def findings(catalog: Catalog, *, codes: Collection[str] = (), sites: Collection[str] = ()) -> Iterator[LocatedDefect]:
     """Every finding, page by page. `codes` and `sites` (registered domains or hosts): empty = all."""
     after = -(1 << 63)
     while rows := catalog.scan(after=after, limit=_SLICE):
         after = rows[-1].fingerprint
         for row in rows:
             if row.findings and (not sites or row.host in sites or site_of(row.host) in sites):
-                yield from (Located(row.href, found) for found in row.findings if not codes or found.code in codes)
+                yield from (
+                    LocatedDefect(row.href, found) for found in row.findings if not codes or found.code in codes
+                )
 
 
-def defects(located: Iterator[Located]) -> list[Defect]:
+def defects(located: Iterator[LocatedDefect]) -> list[Defect]:
     """Counted by code: errors first, then what most pages have. Findings of one page must follow each other."""
     counted: dict[str, Defect] = {}
     last: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """A page through time: its visits, its graph as of any moment, and what changed between two.
 
-Only the present graph is in the quad store. Earlier ones are woven again from the archive, which has every version
-that was fetched; the transform is a pure function, so they come out as they were indexed then.
+Only the present graph is in the quad store. Earlier ones are transformed again from the archive, which has every
+version that was fetched; the transform is a pure function, so they come out as they were indexed then.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.pipeline import weave
+from quadloom.pipeline import process_page
 from quadloom.settings import Settings
 from quadloom.stores.oxigraph_quads import lines_of
 from quadloom.stores.protocols import Archive, Catalog, Difference, VisitRow
@@ -67,7 +67,7 @@ class Versions:
         if not isinstance(found, Page):
             return Quads.of(graph, b"")
         leased = Visit(page.href, page.key, page.host, page.fingerprint, page.depth, known=True)
-        return weave(found, leased, self._settings, (), self._loader).quads
+        return process_page(found, leased, self._settings, (), self._loader).quads
 
     def difference(self, page: PageRow, old: VisitRow, new: VisitRow) -> Difference:
         """Statements that the newer version has more, and has less. Equal digests need no reading."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.asking.inspect_child import Result, Task, transform_apart
-from quadloom.asking.inspect_items import PREFIXES, Item, items_of
+from quadloom.asking.inspect_child import InspectResult, InspectTask, transform_apart
+from quadloom.asking.inspect_items import PREFIXES, InspectedItem, items_of
 from quadloom.asking.inspect_values import odd_values
 from quadloom.asking.inspect_visit import visit
 from quadloom.errors import UsageError
@@ -21,7 +21,7 @@ from quadloom.model.link import Link
 from quadloom.model.page import Failure, Hop
 from quadloom.settings import Settings
 
-__all__ = ["PREFIXES", "Inspection", "Item", "inspect"]
+__all__ = ["PREFIXES", "InspectedItem", "Inspection", "inspect"]
 
 _DEFAULTS = Settings()
 _NOWHERE = "urn:quadloom:input"  # the base of bytes that came without one
@@ -53,7 +53,7 @@ class Inspection(msgspec.Struct, frozen=True):
     noindex: bool = False
     nofollow: bool = False
     reasons: tuple[str, ...] = ()
-    items: tuple[Item, ...] = ()
+    items: tuple[InspectedItem, ...] = ()
     syntaxes: tuple[tuple[str, int], ...] = ()
     quads: int = 0
     nquads: bytes = b""
@@ -82,7 +82,7 @@ def inspect(
         body, base = source, url or _NOWHERE
     else:
         body, base = _read(Path(source), settings), url or Path(source).absolute().as_uri()
-    result = transform_apart(Task(body, base, content_type, (), settings))
+    result = transform_apart(InspectTask(body, base, content_type, (), settings))
     return _report(Inspection(url=base, size=len(body)), result, body)
 
 
@@ -102,11 +102,11 @@ def _of_url(href: str, settings: Settings) -> Inspection:
     begun = msgspec.structs.replace(
         begun, url=result.final_url, size=len(result.body), truncated=result.truncated, media_type=result.content_type
     )
-    task = Task(result.body, result.final_url, result.content_type or None, result.headers, settings)
+    task = InspectTask(result.body, result.final_url, result.content_type or None, result.headers, settings)
     return _report(begun, transform_apart(task), result.body)
 
 
-def _report(begun: Inspection, result: Result, body: bytes) -> Inspection:
+def _report(begun: Inspection, result: InspectResult, body: bytes) -> Inspection:
     found = result.transformed
     if found is None:
         finding = Finding(

@@ -24,7 +24,7 @@ from quadloom.settings import Settings
 _START_SECONDS = 20.0  # for the interpreter and its imports on a busy machine; the alarm starts after them
 
 
-class Task(msgspec.Struct, frozen=True):
+class InspectTask(msgspec.Struct, frozen=True):
     """A document and how to read it."""
 
     body: bytes
@@ -34,7 +34,7 @@ class Task(msgspec.Struct, frozen=True):
     settings: Settings
 
 
-class Result(msgspec.Struct, frozen=True):
+class InspectResult(msgspec.Struct, frozen=True):
     """What came of it: `transformed`, or why there is nothing. `seconds` is CPU time of detect and transform."""
 
     transformed: Transformed | None = None
@@ -42,7 +42,7 @@ class Result(msgspec.Struct, frozen=True):
     failure: str = ""
 
 
-def transform_apart(task: Task) -> Result:
+def transform_apart(task: InspectTask) -> InspectResult:
     """Transform in a child process. Never raises for what the document does to it."""
     limits = task.settings.limits
     process = subprocess.Popen(
@@ -57,11 +57,11 @@ def transform_apart(task: Task) -> Result:
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return Result(failure=f"took longer than {limits.transform_seconds:g} s")
+        return InspectResult(failure=f"took longer than {limits.transform_seconds:g} s")
     try:
-        return wire.decode(answer, Result)
+        return wire.decode(answer, InspectResult)
     except msgspec.DecodeError:
-        return Result(failure=_cause(process.returncode, task.settings))
+        return InspectResult(failure=_cause(process.returncode, task.settings))
 
 
 def _cause(code: int, settings: Settings) -> str:
@@ -76,7 +76,7 @@ def main() -> None:
     """Read a task, limit this process, answer."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a plug-in prints must not mix with the answer
-    task = wire.decode(sys.stdin.buffer.read(), Task)
+    task = wire.decode(sys.stdin.buffer.read(), InspectTask)
     from time import process_time
 
     from quadloom.phases.outside import all_syntaxes, document_loader
@@ -95,7 +95,7 @@ def main() -> None:
         syntaxes=syntaxes.registry,
     )
     findings: tuple[Finding, ...] = (*transformed.findings, *syntaxes.findings)
-    result = Result(msgspec.structs.replace(transformed, findings=findings), process_time() - started)
+    result = InspectResult(msgspec.structs.replace(transformed, findings=findings), process_time() - started)
     answers.write(wire.encode(result))
     answers.flush()
 

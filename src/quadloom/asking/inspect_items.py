@@ -23,7 +23,7 @@ _PAGE_WORDS = frozenset(("html", "meta", "text"))  # every page has these; they 
 _STATEMENT = re.compile(r"(\S+) <([^>]*)> (\S+)")
 
 
-class Item(msgspec.Struct, frozen=True):
+class InspectedItem(msgspec.Struct, frozen=True):
     """One thing. `id` is short: `<page>`, `#fragment`, a blank node, an IRI; `type` and `properties` have prefixes."""
 
     syntax: str
@@ -32,10 +32,10 @@ class Item(msgspec.Struct, frozen=True):
     properties: tuple[str, ...]
 
 
-def items_of(transformed: Transformed) -> tuple[Item, ...]:
+def items_of(transformed: Transformed) -> tuple[InspectedItem, ...]:
     """Things with a type, and those that nothing else refers to, in the order of the page."""
     lines = transformed.nquads.decode("utf-8", "replace").split("\n")
-    items: list[Item] = []
+    items: list[InspectedItem] = []
     start = 0
     for syntax, count in transformed.syntaxes:
         if syntax not in _PAGE_WORDS:
@@ -44,7 +44,7 @@ def items_of(transformed: Transformed) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def _items(syntax: str, lines: list[str], page: str) -> list[Item]:
+def _items(syntax: str, lines: list[str], page: str) -> list[InspectedItem]:
     things: dict[str, tuple[list[str], dict[str, None]]] = {}
     referred: set[str] = set()
     for line in lines:
@@ -60,7 +60,7 @@ def _items(syntax: str, lines: list[str], page: str) -> list[Item]:
             if value[:1] in "<_" and value != subject:
                 referred.add(value)
     return [
-        Item(syntax, ", ".join(types), _name(subject, page), tuple(properties))
+        InspectedItem(syntax, ", ".join(types), _name(subject, page), tuple(properties))
         for subject, (types, properties) in things.items()
         if types or subject not in referred
     ]

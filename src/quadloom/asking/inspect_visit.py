@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from quadloom.fetching.fetcher import Fetched, Fetcher
+from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.model.page import Failure, Hop, Page
 from quadloom.model.url import Url, host_of, resolve
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 
 
-class Visited(msgspec.Struct, frozen=True):
+class InspectVisit(msgspec.Struct, frozen=True):
     """What the site answered, by which way, and what its robots.txt says."""
 
     result: Page | Failure
@@ -19,7 +19,7 @@ class Visited(msgspec.Struct, frozen=True):
     robots: str
 
 
-def visit(href: str, settings: Settings) -> Visited:
+def visit(href: str, settings: Settings) -> InspectVisit:
     """Fetch a page politely, following redirects as visits of their own. Raises `UrlError` for what is no URL."""
     hops: tuple[Hop, ...] = ()
     fetcher = Fetcher(settings)
@@ -35,10 +35,10 @@ def visit(href: str, settings: Settings) -> Visited:
             fetched = _fetch(fetcher, target, fetched.pace.next_at if same_host else 0.0)
     finally:
         fetcher.close()
-    return Visited(fetched.result, hops, _robots(fetched.result, settings))
+    return InspectVisit(fetched.result, hops, _robots(fetched.result, settings))
 
 
-def _fetch(fetcher: Fetcher, href: str, not_before: float) -> Fetched:
+def _fetch(fetcher: Fetcher, href: str, not_before: float) -> FetchResult:
     url = Url.parse(href)
     fetcher.submit([Visit(url.href, url.key, url.host, url.fingerprint, priority=0, not_before=not_before)])
     while not (fetched := fetcher.step(1.0)):

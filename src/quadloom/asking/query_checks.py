@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from quadloom.errors import QueryRefused
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 
 Form = Literal["select", "ask", "graph"]
 MAX_UNIONS = 200
@@ -60,7 +60,7 @@ class Token(msgspec.Struct, frozen=True):
         return self.start + len(self.text)
 
 
-class Checked(msgspec.Struct, frozen=True):
+class CheckedQuery(msgspec.Struct, frozen=True):
     """A query that may be given to the parser, codepoint escapes replaced. `has_dataset`: FROM stands in it."""
 
     text: str
@@ -69,7 +69,7 @@ class Checked(msgspec.Struct, frozen=True):
     has_dataset: bool = False
 
 
-def check(query: str, limits: Limits) -> Checked:
+def check(query: str, limits: LimitSettings) -> CheckedQuery:
     """Refuse what is too long, too deep or forbidden. Linear in the length. Raises `QueryRefused`."""
     if len(query.encode("utf-8", "replace")) > limits.query_length:
         raise QueryRefused(
@@ -84,7 +84,7 @@ def check(query: str, limits: Limits) -> Checked:
     if any(token.kind == "iri" and _is_ambiguous(token.text) for token in tokens):
         raise QueryRefused("an IRI could be read as a comparison", hint="put white space around < and >")
     form: Form = next((_FORMS[word] for word in words if word in _FORMS), "select")
-    return Checked(text, tokens, form, "FROM" in words)
+    return CheckedQuery(text, tokens, form, "FROM" in words)
 
 
 def _is_ambiguous(iri: str) -> bool:

@@ -15,7 +15,7 @@ import pyoxigraph as ox
 
 from quadloom.asking.query_checks import scan
 from quadloom.errors import StoreError
-from quadloom.stores.sparql_client import ROWS, TRIPLES, Answer, SparqlClient
+from quadloom.stores.sparql_client import ROWS, TRIPLES, SparqlClient, SparqlResponse
 
 Result = ox.QuerySolutions | ox.QueryBoolean | Iterator[ox.Triple]
 
@@ -56,7 +56,7 @@ def with_prefixes(query: str, prefixes: Mapping[str, str]) -> str:
     return "".join(lines) + query
 
 
-def _triples(answer: Answer) -> Iterator[ox.Triple]:
+def _triples(answer: SparqlResponse) -> Iterator[ox.Triple]:
     with answer:
         try:
             for quad in ox.parse(answer, ox.RdfFormat.N_TRIPLES, lenient=True):  # type: ignore[arg-type]  # it only calls read

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.asking.query_worker import FRAME, READY, Ended, Head, Refused, Request
+from quadloom.asking.query_worker import FRAME, READY, QueryEnd, QueryHead, QueryRefusal, QueryRequest
 from quadloom.errors import QueryError, QueryLimit, QuerySyntaxError, StoreError
 from quadloom.stores.sparql_client import SparqlServer
 
@@ -52,7 +52,7 @@ class QueryProcess:
     def alive(self) -> bool:
         return self._child.poll() is None
 
-    def start(self, request: Request) -> Head:
+    def start(self, request: QueryRequest) -> QueryHead:
         """Send a query and wait for the first word of its answer. Raises `QueryError`."""
         self.free = False
         self._timed_out = False
@@ -69,7 +69,7 @@ class QueryProcess:
         kind, payload = self._frame()
         if kind != b"H":
             raise self._refusal(payload)
-        return msgspec.json.decode(payload, type=Head)
+        return msgspec.json.decode(payload, type=QueryHead)
 
     def _await_ready(self) -> None:
         self._end_after(_START_SECONDS)
@@ -90,7 +90,7 @@ class QueryProcess:
             self._timer.daemon = True
             self._timer.start()
 
-    def chunks(self) -> Iterator[bytes | Ended]:
+    def chunks(self) -> Iterator[bytes | QueryEnd]:
         """The document's bytes as they come, then how it went."""
         while True:
             kind, payload = self._frame()
@@ -98,7 +98,7 @@ class QueryProcess:
                 yield payload
             elif kind == b"E":
                 self._finished()
-                yield msgspec.json.decode(payload, type=Ended)
+                yield msgspec.json.decode(payload, type=QueryEnd)
                 return
             else:
                 raise self._refusal(payload)
@@ -141,7 +141,7 @@ class QueryProcess:
             self._timer = None
 
     def _refusal(self, payload: bytes) -> QueryError | StoreError:
-        refused = msgspec.json.decode(payload, type=Refused)
+        refused = msgspec.json.decode(payload, type=QueryRefusal)
         self._finished()
         if refused.kind == "syntax":
             where = f" at line {refused.line}, column {refused.column}" if refused.line else ""

@@ -44,7 +44,7 @@ _PLACE = re.compile(r"error at (\d+):(\d+): ")
 _GRACE = 2.0  # the owner kills first; the alarm is for an owner that hangs
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class QueryRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One query. `data`: ask these N-Quads instead of the store."""
 
     query: str
@@ -62,12 +62,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool = False  # see all that is committed now, not only what was two seconds ago
 
 
-class Head(msgspec.Struct, frozen=True):
+class QueryHead(msgspec.Struct, frozen=True):
     form: Literal["select", "ask", "graph"]
     variables: tuple[str, ...] = ()
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class QueryEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a query went: seconds until it was parsed and planned, and until the last row; what it gave."""
 
     parse_seconds: float = 0.0
@@ -77,7 +77,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     truncated: Literal["", "rows", "bytes"] = ""
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
+class QueryRefusal(msgspec.Struct, frozen=True, kw_only=True):
     """`kind`: syntax, memory or store."""
 
     kind: Literal["syntax", "memory", "store"]
@@ -86,7 +86,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     column: int = 0
 
 
-class Worker:
+class QueryWorker:
     """Answers requests on one store. With a `client` the store is a server's, and `path` is not used."""
 
     def __init__(self, path: str, send: Callable[[bytes, bytes], None], client: SparqlClient | None = None) -> None:
@@ -97,22 +97,22 @@ class Worker:
         self._seen: tuple[tuple[str, int, int], ...] = ()
         self._opened_at = 0.0
 
-    def answer(self, request: Request) -> None:
+    def answer(self, request: QueryRequest) -> None:
         try:
             self._answer(request)
         except SyntaxError as error:
             self._refuse(_syntax(error, request))
         except QuerySyntaxError as error:
-            self._refuse(Refused(kind="syntax", message=error.message[:300]))
+            self._refuse(QueryRefusal(kind="syntax", message=error.message[:300]))
         except StoreError as error:
-            self._refuse(Refused(kind="store", message=error.message[:500]))
+            self._refuse(QueryRefusal(kind="store", message=error.message[:500]))
         except MemoryError:
-            self._refuse(Refused(kind="memory", message="the query needs more memory than it may have"))
+            self._refuse(QueryRefusal(kind="memory", message="the query needs more memory than it may have"))
         except (OSError, ValueError, RuntimeError) as error:
             self._store = None
-            self._refuse(Refused(kind="store", message=str(error)[:500]))
+            self._refuse(QueryRefusal(kind="store", message=str(error)[:500]))
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, request: QueryRequest) -> None:
         """A writer may remove a file under the view, or while the view is opened: as long as nothing of the answer has
         left, all is done again on a new view."""
         for attempt in itertools.count(1):
@@ -128,12 +128,12 @@ class Worker:
                 self._store = None
                 time.sleep(0.01 * 2**attempt)
 
-    def _evaluated(self, request: Request, output: _Output) -> Ended:
+    def _evaluated(self, request: QueryRequest, output: _Output) -> QueryEnd:
         started = time.perf_counter()
         result = self._result(request)
         parsed = time.perf_counter()
         rows, cut = _write(result, request, output)
-        return Ended(
+        return QueryEnd(
             parse_seconds=parsed - started,
             evaluate_seconds=time.perf_counter() - parsed,
             rows=rows,
@@ -141,7 +141,7 @@ class Worker:
             truncated=cut,
         )
 
-    def _result(self, request: Request) -> Result:
+    def _result(self, request: QueryRequest) -> Result:
         if self._client is None or request.data is not None:
             return _evaluate(self._view(request), request)
         return forwarded(
@@ -149,10 +149,10 @@ class Worker:
             default_graphs=request.default_graphs, named_graphs=request.named_graphs,
         )  # fmt: skip
 
-    def _refuse(self, refused: Refused) -> None:
+    def _refuse(self, refused: QueryRefusal) -> None:
         self._send(b"X", msgspec.json.encode(refused))
 
-    def _view(self, request: Request) -> ox.Store:
+    def _view(self, request: QueryRequest) -> ox.Store:
         if request.data is not None:
             scratch = ox.Store()
             scratch.load(request.data, ox.RdfFormat.N_QUADS, lenient=True)
@@ -179,7 +179,7 @@ def _files(path: str) -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(found))
 
 
-def _evaluate(store: ox.Store, request: Request) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
+def _evaluate(store: ox.Store, request: QueryRequest) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
     chosen = bool(request.default_graphs or request.named_graphs)
     return store.query(
         request.query,
@@ -190,9 +190,9 @@ def _evaluate(store: ox.Store, request: Request) -> ox.QuerySolutions | ox.Query
     )
 
 
-def _write(result: Result, request: Request, output: _Output) -> tuple[int, Literal["", "rows", "bytes"]]:
+def _write(result: Result, request: QueryRequest, output: _Output) -> tuple[int, Literal["", "rows", "bytes"]]:
     if isinstance(result, ox.QueryBoolean):
-        output.head(Head("ask"))
+        output.head(QueryHead("ask"))
         output.write(boolean(bool(result), request.format))
         return int(bool(result)), ""
     if isinstance(result, ox.QuerySolutions):
@@ -201,11 +201,11 @@ def _write(result: Result, request: Request, output: _Output) -> tuple[int, Lite
 
 
 def _write_rows(
-    result: ox.QuerySolutions, request: Request, output: _Output
+    result: ox.QuerySolutions, request: QueryRequest, output: _Output
 ) -> tuple[int, Literal["", "rows", "bytes"]]:
     names = tuple(variable.value for variable in result.variables)
     writer = row_writer(request.format)
-    output.head(Head("select", names))
+    output.head(QueryHead("select", names))
     output.write(writer.head(names))
     rows = 0
     cut: Literal["", "rows", "bytes"] = ""
@@ -225,9 +225,9 @@ def _write_rows(
 
 
 def _write_graph(
-    result: Iterator[ox.Triple], request: Request, output: _Output
+    result: Iterator[ox.Triple], request: QueryRequest, output: _Output
 ) -> tuple[int, Literal["", "rows", "bytes"]]:
-    output.head(Head("graph"))
+    output.head(QueryHead("graph"))
     counted = _Counted(result, request.rows, lambda: bool(request.result_bytes) and output.total > request.result_bytes)
     prefixes = request.written_prefixes if request.format in ("turtle", "trig") else {}
     write_graph(counted, output.write, request.format, prefixes)
@@ -270,7 +270,7 @@ class _Output:
     def total(self) -> int:
         return self.sent + self._size
 
-    def head(self, head: Head) -> None:
+    def head(self, head: QueryHead) -> None:
         """Leaves with the first bytes, not before."""
         self._head = msgspec.json.encode(head)
 
@@ -290,7 +290,7 @@ class _Output:
             self._parts, self._size = [], 0
 
 
-def _syntax(error: SyntaxError, request: Request) -> Refused:
+def _syntax(error: SyntaxError, request: QueryRequest) -> QueryRefusal:
     """Where the query as the user wrote it does not parse; what was rewritten may have moved."""
     if request.written != request.query:
         try:
@@ -303,7 +303,7 @@ def _syntax(error: SyntaxError, request: Request) -> Refused:
     words = words[match.end() :] if match else words
     if "Prefix not found" in words:
         words = "unknown prefix"
-    return Refused(kind="syntax", message=words.split("\n")[0][:300], line=line, column=column)
+    return QueryRefusal(kind="syntax", message=words.split("\n")[0][:300], line=line, column=column)
 
 
 def _send_to(stream: BinaryIO) -> Callable[[bytes, bytes], None]:
@@ -314,13 +314,13 @@ def _send_to(stream: BinaryIO) -> Callable[[bytes, bytes], None]:
     return send
 
 
-def _receive(stream: BinaryIO, requests: queue.Queue[Request]) -> None:
+def _receive(stream: BinaryIO, requests: queue.Queue[QueryRequest]) -> None:
     while True:
         head = stream.read(FRAME.size)
         if len(head) < FRAME.size:
             os._exit(0)
         _, length = FRAME.unpack(head)
-        requests.put(msgspec.msgpack.decode(stream.read(length), type=Request))
+        requests.put(msgspec.msgpack.decode(stream.read(length), type=QueryRequest))
 
 
 def main(arguments: list[str]) -> None:
@@ -329,11 +329,11 @@ def main(arguments: list[str]) -> None:
     if limit:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    requests: queue.Queue[Request] = queue.Queue()
+    requests: queue.Queue[QueryRequest] = queue.Queue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
     server = msgspec.json.decode(store, type=SparqlServer) if store.startswith("{") else None
     send = _send_to(sys.stdout.buffer)
-    worker = Worker(store, send, SparqlClient(server, attempts=_TRIES) if server else None)
+    worker = QueryWorker(store, send, SparqlClient(server, attempts=_TRIES) if server else None)
     send(READY, b"")
     while True:
         request = requests.get()

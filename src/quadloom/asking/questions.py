@@ -7,11 +7,11 @@ import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from quadloom.asking.entity import Entity, gather
-from quadloom.asking.findings import Located, findings
+from quadloom.asking.entity import Entity, describe_entity
+from quadloom.asking.findings import LocatedDefect, findings
 from quadloom.asking.history import PageHistory, Versions, history
 from quadloom.asking.search import moment, search, search_request
-from quadloom.asking.sparql import Answer, QueryService
+from quadloom.asking.sparql import QueryResult, QueryService
 from quadloom.asking.statistics import Summary, summary
 from quadloom.model.quads import Quads
 from quadloom.settings import Settings
@@ -22,7 +22,7 @@ from quadloom.syntaxes.registry import Loader
 _FOREVER = 1e18
 
 
-class Questions:
+class WarehouseQueries:
     """The seams and settings are the warehouse's own; nothing here writes."""
 
     path: Path
@@ -47,7 +47,7 @@ class Questions:
         self._closing.callback(service.close)
         return service
 
-    def sparql(self, query: str, *, format: str = "") -> Answer:
+    def sparql(self, query: str, *, format: str = "") -> QueryResult:
         """Ask in SPARQL; well-known prefixes need no PREFIX line. `.rows()`, `.boolean()`, or iterate for bytes."""
         return self.queries.ask(query, format=format, client="library")
 
@@ -74,14 +74,14 @@ class Questions:
         )  # fmt: skip
         return search(self.text, request)
 
-    def findings(self, *, codes: str | Sequence[str] = (), site: str | Sequence[str] = ()) -> Iterator[Located]:
+    def findings(self, *, codes: str | Sequence[str] = (), site: str | Sequence[str] = ()) -> Iterator[LocatedDefect]:
         """Every defect found in the pages as they were last read; `site` is a registered domain or a host."""
         return findings(self.catalog, codes=_several(codes), sites=_several(site))
 
     def entity(self, iri: str, *, consolidate: bool | None = None) -> Entity:
         """All statements about an IRI, with the pages that make them; `NothingFound` where there are none."""
         chosen = self.settings.index.consolidate if consolidate is None else consolidate
-        return gather(self.quads, iri, consolidate=chosen)
+        return describe_entity(self.quads, iri, consolidate=chosen)
 
     def statistics(self, *, limit: int = 50) -> Summary:
         """Counts by class, property, vocabulary, site, kind, size and change rate."""

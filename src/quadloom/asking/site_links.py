@@ -15,14 +15,14 @@ import numpy as np
 
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import site_of
-from quadloom.stores.link_lookup import Touching, links_touching
+from quadloom.stores.link_lookup import AdjacentLinks, links_touching
 from quadloom.stores.protocols import Catalog
 
 _NAMED = 3000  # pages of others that are looked up, the most linked first
 _TOP = 15
 
 
-class Linking(msgspec.Struct, frozen=True):
+class LinkingSite(msgspec.Struct, frozen=True):
     """Another site: how many links, and one page at its end of them."""
 
     site: str
@@ -30,7 +30,7 @@ class Linking(msgspec.Struct, frozen=True):
     example: str
 
 
-class Popular(msgspec.Struct, frozen=True):
+class PopularPage(msgspec.Struct, frozen=True):
     """A page of the site and how many pages link to it, those of the site included."""
 
     url: str
@@ -41,9 +41,9 @@ class Popular(msgspec.Struct, frozen=True):
 class SiteLinks(msgspec.Struct, frozen=True, kw_only=True):
     """`unread`: links to pages that were never read. `partial`: pages or older links were left out."""
 
-    inward: tuple[Linking, ...] = ()
-    outward: tuple[Linking, ...] = ()
-    popular: tuple[Popular, ...] = ()
+    inward: tuple[LinkingSite, ...] = ()
+    outward: tuple[LinkingSite, ...] = ()
+    popular: tuple[PopularPage, ...] = ()
     inside: int = 0
     unread: int = 0
     partial: bool = False
@@ -71,7 +71,7 @@ def site_links(directory: Path, catalog: Catalog, site: str, pages: Sequence[Pag
         inward=inward.top(),
         outward=outward.top(),
         popular=tuple(
-            Popular(own[fingerprint].href, own[fingerprint].title, number)
+            PopularPage(own[fingerprint].href, own[fingerprint].title, number)
             for fingerprint, number in popular.most_common(_TOP)
         ),
         inside=inside,
@@ -92,11 +92,11 @@ class _Ends:
         self._counts[site] += 1
         self._examples.setdefault(site, page.href)
 
-    def top(self) -> tuple[Linking, ...]:
-        return tuple(Linking(site, number, self._examples[site]) for site, number in self._counts.most_common(_TOP))
+    def top(self) -> tuple[LinkingSite, ...]:
+        return tuple(LinkingSite(site, number, self._examples[site]) for site, number in self._counts.most_common(_TOP))
 
 
-def _known(links: Touching, own: Mapping[int, PageRow], catalog: Catalog) -> dict[int, PageRow]:
+def _known(links: AdjacentLinks, own: Mapping[int, PageRow], catalog: Catalog) -> dict[int, PageRow]:
     """Rows of the pages at the other ends."""
     ends, numbers = np.unique(np.concatenate([links.sources, links.targets]), return_counts=True)
     others = [int(end) for end in ends[np.argsort(-numbers, kind="stable")] if int(end) not in own]

@@ -19,11 +19,11 @@ import msgspec
 from quadloom.asking.prefixes import PREFIXES
 from quadloom.asking.query_checks import Form, Token, check
 from quadloom.asking.query_process import QueryProcess
-from quadloom.asking.query_worker import Ended, Request
+from quadloom.asking.query_worker import QueryEnd, QueryRequest
 from quadloom.asking.result_formats import GRAPH_MEDIA, ROW_MEDIA
-from quadloom.asking.text_patterns import KeptHits, replace_text_patterns
+from quadloom.asking.text_patterns import PatternHitCache, replace_text_patterns
 from quadloom.errors import QueryError, QueryLimit, QueryRefused, StoreError
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 from quadloom.stores.protocols import TextIndex
 from quadloom.stores.sparql_client import SparqlServer
 from quadloom.syntaxes.terms import iri
@@ -55,7 +55,7 @@ class _Verdict(msgspec.Struct):
     boolean: bool
 
 
-class Answer:
+class QueryResult:
     """A result on its way. Iterate for its bytes, once; `ended` and `truncated` are known after the last.
 
     Close it (or use it as a context manager) when leaving early: that ends the query.
@@ -69,7 +69,7 @@ class Answer:
         self.format = format
         self.media_type = GRAPH_MEDIA[format] if form == "graph" else ROW_MEDIA[format]
         self.variables: tuple[str, ...] = ()
-        self.ended: Ended | None = None
+        self.ended: QueryEnd | None = None
 
     @property
     def truncated(self) -> bool:
@@ -82,7 +82,7 @@ class Answer:
             return
         try:
             for chunk in process.chunks():
-                if isinstance(chunk, Ended):
+                if isinstance(chunk, QueryEnd):
                     self.ended = chunk
                 else:
                     yield chunk
@@ -110,7 +110,7 @@ class Answer:
         if process is not None:
             self._service._give_back(process, self._client)
 
-    def __enter__(self) -> Answer:
+    def __enter__(self) -> QueryResult:
         return self
 
     def __exit__(
@@ -128,7 +128,7 @@ class QueryService:
     def __init__(
         self,
         store: Path | SparqlServer,
-        limits: Limits,
+        limits: LimitSettings,
         *,
         text: TextIndex | None = None,
         processes: int = 2,
@@ -136,7 +136,7 @@ class QueryService:
     ) -> None:
         self._store = store
         self._limits = limits
-        self._text = KeptHits(text) if text is not None else None
+        self._text = PatternHitCache(text) if text is not None else None
         self._concurrency = concurrency
         self._idle: list[QueryProcess] = []
         self._busy: set[QueryProcess] = set()
@@ -152,10 +152,10 @@ class QueryService:
         format: str = "",
         default_graphs: Sequence[str] = (),
         named_graphs: Sequence[str] = (),
-        limits: Limits | None = None,
+        limits: LimitSettings | None = None,
         client: str = "",
         fresh: bool = False,
-    ) -> Answer:
+    ) -> QueryResult:
         """Check and start a query; returns when the first bytes are there.
 
         `format`: json, xml, csv, tsv for rows and verdicts; turtle, nt, nq, trig, jsonld, rdfxml for graphs; empty =
@@ -169,7 +169,7 @@ class QueryService:
                 raise QueryRefused(f"not an IRI: {graph[:200]!r}", hint="graphs are named by the URLs of pages")
         chosen = _format(format, checked.form)
         rewritten = replace_text_patterns(checked, self._text)
-        request = Request(
+        request = QueryRequest(
             query=rewritten,
             written=checked.text,
             format=chosen,
@@ -185,10 +185,10 @@ class QueryService:
         )
         return self.run(request, checked.form, client=client)
 
-    def run(self, request: Request, form: Form = "select", *, client: str = "") -> Answer:
+    def run(self, request: QueryRequest, form: Form = "select", *, client: str = "") -> QueryResult:
         """Start a request that has been checked already."""
         process = self._take(client)
-        answer = Answer(self, process, form, request.format, client)
+        answer = QueryResult(self, process, form, request.format, client)
         try:
             head = process.start(request)
         except (QueryError, StoreError):
@@ -253,7 +253,7 @@ class QueryService:
                 del self._running[client]
 
 
-def form_of(query: str, limits: Limits) -> Form:
+def form_of(query: str, limits: LimitSettings) -> Form:
     """select, ask or graph: what content negotiation must know before the query runs. Raises `QueryRefused`."""
     return check(query, limits).form
 

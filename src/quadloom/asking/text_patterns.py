@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from quadloom.asking.prefixes import PREFIXES
-from quadloom.asking.query_checks import Checked, Token, place
+from quadloom.asking.query_checks import CheckedQuery, Token, place
 from quadloom.errors import QuerySyntaxError
 from quadloom.stores.protocols import Hit, SearchRequest, TextIndex
 from quadloom.syntaxes.terms import iri, literal
@@ -33,7 +33,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
-class KeptHits:
+class PatternHitCache:
     """A text index for patterns: the hits of the last few questions are given again for `_KEPT_SECONDS`.
 
     The addresses of a thousand hits cost 20 ms, and an editor's user runs the same words again and again. A query sees
@@ -61,7 +61,7 @@ class KeptHits:
         return found
 
 
-def replace_text_patterns(checked: Checked, text: KeptHits | None) -> str:
+def replace_text_patterns(checked: CheckedQuery, text: PatternHitCache | None) -> str:
     """The query with each text pattern replaced by its hits. Raises `QuerySyntaxError` for one that stands wrong."""
     tokens = checked.tokens
     names = _names(tokens)

@@ -16,7 +16,7 @@ from rich.text import Text
 from quadloom.asking.prefixes import shorten
 from quadloom.asking.search import MARKS, as_sparql, search_request
 from quadloom.asking.search import search as find
-from quadloom.asking.sparql import Answer, form_of
+from quadloom.asking.sparql import QueryResult, form_of
 from quadloom.cli.page import show_page
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound, UsageError
@@ -241,7 +241,7 @@ def _default_format(text: str, s: Session) -> str:
     return "json" if sys.stdout.isatty() and form == "select" else "tsv"
 
 
-def _copy(answer: Answer) -> None:
+def _copy(answer: QueryResult) -> None:
     last = b"\n"
     to_terminal = sys.stdout.isatty()
     for chunk in answer:
@@ -252,7 +252,7 @@ def _copy(answer: Answer) -> None:
     sys.stdout.buffer.flush()
 
 
-def _print_table(s: Session, answer: Answer) -> None:
+def _print_table(s: Session, answer: QueryResult) -> None:
     s.table(answer.variables, answer.values())
 
 

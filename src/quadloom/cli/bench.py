@@ -13,7 +13,7 @@ from quadloom.cli.session import session
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
-from quadloom.settings import Guard, Politeness, Settings
+from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
 
 bench = App(name="bench", help="Measure the pipeline on a fake web on loopback.")
@@ -84,6 +84,6 @@ def bench_settings(settings: Settings, web: FakeWeb, workers: int) -> Settings:
         crawl=msgspec.structs.replace(
             settings.crawl, scope="any", contact="bench@quadloom.invalid", workers=workers, max_wait=0.5
         ),
-        politeness=Politeness(delay=0.0, ip_delay=0.0, per_site=16, adaptive=0.0, retries=0),
-        guard=Guard(allow=["127.0.0.0/8"], hosts=web.hosts_override()),
+        politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, per_site=16, adaptive=0.0, retries=0),
+        guard=GuardSettings(allow=["127.0.0.0/8"], hosts=web.hosts_override()),
     )

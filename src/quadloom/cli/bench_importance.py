@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
-from quadloom.scheduling.importance_speed import Comparison, Limited, compare, count_sweeps, under_limit
+from quadloom.scheduling.importance_speed import Comparison, LimitedFixpoint, compare, count_sweeps, under_limit
 
 _COUNTED_PAGES = 100_000
 
@@ -68,7 +68,7 @@ def _text(found: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _limited_text(proof: Limited) -> str:
+def _limited_text(proof: LimitedFixpoint) -> str:
     return "\n".join(
         [
             f"matrix\t{proof.own_matrix:,.0f} MiB packed, {proof.scipy_matrix:,.0f} MiB in scipy",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
-from quadloom.scheduling.figures import Learned, closed_forms, learned_rates, real_history
+from quadloom.scheduling.figures import LearnedFreshness, closed_forms, learned_rates, real_history
 
 
 def scheduling(*, history: Path | None = None, pages: int = 1000) -> None:
@@ -49,5 +49,5 @@ def scheduling(*, history: Path | None = None, pages: int = 1000) -> None:
         s.table(("real history", "rates", "weighted freshness", "of known"), _rows(replayed))
 
 
-def _rows(found: Sequence[Learned]) -> list[tuple[str, str, str, str]]:
+def _rows(found: Sequence[LearnedFreshness]) -> list[tuple[str, str, str, str]]:
     return [(r.policy, r.estimator, f"{r.freshness:.4f}", f"{r.kept:.2%}") for r in found]

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
-from quadloom.settings import Service, Site, without_password
+from quadloom.settings import ServiceSettings, SiteSettings, without_password
 from quadloom.settings_loading import fields
 
 config = App(name="config", help="Show the settings in force and where each came from.")
@@ -97,7 +97,10 @@ def show(*, origin: Annotated[bool, Parameter(negative="")] = False) -> None:
         value = getattr(getattr(loaded.settings, section), key)
         value = without_password(value) if isinstance(value, str) else value
         values.append((name, value, loaded.origins.get(name, "default"), default, meaning))
-    tables: dict[str, Sequence[Site | Service]] = {"site": loaded.settings.site, "service": loaded.settings.service}
+    tables: dict[str, Sequence[SiteSettings | ServiceSettings]] = {
+        "site": loaded.settings.site,
+        "service": loaded.settings.service,
+    }
     if s.json:
         shown: dict[str, object] = {
             name: {"value": value, "origin": source, "default": default, "meaning": meaning}

@@ -20,8 +20,8 @@ from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
 from quadloom.model.url import Url
-from quadloom.run.meter import Report
-from quadloom.run.running import Running
+from quadloom.run.meter import CrawlReport
+from quadloom.run.running import CrawlSession
 from quadloom.stores.state import exists
 from quadloom.warehouse import Warehouse
 
@@ -130,13 +130,13 @@ def _check(s: Session, starts: list[str]) -> None:
         raise _no_contact()
 
 
-def _left_alone(s: Session, running: Running) -> None:
+def _left_alone(s: Session, running: CrawlSession) -> None:
     """Whoever started us is gone, and most likely those who read our messages too."""
     s.quiet = True
     running.stop()
 
 
-def follow(s: Session, running: Running) -> tuple[Report, bool]:
+def follow(s: Session, running: CrawlSession) -> tuple[CrawlReport, bool]:
     """Run a crawl to its end with progress on stderr. First Ctrl-C (or SIGTERM) drains and saves, the second forces."""
     interrupted = threading.Event()
 
@@ -149,7 +149,7 @@ def follow(s: Session, running: Running) -> tuple[Report, bool]:
 
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with Progress(s) as progress:
+        with ProgressDisplay(s) as progress:
             for _ in running:
                 progress.show(running.report)
             report = running.report()
@@ -159,7 +159,7 @@ def follow(s: Session, running: Running) -> tuple[Report, bool]:
     return report, interrupted.is_set()
 
 
-def finish(s: Session, report: Report, interrupted: bool, max_failures: int | None) -> int:
+def finish(s: Session, report: CrawlReport, interrupted: bool, max_failures: int | None) -> int:
     """The last words of a crawl, and its exit code."""
     if s.json:
         s.emit(report)
@@ -182,7 +182,7 @@ def finish(s: Session, report: Report, interrupted: bool, max_failures: int | No
     return 0
 
 
-class Progress:
+class ProgressDisplay:
     """Phase counters, pages per second and the frontier: in place on a terminal, a line every ten seconds elsewhere."""
 
     def __init__(self, s: Session) -> None:
@@ -191,7 +191,7 @@ class Progress:
         self._shown = time.monotonic()
         self._terminal = sys.stderr.isatty()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressDisplay:
         if self._terminal and not self._session.quiet:
             self._live = Live(Text("starting …"), console=self._session.err, refresh_per_second=4, transient=True)
             self._live.start()
@@ -207,7 +207,7 @@ class Progress:
             return
         self._shown = now
         report = report_now() if callable(report_now) else report_now
-        if not isinstance(report, Report):
+        if not isinstance(report, CrawlReport):
             return
         lines = progress_lines(report)
         if self._live is not None:
@@ -216,7 +216,7 @@ class Progress:
             self._session.say(" · ".join(lines))
 
 
-def progress_lines(report: Report) -> tuple[str, str, str]:
+def progress_lines(report: CrawlReport) -> tuple[str, str, str]:
     """Three lines, each short enough for a terminal of 80 columns until the counts have seven digits."""
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
     frontier = report.frontier

@@ -11,7 +11,7 @@ from types import FrameType
 from quadloom.cli.session import Session
 from quadloom.cluster.ray_workers import on_ray
 from quadloom.errors import SettingsError
-from quadloom.run.meter import Report
+from quadloom.run.meter import CrawlReport
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 
@@ -46,7 +46,7 @@ def crawl_on_ray(s: Session, starts: list[str], address: str, workers: int) -> i
     return 130 if interrupted.is_set() else 0
 
 
-def _work(settings: Settings, folder: Path, number: int, stopped: threading.Event) -> Report:
+def _work(settings: Settings, folder: Path, number: int, stopped: threading.Event) -> CrawlReport:
     """In an actor: one worker, in a directory of its own, until nobody has anything left."""
     with Warehouse.open(folder / f"ray-{number}", settings=settings) as warehouse:
         running = warehouse.start([])

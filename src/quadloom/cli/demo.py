@@ -16,7 +16,7 @@ from quadloom.demo.questions import QUESTIONS, Question
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.web import FakeWeb, demo_web
 from quadloom.errors import UsageError
-from quadloom.settings import Guard, Politeness, Settings
+from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom.stores.protocols import SearchRequest
 from quadloom.warehouse import Warehouse
 
@@ -69,8 +69,8 @@ def demo_settings(settings: Settings, web: FakeWeb) -> Settings:
     return msgspec.structs.replace(
         settings,
         crawl=msgspec.structs.replace(settings.crawl, scope="site", contact="demo@quadloom.invalid", max_wait=5.0),
-        politeness=Politeness(delay=0.05, ip_delay=0.0, per_site=2, adaptive=0.0, max_crawl_delay=0.2),
-        guard=Guard(allow=["127.0.0.0/8"], hosts=web.hosts_override()),
+        politeness=PolitenessSettings(delay=0.05, ip_delay=0.0, per_site=2, adaptive=0.0, max_crawl_delay=0.2),
+        guard=GuardSettings(allow=["127.0.0.0/8"], hosts=web.hosts_override()),
     )
 
 

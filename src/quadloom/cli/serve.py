@@ -20,7 +20,7 @@ from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.stores.state import exists
 from quadloom.web.app import create_app
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 from quadloom.web.security import is_loopback
 from quadloom.web.tokens import FILE, Tokens
 
@@ -93,7 +93,7 @@ def _check(s: Session, tokens: Tokens, urls: tuple[str, ...], crawl: bool) -> No
 def _run(s: Session, listening: socket.socket, *, may_control: bool) -> None:
     host = s.settings.web.host
     # Crawling needs its own interpreter lock and memory; the site must answer whatever the crawl is doing.
-    desk = Desk(s.warehouse, s.settings, may_control=may_control)
+    desk = SiteState(s.warehouse, s.settings, may_control=may_control)
     app = create_app(desk)
     name = f"[{host}]" if ":" in host else host
     threading.Thread(target=desk.warm, name="warming", daemon=True).start()

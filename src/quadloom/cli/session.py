@@ -20,7 +20,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from quadloom.settings import Settings
-from quadloom.settings_loading import Loaded, Value, load, warehouse_path
+from quadloom.settings_loading import LoadedSettings, Value, load, warehouse_path
 
 
 class Session:
@@ -54,7 +54,7 @@ class Session:
         self.__dict__.pop("loaded", None)
 
     @cached_property
-    def loaded(self) -> Loaded:
+    def loaded(self) -> LoadedSettings:
         return load(config=self.config, overrides=self._overrides)
 
     @property

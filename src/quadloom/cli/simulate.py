@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
 from quadloom.scheduling.simulated_web import Process, WebShape
-from quadloom.scheduling.simulator import Estimator, Plan, SimulatedPolicy, run
+from quadloom.scheduling.simulator import Estimator, SimulatedPolicy, SimulationPlan, run
 
 Processes = Annotated[list[Process] | None, Parameter(negative="")]
 Policies = Annotated[list[SimulatedPolicy] | None, Parameter(negative="")]
@@ -67,7 +67,7 @@ def simulate(
         tuple(policy or ("uniform", "xyleme", "freshness", "harmonic")),
         tuple(estimator or ("known", "bits")),
         shape=msgspec.structs.replace(WebShape(), pages=pages, days=days),
-        plan=Plan(per_page=per_page, min_interval=min_interval, warm_up=min(100.0, days / 4.0)),
+        plan=SimulationPlan(per_page=per_page, min_interval=min_interval, warm_up=min(100.0, days / 4.0)),
         history=history,
         seed=seed,
     )

@@ -11,10 +11,10 @@ from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
 from quadloom.monitor.heartbeat import heartbeat
-from quadloom.run.admission import Trapped, read_traps
+from quadloom.run.admission import TrapCount, read_traps
 from quadloom.run.balancing import balance_of
 from quadloom.run.control import Value, ask
-from quadloom.run.meter import Report
+from quadloom.run.meter import CrawlReport
 from quadloom.warehouse import Warehouse
 
 
@@ -48,7 +48,7 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         rows = warehouse.frontier.hosts(limit=100_000)
-        traps: dict[str, list[Trapped]] = {}
+        traps: dict[str, list[TrapCount]] = {}
         for trapped in read_traps(warehouse.catalog):
             traps.setdefault(trapped.host, []).append(trapped)
     keys = {
@@ -107,7 +107,7 @@ def _print(s: Session) -> None:
         s.say(f"{first.host}: {first.count} URLs refused: {first.reason}, for instance {first.example}")
         s.say("`quadloom sites` tells all of them")
     if isinstance(live, dict):
-        _print_balance(s, msgspec.convert(live, Report))
+        _print_balance(s, msgspec.convert(live, CrawlReport))
 
 
 def _print_screen(s: Session, summary: dict[str, Value]) -> None:
@@ -158,7 +158,7 @@ def _bytes(count: int) -> str:
     return f"{count / 1024:.0f} KiB"
 
 
-def _print_balance(s: Session, report: Report) -> None:
+def _print_balance(s: Session, report: CrawlReport) -> None:
     """What each phase can do, which one holds up the others, and every process with the sums below."""
     found = balance_of(report)
     s.table(

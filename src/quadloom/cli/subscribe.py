@@ -15,7 +15,7 @@ from quadloom.asking.prefixes import type_iris
 from quadloom.cli.session import Session, session
 from quadloom.errors import UsageError
 from quadloom.run.control import ask
-from quadloom.run.delivering import Message
+from quadloom.run.delivering import NoticeMessage
 from quadloom.run.standing import trouble_of
 from quadloom.run.subscribing import date, state_of
 from quadloom.run.websub import read_topics
@@ -206,7 +206,7 @@ def changes(
             s.say("no changes" + (f" after notice {since}" if since else " yet"))
 
 
-def _print(s: Session, notice: Message) -> None:
+def _print(s: Session, notice: NoticeMessage) -> None:
     if s.json:
         s.emit(notice)
         return

@@ -20,17 +20,17 @@ from quadloom.fetching.transport import HttpTransport
 from quadloom.model.url import Url, resolve
 from quadloom.run.topic import crawl_topic, survey_sites
 from quadloom.settings_loading import secret
-from quadloom.topical.access import Answer
+from quadloom.topical.access import SiteResponse
 from quadloom.topical.anchors import read_sheet
-from quadloom.topical.crawl import Strategy, StrategyName, TopicReport
-from quadloom.topical.desk import RELEVANT, Desk
+from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
+from quadloom.topical.desk import RELEVANT, TopicalRun
 from quadloom.topical.embeddings import EmbeddingJudge, load_encoder
-from quadloom.topical.fingerprints import Lead
+from quadloom.topical.fingerprints import SearchLead
 from quadloom.topical.hosted_search import site_leads
 from quadloom.topical.relevance import Example, Topic
-from quadloom.topical.sites import Seed
+from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategy_adaptive import Adaptive
-from quadloom.topical.survey import Surveyed, shares
+from quadloom.topical.survey import SurveyedSite, shares
 from quadloom.topical.web_search import (
     BraveSearcher,
     FileSearcher,
@@ -154,14 +154,14 @@ def survey(file: Path, *, contact: str | None = None, delay: float | None = None
     """
     s = session()
     s.override({"crawl.contact": contact, "politeness.delay": delay})
-    sites = [Seed(_home(url)) for url in urls_from_file(file)]
+    sites = [SeedSite(_home(url)) for url in urls_from_file(file)]
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, [site.home for site in sites])
         lines = survey_sites(warehouse.opened(), warehouse.settings, list(dict.fromkeys(sites)))
     _print_survey(s, lines)
 
 
-def _print_survey(s: Session, lines: Sequence[Surveyed]) -> None:
+def _print_survey(s: Session, lines: Sequence[SurveyedSite]) -> None:
     if s.json:
         sites = [
             {"home": line.home, "kind": line.channel.kind, "reached": line.reached, "tried": list(line.tried)}
@@ -174,10 +174,10 @@ def _print_survey(s: Session, lines: Sequence[Surveyed]) -> None:
     s.table(("way in", "sites", "share"), [(kind, count, f"{value:.0%}") for kind, count, value in shares(lines)])
 
 
-def _sites(s: Session, warehouse: Warehouse, broad: str, seeds: Path | None) -> list[Seed]:
+def _sites(s: Session, warehouse: Warehouse, broad: str, seeds: Path | None) -> list[SeedSite]:
     if seeds is not None:
         homes = list(dict.fromkeys(_home(url) for url in urls_from_file(seeds)))
-        return [Seed(home, 1.0 / (60 + rank)) for rank, home in enumerate(homes, 1)]
+        return [SeedSite(home, 1.0 / (60 + rank)) for rank, home in enumerate(homes, 1)]
     with HttpTransport(s.settings) as transport:
         searchers = [_searcher(name, warehouse, transport) for name in s.settings.topic.searchers or ["warehouse:"]]
         rankings = [searcher.search(broad, _HITS) for searcher in searchers]
@@ -190,19 +190,19 @@ def _sites(s: Session, warehouse: Warehouse, broad: str, seeds: Path | None) -> 
     return sites
 
 
-def _site_search(s: Session) -> Callable[[str], list[Lead]]:
+def _site_search(s: Session) -> Callable[[str], list[SearchLead]]:
     topic = s.settings.topic
     return site_leads(topic.searchers if topic.site_queries else [], secret("BRAVE_KEY"))
 
 
 def _searcher(name: str, warehouse: Warehouse, transport: HttpTransport) -> WebSearcher:
-    def fetch(url: str, headers: tuple[tuple[str, str], ...]) -> Answer | None:
+    def fetch(url: str, headers: tuple[tuple[str, str], ...]) -> SiteResponse | None:
         try:
             page = transport.fetch_one(url, accept="application/json", headers=headers)
         except FetchError as error:
             session().say(f"{name}: {error.message}")  # or nobody could tell a wrong address from a rare word
-            return Answer(url, error.status, "", b"") if error.status else None
-        return Answer(page.final_url, page.status, page.content_type, page.body)
+            return SiteResponse(url, error.status, "", b"") if error.status else None
+        return SiteResponse(page.final_url, page.status, page.content_type, page.body)
 
     kind, _, rest = name.partition(":")
     if kind == "searxng" and rest:
@@ -284,7 +284,7 @@ class _Display:
         if self._is_live:
             self._live.stop()
 
-    def show(self, desk: Desk, strategy: Strategy) -> None:
+    def show(self, desk: TopicalRun, strategy: TopicalStrategy) -> None:
         now = time.monotonic()
         if self._session.quiet or now - self._shown < (0.3 if self._is_live else 10.0):
             return

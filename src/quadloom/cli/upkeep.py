@@ -60,7 +60,7 @@ def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
     s = session()
     before = pruning.horizon(s.settings.index.retention, time.time())
     if before is None:
-        _told(s, pruning.Pruned(), 0, dry_run, "index.retention is `forever`: every visit stays, nothing to prune")
+        _told(s, pruning.PruneReport(), 0, dry_run, "index.retention is `forever`: every visit stays, nothing to prune")
     elif dry_run:
         with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
             notices = warehouse.trimmed_notices()
@@ -77,7 +77,7 @@ def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
         _told(s, done, trimmed, dry_run, words)
 
 
-def _told(s: Session, result: pruning.Pruned, notices: int, dry_run: bool, text: str) -> None:
+def _told(s: Session, result: pruning.PruneReport, notices: int, dry_run: bool, text: str) -> None:
     if s.json:
         numbers = {**msgspec.structs.asdict(result), "notices": notices}
         s.emit({"retention": s.settings.index.retention, "dry_run": dry_run, **numbers})

@@ -27,7 +27,7 @@ _TEND_SECONDS = 0.25  # between two looks for links that others found
 _PATIENCE = 2.0  # seconds for a connection; the next heartbeat tries again
 
 
-class Duties(Protocol):
+class ShardCallbacks(Protocol):
     """What the warehouse does when shards come and go, and before mail is read; in the crawl's thread."""
 
     def taken(self, shards: list[int]) -> None:
@@ -54,7 +54,7 @@ class Membership:
         url: str,
         frontier: PostgresFrontier,
         leases: ShardLeases,
-        duties: Duties,
+        duties: ShardCallbacks,
         *,
         heartbeat: float,
         call: Callable[[Callable[[], None]], object],

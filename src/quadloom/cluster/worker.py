@@ -6,21 +6,23 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from quadloom.cluster.membership import Duties, Membership
+from quadloom.cluster.membership import Membership, ShardCallbacks
 from quadloom.stores.postgres_frontier import PostgresFrontier
 from quadloom.stores.postgres_state import ClusterState
 
 
-class Owner(Protocol):
+class CrawlThread(Protocol):
     """The crawl: does things in its own thread."""
 
     def call(self, action: Callable[[], None]) -> object: ...
 
 
-class Worker:
-    """Accompanies a crawl; see `quadloom.run.running.Companion`."""
+class ClusterWorker:
+    """Accompanies a crawl; see `quadloom.run.running.ClusterMember`."""
 
-    def __init__(self, state: ClusterState, frontier: PostgresFrontier, duties: Duties, *, heartbeat: float) -> None:
+    def __init__(
+        self, state: ClusterState, frontier: PostgresFrontier, duties: ShardCallbacks, *, heartbeat: float
+    ) -> None:
         self._state = state
         self._frontier = frontier
         self._duties = duties
@@ -30,7 +32,7 @@ class Worker:
         """Of all workers just one owns shard 0."""
         return 0 in self._frontier.owned
 
-    def beside(self, crawl: Owner, tell: Callable[[str], None]) -> AbstractContextManager[object]:
+    def beside(self, crawl: CrawlThread, tell: Callable[[str], None]) -> AbstractContextManager[object]:
         return Membership(
             self._state.url, self._frontier, self._state.leases, self._duties,
             heartbeat=self._heartbeat, call=crawl.call, tell=tell,

@@ -5,8 +5,8 @@ and an oracle that knows what a correct crawler must read. It is part of the pac
 `quadloom demo --offline` has to work from an installed wheel. It imports nothing else of Quadloom.
 """
 
-from quadloom.demo.serving import Serving, serve_in_process
+from quadloom.demo.serving import DemoServer, serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb, demo_web
 
-__all__ = ["FakeWeb", "Serving", "WebSpec", "demo_web", "serve_in_process"]
+__all__ = ["DemoServer", "FakeWeb", "WebSpec", "demo_web", "serve_in_process"]

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from quadloom.demo import feeds, pages
 from quadloom.demo.content import pool
-from quadloom.demo.feeds import DAY, EPOCH, Channel, Entry
+from quadloom.demo.feeds import DAY, EPOCH, DemoFeed, DemoFeedEntry
 from quadloom.demo.furniture import SiteSearch, opensearch, robots_text, sitemap_body, sitemap_refs
 from quadloom.demo.hosts import HostPlan
-from quadloom.demo.layout import Form, Layout, Ref
-from quadloom.demo.pages import Rendered
+from quadloom.demo.layout import Form, Layout, PageRef
+from quadloom.demo.pages import RenderedPage
 from quadloom.demo.rdf_documents import MEDIA_TYPES, RdfFormat, document
 from quadloom.demo.seeding import number, pick, share
 from quadloom.demo.things import count, statements
-from quadloom.demo.traits import Traits, changed_at, traits_of, version
+from quadloom.demo.traits import PageTraits, changed_at, traits_of, version
 
 RDF_FORMS: tuple[RdfFormat, ...] = ("ttl", "rdf", "nt", "trig", "nq", "jsonld")
 FEED_ENTRIES = 15
@@ -38,7 +38,7 @@ _KINDS: dict[str, str] = {
 }  # fmt: skip
 
 
-class Body(NamedTuple):
+class DemoBody(NamedTuple):
     """A page's bytes and what a reader should find in them: `kind` is a word of `quadloom.model.document.Kind`."""
 
     content: bytes
@@ -48,7 +48,7 @@ class Body(NamedTuple):
     items: tuple[tuple[str, int], ...] = ()
 
 
-def body_of(layout: Layout, search: SiteSearch, ref: Ref, revision: int) -> Body | None:
+def body_of(layout: Layout, search: SiteSearch, ref: PageRef, revision: int) -> DemoBody | None:
     """The page at `ref`, or None for files that this host does not have."""
     host = layout.hosts[ref.host]
     match ref.area:
@@ -56,16 +56,16 @@ def body_of(layout: Layout, search: SiteSearch, ref: Ref, revision: int) -> Body
             return _item(layout, ref, revision)
         case "robots":
             text = robots_text(layout, host)
-            return None if text is None else Body(text.encode(), "text/plain; charset=utf-8", "text")
+            return None if text is None else DemoBody(text.encode(), "text/plain; charset=utf-8", "text")
         case "sitemap":
             return _sitemap(layout, host, ref, revision)
         case "style":
-            return Body(b"body{font-family:serif;max-width:60em;margin:auto}\n", "text/css", "css")
+            return DemoBody(b"body{font-family:serif;max-width:60em;margin:auto}\n", "text/css", "css")
         case "photo":
-            return Body(feeds.png(pages.photo_value(layout, ref)), "image/png", "image")
+            return DemoBody(feeds.png(pages.photo_value(layout, ref)), "image/png", "image")
         case "opensearch":
             text = opensearch(layout, host)
-            return Body(text.encode(), "application/opensearchdescription+xml", "opensearch")
+            return DemoBody(text.encode(), "application/opensearchdescription+xml", "opensearch")
         case "feed":
             return _feed("rss", layout, ref, latest(layout, ref, revision))
         case "search" | "searchfeed":
@@ -76,16 +76,16 @@ def body_of(layout: Layout, search: SiteSearch, ref: Ref, revision: int) -> Body
             return _html(pages.plain_page(layout, ref, revision))
 
 
-def redirect_target(layout: Layout, ref: Ref) -> str:
+def redirect_target(layout: Layout, ref: PageRef) -> str:
     """Where a special page redirects to, or the empty string where it does not."""
     host = layout.hosts[ref.host]
-    item = layout.url(Ref(ref.host, "item", number(layout.spec.seed, "target", ref.host, ref.number) % host.size))
+    item = layout.url(PageRef(ref.host, "item", number(layout.spec.seed, "target", ref.host, ref.number) % host.size))
     match layout.special(host, ref.number):
         case "moved" | "found" | "other" | "temporary" | "permanent":
             return item
         case "away":
             other = layout.hosts[(ref.host + 1) % (len(layout.hosts) - 1)]
-            return layout.url(Ref(other.index, "item", ref.number % other.size))
+            return layout.url(PageRef(other.index, "item", ref.number % other.size))
         case "chain":
             steps = {"": "2", "2": "1"}
             return layout.url(ref._replace(extra=steps[ref.extra])) if ref.extra in steps else item
@@ -95,18 +95,18 @@ def redirect_target(layout: Layout, ref: Ref) -> str:
             return ""
 
 
-def _html(page: Rendered) -> Body:
-    return Body(page.text.encode(), "text/html; charset=utf-8", "html", page.title, page.items)
+def _html(page: RenderedPage) -> DemoBody:
+    return DemoBody(page.text.encode(), "text/html; charset=utf-8", "html", page.title, page.items)
 
 
-def _item(layout: Layout, ref: Ref, revision: int) -> Body:
+def _item(layout: Layout, ref: PageRef, revision: int) -> DemoBody:
     form = layout.form(ref.host, ref.number)
     body = _form_body(layout, ref, form, revision)
     odd = layout.spec.faults and form != "html" and share(layout.spec.seed, "label", ref.host, ref.number) < 0.06
     return body._replace(content_type=_WRONG_TYPES[form]) if odd and form in _WRONG_TYPES else body
 
 
-def _form_body(layout: Layout, ref: Ref, form: Form, revision: int) -> Body:
+def _form_body(layout: Layout, ref: PageRef, form: Form, revision: int) -> DemoBody:
     title = layout.name(layout.hosts[ref.host], ref.number)
     match form:
         case "html":
@@ -117,16 +117,16 @@ def _form_body(layout: Layout, ref: Ref, form: Form, revision: int) -> Body:
             return _rdf(layout, ref, form, revision)
         case "svg":
             text = feeds.svg(title, number(layout.spec.seed, "bars", ref.host, ref.number))
-            return Body(text.encode(), _TYPES[form], "svg", title)
+            return DemoBody(text.encode(), _TYPES[form], "svg", title)
         case "xsd":
-            return Body(feeds.xsd(title).encode(), _TYPES[form], "xsd", title)
+            return DemoBody(feeds.xsd(title).encode(), _TYPES[form], "xsd", title)
         case "png":
-            return Body(feeds.png(pages.photo_value(layout, ref)), _TYPES[form], "image")
+            return DemoBody(feeds.png(pages.photo_value(layout, ref)), _TYPES[form], "image")
         case "pdf":
-            return Body(feeds.pdf(title), _TYPES[form], "pdf", title)
+            return DemoBody(feeds.pdf(title), _TYPES[form], "pdf", title)
 
 
-def _encoded(page: Rendered, traits: Traits) -> Body:
+def _encoded(page: RenderedPage, traits: PageTraits) -> DemoBody:
     """The page in its charset: labelled in the header, in a meta element, by a byte order mark, or falsely."""
     text, label = page.text, traits.label
     content_type = "text/html; charset=utf-8"
@@ -143,10 +143,10 @@ def _encoded(page: Rendered, traits: Traits) -> Body:
     codec = "utf-16-le" if label == "bom" else traits.charset
     if traits.wrong_type:
         content_type = _WRONG_TYPES["html"]
-    return Body(text.encode(codec, "xmlcharrefreplace"), content_type, "html", page.title, page.items)
+    return DemoBody(text.encode(codec, "xmlcharrefreplace"), content_type, "html", page.title, page.items)
 
 
-def neighbours(layout: Layout, ref: Ref, revision: int) -> Channel:
+def neighbours(layout: Layout, ref: PageRef, revision: int) -> DemoFeed:
     """A feed about the pages that follow this one on its host."""
     host = layout.hosts[ref.host]
     items = range(ref.number + 1, min(ref.number + 1 + FEED_ENTRIES, host.size))
@@ -154,62 +154,65 @@ def neighbours(layout: Layout, ref: Ref, revision: int) -> Channel:
     return _channel(layout, host, ref, list(items) or [0], as_of)
 
 
-def latest(layout: Layout, ref: Ref, revision: int) -> Channel:
+def latest(layout: Layout, ref: PageRef, revision: int) -> DemoFeed:
     host = layout.hosts[ref.host]
     size = layout.size(host, revision)
     return _channel(layout, host, ref, list(range(size - 1, max(-1, size - 1 - FEED_ENTRIES), -1)), revision)
 
 
-def _channel(layout: Layout, host: HostPlan, ref: Ref, items: list[int], revision: int) -> Channel:
+def _channel(layout: Layout, host: HostPlan, ref: PageRef, items: list[int], revision: int) -> DemoFeed:
     sentences = pool(layout.spec.seed, host.language, host.subject)
     entries = []
     for item in items:
-        page = Ref(ref.host, "item", item)
+        page = PageRef(ref.host, "item", item)
         updated = EPOCH + DAY * changed_at(layout, page, revision)
-        entries.append(Entry(layout.url(page), layout.name(host, item), pick(sentences, ref.host, item), updated))
-    return Channel(
+        entries.append(
+            DemoFeedEntry(layout.url(page), layout.name(host, item), pick(sentences, ref.host, item), updated)
+        )
+    return DemoFeed(
         layout.url(ref), layout.bases[ref.host] + "/", f"{host.title}: latest {host.subject}", tuple(entries)
     )
 
 
-def _feed(form: Form, layout: Layout, ref: Ref, channel: Channel) -> Body:
+def _feed(form: Form, layout: Layout, ref: PageRef, channel: DemoFeed) -> DemoBody:
     writers = {
         "rss": feeds.rss, "atom": feeds.atom, "rss1": feeds.rss1, "jsonfeed": feeds.json_feed, "opml": feeds.opml,
         "xml": feeds.catalogue_xml,
     }  # fmt: skip
     text = writers[form](channel)
-    return Body(text.encode(), _TYPES[form], _KINDS[form], channel.title, (("entries", len(channel.entries)),))
+    return DemoBody(text.encode(), _TYPES[form], _KINDS[form], channel.title, (("entries", len(channel.entries)),))
 
 
-def _rdf(layout: Layout, ref: Ref, form: RdfFormat, revision: int) -> Body:
+def _rdf(layout: Layout, ref: PageRef, form: RdfFormat, revision: int) -> DemoBody:
     """The page's own thing and the things of the four pages after it."""
     host = layout.hosts[ref.host]
     chosen = sorted({(ref.number + step) % host.size for step in range(5)})
     things = [
         layout.thing(
-            Ref(ref.host, "item", item), version(layout, Ref(ref.host, "item", item), changed_at(layout, ref, revision))
+            PageRef(ref.host, "item", item),
+            version(layout, PageRef(ref.host, "item", item), changed_at(layout, ref, revision)),
         )
         for item in chosen
     ]
     text = document(form, things, layout.url(ref))
     items = (("nodes", sum(map(count, things))), ("triples", sum(map(statements, things))))
-    return Body(text.encode(), MEDIA_TYPES[form], _KINDS[form], "", items)
+    return DemoBody(text.encode(), MEDIA_TYPES[form], _KINDS[form], "", items)
 
 
-def _registered(layout: Layout, ref: Ref, revision: int) -> Body:
+def _registered(layout: Layout, ref: PageRef, revision: int) -> DemoBody:
     """What the registry knows about a person, with the names that other sites use for it."""
-    thing = layout.thing(Ref(ref.host, "page", ref.number), 0)
+    thing = layout.thing(PageRef(ref.host, "page", ref.number), 0)
     form = next(known for known in RDF_FORMS if known == ref.extra)
     text = document(form, [thing], layout.url(ref))
     items = (("nodes", count(thing)), ("triples", statements(thing)))
-    return Body(text.encode(), MEDIA_TYPES[form], _KINDS[form], "", items)
+    return DemoBody(text.encode(), MEDIA_TYPES[form], _KINDS[form], "", items)
 
 
-def _sitemap(layout: Layout, host: HostPlan, ref: Ref, revision: int) -> Body:
+def _sitemap(layout: Layout, host: HostPlan, ref: PageRef, revision: int) -> DemoBody:
     refs = sitemap_refs(layout, host, ref.number, revision)
     is_index = bool(refs) and refs[0].area == "sitemap"
     packed = ref.number > 0 and ref.number % 2 == 0
-    return Body(
+    return DemoBody(
         sitemap_body(layout, host, ref.number, revision),
         "application/gzip" if packed else "application/xml",
         "sitemapindex" if is_index else "sitemap",
@@ -218,13 +221,13 @@ def _sitemap(layout: Layout, host: HostPlan, ref: Ref, revision: int) -> Body:
     )
 
 
-def _search(layout: Layout, search: SiteSearch, ref: Ref) -> Body:
+def _search(layout: Layout, search: SiteSearch, ref: PageRef) -> DemoBody:
     host = layout.hosts[ref.host]
     hits = search.find(host, ref.extra)
     if ref.area == "search":
         return _html(pages.search_page(layout, host, hits.query, hits.links, hits.total, hits.page))
-    entries = tuple(Entry(link.url, link.text, link.text, EPOCH) for link in hits.links)
-    channel = Channel(layout.url(ref), layout.bases[ref.host] + "/", f"{hits.query}: {host.title}", entries)
-    return Body(
+    entries = tuple(DemoFeedEntry(link.url, link.text, link.text, EPOCH) for link in hits.links)
+    channel = DemoFeed(layout.url(ref), layout.bases[ref.host] + "/", f"{hits.query}: {host.title}", entries)
+    return DemoBody(
         feeds.rss(channel, hits.total).encode(), _TYPES["rss"], "rss", channel.title, (("entries", len(entries)),)
     )

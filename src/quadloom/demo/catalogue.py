@@ -14,7 +14,7 @@ from quadloom.demo import words
 from quadloom.demo.content import description
 from quadloom.demo.seeding import number, pick, share
 from quadloom.demo.spec import Language, Subject
-from quadloom.demo.things import SCHEMA, Fact, Iri, Moment, Thing, Value
+from quadloom.demo.things import SCHEMA, DateValue, Fact, Iri, Thing, Value
 
 ERROR_SHARE = 1 / 12  # descriptions with one fact that contradicts the other sites'
 
@@ -24,7 +24,7 @@ TYPES: dict[Subject, str] = {
 }  # fmt: skip
 
 
-class View:
+class ThingView:
     """How one host sees one thing: which names it uses, which version it tells, and whether it errs."""
 
     def __init__(self, iri: str, same_as: tuple[str, ...], language: Language, host: int, version: int) -> None:
@@ -49,7 +49,7 @@ class Catalogue:
     def pool(self, subject: Subject) -> int:
         return self._pools[subject]
 
-    def describe(self, subject: Subject, index: int, view: View) -> Thing:
+    def describe(self, subject: Subject, index: int, view: ThingView) -> Thing:
         """The thing as the view's host tells it."""
         facts: list[Fact] = [Fact("name", self.name(subject, index))]
         facts += _BUILDERS[subject](self, index, view)
@@ -103,7 +103,7 @@ class Catalogue:
     def number(self, index: int, *key: object) -> int:
         return number(self._seed, index, *key)
 
-    def errs(self, subject: Subject, index: int, view: View) -> int:
+    def errs(self, subject: Subject, index: int, view: ThingView) -> int:
         """1 where this host has this thing wrong, else 0: what the facts below are off by."""
         return int(share(self._seed, "error", subject, index, view.host) < ERROR_SHARE)
 
@@ -154,12 +154,12 @@ def _organization(name: str) -> Thing:
     return Thing("Organization", "", (Fact("name", name),))
 
 
-def _book(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
+def _book(catalogue: Catalogue, index: int, view: ThingView) -> list[Fact]:
     value = catalogue.number(index, "book")
     return [
         Fact("author", catalogue.person("book", index)),
         Fact("isbn", f"978-3-{value % 10**5:05d}-{value // 10**5 % 1000:03d}-{value % 10}"),
-        Fact("datePublished", Moment(_day(value, 1960 + value % 64 + catalogue.errs("books", index, view)))),
+        Fact("datePublished", DateValue(_day(value, 1960 + value % 64 + catalogue.errs("books", index, view)))),
         Fact("numberOfPages", 90 + value % 600),
         Fact("genre", words.GENRES[value % len(words.GENRES)]),
         Fact("inLanguage", "en"),
@@ -168,15 +168,15 @@ def _book(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
     ]
 
 
-def _event(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
+def _event(catalogue: Catalogue, index: int, view: ThingView) -> list[Fact]:
     value = catalogue.number(index, "event")
     day = _day(value, 2026)
     hour = 17 + value % 4 + catalogue.errs("events", index, view)
     city = catalogue.city("events", index)
     noun = words.NOUNS[value % len(words.NOUNS)]
     return [
-        Fact("startDate", Moment(f"{day}T{hour:02d}:30:00+00:00")),
-        Fact("endDate", Moment(f"{day}T{hour + 2:02d}:00:00+00:00")),
+        Fact("startDate", DateValue(f"{day}T{hour:02d}:30:00+00:00")),
+        Fact("endDate", DateValue(f"{day}T{hour + 2:02d}:00:00+00:00")),
         Fact("eventStatus", Iri(SCHEMA + "EventScheduled")),
         Fact("location", _place(f"{noun} Hall", city, value)),
         Fact("performer", catalogue.person("event", index)),
@@ -185,7 +185,7 @@ def _event(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
     ]
 
 
-def _recipe(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
+def _recipe(catalogue: Catalogue, index: int, view: ThingView) -> list[Fact]:
     value = catalogue.number(index, "recipe")
     chosen = [words.INGREDIENTS[(value + step * 3) % len(words.INGREDIENTS)] for step in range(5)]
     return [
@@ -198,20 +198,20 @@ def _recipe(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
     ]
 
 
-def _person(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
+def _person(catalogue: Catalogue, index: int, view: ThingView) -> list[Fact]:
     value = catalogue.number(index, "human")
     given, _, family = catalogue.name("people", index).partition(" ")
     return [
         Fact("givenName", given),
         Fact("familyName", family.rpartition(" ")[2]),
         Fact("jobTitle", words.ROLES[(value + view.version) % len(words.ROLES)]),
-        Fact("birthDate", Moment(_day(value, 1930 + value % 70 + catalogue.errs("people", index, view)))),
+        Fact("birthDate", DateValue(_day(value, 1930 + value % 70 + catalogue.errs("people", index, view)))),
         Fact("birthPlace", Thing("Place", "", (Fact("name", catalogue.city("people", index)),))),
         Fact("worksFor", _organization(f"{words.BRANDS[value % len(words.BRANDS)]} Institute")),
     ]
 
 
-def _museum(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
+def _museum(catalogue: Catalogue, index: int, view: ThingView) -> list[Fact]:
     value = catalogue.number(index, "museum")
     city = catalogue.city("museums", index)
     position = Thing(
@@ -230,7 +230,7 @@ def _museum(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
     ]
 
 
-def _product(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
+def _product(catalogue: Catalogue, index: int, view: ThingView) -> list[Fact]:
     value = catalogue.number(index, "product")
     error = catalogue.errs("products", index, view)
     brand = Thing("Brand", "", (Fact("name", catalogue.name("products", index).partition(" ")[0]),))
@@ -243,7 +243,7 @@ def _product(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
     ]
 
 
-def _dataset(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
+def _dataset(catalogue: Catalogue, index: int, view: ThingView) -> list[Fact]:
     value = catalogue.number(index, "dataset")
     start = 1950 + index % 70
     download = Thing("DataDownload", "", (Fact("encodingFormat", "text/csv"), Fact("contentSize", f"{value % 900} kB")))
@@ -257,14 +257,14 @@ def _dataset(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
     ]
 
 
-def _article(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
+def _article(catalogue: Catalogue, index: int, view: ThingView) -> list[Fact]:
     value = catalogue.number(index, "article")
     day = _day(value, 2023 + value % 2)
     return [
         Fact("headline", catalogue.name("news", index)),
         Fact("author", catalogue.person("article", index)),
-        Fact("datePublished", Moment(day)),
-        Fact("dateModified", Moment(_day(value + view.version, 2025))),
+        Fact("datePublished", DateValue(day)),
+        Fact("dateModified", DateValue(_day(value + view.version, 2025))),
         Fact(
             "articleSection",
             ("Culture", "Science", "Town", "Travel")[(value + catalogue.errs("news", index, view)) % 4],
@@ -273,7 +273,7 @@ def _article(catalogue: Catalogue, index: int, view: View) -> list[Fact]:
     ]
 
 
-_BUILDERS: dict[Subject, Callable[[Catalogue, int, View], list[Fact]]] = {
+_BUILDERS: dict[Subject, Callable[[Catalogue, int, ThingView], list[Fact]]] = {
     "books": _book, "events": _event, "recipes": _recipe, "people": _person, "museums": _museum,
     "products": _product, "datasets": _dataset, "news": _article,
 }  # fmt: skip

@@ -17,14 +17,14 @@ _COUNTERS = struct.Struct("<qq")
 _SIZE = _DIALS.size + WORKERS * _COUNTERS.size
 
 
-class Load(NamedTuple):
+class ServerLoad(NamedTuple):
     """What the server has done so far, all its processes together."""
 
     requests: int
     cpu_seconds: float
 
 
-class Dials:
+class ServerCounters:
     """Revision and robots outage (written by tests), requests and CPU time (written by the server)."""
 
     def __init__(self, path: Path) -> None:
@@ -44,9 +44,9 @@ class Dials:
     def count(self, worker: int, requests: int, cpu_nanoseconds: int) -> None:
         _COUNTERS.pack_into(self._memory, _DIALS.size + worker * _COUNTERS.size, requests, cpu_nanoseconds)
 
-    def load(self) -> Load:
+    def load(self) -> ServerLoad:
         rows = list(_COUNTERS.iter_unpack(self._memory[_DIALS.size :]))
-        return Load(sum(row[0] for row in rows), sum(row[1] for row in rows) / 1e9)
+        return ServerLoad(sum(row[0] for row in rows), sum(row[1] for row in rows) / 1e9)
 
     def close(self) -> None:
         self._memory.close()

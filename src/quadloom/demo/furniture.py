@@ -11,39 +11,43 @@ from xml.sax.saxutils import escape
 
 from quadloom.demo.feeds import DAY, EPOCH, iso
 from quadloom.demo.hosts import HostPlan
-from quadloom.demo.layout import PER_SITEMAP, Layout, Ref
+from quadloom.demo.layout import PER_SITEMAP, Layout, PageRef
 from quadloom.demo.links import LinkPlan
 from quadloom.demo.traits import changed_at, vanished
 
 PRODUCT = "quadloom"  # the crawler that the `agent` style of robots.txt has a group for
 
 
-class Rule(NamedTuple):
+class DemoRobotsRule(NamedTuple):
     allow: bool
     pattern: str
 
 
 # Three lengths within each other: a crawler that lets any Allow win, or the first match, goes wrong on one of them.
 _PATTERNS = (
-    Rule(False, "/private/"),
-    Rule(True, "/private/open-"),
-    Rule(False, "/private/open-2"),
-    Rule(False, "/*?sort="),
-    Rule(False, "/search"),
+    DemoRobotsRule(False, "/private/"),
+    DemoRobotsRule(True, "/private/open-"),
+    DemoRobotsRule(False, "/private/open-2"),
+    DemoRobotsRule(False, "/*?sort="),
+    DemoRobotsRule(False, "/search"),
 )
 
 
-def robots_rules(host: HostPlan, agent: str) -> tuple[Rule, ...]:
+def robots_rules(host: HostPlan, agent: str) -> tuple[DemoRobotsRule, ...]:
     """The rules of the group that this crawler has to obey; none where there is no robots.txt."""
     match host.robots:
         case "none":
             return ()
         case "plain" | "delay":
-            return (Rule(False, "/private/"),)
+            return (DemoRobotsRule(False, "/private/"),)
         case "patterns":
             return _PATTERNS
         case "agent":
-            return (Rule(False, "/private/*2$"),) if PRODUCT in agent.lower() else (Rule(False, "/private/"),)
+            return (
+                (DemoRobotsRule(False, "/private/*2$"),)
+                if PRODUCT in agent.lower()
+                else (DemoRobotsRule(False, "/private/"),)
+            )
 
 
 def robots_text(layout: Layout, host: HostPlan) -> str | None:
@@ -57,11 +61,11 @@ def robots_text(layout: Layout, host: HostPlan) -> str | None:
     if host.robots == "agent":
         lines += ["", "User-agent: Quadloom", *_rule_lines(robots_rules(host, PRODUCT))]
     if host.sitemap != "none":
-        lines += ["", f"Sitemap: {layout.url(Ref(host.index, 'sitemap'))}"]
+        lines += ["", f"Sitemap: {layout.url(PageRef(host.index, 'sitemap'))}"]
     return "\n".join(lines) + "\n"
 
 
-def _rule_lines(rules: tuple[Rule, ...]) -> list[str]:
+def _rule_lines(rules: tuple[DemoRobotsRule, ...]) -> list[str]:
     return [f"{'Allow' if rule.allow else 'Disallow'}: {rule.pattern}" for rule in rules]
 
 
@@ -81,20 +85,20 @@ def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, pattern.removesuffix("$").split("*"))) + ending)
 
 
-def sitemap_refs(layout: Layout, host: HostPlan, position: int, revision: int) -> list[Ref]:
+def sitemap_refs(layout: Layout, host: HostPlan, position: int, revision: int) -> list[PageRef]:
     """What a sitemap file lists: further files for an index, else pages. Hidden pages are listed in the first file."""
     files = layout.sitemap_files(host, revision)
     if files and position == 0:
-        return [Ref(host.index, "sitemap", k) for k in range(1, files + 1)]
+        return [PageRef(host.index, "sitemap", k) for k in range(1, files + 1)]
     size = layout.size(host, revision)
     start = (position - 1) * PER_SITEMAP if files else 0
     end = min(start + PER_SITEMAP, size) if files else size
     if host.registry:
-        return [Ref(host.index, "page", item) for item in range(start, end)]
-    found = [Ref(host.index, "item", item) for item in range(start, end)]
+        return [PageRef(host.index, "page", item) for item in range(start, end)]
+    found = [PageRef(host.index, "item", item) for item in range(start, end)]
     found = [ref for ref in found if layout.is_html(ref) and not vanished(layout, ref, revision)]
     if start == 0:
-        found += [Ref(host.index, "hidden", k) for k in range(layout.corners)]
+        found += [PageRef(host.index, "hidden", k) for k in range(layout.corners)]
     return found
 
 
@@ -123,7 +127,7 @@ def opensearch(layout: Layout, host: HostPlan) -> str:
     )
 
 
-class Hits(NamedTuple):
+class SiteSearchHits(NamedTuple):
     query: str
     page: int
     total: int
@@ -137,7 +141,7 @@ class SiteSearch:
         self._layout = layout
         self._titles: dict[int, list[tuple[str, int]]] = {}
 
-    def find(self, host: HostPlan, query_string: str) -> Hits:
+    def find(self, host: HostPlan, query_string: str) -> SiteSearchHits:
         fields = parse_qs(query_string)
         query = fields.get("q", [""])[0][:200]
         page = int(number) if (number := fields.get("page", ["0"])[0]).isdecimal() and len(number) < 5 else 0
@@ -151,7 +155,7 @@ class SiteSearch:
             )
             for item in found[page * 10 : page * 10 + 10]
         ]
-        return Hits(query, page, len(found), links)
+        return SiteSearchHits(query, page, len(found), links)
 
     def _titles_of(self, host: HostPlan) -> list[tuple[str, int]]:
         known = self._titles.get(host.index)

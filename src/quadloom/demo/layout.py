@@ -1,6 +1,6 @@
 """Where everything is: the two-way map between page references and URLs, computed and never stored.
 
-A `Ref` names a page by host, area and number. `Layout.url` gives its URL and `Layout.find` reads one back, so the
+A `PageRef` names a page by host, area and number. `Layout.url` gives its URL and `Layout.find` reads one back, so the
 server needs no table of pages and a web of 20,000 pages is ready at once.
 """
 
@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from quadloom.demo.catalogue import Catalogue, View
+from quadloom.demo.catalogue import Catalogue, ThingView
 from quadloom.demo.hosts import HostPlan, plan_hosts, pool_size
 from quadloom.demo.seeding import number, share
 from quadloom.demo.spec import SUBJECTS, Subject, WebSpec
@@ -69,7 +69,7 @@ _PHOTO = re.compile(r"^/photos/(\d+)\.png$")
 _PERSON = re.compile(r"^/(id|page|data)/person/(\d+)(?:\.(ttl|rdf|jsonld|nt))?$")
 
 
-class Ref(NamedTuple):
+class PageRef(NamedTuple):
     """A page: host index, area, number within the area; `extra` is a query or an ending where the area has one."""
 
     host: int
@@ -151,7 +151,7 @@ class Layout:
     def name(self, host: HostPlan, item: int) -> str:
         return self.catalogue.name(host.subject, self.thing_index(host, item))
 
-    def describers(self, subject: Subject, thing: int) -> Iterator[Ref]:
+    def describers(self, subject: Subject, thing: int) -> Iterator[PageRef]:
         """Every page that is about the thing, at revision 0."""
         pool = self.catalogue.pool(subject)
         for host in self.hosts:
@@ -159,12 +159,12 @@ class Layout:
                 continue
             if host.registry:
                 if thing < host.size:
-                    yield Ref(host.index, "page", thing)
+                    yield PageRef(host.index, "page", thing)
                 continue
             first = (thing - self._offsets[host.index]) % pool
-            yield from (Ref(host.index, "item", item) for item in range(first, host.size, pool))
+            yield from (PageRef(host.index, "item", item) for item in range(first, host.size, pool))
 
-    def thing(self, ref: Ref, version: int) -> Thing:
+    def thing(self, ref: PageRef, version: int) -> Thing:
         """What an item page (or a page of the registry) is about, as its host tells it."""
         host = self.hosts[ref.host]
         index = self.thing_index(host, ref.number)
@@ -172,16 +172,16 @@ class Layout:
             iri = f"{self.bases[ref.host]}/id/person/{index}"
         else:
             iri = f"{self.url(ref)}#it"
-        view = View(iri, self._same_as(host, index, ref), host.language, ref.host, version)
+        view = ThingView(iri, self._same_as(host, index, ref), host.language, ref.host, version)
         return self.catalogue.describe(host.subject, index, view)
 
-    def _same_as(self, host: HostPlan, index: int, ref: Ref) -> tuple[str, ...]:
+    def _same_as(self, host: HostPlan, index: int, ref: PageRef) -> tuple[str, ...]:
         if host.subject == "people" and not host.registry and index < self.registered:
             return (f"{self.bases[-1]}/id/person/{index}",)
         others = [other for other in self.describers(host.subject, index) if other.host != ref.host]
         return tuple(f"{self.url(other)}#it" for other in others[:2] if self.is_html(other))
 
-    def is_html(self, ref: Ref) -> bool:
+    def is_html(self, ref: PageRef) -> bool:
         return ref.area == "item" and self.form(ref.host, ref.number) == "html"
 
     def _form(self, host: int, item: int) -> Form:
@@ -202,10 +202,10 @@ class Layout:
             return f"/{self.section(plan)}/{item}-{self.catalogue.slug(plan.subject, self.thing_index(plan, item))}"
         return f"/{_FOLDERS[form]}/{item}.{_ENDINGS.get(form, form)}"
 
-    def url(self, ref: Ref) -> str:
+    def url(self, ref: PageRef) -> str:
         return self.bases[ref.host] + self.path(ref)
 
-    def path(self, ref: Ref) -> str:
+    def path(self, ref: PageRef) -> str:
         area, count = ref.area, ref.number
         host = self.hosts[ref.host]
         match area:
@@ -234,7 +234,7 @@ class Layout:
             case _:
                 return _FIXED_PATHS[area]
 
-    def locate(self, url: str) -> Ref | None:
+    def locate(self, url: str) -> PageRef | None:
         """The page at an absolute URL; None for a page or host that this web does not have."""
         parts = urlsplit(url)
         host = self.host_of(parts.netloc)
@@ -242,7 +242,7 @@ class Layout:
             return None
         return self.find(host, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
 
-    def find(self, host: HostPlan, target: str, revision: int = 1 << 30) -> Ref | None:
+    def find(self, host: HostPlan, target: str, revision: int = 1 << 30) -> PageRef | None:
         """The page at a request target. Session ids are ignored, unknown query parameters too, as servers do.
 
         Without a revision, pages that will exist at some revision are found as well.
@@ -258,58 +258,58 @@ class Layout:
             rest = path[len(section) :]
             if rest == "/":
                 known = "&".join(pair for pair in query.split("&") if pair.startswith(("sort=", "view=")))
-                return Ref(host.index, "facet", 0, known) if known else Ref(host.index, "listing")
+                return PageRef(host.index, "facet", 0, known) if known else PageRef(host.index, "listing")
             if listing := _LISTING.match(rest):
-                return self._within(Ref(host.index, "listing", int(listing[1])), self.listings(host, revision))
+                return self._within(PageRef(host.index, "listing", int(listing[1])), self.listings(host, revision))
         return self._numbered(host, path, revision)
 
-    def _fixed(self, host: HostPlan, area: Area, query: str) -> Ref | None:
+    def _fixed(self, host: HostPlan, area: Area, query: str) -> PageRef | None:
         if area in ("search", "searchfeed", "opensearch") and not host.search:
             return None
         if host.registry and area in ("about", "contact", "feed"):
             return None
-        return Ref(host.index, area, 0, query if area in ("search", "searchfeed") else "")
+        return PageRef(host.index, area, 0, query if area in ("search", "searchfeed") else "")
 
-    def _person(self, host: HostPlan, match: re.Match[str]) -> Ref | None:
+    def _person(self, host: HostPlan, match: re.Match[str]) -> PageRef | None:
         area: Area = "id" if match[1] == "id" else "page" if match[1] == "page" else "data"
         if (area == "data") != bool(match[3]):
             return None
-        return self._within(Ref(host.index, area, int(match[2]), match[3] or ""), host.size)
+        return self._within(PageRef(host.index, area, int(match[2]), match[3] or ""), host.size)
 
-    def _numbered(self, host: HostPlan, path: str, revision: int) -> Ref | None:
+    def _numbered(self, host: HostPlan, path: str, revision: int) -> PageRef | None:
         if sitemap := _SITEMAP.match(path):
-            file = Ref(host.index, "sitemap", int(sitemap[1] or 0))
+            file = PageRef(host.index, "sitemap", int(sitemap[1] or 0))
             return file if path == self.path(file) and self._has_sitemap(host, file.number, revision) else None
         if calendar := _CALENDAR.match(path):
             return (
-                Ref(host.index, "calendar", int(calendar[1]) * 12 + int(calendar[2]) - 1)
+                PageRef(host.index, "calendar", int(calendar[1]) * 12 + int(calendar[2]) - 1)
                 if self.calendar(host)
                 else None
             )
         if host.registry:
             return None
         if special := _SPECIAL.match(path):
-            ref = self._within(Ref(host.index, "special", int(special[2]), special[3] or ""), self.specials(host))
+            ref = self._within(PageRef(host.index, "special", int(special[2]), special[3] or ""), self.specials(host))
             return ref if ref and self.special(host, ref.number) == special[1] else None
         if corner := _CORNER.match(path):
             return self._corner(host, corner)
         if photo := _PHOTO.match(path):
-            return self._within(Ref(host.index, "photo", int(photo[1])), self.size(host, revision))
+            return self._within(PageRef(host.index, "photo", int(photo[1])), self.size(host, revision))
         if item := _ITEM.match(path):
-            ref = self._within(Ref(host.index, "item", int(item[1])), self.size(host, revision))
+            ref = self._within(PageRef(host.index, "item", int(item[1])), self.size(host, revision))
             return ref if ref and self.path(ref) == path else None
         return None
 
-    def _corner(self, host: HostPlan, match: re.Match[str]) -> Ref | None:
+    def _corner(self, host: HostPlan, match: re.Match[str]) -> PageRef | None:
         area: Area = "hidden" if match[1] == "hidden" else "sponsored" if match[1] == "sponsored" else "private"
         if match[2]:
             if area != "private":
                 return None
             area = "open"
-        return self._within(Ref(host.index, area, int(match[3])), self.corners)
+        return self._within(PageRef(host.index, area, int(match[3])), self.corners)
 
     @staticmethod
-    def _within(ref: Ref, count: int) -> Ref | None:
+    def _within(ref: PageRef, count: int) -> PageRef | None:
         return ref if ref.number < count else None
 
     def calendar(self, host: HostPlan) -> bool:

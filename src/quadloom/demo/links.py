@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from quadloom.demo.layout import PER_LISTING, Layout, Ref
+from quadloom.demo.layout import PER_LISTING, Layout, PageRef
 from quadloom.demo.seeding import number, stream
 
 Role = Literal[
@@ -33,7 +33,7 @@ class LinkPlan(NamedTuple):
         return "nofollow" in self.rel
 
 
-def links_of(layout: Layout, ref: Ref, revision: int) -> list[LinkPlan]:
+def links_of(layout: Layout, ref: PageRef, revision: int) -> list[LinkPlan]:
     """Every link of an HTML page, in the order in which it stands on the page."""
     match ref.area:
         case "home":
@@ -52,12 +52,12 @@ def links_of(layout: Layout, ref: Ref, revision: int) -> list[LinkPlan]:
             return _nav(layout, ref)
 
 
-def _nav(layout: Layout, ref: Ref) -> list[LinkPlan]:
+def _nav(layout: Layout, ref: PageRef) -> list[LinkPlan]:
     host = layout.hosts[ref.host]
     base = layout.bases[ref.host]
     found = [
         LinkPlan(base + "/", "Home", "nav"),
-        LinkPlan(layout.url(Ref(ref.host, "listing")), host.subject.capitalize(), "nav"),
+        LinkPlan(layout.url(PageRef(ref.host, "listing")), host.subject.capitalize(), "nav"),
     ]
     if not host.registry:
         found += [
@@ -66,11 +66,11 @@ def _nav(layout: Layout, ref: Ref) -> list[LinkPlan]:
             LinkPlan(base + "/feed.xml", "Latest", "feed"),
         ]
     if layout.calendar(host):
-        found.append(LinkPlan(layout.url(Ref(ref.host, "calendar", 2026 * 12)), "Calendar", "calendar"))
+        found.append(LinkPlan(layout.url(PageRef(ref.host, "calendar", 2026 * 12)), "Calendar", "calendar"))
     return found
 
 
-def _home(layout: Layout, ref: Ref, revision: int) -> list[LinkPlan]:
+def _home(layout: Layout, ref: PageRef, revision: int) -> list[LinkPlan]:
     host = layout.hosts[ref.host]
     total = len(layout.hosts)
     neighbours = {(ref.host + 1) % total, total - 1}  # the ring and the registry make every host reachable
@@ -84,37 +84,38 @@ def _home(layout: Layout, ref: Ref, revision: int) -> list[LinkPlan]:
     if host.registry:
         return found
     found += [
-        LinkPlan(layout.url(Ref(ref.host, "private", k)), f"Staff page {k}", "corner") for k in range(layout.corners)
+        LinkPlan(layout.url(PageRef(ref.host, "private", k)), f"Staff page {k}", "corner")
+        for k in range(layout.corners)
     ]
     found += [
-        LinkPlan(layout.url(Ref(ref.host, "open", k)), f"House rules {k}", "corner") for k in range(layout.corners)
+        LinkPlan(layout.url(PageRef(ref.host, "open", k)), f"House rules {k}", "corner") for k in range(layout.corners)
     ]
     found += [
-        LinkPlan(layout.url(Ref(ref.host, "sponsored", k)), f"Our sponsor {k}", "sponsored", "nofollow sponsored")
+        LinkPlan(layout.url(PageRef(ref.host, "sponsored", k)), f"Our sponsor {k}", "sponsored", "nofollow sponsored")
         for k in range(layout.corners)
     ]
     if host.search:
-        found.append(LinkPlan(layout.url(Ref(ref.host, "search", 0, "q=harbour")), "Popular: harbour", "search"))
+        found.append(LinkPlan(layout.url(PageRef(ref.host, "search", 0, "q=harbour")), "Popular: harbour", "search"))
     return found
 
 
-def _listing(layout: Layout, ref: Ref, revision: int) -> list[LinkPlan]:
+def _listing(layout: Layout, ref: PageRef, revision: int) -> list[LinkPlan]:
     host = layout.hosts[ref.host]
     start = ref.number * PER_LISTING
     found = _members(layout, ref, range(start, min(start + PER_LISTING, layout.size(host, revision))))
     found += _paging(layout, ref, layout.listings(host, revision))
     bundles = layout.listings(host, 0)
     found += [
-        LinkPlan(layout.url(Ref(ref.host, "special", position)), f"From the archive, no. {position}", "special")
+        LinkPlan(layout.url(PageRef(ref.host, "special", position)), f"From the archive, no. {position}", "special")
         for position in range(ref.number, layout.specials(host), bundles)
     ]
     if ref.number == 0 and layout.spec.traps and not host.registry:
         queries = [f"sort={sort}&view={view}" for sort in ("name", "date", "price") for view in ("grid", "list")]
-        found += [LinkPlan(layout.url(Ref(ref.host, "facet", 0, query)), query, "facet") for query in queries]
+        found += [LinkPlan(layout.url(PageRef(ref.host, "facet", 0, query)), query, "facet") for query in queries]
     return found
 
 
-def _paging(layout: Layout, ref: Ref, count: int) -> list[LinkPlan]:
+def _paging(layout: Layout, ref: PageRef, count: int) -> list[LinkPlan]:
     """Neighbours and leaps of 10 and 100, so that depth grows with the logarithm of the listing's length."""
     here = ref.number
     wanted = {0, count - 1} | {here + step for step in (-100, -10, -2, -1, 1, 2, 10, 100)}
@@ -122,14 +123,14 @@ def _paging(layout: Layout, ref: Ref, count: int) -> list[LinkPlan]:
     for page in sorted(wanted):
         if 0 <= page < count and page != here:
             rel = "next" if page == here + 1 else "prev" if page == here - 1 else ""
-            found.append(LinkPlan(layout.url(Ref(ref.host, "listing", page)), f"Page {page + 1}", "paging", rel))
+            found.append(LinkPlan(layout.url(PageRef(ref.host, "listing", page)), f"Page {page + 1}", "paging", rel))
     return found
 
 
-def _members(layout: Layout, ref: Ref, items: range) -> list[LinkPlan]:
+def _members(layout: Layout, ref: PageRef, items: range) -> list[LinkPlan]:
     host = layout.hosts[ref.host]
     if host.registry:
-        return [LinkPlan(layout.url(Ref(ref.host, "id", item)), layout.name(host, item), "item") for item in items]
+        return [LinkPlan(layout.url(PageRef(ref.host, "id", item)), layout.name(host, item), "item") for item in items]
     return [_member(layout, ref.host, item, "item") for item in items]
 
 
@@ -141,13 +142,15 @@ def _member(layout: Layout, host: int, item: int, role: Role) -> LinkPlan:
     return LinkPlan(layout.bases[host] + path, text if form == "html" else f"{text} ({form})", role)
 
 
-def _item(layout: Layout, ref: Ref, revision: int) -> list[LinkPlan]:
+def _item(layout: Layout, ref: PageRef, revision: int) -> list[LinkPlan]:
     host = layout.hosts[ref.host]
     spec = layout.spec
     rng = stream(spec.seed, "links", ref.host, ref.number)
     found = [
         LinkPlan(layout.bases[ref.host] + "/", host.title, "crumb"),
-        LinkPlan(layout.url(Ref(ref.host, "listing", ref.number // PER_LISTING)), host.subject.capitalize(), "crumb"),
+        LinkPlan(
+            layout.url(PageRef(ref.host, "listing", ref.number // PER_LISTING)), host.subject.capitalize(), "crumb"
+        ),
     ]
     for step, rel in ((-1, "prev"), (1, "next")):
         if 0 <= ref.number + step < host.size:
@@ -162,7 +165,7 @@ def _item(layout: Layout, ref: Ref, revision: int) -> list[LinkPlan]:
     return found
 
 
-def _elsewhere(layout: Layout, ref: Ref) -> list[LinkPlan]:
+def _elsewhere(layout: Layout, ref: PageRef) -> list[LinkPlan]:
     """Other sites about the same thing."""
     host = layout.hosts[ref.host]
     thing = layout.thing_index(host, ref.number)
@@ -180,20 +183,22 @@ def _outside(layout: Layout, value: int) -> LinkPlan:
     return link._replace(rel="nofollow") if value % 6 == 0 else link
 
 
-def _calendar(layout: Layout, ref: Ref) -> list[LinkPlan]:
+def _calendar(layout: Layout, ref: PageRef) -> list[LinkPlan]:
     """Previous and next month, for ever: a crawler trap."""
     months = (ref.number - 1, ref.number + 1, ref.number + 12)
     return [
-        LinkPlan(layout.url(Ref(ref.host, "calendar", month)), f"{month // 12}, month {month % 12 + 1}", "calendar")
+        LinkPlan(layout.url(PageRef(ref.host, "calendar", month)), f"{month // 12}, month {month % 12 + 1}", "calendar")
         for month in months
         if 1000 * 12 <= month < 10_000 * 12
     ]
 
 
-def _person(layout: Layout, ref: Ref) -> list[LinkPlan]:
+def _person(layout: Layout, ref: PageRef) -> list[LinkPlan]:
     name = layout.name(layout.hosts[ref.host], ref.number)
     ending = ("ttl", "rdf", "jsonld", "nt")[ref.number % 4]
-    found = [LinkPlan(layout.url(Ref(ref.host, "data", ref.number, ending)), f"{name} as data", "data", "alternate")]
+    found = [
+        LinkPlan(layout.url(PageRef(ref.host, "data", ref.number, ending)), f"{name} as data", "data", "alternate")
+    ]
     others = [other for other in layout.describers("people", ref.number) if other.host != ref.host]
     found += [
         LinkPlan(layout.url(other), f"{name} at {layout.hosts[other.host].title}", "elsewhere") for other in others[:5]

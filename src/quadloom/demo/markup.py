@@ -6,7 +6,7 @@ import json
 from html import escape
 from typing import TypeAlias
 
-from quadloom.demo.things import SCHEMA, Fact, Iri, Moment, Thing, Value, words_of
+from quadloom.demo.things import SCHEMA, DateValue, Fact, Iri, Thing, Value, words_of
 
 Json: TypeAlias = "str | int | float | list[Json] | dict[str, Json]"
 
@@ -31,7 +31,7 @@ def jsonld_tree(thing: Thing) -> dict[str, Json]:
 def _json_value(value: Value) -> Json:
     if isinstance(value, Thing):
         return jsonld_tree(value)
-    if isinstance(value, (Iri, Moment)):
+    if isinstance(value, (Iri, DateValue)):
         return value.value  # the schema.org context gives these properties their types
     return value
 
@@ -72,7 +72,7 @@ def _microdata_fact(fact: Fact, scheme: str) -> str:
         return f'<div class="part"><span class="label">{fact.name}</span>{microdata(value, fact.name, scheme)}</div>'
     if isinstance(value, Iri):
         return f'<link itemprop="{fact.name}" href="{escape(value.value)}">'
-    if isinstance(value, Moment):
+    if isinstance(value, DateValue):
         shown = f'<time itemprop="{fact.name}" datetime="{value.value}">{value.value[:10]}</time>'
         return f"<dl>{label}<dd>{shown}</dd></dl>\n"
     return f'<dl>{label}<dd><span itemprop="{fact.name}">{escape(str(value))}</span></dd></dl>\n'
@@ -92,7 +92,7 @@ def _rdfa_fact(fact: Fact) -> str:
         return f'<div class="part"><span class="label">{fact.name}</span>{rdfa(value, fact.name)}</div>'
     if isinstance(value, Iri):
         return f'<link property="{fact.name}" href="{escape(value.value)}">'
-    if isinstance(value, Moment):
+    if isinstance(value, DateValue):
         shown = f'<time property="{fact.name}" datetime="{value.value}">{value.value[:10]}</time>'
         return f"<dl><dt>{fact.name}</dt><dd>{shown}</dd></dl>\n"
     return f'<dl><dt>{fact.name}</dt><dd property="{fact.name}">{escape(str(value))}</dd></dl>\n'

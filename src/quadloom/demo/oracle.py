@@ -16,17 +16,17 @@ from urllib.parse import urlsplit
 import msgspec
 
 from quadloom.demo.bodies import body_of, latest, neighbours, redirect_target
-from quadloom.demo.exchange import Answer, Request
+from quadloom.demo.exchange import DemoRequest, DemoResponse
 from quadloom.demo.furniture import SiteSearch, allowed, sitemap_refs
 from quadloom.demo.hosts import HostPlan
-from quadloom.demo.layout import Layout, Ref
+from quadloom.demo.layout import Layout, PageRef
 from quadloom.demo.links import OPTIONAL, links_of
 from quadloom.demo.traits import traits_of, vanished
 
 Scope = Literal["page", "host", "site", "any"]
 
 
-class Expected(msgspec.Struct, frozen=True):
+class ExpectedResponse(msgspec.Struct, frozen=True):
     """What a GET of one URL must bring. `items`: things per syntax, entries of a list, nodes and triples of RDF."""
 
     url: str
@@ -39,18 +39,20 @@ class Expected(msgspec.Struct, frozen=True):
     trap: bool = False
 
 
-def expected(layout: Layout, answer: Callable[[Request], Answer], revision: int, url: str) -> Expected:
+def expected(
+    layout: Layout, answer: Callable[[DemoRequest], DemoResponse], revision: int, url: str
+) -> ExpectedResponse:
     parts = urlsplit(url)
-    given = answer(Request(parts.netloc, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")))
+    given = answer(DemoRequest(parts.netloc, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")))
     ref = layout.locate(url)
     media_type = given.header("Content-Type").partition(";")[0]
     if given.status != 200 or ref is None:
-        return Expected(url, given.status, media_type=media_type, location=given.header("Location"))
+        return ExpectedResponse(url, given.status, media_type=media_type, location=given.header("Location"))
     body = body_of(layout, SiteSearch(layout), ref, revision)
     if body is None:
         raise AssertionError(f"an answer of 200 without a body: {url}")
     trap = ref.area in ("calendar", "facet") or "PHPSESSID" in url
-    return Expected(url, 200, body.kind, media_type, body.title, "", dict(body.items), trap)
+    return ExpectedResponse(url, 200, body.kind, media_type, body.title, "", dict(body.items), trap)
 
 
 def reachable(layout: Layout, revision: int, seeds: list[str], scope: Scope, sitemaps: bool, agent: str) -> set[str]:
@@ -94,14 +96,14 @@ def _scope(layout: Layout, seeds: list[str], scope: Scope) -> Callable[[str, Hos
             return lambda url, host: host.index in hosts
 
 
-def _leads(layout: Layout, ref: Ref, revision: int) -> Iterator[str]:
+def _leads(layout: Layout, ref: PageRef, revision: int) -> Iterator[str]:
     """URLs that the page gives a crawler to follow."""
     if ref.area == "special" and (target := redirect_target(layout, ref)):
         yield target
     elif ref.area == "special" and layout.special(layout.hosts[ref.host], ref.number) not in ("slow", "flaky"):
         return
     elif ref.area == "id":
-        yield layout.url(Ref(ref.host, "page", ref.number))
+        yield layout.url(PageRef(ref.host, "page", ref.number))
     elif ref.area == "feed":
         yield from (entry.url for entry in latest(layout, ref, revision).entries)
     elif ref.area == "item" and layout.form(ref.host, ref.number) != "html":

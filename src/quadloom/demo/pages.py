@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from quadloom.demo.content import paragraphs, pool
 from quadloom.demo.hosts import HostPlan
-from quadloom.demo.layout import Layout, Ref
+from quadloom.demo.layout import Layout, PageRef
 from quadloom.demo.links import LinkPlan, Role, links_of
 from quadloom.demo.markup import (
     broken_jsonld,
@@ -26,7 +26,7 @@ from quadloom.demo.markup import (
 )
 from quadloom.demo.seeding import number, pick, stream
 from quadloom.demo.things import Fact, Iri, Thing, count, words_of
-from quadloom.demo.traits import Traits, traits_of, version
+from quadloom.demo.traits import PageTraits, traits_of, version
 
 _STYLE = "".join(
     f".c{k}{{margin:{k % 7}px;padding:{k % 5}px;color:#{k * 4099 % 4096:03x};border:{k % 3}px solid}}\n"
@@ -35,7 +35,7 @@ _STYLE = "".join(
 _SCRIPT = "".join(f"window.q{k}=function(a,b){{return (a*{k}+b)%{k + 7}}};\n" for k in range(60))
 
 
-class Rendered(NamedTuple):
+class RenderedPage(NamedTuple):
     """A page as text. `items` counts the typed things that a reader of its syntaxes finds, per syntax."""
 
     text: str
@@ -43,7 +43,7 @@ class Rendered(NamedTuple):
     items: tuple[tuple[str, int], ...] = ()
 
 
-class Parts(NamedTuple):
+class PageParts(NamedTuple):
     """What differs between pages inside the common frame."""
 
     title: str
@@ -54,7 +54,7 @@ class Parts(NamedTuple):
     banner: str = ""
 
 
-def item_page(layout: Layout, ref: Ref, revision: int) -> Rendered:
+def item_page(layout: Layout, ref: PageRef, revision: int) -> RenderedPage:
     host = layout.hosts[ref.host]
     traits = traits_of(layout, ref)
     current = version(layout, ref, revision)
@@ -65,7 +65,7 @@ def item_page(layout: Layout, ref: Ref, revision: int) -> Rendered:
     if traits.robots and not traits.robots_header:
         head += f'<meta name="robots" content="{traits.robots}">\n'
     main += f'<img src="/photos/{ref.number}.png" alt="{escape(thing.text("name"))}" width="16" height="16">\n'
-    parts = Parts(
+    parts = PageParts(
         title=thing.text("name"),
         links=links_of(layout, ref, revision),
         head=head,
@@ -74,14 +74,14 @@ def item_page(layout: Layout, ref: Ref, revision: int) -> Rendered:
         banner=f"Offer of day {revision}: {pick(_OFFERS, ref.number, revision)}" if traits.banner else "",
     )
     text = frame(layout, host, parts)
-    return Rendered(_break(text) if traits.broken_markup else text, parts.title, items)
+    return RenderedPage(_break(text) if traits.broken_markup else text, parts.title, items)
 
 
 _OFFERS = ("free delivery", "ten per cent off", "two for one", "a surprise in every parcel", "gift wrapping")
 
 
 def _embedded(
-    layout: Layout, host: HostPlan, ref: Ref, traits: Traits, thing: Thing
+    layout: Layout, host: HostPlan, ref: PageRef, traits: PageTraits, thing: Thing
 ) -> tuple[str, str, tuple[tuple[str, int], ...]]:
     """Head elements, main part and the number of things by syntax."""
     url = layout.url(ref)
@@ -112,11 +112,11 @@ def _embedded(
     return head, main, tuple(items)
 
 
-def breadcrumbs(layout: Layout, ref: Ref, thing: Thing) -> Thing:
+def breadcrumbs(layout: Layout, ref: PageRef, thing: Thing) -> Thing:
     host = layout.hosts[ref.host]
     trail = (
         (layout.bases[ref.host] + "/", host.title),
-        (layout.url(Ref(ref.host, "listing")), host.subject.capitalize()),
+        (layout.url(PageRef(ref.host, "listing")), host.subject.capitalize()),
         (layout.url(ref), thing.text("name")),
     )
     steps = tuple(
@@ -129,7 +129,7 @@ def breadcrumbs(layout: Layout, ref: Ref, thing: Thing) -> Thing:
     return Thing("BreadcrumbList", "", steps)
 
 
-def _prose(layout: Layout, host: HostPlan, ref: Ref, current: int, thing: Thing) -> list[str]:
+def _prose(layout: Layout, host: HostPlan, ref: PageRef, current: int, thing: Thing) -> list[str]:
     spec = layout.spec
     rng = stream(spec.seed, "prose", ref.host, ref.number)
     size = int(spec.scale * min(rng.lognormvariate(9.04, 1.2), 400_000))
@@ -161,17 +161,17 @@ _OPENINGS = {
 }
 
 
-def plain_page(layout: Layout, ref: Ref, revision: int) -> Rendered:
+def plain_page(layout: Layout, ref: PageRef, revision: int) -> RenderedPage:
     """Home, listings, about, contact, corners, calendar, registry: pages without an item's variety."""
     host = layout.hosts[ref.host]
     title, head, main, items = _simple(layout, host, ref)
     rng = stream(layout.spec.seed, "prose", ref.host, ref.area, ref.number)
     prose = paragraphs(layout.spec.seed, host.language, host.subject, int(1500 * layout.spec.scale), rng)
-    text = frame(layout, host, Parts(title, links_of(layout, ref, revision), head, main, prose))
-    return Rendered(text, title, items)
+    text = frame(layout, host, PageParts(title, links_of(layout, ref, revision), head, main, prose))
+    return RenderedPage(text, title, items)
 
 
-def _simple(layout: Layout, host: HostPlan, ref: Ref) -> tuple[str, str, str, tuple[tuple[str, int], ...]]:
+def _simple(layout: Layout, host: HostPlan, ref: PageRef) -> tuple[str, str, str, tuple[tuple[str, int], ...]]:
     base = layout.bases[ref.host]
     if ref.area == "home":
         script = jsonld_script([website(layout, host)])
@@ -206,7 +206,7 @@ def website(layout: Layout, host: HostPlan) -> Thing:
     return Thing("WebSite", f"{base}/#site", tuple(facts))
 
 
-def frame(layout: Layout, host: HostPlan, parts: Parts) -> str:
+def frame(layout: Layout, host: HostPlan, parts: PageParts) -> str:
     """The whole document around the parts."""
     base = layout.bases[host.index]
     local = base if host.index % 2 == 0 else "\0"  # even hosts write paths, odd ones absolute URLs
@@ -267,7 +267,9 @@ def _break(text: str) -> str:
     return text.replace('<nav class="related">', "<nav class=related></table><p><div>", 1).replace("</body>", "", 1)
 
 
-def search_page(layout: Layout, host: HostPlan, query: str, hits: list[LinkPlan], total: int, page: int) -> Rendered:
+def search_page(
+    layout: Layout, host: HostPlan, query: str, hits: list[LinkPlan], total: int, page: int
+) -> RenderedPage:
     """Results of the site's own search: ten a page, with a total and a link to the next ten."""
     rows = "".join(f'<li class="result"><a href="{escape(hit.url)}">{escape(hit.text)}</a></li>\n' for hit in hits)
     shown = escape(query)
@@ -275,9 +277,9 @@ def search_page(layout: Layout, host: HostPlan, query: str, hits: list[LinkPlan]
     if total > (page + 1) * 10:
         main += f'<a rel="next" href="/search?q={escape(query.replace(" ", "+"))}&amp;page={page + 1}">Next</a>\n'
     title = f"Search: {query}"
-    links = links_of(layout, Ref(host.index, "search"), 0)
-    return Rendered(frame(layout, host, Parts(title, links, "", main)), title)
+    links = links_of(layout, PageRef(host.index, "search"), 0)
+    return RenderedPage(frame(layout, host, PageParts(title, links, "", main)), title)
 
 
-def photo_value(layout: Layout, ref: Ref) -> int:
+def photo_value(layout: Layout, ref: PageRef) -> int:
     return number(layout.spec.seed, "photo", ref.host, ref.number)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape
 
 from quadloom.demo.markup import jsonld_tree
-from quadloom.demo.things import SCHEMA, Iri, Moment, Thing
+from quadloom.demo.things import SCHEMA, DateValue, Iri, Thing
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -53,7 +53,7 @@ def _walk(thing: Thing, names: Iterator[int], found: list[Triple]) -> str:
             found.append(Triple(subject, predicate, _walk(value, names, found)))
         elif isinstance(value, Iri):
             found.append(Triple(subject, predicate, f"<{value.value}>"))
-        elif isinstance(value, Moment):
+        elif isinstance(value, DateValue):
             found.append(Triple(subject, predicate, f'"{value.value}"^^<{XSD}{value.datatype}>'))
         elif isinstance(value, int):
             found.append(Triple(subject, predicate, f'"{value}"^^<{XSD}integer>'))

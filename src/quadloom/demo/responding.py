@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from isal import isal_zlib
 
-from quadloom.demo.dials import Dials
-from quadloom.demo.exchange import Answer, Request
+from quadloom.demo.dials import ServerCounters
+from quadloom.demo.exchange import DemoRequest, DemoResponse
 from quadloom.demo.web import FakeWeb
 
 MAX_HEAD = 64 * 1024
@@ -24,7 +24,7 @@ _PACKED = ("image/png", "application/pdf", "application/gzip")  # gzip would onl
 _NONE = b""
 
 
-class Reply(NamedTuple):
+class RawResponse(NamedTuple):
     """A response ready to send. `head` ends with the blank line."""
 
     head: bytes
@@ -38,11 +38,11 @@ class Reply(NamedTuple):
 class Responder:
     """Answers for all connections of one server process."""
 
-    def __init__(self, web: FakeWeb, dials: Dials, log: str, cache_mib: int) -> None:
+    def __init__(self, web: FakeWeb, dials: ServerCounters, log: str, cache_mib: int) -> None:
         self._web = web
         self._dials = dials
         self.worker = 0  # which counter is ours; set after the fork
-        self._cache: OrderedDict[tuple[bytes, bytes, bool], Reply] = OrderedDict()
+        self._cache: OrderedDict[tuple[bytes, bytes, bool], RawResponse] = OrderedDict()
         self._cache_left = self._cache_bytes = cache_mib << 20
         self._attempts: dict[tuple[bytes, bytes], int] = {}
         self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644) if log else -1
@@ -51,7 +51,9 @@ class Responder:
         self._requests = 0
         self._turned = dials.read()
 
-    def reply(self, target: bytes, headers: dict[bytes, bytes], address: str, method: str, connection: int) -> Reply:
+    def reply(
+        self, target: bytes, headers: dict[bytes, bytes], address: str, method: str, connection: int
+    ) -> RawResponse:
         if self._dials.read() != self._turned:
             self._turn()
         host = headers.get(b"host", _NONE)
@@ -91,11 +93,11 @@ class Responder:
         self._cache.clear()
         self._cache_left = self._cache_bytes
 
-    def _make(self, key: tuple[bytes, bytes, bool], headers: dict[bytes, bytes]) -> Reply:
+    def _make(self, key: tuple[bytes, bytes, bool], headers: dict[bytes, bytes]) -> RawResponse:
         host, target, gzip = key
         place = (host, target)
         accept = headers.get(b"accept", _NONE).decode("latin-1")
-        request = Request(
+        request = DemoRequest(
             host.decode("latin-1"), target.decode("latin-1"), accept=accept, attempt=self._attempts.get(place, 0)
         )
         answer = self._web.answer(request)
@@ -152,7 +154,7 @@ def _quoted(value: bytes) -> str:
     return json.dumps(value.decode("latin-1"))
 
 
-def assemble(answer: Answer, gzip: bool) -> Reply:
+def assemble(answer: DemoResponse, gzip: bool) -> RawResponse:
     """Head and body as they go over the wire."""
     body = answer.body
     lines = [f"HTTP/1.1 {answer.status} {_reason(answer.status)}"]
@@ -162,7 +164,7 @@ def assemble(answer: Answer, gzip: bool) -> Reply:
         lines += ["Content-Encoding: gzip", "Vary: Accept-Encoding"]
     lines += [f"Content-Length: {len(body)}", "\r\n"]
     head = "\r\n".join(lines).encode("latin-1")
-    return Reply(head, body, answer.status, answer.delay, answer.header("ETag"), answer.header("Last-Modified"))
+    return RawResponse(head, body, answer.status, answer.delay, answer.header("ETag"), answer.header("Last-Modified"))
 
 
 @lru_cache(maxsize=64)
@@ -170,7 +172,7 @@ def _reason(status: int) -> str:
     return HTTPStatus(status).phrase
 
 
-def _conditional(found: Reply, headers: dict[bytes, bytes]) -> Reply:
+def _conditional(found: RawResponse, headers: dict[bytes, bytes]) -> RawResponse:
     """304 where the reader has this version. RFC 9110, 13.2.2: If-None-Match goes before If-Modified-Since."""
     if b"if-none-match" in headers:
         known = [tag.strip().removeprefix("W/") for tag in headers[b"if-none-match"].decode("latin-1").split(",")]
@@ -183,7 +185,7 @@ def _conditional(found: Reply, headers: dict[bytes, bytes]) -> Reply:
     lines += [
         f"{name}: {value}" for name, value in (("ETag", found.etag), ("Last-Modified", found.last_modified)) if value
     ]
-    return Reply(
+    return RawResponse(
         "\r\n".join([*lines, "\r\n"]).encode("latin-1"), b"", 304, found.delay, found.etag, found.last_modified
     )
 

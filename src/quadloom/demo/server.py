@@ -21,7 +21,7 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.demo.dials import WORKERS, Dials
+from quadloom.demo.dials import WORKERS, ServerCounters
 from quadloom.demo.listening import listen
 from quadloom.demo.responding import Connection, Responder
 from quadloom.demo.spec import WebSpec
@@ -34,7 +34,7 @@ def main() -> int:
     sockets, port = listen(spec)
     web = FakeWeb(msgspec.structs.replace(spec, port=port))
     with tempfile.TemporaryDirectory(prefix="fakeweb-") as folder:
-        dials = Dials(Path(arguments.dials or f"{folder}/dials"))
+        dials = ServerCounters(Path(arguments.dials or f"{folder}/dials"))
         responder = Responder(web, dials, arguments.log, arguments.cache)
         ready = responder.prerender() if arguments.prerender else 0
         responder.flush()  # so that the counters before the first request do not hide what starting cost

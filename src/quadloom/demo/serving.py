@@ -12,19 +12,19 @@ from types import TracebackType
 
 import msgspec
 
-from quadloom.demo.dials import Dials, Load
+from quadloom.demo.dials import ServerCounters, ServerLoad
 from quadloom.demo.web import FakeWeb
 
 _STOP_SECONDS = 10.0
 
 
-class Serving:
+class DemoServer:
     """A running server. `web` is the same web as the server's, with the port that it got: ask it what to expect."""
 
     def __init__(self, process: subprocess.Popen[bytes], web: FakeWeb, folder: Path, log_path: Path) -> None:
         self._process = process
         self._folder = folder
-        self._dials = Dials(folder / "dials")
+        self._dials = ServerCounters(folder / "dials")
         self.web = web
         self.port = web.spec.port
         self.log_path = log_path
@@ -37,7 +37,7 @@ class Serving:
             self.web.robots_status = robots_status
         self._dials.turn(self.web.revision, self.web.robots_status)
 
-    def load(self) -> Load:
+    def load(self) -> ServerLoad:
         """Requests served and CPU seconds used, brought up to date every 10 ms under load."""
         return self._dials.load()
 
@@ -54,7 +54,7 @@ class Serving:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def __enter__(self) -> Serving:
+    def __enter__(self) -> DemoServer:
         return self
 
     def __exit__(
@@ -68,7 +68,7 @@ class Serving:
 
 def serve_in_process(
     web: FakeWeb, *, processes: int = 1, log: Path | None = None, logging: bool = True, prerender: bool = False
-) -> Serving:
+) -> DemoServer:
     """Serve `web` on loopback; where its spec has port 0, on a free port. Returns when the server listens.
 
     `prerender` makes responses in advance (1 ms each), for benchmarks that must not wait for the server.
@@ -94,6 +94,6 @@ def serve_in_process(
         raise OSError(f"the fake web's server did not start (exit code {process.returncode})")
     port: int = json.loads(line)["port"]
     served = FakeWeb(msgspec.structs.replace(web.spec, port=port))
-    serving = Serving(process, served, folder, log_path)
+    serving = DemoServer(process, served, folder, log_path)
     serving.turn(revision=web.revision, robots_status=web.robots_status)
     return serving

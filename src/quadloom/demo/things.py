@@ -18,7 +18,7 @@ class Iri(NamedTuple):
     value: str
 
 
-class Moment(NamedTuple):
+class DateValue(NamedTuple):
     """A date (`2026-05-01`) or a date and time, as text of its XML Schema type."""
 
     value: str
@@ -48,13 +48,13 @@ class Thing(NamedTuple):
         return ""
 
 
-Value: TypeAlias = "str | int | float | Moment | Iri | Thing"
+Value: TypeAlias = "str | int | float | DateValue | Iri | Thing"
 
 
 def words_of(value: Value) -> str:
     if isinstance(value, Thing):
         return value.text("name")
-    if isinstance(value, (Iri, Moment)):
+    if isinstance(value, (Iri, DateValue)):
         return value.value
     return str(value)
 

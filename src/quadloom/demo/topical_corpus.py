@@ -52,7 +52,7 @@ CATEGORIES = 6
 SIBLINGS = 5
 
 
-class Topic(NamedTuple):
+class CorpusTopic(NamedTuple):
     """`core`: the words that name it, the best known first; `facets`: words of its three sides."""
 
     name: str
@@ -61,7 +61,7 @@ class Topic(NamedTuple):
     facets: tuple[tuple[str, ...], ...]
 
 
-class Text(NamedTuple):
+class CorpusText(NamedTuple):
     """A document before it has a place. `topic`: its label, never shown to a crawler."""
 
     title: str
@@ -85,7 +85,7 @@ class Corpus:
         self._weights = list(accumulate(1 / (rank + 3) for rank in range(COMMON_WORDS)))
         self.category_words = [[self._word(random, 2) for _ in range(50)] for _ in range(CATEGORIES)]
         self.topics = [
-            Topic(
+            CorpusTopic(
                 f"c{category}t{number}",
                 category,
                 tuple(self._word(random, 2) for _ in range(5)),
@@ -107,7 +107,7 @@ class Corpus:
         """Names the topic: for finding pages."""
         return self.topics[topic].core[0]
 
-    def text(self, topic: int, random: Random) -> Text:
+    def text(self, topic: int, random: Random) -> CorpusText:
         """A new document on a topic."""
         chosen = self.topics[topic]
         facet = random.choice(chosen.facets)
@@ -123,7 +123,7 @@ class Corpus:
         if random.random() < 0.5:
             title.append(random.choice(self.category_words[chosen.category]))
         random.shuffle(title)
-        return Text(" ".join(title).capitalize(), tuple(words), topic, random.randrange(3000))
+        return CorpusText(" ".join(title).capitalize(), tuple(words), topic, random.randrange(3000))
 
     def _draw(self, common: str, category: int, own: list[str], random: Random) -> str:
         urn = random.random()

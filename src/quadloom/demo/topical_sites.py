@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import Literal, NamedTuple
 
-from quadloom.demo.topical_corpus import Corpus, Text
+from quadloom.demo.topical_corpus import Corpus, CorpusText
 from quadloom.demo.topical_engines import EngineKind
 
 SearchKind = Literal[
@@ -25,7 +25,7 @@ _WAYS: tuple[tuple[SearchKind, int], ...] = (
 _ENGINES: tuple[EngineKind, ...] = ("all", "any", "tantivy", "newest")
 
 
-class Look(NamedTuple):
+class SiteTemplate(NamedTuple):
     """A template: class names, words of the furniture, paging and count style."""
 
     item: str
@@ -40,28 +40,30 @@ class Look(NamedTuple):
     wrapper: str
 
 
-_LOOKS: dict[Family, tuple[Look, ...]] = {
+_LOOKS: dict[Family, tuple[SiteTemplate, ...]] = {
     "known": (
-        Look("result", "ol", "li", "h3", "p", "Search", "Next", "Results {a} - {b} of {n}", "page", "main"),
-        Look("hit", "div", "div", "h2", "div", "Suche", "weiter »", "{n} Treffer", "start", "content"),
-        Look("entry", "div", "article", "h4", "p", "Rechercher", "Suivant", "{n} résultats", "p", "corps"),
-        Look("item", "dl", "dd", "b", "span", "Search", "rel", "Showing {a} to {b} of {n}", "offset", "wrap"),
-        Look("row", "table", "tr", "td", "td", "Go", "numbers", "", "pg", "inner"),
+        SiteTemplate("result", "ol", "li", "h3", "p", "Search", "Next", "Results {a} - {b} of {n}", "page", "main"),
+        SiteTemplate("hit", "div", "div", "h2", "div", "Suche", "weiter »", "{n} Treffer", "start", "content"),
+        SiteTemplate("entry", "div", "article", "h4", "p", "Rechercher", "Suivant", "{n} résultats", "p", "corps"),
+        SiteTemplate("item", "dl", "dd", "b", "span", "Search", "rel", "Showing {a} to {b} of {n}", "offset", "wrap"),
+        SiteTemplate("row", "table", "tr", "td", "td", "Go", "numbers", "", "pg", "inner"),
     ),
     "held_out": (
-        Look("search-hit", "ul", "li", "h5", "p", "Поиск", "»", "Найдено: {n}", "seite", "seite"),
-        Look("teaser", "section", "article", "h2", "p", "搜索", "下一页", "共 {n} 条", "pn", "box"),
-        Look("treffer", "div", "div", "strong", "em", "Buscar", "Siguiente", "{a}–{b} / {n}", "desde", "cuerpo"),
-        Look("gs", "div", "div", "h3", "blockquote", "Zoeken", "numbers", "{n} gevonden", "from", "main2"),
-        Look("doc", "ol", "li", "h3", "p", "Search", "rel", "", "paged", "hfeed"),
+        SiteTemplate("search-hit", "ul", "li", "h5", "p", "Поиск", "»", "Найдено: {n}", "seite", "seite"),
+        SiteTemplate("teaser", "section", "article", "h2", "p", "搜索", "下一页", "共 {n} 条", "pn", "box"),
+        SiteTemplate(
+            "treffer", "div", "div", "strong", "em", "Buscar", "Siguiente", "{a}–{b} / {n}", "desde", "cuerpo"
+        ),
+        SiteTemplate("gs", "div", "div", "h3", "blockquote", "Zoeken", "numbers", "{n} gevonden", "from", "main2"),
+        SiteTemplate("doc", "ol", "li", "h3", "p", "Search", "rel", "", "paged", "hfeed"),
     ),
 }
 
 
-class Placed(NamedTuple):
+class PlacedDocument(NamedTuple):
     """A document with an address. `links`: numbers of pages that it links to; `orphan`: nothing links to it."""
 
-    text: Text
+    text: CorpusText
     path: str
     links: tuple[int, ...]
     orphan: bool
@@ -72,8 +74,8 @@ class SitePlan(NamedTuple):
     host: str
     search: SearchKind
     engine: EngineKind
-    look: Look
-    documents: tuple[Placed, ...]
+    look: SiteTemplate
+    documents: tuple[PlacedDocument, ...]
     per_page: int
     ads: int  # links on a result page that echo the query and lead nowhere useful
     tracked: bool  # result links go through /out?u=
@@ -120,7 +122,7 @@ def _mixture(corpus: Corpus, topic: int, topical: bool, random: Random) -> tuple
     return chosen, shares
 
 
-def _mirrors(plans: list[SitePlan], size: int, random: Random) -> list[Text]:
+def _mirrors(plans: list[SitePlan], size: int, random: Random) -> list[CorpusText]:
     """One document in twenty is a copy from another site."""
     if not plans:
         return []
@@ -128,13 +130,13 @@ def _mirrors(plans: list[SitePlan], size: int, random: Random) -> list[Text]:
 
 
 def _site(
-    host: str, search: SearchKind, texts: list[Text], mirrors: list[Text], family: Family, random: Random
+    host: str, search: SearchKind, texts: list[CorpusText], mirrors: list[CorpusText], family: Family, random: Random
 ) -> SitePlan:
     style = random.randrange(4)
     all_texts = [*texts, *mirrors]
     orphans = {place for place in range(len(all_texts)) if random.random() < 0.12}
     placed = [
-        Placed(
+        PlacedDocument(
             text,
             _path(search, place, text.title, style),
             _links(place, text, all_texts, orphans, random),
@@ -176,7 +178,7 @@ def _path(search: SearchKind, place: int, title: str, style: int) -> str:
     ]
 
 
-def _links(place: int, text: Text, texts: list[Text], orphans: set[int], random: Random) -> tuple[int, ...]:
+def _links(place: int, text: CorpusText, texts: list[CorpusText], orphans: set[int], random: Random) -> tuple[int, ...]:
     """`Related` links of an article: two in five on its own topic where the site has more, the others anywhere."""
     reachable = [other for other in range(len(texts)) if other != place and other not in orphans]
     same = [other for other in reachable if texts[other].topic == text.topic]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from quadloom.demo.layout import Layout, Ref
+from quadloom.demo.layout import Layout, PageRef
 from quadloom.demo.seeding import number, share, stream
 
 LabelWhere = Literal["header", "meta", "bom", "lie"]
@@ -21,7 +21,7 @@ _WESTERN: tuple[tuple[str, LabelWhere], ...] = (
 _PERIODS = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 3, 5, 5, 10, 10, 20, 40)
 
 
-class Traits(NamedTuple):
+class PageTraits(NamedTuple):
     """Particulars of an item page that is HTML. An empty text or False is the ordinary case."""
 
     jsonld: bool
@@ -41,7 +41,7 @@ class Traits(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def traits_of(layout: Layout, ref: Ref) -> Traits:
+def traits_of(layout: Layout, ref: PageRef) -> PageTraits:
     spec = layout.spec
     rng = stream(spec.seed, "traits", ref.host, ref.number)
     jsonld, microdata, rdfa, opengraph, microformats, banner = (
@@ -54,7 +54,7 @@ def traits_of(layout: Layout, ref: Ref) -> Traits:
         rng.random() < limit and spec.faults for limit in (0.03, 0.04, 0.02, 0.03, 0.04)
     )
     charset, label = rng.choice(_CHARSETS.get(layout.hosts[ref.host].language, _WESTERN))
-    return Traits(
+    return PageTraits(
         jsonld=jsonld,
         graph=graph,
         microdata=microdata,
@@ -72,33 +72,33 @@ def traits_of(layout: Layout, ref: Ref) -> Traits:
     )
 
 
-def _one_syntax_at_least(jsonld: bool, microdata: bool, rdfa: bool, ref: Ref) -> tuple[bool, bool, bool]:
+def _one_syntax_at_least(jsonld: bool, microdata: bool, rdfa: bool, ref: PageRef) -> tuple[bool, bool, bool]:
     """In the demo every page carries data, and the syntaxes take turns."""
     if jsonld or microdata or rdfa:
         return jsonld, microdata, rdfa
     return ref.number % 3 == 0, ref.number % 3 == 1, ref.number % 3 == 2
 
 
-def period(layout: Layout, ref: Ref) -> int:
+def period(layout: Layout, ref: PageRef) -> int:
     """Revisions between two changes of the page; 0 = it never changes."""
     if ref.area != "item" or layout.form(ref.host, ref.number) in ("svg", "xsd", "png", "pdf"):
         return 0
     return _PERIODS[number(layout.spec.seed, "period", ref.host, ref.number) % len(_PERIODS)]
 
 
-def version(layout: Layout, ref: Ref, revision: int) -> int:
+def version(layout: Layout, ref: PageRef, revision: int) -> int:
     """How often the page has changed by this revision."""
     every = period(layout, ref)
     return revision // every if every else 0
 
 
-def changed_at(layout: Layout, ref: Ref, revision: int) -> int:
+def changed_at(layout: Layout, ref: PageRef, revision: int) -> int:
     """The revision of the page's latest change."""
     every = period(layout, ref)
     return revision // every * every if every else 0
 
 
-def vanished(layout: Layout, ref: Ref, revision: int) -> bool:
+def vanished(layout: Layout, ref: PageRef, revision: int) -> bool:
     """One item in fifty is taken off the web, some time within the first forty revisions."""
     if ref.area != "item" or not layout.spec.faults or revision == 0:
         return False

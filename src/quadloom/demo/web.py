@@ -7,12 +7,12 @@ an outage of every robots.txt. The server, the oracle and the tests all stand on
 from __future__ import annotations
 
 from quadloom.demo import bodies
-from quadloom.demo.exchange import Answer, Request
+from quadloom.demo.exchange import DemoRequest, DemoResponse
 from quadloom.demo.feeds import DAY, EPOCH, rfc822
 from quadloom.demo.furniture import SiteSearch, allowed
 from quadloom.demo.hosts import HostPlan
-from quadloom.demo.layout import Layout, Ref
-from quadloom.demo.oracle import Expected, Scope, expected, reachable
+from quadloom.demo.layout import Layout, PageRef
+from quadloom.demo.oracle import ExpectedResponse, Scope, expected, reachable
 from quadloom.demo.seeding import number
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.traits import changed_at, traits_of, vanished
@@ -57,7 +57,7 @@ class FakeWeb:
         host = self.layout.host_of(authority)
         return host is not None and allowed(host, slash + rest or "/", agent)
 
-    def expected(self, url: str) -> Expected:
+    def expected(self, url: str) -> ExpectedResponse:
         """What a plain GET of the URL brings now, according to the plan."""
         return expected(self.layout, self.answer, self.revision, url)
 
@@ -69,7 +69,7 @@ class FakeWeb:
             return set()  # RFC 9309, 2.3.1.4: unreachable means complete disallow
         return reachable(self.layout, self.revision, seeds or self.seeds, scope, sitemaps, agent)
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: DemoRequest) -> DemoResponse:
         host = self.layout.host_of(request.host)
         if host is None:
             return _plain(421, f"no host {request.host} here")
@@ -88,7 +88,7 @@ class FakeWeb:
             case _:
                 return self._page(host, ref, request)
 
-    def _page(self, host: HostPlan, ref: Ref, request: Request, delay: float = 0.0) -> Answer:
+    def _page(self, host: HostPlan, ref: PageRef, request: DemoRequest, delay: float = 0.0) -> DemoResponse:
         body = bodies.body_of(self.layout, self._search, ref, self.revision)
         if body is None:
             return self._error(404, "There is no such file here.")
@@ -97,9 +97,9 @@ class FakeWeb:
             traits = traits_of(self.layout, ref)
             if traits.robots and traits.robots_header:
                 headers.append(("X-Robots-Tag", traits.robots))
-        return Answer(200, tuple(headers), body.content, delay)
+        return DemoResponse(200, tuple(headers), body.content, delay)
 
-    def _validators(self, host: HostPlan, ref: Ref) -> list[tuple[str, str]]:
+    def _validators(self, host: HostPlan, ref: PageRef) -> list[tuple[str, str]]:
         if ref.area not in ("item", "page", "data"):
             return []
         found = []
@@ -111,10 +111,10 @@ class FakeWeb:
             found.append(("Last-Modified", rfc822(EPOCH + DAY * changed)))
         return found
 
-    def _has_banner(self, ref: Ref) -> bool:
+    def _has_banner(self, ref: PageRef) -> bool:
         return self.layout.is_html(ref) and traits_of(self.layout, ref).banner
 
-    def _special(self, host: HostPlan, ref: Ref, request: Request) -> Answer:
+    def _special(self, host: HostPlan, ref: PageRef, request: DemoRequest) -> DemoResponse:
         kind = self.layout.special(host, ref.number)
         target = self.special_target(ref)
         if target:
@@ -134,34 +134,34 @@ class FakeWeb:
                 delay = self.spec.slow_seconds if kind == "slow" else 0.0
                 return self._page(host, ref, request, delay)._replace(cacheable=kind != "flaky")
 
-    def special_target(self, ref: Ref) -> str:
+    def special_target(self, ref: PageRef) -> str:
         """Where a special page redirects to, or the empty string."""
         return bodies.redirect_target(self.layout, ref)
 
-    def _negotiated(self, ref: Ref, accept: str) -> Answer:
+    def _negotiated(self, ref: PageRef, accept: str) -> DemoResponse:
         """A name that is not a document: 303 to the page or to the data, whichever the reader prefers."""
         ending = preferred(accept)
-        there = Ref(ref.host, "data", ref.number, ending) if ending else Ref(ref.host, "page", ref.number)
+        there = PageRef(ref.host, "data", ref.number, ending) if ending else PageRef(ref.host, "page", ref.number)
         answer = _redirect(303, self.layout.url(there))
         return answer._replace(headers=(*answer.headers, ("Vary", "Accept")), cacheable=False)
 
     @staticmethod
-    def _busy() -> Answer:
+    def _busy() -> DemoResponse:
         answer = _plain(503, "Too busy, come back in a second.")
         return answer._replace(headers=(*answer.headers, ("Retry-After", "1")), cacheable=False)
 
     @staticmethod
-    def _error(status: int, text: str) -> Answer:
+    def _error(status: int, text: str) -> DemoResponse:
         page = f"<!DOCTYPE html><html lang=en><title>{status}</title><h1>{status}</h1><p>{text}</p></html>"
-        return Answer(status, (("Content-Type", "text/html; charset=utf-8"),), page.encode())
+        return DemoResponse(status, (("Content-Type", "text/html; charset=utf-8"),), page.encode())
 
 
-def _plain(status: int, text: str) -> Answer:
-    return Answer(status, (("Content-Type", "text/plain; charset=utf-8"),), text.encode())
+def _plain(status: int, text: str) -> DemoResponse:
+    return DemoResponse(status, (("Content-Type", "text/plain; charset=utf-8"),), text.encode())
 
 
-def _redirect(status: int, target: str) -> Answer:
-    return Answer(status, (("Location", target), ("Content-Type", "text/plain")), b"")
+def _redirect(status: int, target: str) -> DemoResponse:
+    return DemoResponse(status, (("Location", target), ("Content-Type", "text/plain")), b"")
 
 
 _RDF_TYPES = {
@@ -197,4 +197,4 @@ def demo_web(port: int = 0) -> FakeWeb:
     )
 
 
-__all__ = ["Answer", "FakeWeb", "Request", "demo_web"]
+__all__ = ["DemoRequest", "DemoResponse", "FakeWeb", "demo_web"]

@@ -17,7 +17,7 @@ import pyoxigraph as ox
 import zstandard
 
 from quadloom.asking.prefixes import PREFIXES
-from quadloom.asking.questions import Questions
+from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.result_formats import GRAPH_FORMATS
 from quadloom.errors import UsageError
 from quadloom.export.description import dataset_description
@@ -34,14 +34,14 @@ SUFFIXES = {
 _WITHOUT_GRAPHS = frozenset(("turtle", "nt", "rdfxml"))
 
 
-class Dumped(msgspec.Struct, frozen=True):
+class DumpReport(msgspec.Struct, frozen=True):
     """What was written, or described."""
 
     pages: int
     quads: int
 
 
-class Sink(Protocol):
+class DumpSink(Protocol):
     def write(self, data: bytes, /) -> int: ...
 
 
@@ -57,13 +57,13 @@ def parse_format(text: str) -> tuple[str, str]:
 
 
 def export_to(
-    warehouse: Questions,
+    warehouse: WarehouseQueries,
     stream: BinaryIO,
     format: str,
     selection: Selection,
     now: float,
     progress: Callable[[int], None] = lambda _pages: None,
-) -> Dumped:
+) -> DumpReport:
     """Write a warehouse in any format that `parse_format` knows. `stream` stays open."""
     name, packing = parse_format(format)
     if name == "warc":  # compressed record by record already
@@ -75,11 +75,11 @@ def export_to(
             title = f"Quadloom warehouse {warehouse.path.name}"
             numbers = warehouse.statistics(limit=1000)
             sink.write(dataset_description(numbers, dataset="urn:quadloom:dataset", title=title, now=now))
-            return Dumped(numbers.pages, numbers.quads)
+            return DumpReport(numbers.pages, numbers.quads)
         return dump(warehouse.catalog, warehouse.quads, sink, name, selection, progress)
 
 
-def packed(stream: BinaryIO, packing: str) -> AbstractContextManager[Sink]:
+def packed(stream: BinaryIO, packing: str) -> AbstractContextManager[DumpSink]:
     """A stream that compresses into `stream`; closing it leaves `stream` open."""
     if packing == "gz":
         # No name and no time in the header: equal data give equal files.
@@ -93,11 +93,11 @@ def packed(stream: BinaryIO, packing: str) -> AbstractContextManager[Sink]:
 def dump(
     catalog: Catalog,
     quads: QuadStore,
-    stream: Sink,
+    stream: DumpSink,
     format: str,
     selection: Selection,
     progress: Callable[[int], None] = lambda _pages: None,
-) -> Dumped:
+) -> DumpReport:
     """Write the selected pages' statements."""
     counted = _Counted(selected_graphs(catalog, quads, selection), progress)
     if format == "nq":
@@ -110,19 +110,19 @@ def dump(
         given = (quad.triple for quad in statements) if format in _WITHOUT_GRAPHS else statements
         prefixes = PREFIXES if format in ("turtle", "trig") else None
         ox.serialize(given, _File(stream), GRAPH_FORMATS[format], prefixes=prefixes)  # type: ignore[arg-type]  # only write is called
-    return Dumped(counted.pages, counted.quads)
+    return DumpReport(counted.pages, counted.quads)
 
 
 def dump_archive(
     catalog: Catalog,
     archive: Archive,
-    stream: Sink,
+    stream: DumpSink,
     selection: Selection,
     *,
     name: str,
     now: float,
     progress: Callable[[int], None] = lambda _pages: None,
-) -> Dumped:
+) -> DumpReport:
     """Write all archived versions of the selected pages, oldest first, as one .warc.gz."""
     stream.write(file_header(name, now))
     pages = records = 0
@@ -133,7 +133,7 @@ def dump_archive(
             records += 1
         pages += 1
         progress(pages)
-    return Dumped(pages, records)
+    return DumpReport(pages, records)
 
 
 class _Counted:
@@ -160,7 +160,7 @@ def _quads(graphs: Iterable[PageGraph], *, described: bool) -> Iterator[ox.Quad]
 class _File:
     """What the engine's serialiser needs of a file."""
 
-    def __init__(self, stream: Sink) -> None:
+    def __init__(self, stream: DumpSink) -> None:
         self._stream = stream
 
     def write(self, data: bytes) -> int:
@@ -175,7 +175,7 @@ class _Plain:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
 
-    def __enter__(self) -> Sink:
+    def __enter__(self) -> DumpSink:
         return self._stream
 
     def __exit__(self, *_: object) -> None:

@@ -25,7 +25,7 @@ from quadloom.export import loading
 from quadloom.model.page import Page
 from quadloom.model.url import resolve
 from quadloom.phases.index import PAGES
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 from quadloom.stores import warc_record
 
 RDF_SUFFIXES = {
@@ -39,7 +39,7 @@ _HEADERS = 64 * 1024
 _LONGEST_BODY = 50 << 20  # of a sitemap, whatever `limits.body_bytes` says
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportedPage(msgspec.Struct, frozen=True):
     """A page to import. The rest is what a dump said of it: source page, kind, title and its language, digest."""
 
     page: Page
@@ -50,7 +50,7 @@ class Imported(msgspec.Struct, frozen=True):
     digest: bytes = b""
 
 
-def read_pages(path: Path, limits: Limits, *, default_graph: str = "", now: float) -> Iterator[Imported]:
+def read_pages(path: Path, limits: LimitSettings, *, default_graph: str = "", now: float) -> Iterator[ImportedPage]:
     """Pages of a file, by its suffix. `default_graph`: URL for statements that name no graph."""
     match = _SUFFIX.search(path.name)
     name, packing = (match.group(1).lower(), (match.group(2) or "").lower()) if match else ("", "")
@@ -65,7 +65,7 @@ def read_pages(path: Path, limits: Limits, *, default_graph: str = "", now: floa
     )
 
 
-def read_warc(path: Path, limits: Limits) -> Iterator[Imported]:
+def read_warc(path: Path, limits: LimitSettings) -> Iterator[ImportedPage]:
     """Responses with a page in them, in the order of the file. A torn end ends the reading silently."""
     with path.open("rb") as stream:
         wanted = WarcRecordType.response | WarcRecordType.resource
@@ -73,10 +73,10 @@ def read_warc(path: Path, limits: Limits) -> Iterator[Imported]:
             own = record.headers.get("WARC-Quadloom")
             page = _own(record, path, limits) if own else _foreign(record, limits)
             if page is not None and page.status < 300:
-                yield Imported(page)
+                yield ImportedPage(page)
 
 
-def _own(record: WarcRecord, path: Path, limits: Limits) -> Page | None:
+def _own(record: WarcRecord, path: Path, limits: LimitSettings) -> Page | None:
     """What we wrote ourselves is never longer than this; who else claims to be us is not believed."""
     most = max(limits.body_bytes, _LONGEST_BODY) + 2 * limits.header_bytes
     block = record.reader.read(most + 1)
@@ -91,7 +91,7 @@ def _own(record: WarcRecord, path: Path, limits: Limits) -> Page | None:
     return found if isinstance(found, Page) else None
 
 
-def _foreign(record: WarcRecord, limits: Limits) -> Page | None:
+def _foreign(record: WarcRecord, limits: LimitSettings) -> Page | None:
     url = resolve((record.headers.get("WARC-Target-URI") or "").strip("<>"))
     if url is None:
         return None
@@ -113,7 +113,7 @@ def _foreign(record: WarcRecord, limits: Limits) -> Page | None:
 
 def read_rdf(
     path: Path, format: str, packing: str, *, default_graph: str, now: float, most: int = 200_000
-) -> Iterator[Imported]:
+) -> Iterator[ImportedPage]:
     """One page per named graph with a web address, in the order of their names; at most `most` statements of each, and
     one more where there are, so that the transformation tells of the cut."""
     with tempfile.TemporaryDirectory(prefix="quadloom-import-") as folder:
@@ -128,7 +128,7 @@ def read_rdf(
         del scratch  # closes its files before the folder goes
 
 
-def _of_graph(scratch: ox.Store, name: str, now: float, most: int) -> Imported:
+def _of_graph(scratch: ox.Store, name: str, now: float, most: int) -> ImportedPage:
     quads = islice(scratch.quads_for_pattern(None, None, None, ox.NamedNode(name)), most + 1)
     body = "".join(sorted(f"{quad.triple} .\n" for quad in quads)).encode()
     said = {
@@ -141,7 +141,7 @@ def _of_graph(scratch: ox.Store, name: str, now: float, most: int) -> Imported:
         name, name, _status(_text(said.get("status"))), (("content-type", "application/n-triples"),), body,
         _seconds(_text(said.get("generatedAtTime")), now), 0.0,
     )  # fmt: skip
-    return Imported(
+    return ImportedPage(
         page,
         source=_text(said.get("foundOn")),
         kind=_text(said.get("kind")),

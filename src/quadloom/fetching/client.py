@@ -19,11 +19,11 @@ from itertools import count
 
 from quadloom.fetching import failures
 from quadloom.fetching.address_clock import AddressClock
-from quadloom.fetching.dns import Answer, Lookup, Resolver, system_lookup
+from quadloom.fetching.dns import DnsAnswer, DnsLookup, DnsResolver, system_lookup
 from quadloom.fetching.guard import Guard, endpoint, literal
-from quadloom.fetching.multi import Multi
+from quadloom.fetching.multi import CurlLoop
 from quadloom.fetching.politeness import retry_after
-from quadloom.fetching.request import Done, Request, Result, header_lines, identity
+from quadloom.fetching.request import Done, FetchRequest, Result, header_lines, identity
 from quadloom.fetching.transfer import Transfer
 from quadloom.model.finding import Finding
 from quadloom.model.page import FailureKind, Hop, Page
@@ -39,7 +39,7 @@ class _Job:
 
     __slots__ = ("addresses", "done", "hops", "name", "request", "seconds", "sent_at", "url", "working_since")
 
-    def __init__(self, request: Request, done: Done, url: str) -> None:
+    def __init__(self, request: FetchRequest, done: Done, url: str) -> None:
         self.request = request
         self.done = done
         self.url = url  # of this hop
@@ -63,7 +63,7 @@ class Client:
         self,
         settings: Settings,
         *,
-        lookup: Lookup = system_lookup,
+        lookup: DnsLookup = system_lookup,
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         ca_file: str = "",
@@ -76,8 +76,8 @@ class Client:
         self.guard = Guard(settings.guard)
         self._identity = identity(settings.crawl)
         self._clock = AddressClock(settings.politeness.ip_delay, monotonic())
-        self._multi = Multi(limits.connections, monotonic)
-        self._resolver = Resolver(
+        self._multi = CurlLoop(limits.connections, monotonic)
+        self._resolver = DnsResolver(
             seconds=limits.dns_seconds,
             ttl=limits.dns_ttl,
             negative_ttl=limits.dns_negative_ttl,
@@ -94,7 +94,7 @@ class Client:
         self._lines: dict[str, tuple[str, ...]] = {}
         self.in_flight = 0
 
-    def submit(self, request: Request, done: Done) -> None:
+    def submit(self, request: FetchRequest, done: Done) -> None:
         """Take a request. `done` is called from a later `step`, never from here."""
         job = _Job(request, done, _without_login(request.href))
         self.in_flight += 1
@@ -172,13 +172,13 @@ class Client:
             return self._fail(job, "guard", "not a URL")
         address = literal(job.name) or self.guard.override(job.name)
         if address is not None:
-            return self._resolved(job, Answer((address,)))
+            return self._resolved(job, DnsAnswer((address,)))
         known = self._resolver.cached(job.name)
         if known is not None:
             return self._resolved(job, known)
         return self._resolver.ask(job.name, lambda answer: self._resolved(job, answer))
 
-    def _resolved(self, job: _Job, answer: Answer) -> None:
+    def _resolved(self, job: _Job, answer: DnsAnswer) -> None:
         if not answer.addresses:
             return self._fail(job, "dns", f"{job.name}: {answer.error}")
         job.addresses, refusal = self.guard.permitted(answer.addresses)
@@ -235,7 +235,7 @@ class Client:
     def _new_transfer(self) -> Transfer:
         return Transfer(self._limits, self.guard.address_verdict, self._ca_file)
 
-    def _headers(self, request: Request) -> tuple[str, ...]:
+    def _headers(self, request: FetchRequest) -> tuple[str, ...]:
         if request.etag or request.last_modified or request.headers:
             return (*self._identity, *header_lines(request))
         lines = self._lines.get(request.accept)

@@ -2,7 +2,8 @@
 
 libcurl could decode gzip and brotli itself, but it hands out what a bomb unpacks to only after unpacking it, knows no
 ratio, and the usual wheel has no zstd. So the body is taken as it is on the wire and decoded here in blocks; each
-block passes one gate (`Body.write`) that counts. 841 bytes of brotli can mean 512 MiB: the gate sees 256 KiB of them.
+block passes one gate (`BodyDecoder.write`) that counts. 841 bytes of brotli can mean 512 MiB: the gate sees 256 KiB of
+them.
 
 isal inflates at twice the speed of zlib (64 against 145 µs for a 40 KB page).
 """
@@ -34,7 +35,7 @@ class _Enough(Exception):
     """Ends decoding from within a decoder; never leaves this module."""
 
 
-class Body:
+class BodyDecoder:
     """Collects a decoded body. After `feed` returns False no more input is wanted, and `state` says why.
 
     `cut`: longer than `max_bytes`, the first `max_bytes` are kept. `bomb`: decoded to more than `ratio` times what
@@ -137,7 +138,7 @@ class _Gzip:
 
     __slots__ = ("_body", "_inflate", "_started")
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: BodyDecoder) -> None:
         self._body = body
         self._inflate = isal_zlib.decompressobj(wbits=31)
         self._started = False
@@ -164,7 +165,7 @@ class _Deflate:
 
     __slots__ = ("_body", "_head", "_inflate")
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: BodyDecoder) -> None:
         self._body = body
         self._head = b""
         self._inflate: isal_zlib.Decompress | None = None
@@ -190,7 +191,7 @@ class _Deflate:
 class _Brotli:
     __slots__ = ("_body", "_decompressor")
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: BodyDecoder) -> None:
         self._body = body
         self._decompressor = brotli.Decompressor()
 
@@ -210,7 +211,7 @@ class _Zstd:
 
     __slots__ = ("_decompressor", "_writer")
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: BodyDecoder) -> None:
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
         self._writer = self._decompressor.stream_writer(cast(IO[bytes], body), closefd=False)
 
@@ -221,7 +222,7 @@ class _Zstd:
         return False  # the writer does not tell; a cut transfer is noticed by its framing
 
 
-_DECODERS: dict[str, Callable[[Body], _Engine]] = {
+_DECODERS: dict[str, Callable[[BodyDecoder], _Engine]] = {
     "gzip": _Gzip,
     "deflate": _Deflate,
     "br": _Brotli,

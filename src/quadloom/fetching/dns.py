@@ -25,14 +25,14 @@ CACHE_NAMES = 50_000
 MAX_ADDRESSES = 8
 
 
-class Answer(msgspec.Struct, frozen=True):
+class DnsAnswer(msgspec.Struct, frozen=True):
     """`addresses` in the order in which they should be tried; `error` in words where there are none."""
 
     addresses: tuple[str, ...] = ()
     error: str = ""
 
 
-class Lookup(Protocol):
+class DnsLookup(Protocol):
     """Asks the network. May block; raises OSError for a name that has no address."""
 
     def __call__(self, name: str) -> Sequence[str]: ...
@@ -50,11 +50,11 @@ def system_lookup(name: str) -> list[str]:
 class _Question(msgspec.Struct):
     name: str
     deadline: float
-    callbacks: list[Callable[[Answer], None]]
+    callbacks: list[Callable[[DnsAnswer], None]]
 
 
-class Resolver:
-    """Cache and threads around a `Lookup`. All methods but the threads' own are called from one loop.
+class DnsResolver:
+    """Cache and threads around a `DnsLookup`. All methods but the threads' own are called from one loop.
 
     `fileno` becomes readable when answers are waiting for `collect`, which runs the callbacks.
     """
@@ -66,7 +66,7 @@ class Resolver:
         ttl: float,
         negative_ttl: float,
         monotonic: Callable[[], float],
-        lookup: Lookup = system_lookup,
+        lookup: DnsLookup = system_lookup,
         threads: int = THREADS,
     ) -> None:
         self._seconds = seconds
@@ -77,16 +77,16 @@ class Resolver:
         self._max_threads = threads
         self._threads: list[threading.Thread] = []
         self._questions: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._answers: deque[tuple[str, Answer]] = deque()
+        self._answers: deque[tuple[str, DnsAnswer]] = deque()
         self._open: OrderedDict[str, _Question] = OrderedDict()  # by deadline, because all wait equally long
-        self._cache: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[float, DnsAnswer]] = OrderedDict()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._closed = False
 
     def fileno(self) -> int:
         return self._bell
 
-    def cached(self, name: str) -> Answer | None:
+    def cached(self, name: str) -> DnsAnswer | None:
         """What is known of a name and not yet expired."""
         entry = self._cache.get(name)
         if entry is None:
@@ -96,7 +96,7 @@ class Resolver:
             return None
         return entry[1]
 
-    def ask(self, name: str, callback: Callable[[Answer], None]) -> None:
+    def ask(self, name: str, callback: Callable[[DnsAnswer], None]) -> None:
         """Call `callback` once: from `collect` with the answer, or from `expire` with an error at the deadline."""
         question = self._open.get(name)
         if question is not None:
@@ -135,7 +135,7 @@ class Resolver:
                 break
             overdue.append(question.name)
         for name in overdue:
-            answer = Answer(error=f"no answer from DNS within {self._seconds:g} s")
+            answer = DnsAnswer(error=f"no answer from DNS within {self._seconds:g} s")
             self._remember(name, answer)
             self._deliver(name, answer)
 
@@ -149,7 +149,7 @@ class Resolver:
         entry = self._cache.get(name)
         if entry is not None and address in entry[1].addresses:
             others = tuple(other for other in entry[1].addresses if other != address)
-            self._cache[name] = (entry[0], Answer((*others, address)))
+            self._cache[name] = (entry[0], DnsAnswer((*others, address)))
 
     def close(self) -> None:
         """Let idle threads end; stuck ones end with the process (they are daemons)."""
@@ -165,14 +165,14 @@ class Resolver:
             thread.join(timeout=0.05)
         return self._threads
 
-    def _remember(self, name: str, answer: Answer) -> None:
+    def _remember(self, name: str, answer: DnsAnswer) -> None:
         expires = self._monotonic() + (self._ttl if answer.addresses else self._negative_ttl)
         self._cache[name] = (expires, answer)
         self._cache.move_to_end(name)
         if len(self._cache) > CACHE_NAMES:
             self._cache.popitem(last=False)
 
-    def _deliver(self, name: str, answer: Answer) -> None:
+    def _deliver(self, name: str, answer: DnsAnswer) -> None:
         question = self._open.pop(name, None)
         if question is not None:
             for callback in question.callbacks:
@@ -187,8 +187,8 @@ class Resolver:
                 continue
             try:
                 addresses = tuple(self._lookup(name))[:MAX_ADDRESSES]
-                answer = Answer(addresses) if addresses else Answer(error="no address")
+                answer = DnsAnswer(addresses) if addresses else DnsAnswer(error="no address")
             except OSError as error:
-                answer = Answer(error=str(error.strerror or error))
+                answer = DnsAnswer(error=str(error.strerror or error))
             self._answers.append((name, answer))
             self.ring()

@@ -9,7 +9,7 @@ import pycurl
 
 from quadloom.model.finding import Finding, Severity
 from quadloom.model.page import Failure, FailureKind, Hop
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 
 # Asking again may help with these; a bomb, a refused address or a wrong certificate stays what it is.
 _TRANSIENT: frozenset[FailureKind] = frozenset({"dns", "connect", "timeout", "too-slow", "protocol", "internal"})
@@ -78,7 +78,7 @@ def status_is_transient(status: int) -> bool:
     return status in _RETRY_STATUS
 
 
-def of_curl(code: int, text: str, limits: Limits) -> tuple[FailureKind, str]:
+def of_curl(code: int, text: str, limits: LimitSettings) -> tuple[FailureKind, str]:
     """Kind and message of a libcurl error."""
     if code == pycurl.E_OPERATION_TIMEDOUT:
         if "too slow" in text:

@@ -23,14 +23,14 @@ import msgspec
 
 from quadloom.fetching import failures, politeness
 from quadloom.fetching.client import Client
-from quadloom.fetching.dns import Lookup, system_lookup
-from quadloom.fetching.request import ACCEPT_ROBOTS, Request, Result
+from quadloom.fetching.dns import DnsLookup, system_lookup
+from quadloom.fetching.request import ACCEPT_ROBOTS, FetchRequest, Result
 from quadloom.fetching.robots import Robots, RobotsRow, parse, path_of, verdict
 from quadloom.fetching.wanted import Wanted, but_not
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
-from quadloom.settings import Politeness, Settings
+from quadloom.settings import PolitenessSettings, Settings
 
 ROBOTS_REDIRECTS = 5  # RFC 9309 2.3.1.2: at least five hops
 SITEMAP_BYTES = 50 * 1024 * 1024  # what sitemaps.org allows one file
@@ -38,7 +38,7 @@ _HOSTS_KEPT = 20_000
 _CHAINS_KEPT = 10_000
 
 
-class Learned(msgspec.Struct, frozen=True, array_like=True):
+class RobotsUpdate(msgspec.Struct, frozen=True, array_like=True):
     """A robots.txt that was just read: for the catalog. `robots` is an encoded `RobotsRow`."""
 
     host: str
@@ -48,13 +48,13 @@ class Learned(msgspec.Struct, frozen=True, array_like=True):
     sitemaps: tuple[str, ...] = ()
 
 
-class Fetched(msgspec.Struct, frozen=True, array_like=True):
+class FetchResult(msgspec.Struct, frozen=True, array_like=True):
     """The end of one visit at the network. `learned`: set on the first visit that ends after a robots.txt was read."""
 
     visit: Visit
     result: Page | Failure
     pace: HostPace
-    learned: Learned | None = None
+    learned: RobotsUpdate | None = None
 
 
 class _Host:
@@ -62,13 +62,13 @@ class _Host:
 
     __slots__ = ("free_at", "learned", "rows", "rules", "strikes", "waiting")
 
-    def __init__(self, rules: Politeness) -> None:
+    def __init__(self, rules: PolitenessSettings) -> None:
         self.rules = rules
         self.rows: dict[str, RobotsRow] = {}  # by origin: http and https may differ
         self.waiting: dict[str, list[Visit]] = {}  # by origin, while its robots.txt is on the way
         self.free_at = 0.0  # monotonic: after a robots.txt, when the next request may go out
         self.strikes = 0
-        self.learned: Learned | None = None
+        self.learned: RobotsUpdate | None = None
 
 
 class Fetcher:
@@ -84,7 +84,7 @@ class Fetcher:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] | None = None,
-        lookup: Lookup = system_lookup,
+        lookup: DnsLookup = system_lookup,
         wanted: Wanted | None = None,
         ca_file: str = "",
     ) -> None:
@@ -97,7 +97,7 @@ class Fetcher:
         self._product = settings.crawl.user_agent
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
         self._chains: OrderedDict[str, tuple[str, ...]] = OrderedDict()
-        self._fetched: list[Fetched] = []
+        self._fetched: list[FetchResult] = []
         self.in_flight = 0
 
     def submit(
@@ -119,7 +119,7 @@ class Fetcher:
         for visit in visits:
             self._begin(visit)
 
-    def step(self, timeout: float = 0.0) -> list[Fetched]:
+    def step(self, timeout: float = 0.0) -> list[FetchResult]:
         """Move everything on for at most `timeout` seconds; return the visits that ended."""
         self._client.step(0.0 if self._fetched else timeout)
         fetched, self._fetched = self._fetched, []
@@ -171,7 +171,7 @@ class Fetcher:
 
     def _ask_robots(self, visit: Visit, host: _Host, origin: str) -> None:
         host.waiting[origin] = [visit]
-        request = Request(
+        request = FetchRequest(
             href=f"{origin}/robots.txt",
             accept=ACCEPT_ROBOTS,
             priority=min(visit.priority, 1),
@@ -186,7 +186,7 @@ class Fetcher:
         now = self._clock()
         row = robots_row(origin, result, self._product, self._settings, now)
         host.rows[origin] = row
-        host.learned = Learned(name, row.encode(), row.expires, row.robots.crawl_delay, row.robots.sitemaps)
+        host.learned = RobotsUpdate(name, row.encode(), row.expires, row.robots.crawl_delay, row.robots.sitemaps)
         waiting = host.waiting.pop(origin)
         failure = result if isinstance(result, Failure) and row.status == "unavailable" else None
         if failure is not None and politeness.is_strike(failure):
@@ -240,7 +240,7 @@ class Fetcher:
             ends.append(visit.start_before + limits.total_seconds)
         if ends and not_before + limits.total_seconds > min(ends):
             return self._too_late(visit, host, not_before)
-        request = Request(
+        request = FetchRequest(
             href=visit.href,
             etag=visit.etag,
             last_modified=visit.last_modified,
@@ -315,7 +315,7 @@ class Fetcher:
 
     def _emit(self, visit: Visit, host: _Host, result: Result, pace: HostPace) -> None:
         learned, host.learned = host.learned, None
-        self._fetched.append(Fetched(visit, result, pace, learned))
+        self._fetched.append(FetchResult(visit, result, pace, learned))
 
 
 def robots_row(origin: str, result: Result, product: str, settings: Settings, now: float) -> RobotsRow:

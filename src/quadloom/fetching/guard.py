@@ -19,7 +19,7 @@ from functools import lru_cache
 import ada_url
 
 from quadloom.errors import SettingsError
-from quadloom.settings import Guard as GuardSettings
+from quadloom.settings import GuardSettings
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

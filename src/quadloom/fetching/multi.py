@@ -22,7 +22,7 @@ _EVENTS = {
 }
 
 
-class Multi:
+class CurlLoop:
     """`add` handles, `step` until they come back. `watch` adds a descriptor of the caller's to the same wait."""
 
     def __init__(self, connections: int, monotonic: Callable[[], float]) -> None:

@@ -22,7 +22,7 @@ import msgspec
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, FailureKind, Page
 from quadloom.model.url import host_matches
-from quadloom.settings import Politeness, Settings
+from quadloom.settings import PolitenessSettings, Settings
 
 # The server's explicit wish outranks our own longest pause, but a year 9999 must not lose the host for ever.
 MAX_RETRY_AFTER = 7 * 86400.0
@@ -53,7 +53,7 @@ def retry_after(value: str, now: float) -> float | None:
     return min(max(0.0, at - now), MAX_RETRY_AFTER)
 
 
-def back_off(strikes: int, rules: Politeness, random: Callable[[], float]) -> float:
+def back_off(strikes: int, rules: PolitenessSettings, random: Callable[[], float]) -> float:
     """Seconds to stay away after the `strikes`-th refusal in a row (1 = the first)."""
     ceiling = min(rules.max_backoff, rules.backoff * 2.0 ** min(max(0, strikes - 1), MAX_DOUBLINGS))
     return max(rules.backoff / 2, ceiling * random())
@@ -71,7 +71,7 @@ def strikes_after(result: Page | Failure, before: int) -> int:
     return before if isinstance(result, Failure) and result.kind in _UNSENT else 0
 
 
-def delay_of(seconds: float, crawl_delay: float, rules: Politeness) -> float:
+def delay_of(seconds: float, crawl_delay: float, rules: PolitenessSettings) -> float:
     """Pause between two requests, given the last response time and the robots' wish (0 = none)."""
     adaptive = min(rules.adaptive * seconds, rules.max_delay)
     return max(rules.delay, min(crawl_delay, rules.max_crawl_delay), adaptive)
@@ -91,7 +91,7 @@ def pace(
     result: Page | Failure,
     *,
     now: float,
-    rules: Politeness,
+    rules: PolitenessSettings,
     crawl_delay: float = 0.0,
     strikes: int = 0,
     random: Callable[[], float],
@@ -113,7 +113,7 @@ def pace(
     return HostPace(host, result.address, delay, now + delay, blocked, reason, cost_of(result))
 
 
-def rules_for(host: str, settings: Settings) -> Politeness:
+def rules_for(host: str, settings: Settings) -> PolitenessSettings:
     """Politeness of one host. Of several `site` tables that match it, the first that names a value decides it."""
     changes: dict[str, float | str] = {}
     for site in settings.site:

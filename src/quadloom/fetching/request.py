@@ -17,7 +17,7 @@ import msgspec
 
 from quadloom.fetching.content_coding import ADVERTISED
 from quadloom.model.page import Failure, Page
-from quadloom.settings import Crawl
+from quadloom.settings import CrawlSettings
 from quadloom.version import __version__
 
 ACCEPT_PAGE = (
@@ -33,7 +33,7 @@ Result = Page | Failure
 Done = Callable[[Result], None]
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request. `not_before` and `expires` are unix times; `expires` = a lease that ends, 0 = never."""
 
     href: str
@@ -53,12 +53,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     sink: Callable[[bytes], None] | None = None  # takes the decoded body in blocks; the page's own body stays empty
 
 
-def user_agent(crawl: Crawl) -> str:
+def user_agent(crawl: CrawlSettings) -> str:
     contact = f" (+{crawl.contact})" if crawl.contact else ""
     return f"{crawl.user_agent}/{__version__}{contact}"
 
 
-def identity(crawl: Crawl) -> tuple[str, ...]:
+def identity(crawl: CrawlSettings) -> tuple[str, ...]:
     """Header lines that go with every request."""
     lines = [f"User-Agent: {_one_line(user_agent(crawl))}", f"Accept-Encoding: {ADVERTISED}"]
     contact = crawl.contact.removeprefix("mailto:")
@@ -67,7 +67,7 @@ def identity(crawl: Crawl) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def header_lines(request: Request) -> list[str]:
+def header_lines(request: FetchRequest) -> list[str]:
     """Header lines of this request. Validators are what a server once sent us, so they are checked for line breaks."""
     lines = [f"Accept: {request.accept}"]
     if request.etag:

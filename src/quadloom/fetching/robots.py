@@ -41,7 +41,7 @@ _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})|([\x80-\xff])")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
-class Rule(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class RobotsRule(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """`pattern` in normal form (`normalise`), with `*` and a final `$` as the author wrote them."""
 
     allow: bool
@@ -51,7 +51,7 @@ class Rule(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Robots(msgspec.Struct, frozen=True, array_like=True):
     """What a robots.txt says to us."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[RobotsRule, ...] = ()
     crawl_delay: float = 0.0
     sitemaps: tuple[str, ...] = ()
 
@@ -88,8 +88,8 @@ class RobotsRow(msgspec.Struct, frozen=True, array_like=True):
 
 def parse(data: bytes, product: str, *, max_bytes: int = 500 * 1024) -> Robots:
     """Read a robots.txt for the crawler with the product token `product`. Never fails: what is no rule is skipped."""
-    own: list[Rule] = []
-    others: list[Rule] = []  # of the groups for `*`
+    own: list[RobotsRule] = []
+    others: list[RobotsRule] = []  # of the groups for `*`
     own_delay = others_delay = 0.0
     own_named = False
     sitemaps: dict[str, None] = {}
@@ -116,7 +116,7 @@ def parse(data: bytes, product: str, *, max_bytes: int = 500 * 1024) -> Robots:
             in_head = False
             if not value or not (ours or everyones):
                 continue
-            rule = Rule(key == "allow", _pattern(value))
+            rule = RobotsRule(key == "allow", _pattern(value))
             if ours:
                 own.append(rule)
             if everyones:
@@ -125,12 +125,12 @@ def parse(data: bytes, product: str, *, max_bytes: int = 500 * 1024) -> Robots:
     return Robots(tuple(dict.fromkeys(rules)), delay, tuple(sitemaps))
 
 
-def verdict(rules: tuple[Rule, ...], path: str) -> Rule | None:
+def verdict(rules: tuple[RobotsRule, ...], path: str) -> RobotsRule | None:
     """The rule that forbids a path (with query, in normal form), or None where it may be fetched."""
     if path == "/robots.txt" or not rules:
         return None
     forms = _spellings(path)
-    best: Rule | None = None
+    best: RobotsRule | None = None
     for rule in rules:
         if best is not None:
             shorter = len(rule.pattern) - len(best.pattern)

@@ -21,10 +21,10 @@ from typing import Literal
 
 import pycurl
 
-from quadloom.fetching.content_coding import Body, coding_of
-from quadloom.fetching.request import Request
+from quadloom.fetching.content_coding import BodyDecoder, coding_of
+from quadloom.fetching.request import FetchRequest
 from quadloom.model.page import FailureKind
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 
 _HTTP_ONLY = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
 _ABORT = -1  # from a write callback: not the number of bytes given, so libcurl ends the transfer
@@ -41,11 +41,11 @@ class Transfer:
         "request", "status", "url", "verdict",
     )  # fmt: skip
 
-    def __init__(self, limits: Limits, judge: Callable[[str], str | None], ca_file: str) -> None:
+    def __init__(self, limits: LimitSettings, judge: Callable[[str], str | None], ca_file: str) -> None:
         self._limits = limits
         self._lines: list[bytes] = []
         self._sent_lines: tuple[str, ...] = ()
-        self.body: Body | None = None
+        self.body: BodyDecoder | None = None
         self.curl = _handle(limits, judge, ca_file, self._lines, self._on_body)
         self.clear()
 
@@ -53,7 +53,7 @@ class Transfer:
         """Forget the last request, so that an idle handle holds no body."""
         if self.body is not None:
             self.body.release()
-        self.request: Request | None = None
+        self.request: FetchRequest | None = None
         self.url = ""
         self.address = ""
         self.status = 0
@@ -64,7 +64,7 @@ class Transfer:
         self.verdict: Verdict = ""
         self._lines.clear()
 
-    def prepare(self, request: Request, url: str, address: str, lines: tuple[str, ...], seconds: float) -> None:
+    def prepare(self, request: FetchRequest, url: str, address: str, lines: tuple[str, ...], seconds: float) -> None:
         """Set up for one request to `address`, to end within `seconds`."""
         curl = self.curl
         self.request = request
@@ -91,7 +91,7 @@ class Transfer:
         if body is not None and body.wire and not body.decoded and not self.verdict and body.incomplete():
             self.verdict = ("protocol", f"the body is not valid {self._coding_name()}")
 
-    def _prepare_method(self, request: Request) -> None:
+    def _prepare_method(self, request: FetchRequest) -> None:
         if request.method == "HEAD":
             self.curl.setopt(pycurl.NOBODY, 1)
             return
@@ -143,7 +143,7 @@ class Transfer:
         else:
             self._open_body(request)
 
-    def _open_body(self, request: Request) -> None:
+    def _open_body(self, request: FetchRequest) -> None:
         limits = self._limits
         encoding = self._header("content-encoding")
         coding = coding_of(encoding) if encoding else ""
@@ -159,7 +159,7 @@ class Transfer:
                 self.verdict = ("unwanted", f"content type {self._header('content-type')[:80]!r} is not asked for")
                 return
         sink = request.sink if 200 <= self.status < 300 else None
-        self.body = Body(coding, request.max_bytes or limits.body_bytes, limits.decode_ratio, sink)
+        self.body = BodyDecoder(coding, request.max_bytes or limits.body_bytes, limits.decode_ratio, sink)
 
     def _parse_headers(self, lines: list[bytes]) -> None:
         """The last block of header lines: before it there may be 1xx responses."""
@@ -181,7 +181,7 @@ class Transfer:
 
 
 def _handle(
-    limits: Limits,
+    limits: LimitSettings,
     judge: Callable[[str], str | None],
     ca_file: str,
     lines: list[bytes],

@@ -12,8 +12,8 @@ from types import TracebackType
 
 from quadloom.errors import FetchError
 from quadloom.fetching.client import Client
-from quadloom.fetching.dns import Lookup, system_lookup
-from quadloom.fetching.request import ACCEPT_PAGE, Request, Result
+from quadloom.fetching.dns import DnsLookup, system_lookup
+from quadloom.fetching.request import ACCEPT_PAGE, FetchRequest, Result
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
@@ -25,14 +25,14 @@ class HttpTransport:
     Raises only `FetchError`. Close it, or use it as a context manager.
     """
 
-    def __init__(self, settings: Settings, *, lookup: Lookup = system_lookup, ca_file: str = "") -> None:
+    def __init__(self, settings: Settings, *, lookup: DnsLookup = system_lookup, ca_file: str = "") -> None:
         self._client = Client(settings, lookup=lookup, ca_file=ca_file)
         self._redirects = settings.limits.redirects
 
     def send(self, visit: Visit) -> Page:
         """Bring the page of a visit, over redirects, conditionally where the visit has validators."""
         return self._run(
-            Request(
+            FetchRequest(
                 href=visit.href,
                 etag=visit.etag,
                 last_modified=visit.last_modified,
@@ -58,7 +58,7 @@ class HttpTransport:
         Something else than GET and HEAD is never redirected: a webhook's payload goes where it was sent or nowhere.
         """
         return self._run(
-            Request(
+            FetchRequest(
                 href=href,
                 accept=accept,
                 method=method,
@@ -82,7 +82,7 @@ class HttpTransport:
     ) -> None:
         self.close()
 
-    def _run(self, request: Request) -> Page:
+    def _run(self, request: FetchRequest) -> Page:
         results: list[Result] = []
         self._client.submit(request, results.append)
         while not results:

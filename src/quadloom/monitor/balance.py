@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-# What `Report.cpu` counts, in order of flow, and which counter of pages belongs to it.
+# What `CrawlReport.cpu` counts, in order of flow, and which counter of pages belongs to it.
 _COUNTED_BY = {"fetch": "fetch", "transform": "transform", "index": "index", "settle": "extract"}
 _SINGLE = ("fetch", "index", "settle")
 _BUSY = 0.7  # of a core: above it a phase holds up the others

@@ -22,34 +22,35 @@ _EDGES = (
 _PAGE_WORDS = 4
 
 
-class Bucket(msgspec.Struct, frozen=True):
+class AgeBucket(msgspec.Struct, frozen=True):
     label: str
     pages: int
     share: float
 
 
-class Freshness(msgspec.Struct, frozen=True):
+class FreshnessReport(msgspec.Struct, frozen=True):
     """Shares are of the sampled pages that were read; `harvest` of those that carry data of their own."""
 
     sampled: int = 0
-    buckets: tuple[Bucket, ...] = ()
+    buckets: tuple[AgeBucket, ...] = ()
     changed: float = 0.0  # share of repeated visits that found a change
     harvest: float = 0.0
 
 
-def freshness(sample: Sequence[PageRow], now: float) -> Freshness:
+def freshness(sample: Sequence[PageRow], now: float) -> FreshnessReport:
     read = [page for page in sample if 200 <= page.status < 300 or page.status == 304]
     if not read:
-        return Freshness(buckets=tuple(Bucket(label, 0, 0.0) for label, _ in _EDGES))
+        return FreshnessReport(buckets=tuple(AgeBucket(label, 0, 0.0) for label, _ in _EDGES))
     counts = [0] * len(_EDGES)
     for page in read:
         age = max(0.0, now - page.fetched_at)
         counts[next(place for place, (_, edge) in enumerate(_EDGES) if age < edge)] += 1
     again = sum(max(0, page.visits - 1) for page in read)
-    return Freshness(
+    return FreshnessReport(
         sampled=len(read),
         buckets=tuple(
-            Bucket(label, count, round(count / len(read), 4)) for (label, _), count in zip(_EDGES, counts, strict=True)
+            AgeBucket(label, count, round(count / len(read), 4))
+            for (label, _), count in zip(_EDGES, counts, strict=True)
         ),
         changed=round(sum(page.changes for page in read) / again, 4) if again else 0.0,
         harvest=round(sum(page.quads > _PAGE_WORDS for page in read) / len(read), 4),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 
-class Beat(msgspec.Struct, frozen=True):
+class WorkerLoad(msgspec.Struct, frozen=True):
     """`load`: cores used on average since the crawl began. The totals row has pid 0."""
 
     name: str
@@ -18,16 +18,16 @@ class Beat(msgspec.Struct, frozen=True):
     in_hand: int
 
 
-def heartbeat(workers: Sequence[tuple[str, int, int, float, int]], seconds: float) -> list[Beat]:
+def heartbeat(workers: Sequence[tuple[str, int, int, float, int]], seconds: float) -> list[WorkerLoad]:
     """(name, pid, resident bytes, CPU seconds, in hand) → rows, the last one with the sums."""
     beats = [
-        Beat(name, pid, memory, round(cpu, 2), _load(cpu, seconds), in_hand)
+        WorkerLoad(name, pid, memory, round(cpu, 2), _load(cpu, seconds), in_hand)
         for name, pid, memory, cpu, in_hand in workers
     ]
     if not beats:
         return []
     cpu = sum(beat.cpu_seconds for beat in beats)
-    total = Beat(
+    total = WorkerLoad(
         f"total of {len(beats)}",
         0,
         sum(beat.memory for beat in beats),

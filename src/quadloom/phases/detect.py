@@ -206,7 +206,7 @@ class _Look:
             return "html"
         return None
 
-    def _xhtml(self, text: bytes, root: sniffing.Root) -> Kind:
+    def _xhtml(self, text: bytes, root: sniffing.XmlRoot) -> Kind:
         """XHTML is read as XML only where it was sent as XML and is well-formed, as in a browser."""
         if self.label in ("html", None, "text"):
             self.reasons.append("XHTML that was not sent as XML is read as HTML")

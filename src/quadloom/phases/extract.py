@@ -59,7 +59,7 @@ STRATEGIES: dict[str, Strategy] = {
 }
 
 
-class Target(NamedTuple):
+class LinkTarget(NamedTuple):
     """What a link leads to, in the terms of the frontier."""
 
     key: str
@@ -69,20 +69,20 @@ class Target(NamedTuple):
 
 # A site's navigation repeats on every page, and remembering costs 0.1 µs where finding out takes 2.3. Emptied when
 # full, at about 16 MB; what is in use is soon there again.
-_targets: dict[str, Target] = {}
+_targets: dict[str, LinkTarget] = {}
 _MOST_TARGETS = 1 << 16
 _REMEMBERED = 200  # characters of an href; longer ones are rare, seldom repeat and could fill the memory
 
 
-def targets(links: Sequence[Link]) -> list[Target]:
+def targets(links: Sequence[Link]) -> list[LinkTarget]:
     """The target of each link, in order."""
     known = _targets
     return [known.get(link.target) or _target(link.target) for link in links]
 
 
-def _target(href: str) -> Target:
+def _target(href: str) -> LinkTarget:
     key = canonical(href)
-    found = Target(key, host_of(href), fingerprint(key))
+    found = LinkTarget(key, host_of(href), fingerprint(key))
     if len(href) <= _REMEMBERED:
         if len(_targets) >= _MOST_TARGETS:
             _targets.clear()
@@ -103,7 +103,7 @@ def chosen(names: Sequence[str]) -> tuple[Strategy, ...]:
 
 def discoveries(
     transformed: Transformed,
-    leading_to: Sequence[Target],
+    leading_to: Sequence[LinkTarget],
     visit: Visit,
     strategies: tuple[Strategy, ...],
     is_news: IsNews = lambda _fingerprint, _depth: True,
@@ -135,7 +135,7 @@ def discovery(link: Link, visit: Visit) -> Discovery:
     return _discovery(link, target, visit, 0.0)
 
 
-def _discovery(link: Link, target: Target, visit: Visit, lastmod: float) -> Discovery:
+def _discovery(link: Link, target: LinkTarget, visit: Visit, lastmod: float) -> Discovery:
     """Of ordinary priority: whether it is a suspect of structured data is judged by the owner, who alone has learned
     it (`quadloom.run.suspecting`)."""
     return Discovery(
@@ -151,7 +151,7 @@ def _discovery(link: Link, target: Target, visit: Visit, lastmod: float) -> Disc
     )
 
 
-def edges(links: Sequence[Link], leading_to: Sequence[Target]) -> bytes:
+def edges(links: Sequence[Link], leading_to: Sequence[LinkTarget]) -> bytes:
     """Fingerprints of all link targets as packed int64: the page's row of the link matrix."""
     pairs = zip(links, leading_to, strict=True)
     return array("q", {target.fingerprint for link, target in pairs if link.kind != "image"}).tobytes()

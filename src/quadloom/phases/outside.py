@@ -15,9 +15,9 @@ from quadloom.errors import FetchError, SyntaxInvalid
 from quadloom.fetching.transport import HttpTransport
 from quadloom.settings import Settings
 from quadloom.syntaxes.external import ACCEPT as ACCEPT_SERVICE
-from quadloom.syntaxes.external import MAX_ANSWER_BYTES, Reply, Send
+from quadloom.syntaxes.external import MAX_ANSWER_BYTES, Send, ServiceReply
 from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.plugins import Assembled, assembled
+from quadloom.syntaxes.plugins import AssembledSyntaxes, assembled
 from quadloom.syntaxes.registry import Loader
 
 _ACCEPT = "application/ld+json, application/json;q=0.9, application/xslt+xml;q=0.8, */*;q=0.1"
@@ -50,7 +50,7 @@ def document_loader(settings: Settings) -> Loader | None:
     return load
 
 
-def all_syntaxes(settings: Settings) -> Assembled:
+def all_syntaxes(settings: Settings) -> AssembledSyntaxes:
     """Every syntax of this installation: ours, the services of the configuration, and plug-ins. Made once a process."""
     return assembled(SYNTAXES, settings, service_sender(settings))
 
@@ -59,7 +59,7 @@ def service_sender(settings: Settings) -> Send:
     """Carries bodies to the services of the configuration. One client for each timeout, opened with its first use."""
     clients: dict[float, HttpTransport] = {}
 
-    def send(url: str, body: bytes, headers: Sequence[tuple[str, str]], seconds: float) -> Reply:
+    def send(url: str, body: bytes, headers: Sequence[tuple[str, str]], seconds: float) -> ServiceReply:
         client = clients.get(seconds)
         if client is None:
             client = clients[seconds] = HttpTransport(_for_services(settings, seconds))
@@ -70,11 +70,11 @@ def service_sender(settings: Settings) -> Send:
             )
         except FetchError as error:
             if error.status:
-                return Reply(error.status, "", b"")
+                return ServiceReply(error.status, "", b"")
             raise
         if page.truncated:
             raise FetchError("too-large", f"{url}: the answer has more than {MAX_ANSWER_BYTES} bytes", transient=False)
-        return Reply(page.status, page.content_type, page.body)
+        return ServiceReply(page.status, page.content_type, page.body)
 
     return send
 

@@ -23,7 +23,7 @@ _HOSTS = 10_000  # hosts whose shapes are remembered
 _KEPT = 1000  # traps in the catalog
 
 
-class Trapped(msgspec.Struct):
+class TrapCount(msgspec.Struct):
     """URLs of a host that were refused for one reason; `example` is the first of them."""
 
     host: str
@@ -32,20 +32,20 @@ class Trapped(msgspec.Struct):
     count: int = 0
 
 
-def read_traps(catalog: Catalog) -> list[Trapped]:
+def read_traps(catalog: Catalog) -> list[TrapCount]:
     """What the crawls of a warehouse have refused, the most counted first."""
     stored = catalog.get(TRAPS)
-    return wire.decode(stored, list[Trapped]) if stored else []
+    return wire.decode(stored, list[TrapCount]) if stored else []
 
 
-class Admission:
+class TrapFilter:
     """`tell` hears of each new (host, reason) once; `trapped` has all counts, those of earlier crawls (`known`) too."""
 
-    def __init__(self, tell: Callable[[str], None], known: Sequence[Trapped] = ()) -> None:
+    def __init__(self, tell: Callable[[str], None], known: Sequence[TrapCount] = ()) -> None:
         self._tell = tell
         self._shapes: OrderedDict[str, HostShapes] = OrderedDict()
         self._subdomains = SubdomainBudget()
-        self.trapped: dict[tuple[str, str], Trapped] = {(item.host, item.reason): item for item in known}
+        self.trapped: dict[tuple[str, str], TrapCount] = {(item.host, item.reason): item for item in known}
         self.changed = False
 
     def admit(self, discoveries: Sequence[Discovery]) -> tuple[Discovery, ...]:
@@ -76,7 +76,7 @@ class Admission:
         if known is None:
             if len(self.trapped) >= _HOSTS:
                 return
-            known = self.trapped[key] = Trapped(item.host, reason, item.href)
+            known = self.trapped[key] = TrapCount(item.host, reason, item.href)
             self._tell(f"{item.host}: {reason}, for instance {item.href}")
         known.count += 1
         self.changed = True

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from quadloom.monitor.balance import Balance, balance
-from quadloom.run.meter import Report
+from quadloom.run.meter import CrawlReport
 
 
-def balance_of(report: Report) -> Balance:
+def balance_of(report: CrawlReport) -> Balance:
     workers = max(1, len(report.workers) - 1)  # all but the fetch process transform
     return balance(report.phases, report.cpu, report.rates, workers=workers, cores=os.cpu_count() or 1)

@@ -26,7 +26,7 @@ _CHUNK = 1 << 18
 _SMALL = 1 << 16
 
 
-class Closed(Exception):
+class ChannelClosed(Exception):
     """The other side has gone."""
 
 
@@ -50,7 +50,7 @@ class Channel:
                 self._socket.sendall(_LENGTH.pack(len(data)))
                 self._socket.sendall(data)
         except OSError as error:
-            raise Closed from error
+            raise ChannelClosed from error
 
     def receive(self, kind: type[T]) -> T:
         """Wait for one message."""
@@ -76,9 +76,9 @@ class Channel:
         try:
             size = self._socket.recv_into(self._chunk)
         except OSError as error:
-            raise Closed from error
+            raise ChannelClosed from error
         if not size:
-            raise Closed
+            raise ChannelClosed
         self._received += self._chunk[:size]
 
     def _taken(self) -> bytes | None:
@@ -92,7 +92,7 @@ class Channel:
         return message
 
 
-class Child(msgspec.Struct):
+class ChildProcess(msgspec.Struct):
     """A child process and the owner's end of its channel."""
 
     process: subprocess.Popen[bytes]
@@ -119,7 +119,7 @@ class Child(msgspec.Struct):
             return 0
 
 
-def start(module: str, first: object) -> Child:
+def start(module: str, first: object) -> ChildProcess:
     """Run `python -m module FD` and send it `first` (its settings)."""
     ours, theirs = socket.socketpair()
     for end in (ours, theirs):
@@ -140,7 +140,7 @@ def start(module: str, first: object) -> Child:
     theirs.close()
     channel = Channel(ours)
     channel.send(first)
-    return Child(process, channel)
+    return ChildProcess(process, channel)
 
 
 def attach() -> Channel:

@@ -28,14 +28,14 @@ T = TypeVar("T")
 Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
 
 
-class Request(msgspec.Struct, frozen=True):
+class ControlRequest(msgspec.Struct, frozen=True):
     """`arguments` are JSON; msgspec cannot decode a recursive alias such as `Value`."""
 
     verb: str
     arguments: dict[str, object] = {}  # the function `arguments` makes a record of them
 
 
-def arguments(request: Request, kind: type[T]) -> T:
+def arguments(request: ControlRequest, kind: type[T]) -> T:
     """What a request carries, as a record. Raises `UsageError` for anything else: a wrong request ends no crawl."""
     try:
         return msgspec.convert(request.arguments, kind)
@@ -45,7 +45,7 @@ def arguments(request: Request, kind: type[T]) -> T:
         ) from None
 
 
-class Reply(msgspec.Struct, frozen=True):
+class ControlReply(msgspec.Struct, frozen=True):
     ok: bool
     data: object = None  # a `Value`; msgspec has no recursive types
     error: str = ""
@@ -79,7 +79,7 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
     try:
         # A crawl that is killed meanwhile resets the connection; one that ends closes it.
         with client, contextlib.suppress(ConnectionError), client.makefile("rwb") as stream:
-            stream.write(msgspec.json.encode(Request(verb, dict(arguments))) + b"\n")
+            stream.write(msgspec.json.encode(ControlRequest(verb, dict(arguments))) + b"\n")
             stream.flush()
             line = stream.readline(_LINE)
     except TimeoutError:
@@ -88,7 +88,7 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
         raise StoreError(
             "the running crawl ended before it answered", hint="try again: the command then works by itself"
         )
-    reply = msgspec.json.decode(line, type=Reply)
+    reply = msgspec.json.decode(line, type=ControlReply)
     if not reply.ok:
         raise QuadloomError(reply.error, hint=reply.hint)
     return cast(Value, reply.data) if reply.data is not None else True
@@ -103,7 +103,7 @@ def _busy() -> StoreError:
 class ControlServer:
     """Answers `ask`s in threads of its own; `handle` must therefore be quick and thread-safe."""
 
-    def __init__(self, warehouse: Path, handle: Callable[[Request], Value]) -> None:
+    def __init__(self, warehouse: Path, handle: Callable[[ControlRequest], Value]) -> None:
         self._path = socket_path(warehouse)
         self._handle = handle
         with contextlib.suppress(FileNotFoundError):
@@ -138,13 +138,13 @@ class ControlServer:
                 stream.write(msgspec.json.encode(self._answer(line)) + b"\n")
                 stream.flush()
 
-    def _answer(self, line: bytes) -> Reply:
+    def _answer(self, line: bytes) -> ControlReply:
         try:
-            return Reply(True, self._handle(msgspec.json.decode(line, type=Request)))
+            return ControlReply(True, self._handle(msgspec.json.decode(line, type=ControlRequest)))
         except QuadloomError as error:
-            return Reply(False, None, error.message, error.hint)
+            return ControlReply(False, None, error.message, error.hint)
         except TimeoutError:
             busy = _busy()
-            return Reply(False, None, busy.message, busy.hint)
+            return ControlReply(False, None, busy.message, busy.hint)
         except msgspec.MsgspecError as error:
-            return Reply(False, None, f"not a request: {error}", "send one JSON object on one line")
+            return ControlReply(False, None, f"not a request: {error}", "send one JSON object on one line")

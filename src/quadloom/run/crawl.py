@@ -25,28 +25,28 @@ import msgspec
 from quadloom.asking.statistics import Statistics
 from quadloom.asking.statistics import ended as counted
 from quadloom.errors import DiskFull, QuadloomError, ShardsLost
-from quadloom.fetching.fetcher import Fetched
+from quadloom.fetching.fetcher import FetchResult
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.visit import Visit
-from quadloom.run.admission import Admission, read_traps
+from quadloom.run.admission import TrapFilter, read_traps
 from quadloom.run.control import Value
-from quadloom.run.extracting import Extractor
+from quadloom.run.extracting import UserQueryRunner
 from quadloom.run.failpoints import Failpoints
 from quadloom.run.fetch_process import FetchProcess
-from quadloom.run.indexing import Indexer, Marks
-from quadloom.run.meter import Meter, Report
-from quadloom.run.news import Broken, Call, Lost, News, Notice
-from quadloom.run.notifying import Notifying
-from quadloom.run.opened import Opened
-from quadloom.run.refreshing import Refreshing
-from quadloom.run.reviewing import Reviewing
-from quadloom.run.websub import Hubs
-from quadloom.run.workers import Done, WorkerPool
-from quadloom.run.writing import Ready, Writer
+from quadloom.run.indexing import IndexAcks, Indexer
+from quadloom.run.meter import CrawlReport, Meter
+from quadloom.run.news import EventMessage, InboxMessage, OwnerCall, ThreadFailed, VisitsLost
+from quadloom.run.notifying import ChangeNotifier
+from quadloom.run.opened import Stores
+from quadloom.run.refreshing import RefreshScheduler
+from quadloom.run.reviewing import Rescheduler
+from quadloom.run.websub import HubSubscriptions
+from quadloom.run.workers import TransformResult, WorkerPool
+from quadloom.run.writing import FinishedVisit, VisitWriter
 from quadloom.settings import Settings
-from quadloom.stores.patience import patiently
+from quadloom.stores.patience import retry_when_unavailable
 from quadloom.stores.shards import shard_of
 
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
@@ -59,7 +59,7 @@ class Crawl:
 
     def __init__(
         self,
-        stores: Opened,
+        stores: Stores,
         settings: Settings,
         *,
         clock: Callable[[], float] = time.time,
@@ -68,7 +68,7 @@ class Crawl:
         plainly: frozenset[int] = frozenset(),
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
-        """`plainly`: fingerprints of pages to be asked for without validators (`Replayed.missing`)."""
+        """`plainly`: fingerprints of pages to be asked for without validators (`ReplayReport.missing`)."""
         self._stores = stores
         self._plainly = plainly
         self._settings = settings
@@ -76,9 +76,9 @@ class Crawl:
         self._forever = forever
         self._waits = waits  # where nothing is due: others may send work
         self._tell = notice
-        self._inbox: queue.SimpleQueue[News] = queue.SimpleQueue()
-        self._ready: list[Ready] = []
-        self._to_transform: deque[Fetched] = deque()
+        self._inbox: queue.SimpleQueue[InboxMessage] = queue.SimpleQueue()
+        self._ready: list[FinishedVisit] = []
+        self._to_transform: deque[FetchResult] = deque()
         self._paces: dict[int, HostPace | None] = {}
         self._outstanding: dict[int, int] = {}  # fingerprint → bytes held
         self._held_bytes = 0
@@ -91,32 +91,32 @@ class Crawl:
         self._closed = False
         put = self._inbox.put
         failpoints = Failpoints(settings.crawl.failpoint)
-        self._admission = Admission(lambda text: put(Notice("trap", text)), read_traps(stores.catalog))
+        self._admission = TrapFilter(lambda text: put(EventMessage("trap", text)), read_traps(stores.catalog))
         statistics = Statistics.resume(stores.catalog, stores.quads)
-        self._extractor = Extractor(settings, stores.query_source, lambda text: put(Notice("notice", text)))
+        self._extractor = UserQueryRunner(settings, stores.query_source, lambda text: put(EventMessage("notice", text)))
         self._indexer = Indexer(
             stores.quads, stores.text, settings.index, put, stores.changed, failpoints, statistics,
             self._extractor.discoveries,
         )  # fmt: skip
-        self.refreshing = Refreshing(stores.catalog, settings, links=stores.links, scope=stores.scope)
-        self.notifying = Notifying(stores.catalog, stores.outbox, stores.quads)
-        self.hubs = Hubs(stores.catalog, stores.frontier, settings)
+        self.refreshing = RefreshScheduler(stores.catalog, settings, links=stores.links, scope=stores.scope)
+        self.notifying = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
+        self.hubs = HubSubscriptions(stores.catalog, stores.frontier, settings)
         self._pacing = self.refreshing.pacing(stores.frontier)
-        self.writer = Writer(
+        self.writer = VisitWriter(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints, self._admission,
             self.refreshing, self.notifying, self.hubs,
         )  # fmt: skip
-        self.reviewing = Reviewing(stores, self.refreshing, self.writer.describe)
-        self._fetch = FetchProcess(settings, put, lambda visits: put(Lost(tuple(visits))), lambda e: put(Broken(e)))
+        self.reviewing = Rescheduler(stores, self.refreshing, self.writer.describe)
+        self._fetch = FetchProcess(settings, put, lambda v: put(VisitsLost(tuple(v))), lambda e: put(ThreadFailed(e)))
         self._pool = WorkerPool(
-            stores.worker_count(settings), settings, put, lambda kind, text: put(Notice(kind, text)),
-            lambda error: put(Broken(error)),
+            stores.worker_count(settings), settings, put, lambda kind, text: put(EventMessage(kind, text)),
+            lambda error: put(ThreadFailed(error)),
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[Settlement]:
         """Run until nothing is due, a limit is reached or `stop()` was called."""
         if self._stores.links is not None:
-            self._stores.links.start(lambda error: self._inbox.put(Broken(error)))
+            self._stores.links.start(lambda error: self._inbox.put(ThreadFailed(error)))
         try:
             while not self._finished():
                 yield from self.step()
@@ -134,7 +134,7 @@ class Crawl:
         self._give_out()
         self.meter.tick()
         with self._losing():
-            patiently(lambda: self.reviewing.turn(self._clock()))
+            retry_when_unavailable(lambda: self.reviewing.turn(self._clock()))
         return self._settle()
 
     def stop(self) -> None:
@@ -143,7 +143,7 @@ class Crawl:
 
     def call(self, action: Callable[[], Value]) -> Value:
         """Have `action` done by the owner's thread between two steps; for control requests from other threads."""
-        call = Call(action)
+        call = OwnerCall(action)
         self._inbox.put(call)
         deadline = time.monotonic() + 60.0
         while True:
@@ -157,11 +157,11 @@ class Crawl:
         self._pool.forget_links()
         self.reviewing.rescoped()
 
-    def report(self) -> Report:
+    def report(self) -> CrawlReport:
         meter, now = self.meter, self._clock()
         stats = self._stores.frontier.stats(now)
         cpu = self._cpu()
-        return Report(
+        return CrawlReport(
             pages=meter.pages,
             quads=meter.quads,
             failed=meter.outcomes[Outcome.FAILED],
@@ -199,7 +199,7 @@ class Crawl:
         self._extractor.close()
         while not self._inbox.empty():
             item = self._inbox.get()
-            if isinstance(item, Marks):
+            if isinstance(item, IndexAcks):
                 self.writer.acknowledge(item)
         with self._losing():
             self.writer.write([], self._clock())
@@ -249,7 +249,7 @@ class Crawl:
         quota = self._pacing.quota(self._clock()) if self._forever else None
         visits: list[Visit] = []
         with self._losing():
-            visits = patiently(lambda: self._stores.frontier.lease(room, self._clock(), quota=quota))
+            visits = retry_when_unavailable(lambda: self._stores.frontier.lease(room, self._clock(), quota=quota))
         if self._plainly:
             visits = [_plain(visit) if visit.fingerprint in self._plainly else visit for visit in visits]
         if visits:
@@ -267,25 +267,25 @@ class Crawl:
         except queue.Empty:
             return
 
-    def _take(self, item: News) -> None:
-        if isinstance(item, Done):
+    def _take(self, item: InboxMessage) -> None:
+        if isinstance(item, TransformResult):
             self._transformed(item)
-        elif isinstance(item, Marks):
+        elif isinstance(item, IndexAcks):
             self.meter.phases["index"] += len(item.marks)
             self.writer.acknowledge(item)
-        elif isinstance(item, Notice):
+        elif isinstance(item, EventMessage):
             if item.kind == "quarantined":
                 self.meter.quarantined += 1
             self._pool.tend()
             self._tell(item.kind, item.text)
-        elif isinstance(item, Call):
+        elif isinstance(item, OwnerCall):
             try:
                 item.answer.set_result(item.action())
             except QuadloomError as error:
                 item.answer.set_exception(error)
-        elif isinstance(item, Broken):
+        elif isinstance(item, ThreadFailed):
             raise item.error
-        elif isinstance(item, Lost):
+        elif isinstance(item, VisitsLost):
             self._stores.frontier.release(item.visits, self._clock())
             self._stores.fetcher_restarted()
             for visit in item.visits:
@@ -295,13 +295,13 @@ class Crawl:
             for fetched in item:
                 self._fetched(fetched)
 
-    def _fetched(self, fetched: Fetched) -> None:
+    def _fetched(self, fetched: FetchResult) -> None:
         self.meter.phases["fetch"] += 1
         if fetched.learned is not None:
             self.writer.learn(fetched.learned)
         result = fetched.result
         if isinstance(result, Failure) or not 200 <= result.status < 300:
-            self._ready.append(Ready(fetched.visit, result, fetched.pace))
+            self._ready.append(FinishedVisit(fetched.visit, result, fetched.pace))
             return
         self._outstanding[fetched.visit.fingerprint] = len(result.body)
         self._held_bytes += len(result.body)
@@ -318,18 +318,18 @@ class Crawl:
             self._pool.submit(fetched.visit, fetched.result)
             room -= 1
 
-    def _transformed(self, done: Done) -> None:
+    def _transformed(self, done: TransformResult) -> None:
         pace = self._paces.pop(done.visit.fingerprint, None)
         self.meter.phases["detect"] += 1
         self.meter.phases["transform"] += 1
         if done.answer is None:
-            self._ready.append(Ready(done.visit, done.page, pace, reason=done.reason))
+            self._ready.append(FinishedVisit(done.visit, done.page, pace, reason=done.reason))
             return
         woven = done.answer.woven
         self.meter.quads += woven.quads.count
         self.meter.links += woven.links
         self.meter.findings += len(woven.findings)
-        self._ready.append(Ready(done.visit, done.page, pace, woven, done.answer.record))
+        self._ready.append(FinishedVisit(done.visit, done.page, pace, woven, done.answer.record))
         self._stores.linked(done.visit.fingerprint, woven.edges)
 
     def _settle(self) -> list[Settlement]:
@@ -363,7 +363,7 @@ class Crawl:
             self.meter.phases["extract"] += 1
         return settlements
 
-    def _drop(self, batch: list[Ready], lost: frozenset[int]) -> None:
+    def _drop(self, batch: list[FinishedVisit], lost: frozenset[int]) -> None:
         """Nothing was written. What another worker owns by now is his to read again; the rest is tried once more."""
         for ready in batch:
             if shard_of(ready.visit.host) in lost:

@@ -27,7 +27,7 @@ import msgspec
 
 from quadloom.errors import UsageError
 from quadloom.fetching.politeness import retry_after
-from quadloom.fetching.request import ACCEPT_ANY, Done, Request, Result
+from quadloom.fetching.request import ACCEPT_ANY, Done, FetchRequest, Result
 from quadloom.model.notice import Notice
 from quadloom.model.page import Failure
 from quadloom.scheduling.subscriptions import Subscription
@@ -42,7 +42,7 @@ _ANSWER_BYTES = 4096  # of a receiver's answer: nobody reads it
 _ENCODED = "whsec_"
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class NoticeMessage(msgspec.Struct, frozen=True, kw_only=True):
     """What a receiver reads: in a webhook's body, in an event stream, from `quadloom changes --json`."""
 
     id: int
@@ -57,7 +57,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     more: int = 0
 
 
-class Progress(Protocol):
+class DeliveryOutbox(Protocol):
     """The part of the outbox that delivery needs."""
 
     def last_id(self) -> int: ...
@@ -69,12 +69,12 @@ class Progress(Protocol):
     def put_delivery(self, delivery: Delivery) -> None: ...
 
 
-class Sending(Protocol):
+class HttpSender(Protocol):
     """The part of `quadloom.fetching.client.Client` that delivery needs."""
 
     in_flight: int
 
-    def submit(self, request: Request, done: Done) -> None: ...
+    def submit(self, request: FetchRequest, done: Done) -> None: ...
 
     def step(self, timeout: float) -> int: ...
 
@@ -90,13 +90,13 @@ class _Round:
         self.notices: deque[Notice] = deque()
 
 
-class Delivering:
+class WebhookDeliverer:
     """`difference` says what a notice is about."""
 
     def __init__(
         self,
-        progress: Progress,
-        client: Sending,
+        progress: DeliveryOutbox,
+        client: HttpSender,
         difference: Callable[[Notice], Difference],
         clock: Callable[[], float],
     ) -> None:
@@ -141,7 +141,7 @@ class Delivering:
             return
         notice = round.notices.popleft()
         body = msgspec.json.encode(message(notice, self._difference(notice), round.subscription.name))
-        request = Request(
+        request = FetchRequest(
             href=round.subscription.webhook,
             accept=ACCEPT_ANY,
             method="POST",
@@ -175,10 +175,10 @@ def _postponed(delivery: Delivery, result: Result, now: float) -> Delivery:
     return msgspec.structs.replace(delivery, attempts=delivery.attempts + 1, retry_at=now + pause, error=error[:500])
 
 
-def message(notice: Notice, difference: Difference, name: str = "") -> Message:
+def message(notice: Notice, difference: Difference, name: str = "") -> NoticeMessage:
     """A notice with what it is about, cut at `LINES` each way."""
     cut = max(len(difference.added) - LINES, 0) + max(len(difference.removed) - LINES, 0)
-    return Message(
+    return NoticeMessage(
         id=notice.id,
         subscription=notice.subscription,
         name=name,

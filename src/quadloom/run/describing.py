@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from quadloom.model.outcome import PageRow
 from quadloom.model.wire import decode
 from quadloom.phases.index import PAGES, page_description
-from quadloom.run.schedule_state import Kept
+from quadloom.run.schedule_state import PageScheduleRow
 from quadloom.stores.protocols import Catalog
 from quadloom.syntaxes.terms import XSD, iri
 
-WOVEN_AGAIN = "woven-again-at"  # catalog value: time of the last replay or rebuild
+REPROCESSED_AT = "woven-again-at"  # catalog value: time of the last replay or rebuild
 _KEPT = 20_000
 _HOPS = 10
 _DAY = 86_400.0
@@ -32,7 +32,7 @@ def description(row: PageRow, status: int, source: str, *, schedule: bool) -> by
 
 
 def _schedule_statements(row: PageRow) -> bytes:
-    kept = decode(row.schedule, Kept)
+    kept = decode(row.schedule, PageScheduleRow)
     plan = kept.plan
     numbers: list[tuple[str, float]] = []
     if kept.importance:
@@ -62,7 +62,7 @@ def _digits(number: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-class Sources:
+class SourceUrls:
     """URLs of source pages. Neighbours in a crawl share their source, so a small memory answers nearly always."""
 
     def __init__(self, catalog: Catalog) -> None:

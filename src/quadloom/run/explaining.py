@@ -15,10 +15,10 @@ from quadloom.fetching.robots import RobotsRow, path_of, verdict
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import Url, site_of
 from quadloom.model.wire import decode
-from quadloom.run.schedule_state import Kept, Schedule
-from quadloom.run.standings import MOVED, Standing
+from quadloom.run.schedule_state import PageScheduleRow, Schedule
+from quadloom.run.standings import MOVED, PageRank
 from quadloom.scheduling.planner import Planner
-from quadloom.scheduling.suspects import DATA_KINDS, Suspects
+from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel
 from quadloom.settings import Settings
 from quadloom.stores.protocols import Catalog, Explanation, Frontier, HostRow, ScopeRules
 
@@ -41,7 +41,7 @@ class Why(msgspec.Struct, frozen=True):
 
 def why(
     text: str, *, frontier: Frontier, catalog: Catalog, scope: ScopeRules, schedule: Schedule, settings: Settings,
-    now: float, standing: Standing | None = None,
+    now: float, standing: PageRank | None = None,
 ) -> Why:  # fmt: skip
     """All reasons for one URL. Raises `NothingFound` where it was never met and the scope has nothing to say on it."""
     url = Url.parse(text)
@@ -94,7 +94,7 @@ def _robots_reasons(host: HostRow | None, url: Url, settings: Settings) -> list[
     return [age, Reason("robots", "verdict", "disallowed", f"Disallow: {rule.pattern}")]
 
 
-def _discovery_reasons(url: Url, found: Explanation, catalog: Catalog, suspects: Suspects) -> list[Reason]:
+def _discovery_reasons(url: Url, found: Explanation, catalog: Catalog, suspects: SuspectModel) -> list[Reason]:
     """Where the URL was met first, and how likely it looks to be structured data."""
     source = catalog.page(found.via) if found.via else None
     from_data = source is not None and source.kind in DATA_KINDS
@@ -122,14 +122,14 @@ def _page_reasons(row: PageRow) -> list[Reason]:
 def _schedule_reasons(row: PageRow, planner: Planner) -> list[Reason]:
     if not row.schedule:
         return [Reason("schedule", "next visit", "none", "never read with success, so nothing to refresh")]
-    kept = decode(row.schedule, Kept)
+    kept = decode(row.schedule, PageScheduleRow)
     lines = planner.explain(row.host, site_of(row.host), kept.plan, kept.read_at)
     if kept.parked:
         lines[-1] = ("next visit", "none", "outside the scope: kept, but not planned and not in the demand")
     return [Reason("schedule", *line) for line in lines]
 
 
-def _ranking_reasons(standing: Standing | None, settings: Settings, chi: float) -> list[Reason]:
+def _ranking_reasons(standing: PageRank | None, settings: Settings, chi: float) -> list[Reason]:
     rules = settings.freshness
     told = f"told anew when it moves by {MOVED:.0%}; looked for every {rules.importance_every}"
     if standing is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from quadloom.asking.prefixes import PREFIXES
 from quadloom.asking.query_checks import check, template
-from quadloom.asking.query_worker import Request
+from quadloom.asking.query_worker import QueryRequest
 from quadloom.asking.sparql import QueryService, Row
 from quadloom.errors import QueryError, QueryLimit, SettingsError, StoreError
 from quadloom.model.link import Discovery, Link
@@ -20,13 +20,13 @@ from quadloom.model.url import canonical, host_of, resolve
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import discovery
 from quadloom.phases.extract_queries import UserQuery, user_queries
-from quadloom.run.indexing import Entry
+from quadloom.run.indexing import IndexJob
 from quadloom.settings import Settings
 from quadloom.stores.sparql_client import SparqlServer
 from quadloom.syntaxes.terms import iri
 
 
-class Extractor:
+class UserQueryRunner:
     """Asks each user query of each page. `store`: where `# over: index` queries go, None where they cannot."""
 
     def __init__(self, settings: Settings, store: Path | SparqlServer | None, tell: Callable[[str], None]) -> None:
@@ -40,7 +40,7 @@ class Extractor:
                 raise SettingsError(f"{query.name}: `# over: index` needs a quad store", hint="use `# over: page`")
             self._try(query)
 
-    def discoveries(self, entries: Sequence[Entry]) -> tuple[Discovery, ...]:
+    def discoveries(self, entries: Sequence[IndexJob]) -> tuple[Discovery, ...]:
         """What all queries find on these pages, each URL once a page."""
         found: list[Discovery] = []
         for query in self.queries:
@@ -62,15 +62,15 @@ class Extractor:
         except QueryError as error:
             raise SettingsError(f"{query.name}: {error.message}", hint=error.hint) from None
 
-    def _request(self, query: UserQuery, page: str, data: bytes | None) -> Request:
+    def _request(self, query: UserQuery, page: str, data: bytes | None) -> QueryRequest:
         limits = self._settings.limits
         text = f"<{page}>".join(template(query.text, "page"))
-        return Request(
+        return QueryRequest(
             query=text, written=text, format="json", prefixes=PREFIXES, rows=limits.links_per_page,
             result_bytes=limits.body_bytes, seconds=limits.transform_seconds, data=data, fresh=True,
         )  # fmt: skip
 
-    def _ask(self, query: UserQuery, entry: Entry) -> list[Discovery]:
+    def _ask(self, query: UserQuery, entry: IndexJob) -> list[Discovery]:
         data = entry.quads.nquads + entry.links if query.over == "page" else None
         try:
             answer = self._service.run(self._request(query, entry.quads.graph, data))
@@ -83,7 +83,7 @@ class Extractor:
         return _discoveries(rows, answer.variables, entry)
 
 
-def _discoveries(rows: Sequence[Row], variables: Sequence[str], entry: Entry) -> list[Discovery]:
+def _discoveries(rows: Sequence[Row], variables: Sequence[str], entry: IndexJob) -> list[Discovery]:
     name = "target" if "target" in variables else variables[0] if variables else ""
     graph = entry.quads.graph
     visit = Visit(graph, canonical(graph), host_of(graph), entry.fingerprint, entry.depth)

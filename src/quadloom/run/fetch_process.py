@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from quadloom.fetching.fetcher import Fetched
+from quadloom.fetching.fetcher import FetchResult
 from quadloom.model import wire
 from quadloom.model.visit import Visit
 from quadloom.run import threads
-from quadloom.run.channel import Child, Closed, start
-from quadloom.run.fetcher_main import Batch, Order
+from quadloom.run.channel import ChannelClosed, ChildProcess, start
+from quadloom.run.fetcher_main import FetchedBatch, FetchOrder
 from quadloom.settings import Settings
 
 
@@ -21,7 +21,7 @@ class FetchProcess:
     def __init__(
         self,
         settings: Settings,
-        fetched: Callable[[Sequence[Fetched]], None],
+        fetched: Callable[[Sequence[FetchResult]], None],
         lost: Callable[[Sequence[Visit]], None],
         failed: Callable[[BaseException], None],
     ) -> None:
@@ -44,8 +44,8 @@ class FetchProcess:
             child = self._child
             self._in_hand.update((visit.fingerprint, visit) for visit in visits)
         try:
-            child.channel.send(Order(tuple(visits), robots, strikes))
-        except Closed:
+            child.channel.send(FetchOrder(tuple(visits), robots, strikes))
+        except ChannelClosed:
             return  # the receiving thread sees the end too and gives the visits back
 
     def cpu_seconds(self) -> float:
@@ -61,24 +61,24 @@ class FetchProcess:
         self._child.kill()
         self._child.channel.close()
 
-    def _started(self) -> Child:
+    def _started(self) -> ChildProcess:
         child = start("quadloom.run.fetcher_main", self._settings)
         threads.start("fetch-receiver", lambda: self._receive(child), self._failed)
         return child
 
-    def _receive(self, child: Child) -> None:
+    def _receive(self, child: ChildProcess) -> None:
         try:
             while True:
-                batch = wire.decode(child.channel.receive_bytes(), Batch)
+                batch = wire.decode(child.channel.receive_bytes(), FetchedBatch)
                 with self._lock:
                     for item in batch.fetched:
                         self._in_hand.pop(item.visit.fingerprint, None)
                 self._fetched(batch.fetched)
-        except Closed:
+        except ChannelClosed:
             if not self._closing:
                 self._replace(child)
 
-    def _replace(self, dead: Child) -> None:
+    def _replace(self, dead: ChildProcess) -> None:
         with self._lock:
             self._spent_cpu += dead.cpu_seconds()
             dead.kill()

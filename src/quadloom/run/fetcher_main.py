@@ -1,6 +1,7 @@
 """The fetcher process: HTTP only, bodies are never looked into.
 
-Run as `python -m quadloom.run.fetcher_main FD`. The owner sends `Order`s; each visit comes back as one `Fetched`.
+Run as `python -m quadloom.run.fetcher_main FD`. The owner sends `FetchOrder`s; each visit comes back as one
+`FetchResult`.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from collections.abc import Iterator
 
 import msgspec
 
-from quadloom.fetching.fetcher import Fetched, Fetcher
+from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.model import wire
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.run.channel import Channel, Closed, attach
+from quadloom.run.channel import Channel, ChannelClosed, attach
 from quadloom.settings import Settings
 
 _IDLE = 0.05  # seconds; a new order wakes the loop earlier
 _BATCH_BYTES = 256 * 1024  # of bodies in one message, unless one alone is longer
 
 
-class Order(msgspec.Struct, frozen=True, array_like=True):
+class FetchOrder(msgspec.Struct, frozen=True, array_like=True):
     """Visits to make now; what the catalog has of their hosts: robots.txt rows, failures in a row."""
 
     visits: tuple[Visit, ...]
@@ -32,8 +33,8 @@ class Order(msgspec.Struct, frozen=True, array_like=True):
     strikes: dict[str, int]
 
 
-class Batch(msgspec.Struct, frozen=True, array_like=True):
-    fetched: tuple[Fetched, ...]
+class FetchedBatch(msgspec.Struct, frozen=True, array_like=True):
+    fetched: tuple[FetchResult, ...]
 
 
 def main() -> None:
@@ -41,29 +42,29 @@ def main() -> None:
     channel = attach()
     settings = channel.receive(Settings)
     fetcher = Fetcher(settings, clock=time.time)
-    orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+    orders: queue.SimpleQueue[FetchOrder | None] = queue.SimpleQueue()
     reader = threading.Thread(target=_read, args=(channel, orders, fetcher), daemon=True)
     reader.start()
     try:
         _serve(channel, orders, fetcher)
-    except Closed:
+    except ChannelClosed:
         return
     finally:
         fetcher.close()
 
 
-def _read(channel: Channel, orders: queue.SimpleQueue[Order | None], fetcher: Fetcher) -> None:
+def _read(channel: Channel, orders: queue.SimpleQueue[FetchOrder | None], fetcher: Fetcher) -> None:
     """A thread, so that orders are taken even while the loop is sending: neither side can wait for the other."""
     try:
         while True:
-            orders.put(wire.decode(channel.receive_bytes(), Order))
+            orders.put(wire.decode(channel.receive_bytes(), FetchOrder))
             fetcher.wake()
-    except Closed:
+    except ChannelClosed:
         orders.put(None)
         fetcher.wake()
 
 
-def _serve(channel: Channel, orders: queue.SimpleQueue[Order | None], fetcher: Fetcher) -> None:
+def _serve(channel: Channel, orders: queue.SimpleQueue[FetchOrder | None], fetcher: Fetcher) -> None:
     while True:
         while not orders.empty():
             order = orders.get()
@@ -74,7 +75,7 @@ def _serve(channel: Channel, orders: queue.SimpleQueue[Order | None], fetcher: F
             channel.send(batch)
 
 
-def _batches(fetched: list[Fetched]) -> Iterator[Batch]:
+def _batches(fetched: list[FetchResult]) -> Iterator[FetchedBatch]:
     """A message is a copy of all its bodies, so what a busy step brought goes out in several."""
     fetched.reverse()
     while fetched:
@@ -82,10 +83,10 @@ def _batches(fetched: list[Fetched]) -> Iterator[Batch]:
         size = _size(taken[0])
         while fetched and (size := size + _size(fetched[-1])) <= _BATCH_BYTES:
             taken.append(fetched.pop())
-        yield Batch(tuple(taken))
+        yield FetchedBatch(tuple(taken))
 
 
-def _size(fetched: Fetched) -> int:
+def _size(fetched: FetchResult) -> int:
     return len(fetched.result.body) if isinstance(fetched.result, Page) else 0
 
 

@@ -1,4 +1,4 @@
-"""Pages from files instead of the web: woven, archived, settled and indexed as a crawl would do it.
+"""Pages from files instead of the web: transformed, archived, settled and indexed as a crawl would do it.
 
 The write order is the crawl's own (`quadloom.run.writing`), so an import can be killed and run again: what was settled
 is replayed, what was not is read again, and reading a page twice changes nothing. Links are kept in the page's graph,
@@ -14,22 +14,22 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from quadloom.asking.statistics import Statistics, ended
-from quadloom.export.reading import Imported
+from quadloom.export.reading import ImportedPage
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import Outcome
 from quadloom.model.page import Page
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
-from quadloom.pipeline import Woven
-from quadloom.run.admission import Admission, read_traps
+from quadloom.pipeline import PageResult
+from quadloom.run.admission import TrapFilter, read_traps
 from quadloom.run.failpoints import Failpoints
-from quadloom.run.indexing import Indexer, Marks
-from quadloom.run.opened import Opened
+from quadloom.run.indexing import IndexAcks, Indexer
+from quadloom.run.opened import Stores
 from quadloom.run.replay import replay_unindexed
 from quadloom.run.tidying import ENOUGH
-from quadloom.run.weaving import Weaver
-from quadloom.run.workers import Done
-from quadloom.run.writing import Ready, Writer
+from quadloom.run.weaving import TransformPool
+from quadloom.run.workers import TransformResult
+from quadloom.run.writing import FinishedVisit, VisitWriter
 from quadloom.settings import Settings
 
 _BATCH = 128
@@ -46,9 +46,9 @@ class ImportReport(msgspec.Struct, frozen=True):
 
 
 def import_pages(
-    stores: Opened,
+    stores: Stores,
     settings: Settings,
-    pages: Iterable[Imported],
+    pages: Iterable[ImportedPage],
     now: Callable[[], float],
     progress: Callable[[int], None] = lambda _pages: None,
     notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
@@ -56,14 +56,14 @@ def import_pages(
     """Read all pages into the warehouse; durable and searchable on return. `notice` hears what was quarantined."""
     replay_unindexed(stores, settings, now())
     settings = _without_links(settings)
-    inbox: queue.Queue[Marks] = queue.Queue()
+    inbox: queue.Queue[IndexAcks] = queue.Queue()
     failpoints = Failpoints(settings.crawl.failpoint)
     statistics = Statistics.resume(stores.catalog, stores.quads)
     indexer = Indexer(stores.quads, stores.text, settings.index, inbox.put, stores.changed, failpoints, statistics)
-    admission = Admission(lambda _text: None, read_traps(stores.catalog))
-    writer = Writer(stores.frontier, stores.catalog, stores.archive, indexer, settings, failpoints, admission)
+    admission = TrapFilter(lambda _text: None, read_traps(stores.catalog))
+    writer = VisitWriter(stores.frontier, stores.catalog, stores.archive, indexer, settings, failpoints, admission)
     counts = dict.fromkeys(Outcome, 0)
-    batch: list[Ready] = []
+    batch: list[FinishedVisit] = []
     written: set[int] = set()
 
     def write() -> None:
@@ -76,8 +76,8 @@ def import_pages(
         progress(sum(counts.values()))
 
     try:
-        with Weaver(settings, notice=notice) as weaver:
-            for item, done in weaver.each(pages, _task):
+        with TransformPool(settings, notice=notice) as pool:
+            for item, done in pool.each(pages, _task):
                 number = fingerprint(canonical(item.page.url))
                 if len(batch) >= _BATCH or number in written:
                     write()
@@ -101,13 +101,13 @@ def import_pages(
     )
 
 
-def _task(item: Imported) -> tuple[Visit, Page]:
+def _task(item: ImportedPage) -> tuple[Visit, Page]:
     """For the workers, to whom it is all one whether the page is known."""
     key = canonical(item.page.url)
     return Visit(item.page.url, key, host_of(item.page.url), fingerprint(key), kind="other"), item.page
 
 
-def _visit(stores: Opened, item: Imported) -> Visit:
+def _visit(stores: Stores, item: ImportedPage) -> Visit:
     key = canonical(item.page.url)
     number = fingerprint(key)
     known = stores.catalog.page(number)
@@ -118,14 +118,14 @@ def _visit(stores: Opened, item: Imported) -> Visit:
     )  # fmt: skip
 
 
-def _ready(item: Imported, visit: Visit, done: Done | None) -> Ready:
+def _ready(item: ImportedPage, visit: Visit, done: TransformResult | None) -> FinishedVisit:
     if done is None or done.answer is None:
-        return Ready(visit, item.page, None, reason=done.reason if done is not None else "")
+        return FinishedVisit(visit, item.page, None, reason=done.reason if done is not None else "")
     woven = _as_described(done.answer.woven, item) if item.kind else done.answer.woven
-    return Ready(visit, item.page, None, woven, done.answer.record)
+    return FinishedVisit(visit, item.page, None, woven, done.answer.record)
 
 
-def _as_described(woven: Woven, item: Imported) -> Woven:
+def _as_described(woven: PageResult, item: ImportedPage) -> PageResult:
     """The dump's own digest is kept: it is that of the words the site used (`01.0` for `1`), so that a later visit
     which finds the same page knows it for unchanged."""
     quads = msgspec.structs.replace(woven.quads, digest=item.digest) if item.digest else woven.quads

@@ -29,14 +29,14 @@ from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
 from quadloom.phases.index import PAGES
 from quadloom.run.failpoints import Failpoints
-from quadloom.run.tidying import Tidying
-from quadloom.settings import Index
+from quadloom.run.tidying import StoreCompactor
+from quadloom.settings import IndexSettings
 from quadloom.stores.protocols import Difference, QuadStore, TextDocument, TextIndex
 
 _MOST_BYTES = 32 << 20  # of quads and text gathered before they are indexed
 
 
-class Entry(msgspec.Struct, frozen=True):
+class IndexJob(msgspec.Struct, frozen=True):
     """`fresh`: the graph cannot hold anything yet. `text` None: the page has no words to keep."""
 
     fingerprint: int
@@ -59,7 +59,7 @@ class Descriptions(msgspec.Struct, frozen=True):
     abouts: Sequence[tuple[str, bytes]]
 
 
-class Marks(msgspec.Struct, frozen=True):
+class IndexAcks(msgspec.Struct, frozen=True):
     """What both indexes have acknowledged, to be written with the next settlement."""
 
     marks: tuple[tuple[int, bytes, bytes], ...]
@@ -68,18 +68,18 @@ class Marks(msgspec.Struct, frozen=True):
 
 
 class Indexer:
-    """`put` batches; `report` receives `Marks`; `changed` hears what each replacement added and removed."""
+    """`put` batches; `report` receives `IndexAcks`; `changed` hears what each replacement added and removed."""
 
     def __init__(
         self,
         quads: QuadStore,
         text: TextIndex,
-        settings: Index,
-        report: Callable[[Marks], None],
+        settings: IndexSettings,
+        report: Callable[[IndexAcks], None],
         changed: Callable[[str, Difference], None],
         failpoints: Failpoints,
         statistics: Statistics,
-        extract: Callable[[Sequence[Entry]], tuple[Discovery, ...]] = lambda _entries: (),
+        extract: Callable[[Sequence[IndexJob]], tuple[Discovery, ...]] = lambda _entries: (),
     ) -> None:
         self._extract = extract
         self._quads = quads
@@ -89,8 +89,8 @@ class Indexer:
         self._report = report
         self._changed = changed
         self._failpoints = failpoints
-        self._queue: queue.Queue[Sequence[Entry] | Descriptions | None] = queue.Queue(maxsize=16)
-        self._gathered: list[Entry] = []
+        self._queue: queue.Queue[Sequence[IndexJob] | Descriptions | None] = queue.Queue(maxsize=16)
+        self._gathered: list[IndexJob] = []
         self._abouts: dict[str, bytes] = {}  # of graphs that hold something already; the newest wins
         self._gathered_bytes = 0
         self._since = 0.0  # when the oldest of them came
@@ -99,7 +99,7 @@ class Indexer:
         self.added = 0
         self.removed = 0
         self.cpu_seconds = 0.0
-        self.tidying = Tidying(quads, lambda: statistics.properties.total())
+        self.tidying = StoreCompactor(quads, lambda: statistics.properties.total())
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
         self._thread.start()
 
@@ -108,7 +108,7 @@ class Indexer:
         if abouts:
             self.put(Descriptions(abouts))
 
-    def put(self, entries: Sequence[Entry] | Descriptions) -> None:
+    def put(self, entries: Sequence[IndexJob] | Descriptions) -> None:
         """Waits while the queue is full: back-pressure. Raises the error that stopped the indexer, if one did."""
         while True:
             if self.error is not None:
@@ -154,7 +154,7 @@ class Indexer:
             raise self.tidying.error
         self.tidying.rest()
 
-    def _gather(self, entries: Sequence[Entry] | Descriptions) -> None:
+    def _gather(self, entries: Sequence[IndexJob] | Descriptions) -> None:
         if not self._gathered and not self._abouts:
             self._since = time.monotonic()
         if isinstance(entries, Descriptions):
@@ -173,7 +173,7 @@ class Indexer:
             or time.monotonic() - self._since >= self._settings.text_commit_seconds
         )
 
-    def _index(self, entries: Sequence[Entry]) -> None:
+    def _index(self, entries: Sequence[IndexJob]) -> None:
         before = self.added + self.removed
         fresh = [entry for entry in entries if entry.fresh]
         self._quads.insert_new(
@@ -212,4 +212,4 @@ class Indexer:
         found = self._extract(self._gathered)
         self._gathered = []
         self._gathered_bytes = 0
-        self._report(Marks(marks, self._statistics.encode(), found))
+        self._report(IndexAcks(marks, self._statistics.encode(), found))

@@ -8,7 +8,7 @@ from collections import Counter, deque
 import msgspec
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     """A moment of a crawl, for progress lines, `status`, the monitor and the last line of `--json`."""
 
     pages: int = 0

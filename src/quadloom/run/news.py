@@ -7,30 +7,30 @@ from concurrent.futures import Future
 
 import msgspec
 
-from quadloom.fetching.fetcher import Fetched
+from quadloom.fetching.fetcher import FetchResult
 from quadloom.model.event import EventKind
 from quadloom.model.visit import Visit
 from quadloom.run.control import Value
-from quadloom.run.indexing import Marks
-from quadloom.run.workers import Done
+from quadloom.run.indexing import IndexAcks
+from quadloom.run.workers import TransformResult
 
 
-class Notice(msgspec.Struct, frozen=True):
+class EventMessage(msgspec.Struct, frozen=True):
     kind: EventKind
     text: str
 
 
-class Lost(msgspec.Struct, frozen=True):
+class VisitsLost(msgspec.Struct, frozen=True):
     visits: tuple[Visit, ...]
 
 
-class Broken(msgspec.Struct, frozen=True):
+class ThreadFailed(msgspec.Struct, frozen=True):
     """A thread of the owner has failed; the crawl ends with its error."""
 
     error: BaseException
 
 
-class Call:
+class OwnerCall:
     """Something that another thread wants done by the owner, and the place where it waits for the answer."""
 
     def __init__(self, action: Callable[[], Value]) -> None:
@@ -38,4 +38,6 @@ class Call:
         self.answer: Future[Value] = Future()
 
 
-News = Sequence[Fetched] | Done | Marks | Notice | Lost | Call | Broken
+InboxMessage = (
+    Sequence[FetchResult] | TransformResult | IndexAcks | EventMessage | VisitsLost | OwnerCall | ThreadFailed
+)

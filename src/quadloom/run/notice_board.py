@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 
-from quadloom.asking.questions import Questions
+from quadloom.asking.questions import WarehouseQueries
 from quadloom.model.notice import Notice
-from quadloom.run.delivering import Message, message
+from quadloom.run.delivering import NoticeMessage, message
 from quadloom.run.notifying import difference
-from quadloom.run.retaining import Trimmed, trim_notices, trimmed_notices
+from quadloom.run.retaining import TrimReport, trim_notices, trimmed_notices
 from quadloom.run.subscribing import add_subscription, checked, read_subscriptions, remove_subscription
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.stores.outbox import Outbox
 
 
-class NoticeBoard(Questions):
+class NoticeBoard(WarehouseQueries):
     """The part of a warehouse that tells people of changes."""
 
     outbox: Outbox
@@ -35,7 +35,7 @@ class NoticeBoard(Questions):
     def unsubscribe(self, id: str) -> None:
         remove_subscription(id, catalog=self.catalog, outbox=self.outbox)
 
-    def trim_notices(self) -> Trimmed:
+    def trim_notices(self) -> TrimReport:
         """Drop notices that are older than `subscriptions.keep` says."""
         return trim_notices(self.catalog, self.outbox, self.settings.subscriptions, time.time())
 
@@ -43,11 +43,11 @@ class NoticeBoard(Questions):
         """Ids of those that `trim_notices` would drop; drops nothing."""
         return trimmed_notices(self.catalog, self.outbox, self.settings.subscriptions, time.time())
 
-    def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[Message]:
+    def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[NoticeMessage]:
         """Notices after an id, oldest first, each with what was added and removed."""
         return self._told(self.outbox.since(since, limit=limit, subscription=subscription))
 
-    def newest_notices(self, *, subscription: str = "", limit: int = 100) -> list[Message]:
+    def newest_notices(self, *, subscription: str = "", limit: int = 100) -> list[NoticeMessage]:
         """The last ones, oldest first. Looks further and further back, since a subscription's ids have gaps."""
         last, span = self.outbox.last_id(), limit
         found: list[Notice] = []
@@ -59,7 +59,7 @@ class NoticeBoard(Questions):
             span *= 4
         return self._told(found[-limit:])
 
-    def _told(self, notices: list[Notice]) -> list[Message]:
+    def _told(self, notices: list[Notice]) -> list[NoticeMessage]:
         names = {item.id: item.name for item in self.subscriptions()}
         return [
             message(notice, difference(notice, self.archive, self.settings), names.get(notice.subscription, ""))

@@ -10,13 +10,13 @@ from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 
-from quadloom.run.delivering import Message
+from quadloom.run.delivering import NoticeMessage
 
 _LINES = 50  # statements shown in an entry
 _UNPRINTABLE = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)], "\ufffd")
 
 
-def atom(messages: Sequence[Message], *, title: str, self_url: str, updated: str) -> bytes:
+def atom(messages: Sequence[NoticeMessage], *, title: str, self_url: str, updated: str) -> bytes:
     """Newest first. `updated`: for a feed without entries, RFC 3339."""
     newest = sorted(messages, key=lambda message: message.id, reverse=True)
     head = (
@@ -29,7 +29,7 @@ def atom(messages: Sequence[Message], *, title: str, self_url: str, updated: str
     return (head + "".join(_entry(message, self_url) for message in newest) + "</feed>\n").encode()
 
 
-def _entry(message: Message, self_url: str) -> str:
+def _entry(message: NoticeMessage, self_url: str) -> str:
     subject = message.title or message.url or message.name or message.subscription
     lines = [f"- {line}" for line in message.removed[:_LINES]] + [f"+ {line}" for line in message.added[:_LINES]]
     hidden = len(message.added) + len(message.removed) + message.more - len(lines)
@@ -43,7 +43,7 @@ def _entry(message: Message, self_url: str) -> str:
     )
 
 
-def event(message: Message) -> bytes:
+def event(message: NoticeMessage) -> bytes:
     """One server-sent event. A client that reconnects sends the id back as Last-Event-ID and misses nothing."""
     return b"id: %d\nevent: notice\ndata: %s\n\n" % (message.id, msgspec.json.encode(message))
 

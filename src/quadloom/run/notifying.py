@@ -19,7 +19,7 @@ from quadloom.model.page import Page
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.outside import document_loader
-from quadloom.pipeline import weave
+from quadloom.pipeline import process_page
 from quadloom.run.subscribing import read_subscriptions
 from quadloom.scheduling.subscriptions import Interests
 from quadloom.settings import Settings
@@ -33,7 +33,7 @@ _TYPES = 10_000  # statements about types of one page that are looked at
 _KINDS: dict[Outcome, NoticeKind] = {Outcome.NEW: "new", Outcome.CHANGED: "changed"}
 
 
-class Notifying:
+class ChangeNotifier:
     """Owned by the crawl's own thread."""
 
     def __init__(self, catalog: Catalog, outbox: Outbox | None, quads: QuadStore | None = None) -> None:
@@ -119,5 +119,5 @@ def _statements(ref: ArchiveRef | None, archive: Archive, settings: Settings) ->
     if not isinstance(page, Page):
         return set()
     visit = Visit(page.url, page.url, host_of(page.url), 0)
-    woven = weave(page, visit, settings, (), document_loader(settings))
-    return set(lines_of(woven.quads.nquads))
+    result = process_page(page, visit, settings, (), document_loader(settings))
+    return set(lines_of(result.quads.nquads))

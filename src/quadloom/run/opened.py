@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from quadloom.model.visit import Visit
-from quadloom.run.standings import Fingerprints, Standing
+from quadloom.run.standings import Fingerprints, PageRank
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
@@ -17,12 +17,12 @@ from quadloom.stores.protocols import Archive, Bus, Catalog, Difference, Frontie
 from quadloom.stores.sparql_client import SparqlServer
 
 
-class Links(Protocol):
-    """Where the link matrix grows, and what pages weigh; see `quadloom.run.ranking.Ranking`."""
+class LinkRanking(Protocol):
+    """Where the link matrix grows, and what pages weigh; see `quadloom.run.ranking.PageRanker`."""
 
     def append(self, source: int, targets: bytes) -> None: ...
 
-    def weigh(self, fingerprints: Sequence[int], are_data: Sequence[bool]) -> list[Standing | None]: ...
+    def weigh(self, fingerprints: Sequence[int], are_data: Sequence[bool]) -> list[PageRank | None]: ...
 
     def take_moved(self) -> Fingerprints | None: ...
 
@@ -33,7 +33,7 @@ class Links(Protocol):
     def close(self) -> None: ...
 
 
-class Opened:
+class Stores:
     """The stores, opened for writing by this process. `quadloom.warehouse` makes it."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Opened:
         quads: QuadStore,
         text: TextIndex,
         bus: Bus,
-        links: Links | None = None,
+        links: LinkRanking | None = None,
         query_source: Path | SparqlServer | None = None,
         outbox: Outbox | None = None,
         scope: Callable[[], Scope | None] = lambda: None,

@@ -15,15 +15,15 @@ from msgspec.structs import replace
 
 from quadloom.asking.sparql import QueryService
 from quadloom.fetching.client import Client
-from quadloom.fetching.request import ACCEPT_ANY, Request, Result
+from quadloom.fetching.request import ACCEPT_ANY, FetchRequest, Result
 from quadloom.model.notice import Notice
 from quadloom.run.control import Value
-from quadloom.run.delivering import Delivering, Progress
-from quadloom.run.notifying import Notifying, difference
+from quadloom.run.delivering import DeliveryOutbox, WebhookDeliverer
+from quadloom.run.notifying import ChangeNotifier, difference
 from quadloom.run.retaining import trim_notices
-from quadloom.run.standing import Standing, lines_of, troubles
+from quadloom.run.standing import StandingQueries, lines_of, troubles
 from quadloom.run.threads import start
-from quadloom.run.websub import HubRequest, Hubs
+from quadloom.run.websub import HubRequest, HubSubscriptions
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Delivery, Outbox
 from quadloom.stores.protocols import Archive, Catalog, Difference
@@ -36,13 +36,13 @@ _ANSWER_BYTES = 4096  # of a hub's answer: only its status is read
 Do = Callable[[Callable[[], None]], None]
 
 
-class Owner(Protocol):
+class CrawlOwner(Protocol):
     """The crawl: does things in its own thread."""
 
     def call(self, action: Callable[[], Value]) -> Value: ...
 
 
-class Outgoing:
+class NotificationSender:
     """`start` begins, `close` ends; `flush` does a last turn in the caller's thread, which must own the stores.
 
     `tell` is told, in the owner's thread, what a person should know. `leads`: of many workers on one outbox one sends.
@@ -50,9 +50,9 @@ class Outgoing:
 
     def __init__(
         self,
-        owner: Owner,
-        notifying: Notifying,
-        hubs: Hubs,
+        owner: CrawlOwner,
+        notifying: ChangeNotifier,
+        hubs: HubSubscriptions,
         catalog: Catalog,
         outbox: Outbox,
         archive: Archive,
@@ -73,7 +73,7 @@ class Outgoing:
         self._indexed = indexed
         self._settings = settings
         self._tell = tell
-        self._standing = Standing(self._ask, troubles(catalog), tell)
+        self._standing = StandingQueries(self._ask, troubles(catalog), tell)
         self._trim_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -91,7 +91,7 @@ class Outgoing:
         """After the crawl: every query is asked once more, what is due goes out once; what fails waits for the next."""
         if not self._notifying.interests.subscriptions or not self._leads():
             return
-        self._standing = Standing(self._ask, troubles(self._catalog), self._tell)
+        self._standing = StandingQueries(self._ask, troubles(self._catalog), self._tell)
         with closing(self._client()) as client:
             self._turn(lambda action: action(), self._delivering(self._outbox, client))
 
@@ -111,7 +111,7 @@ class Outgoing:
         with suppress(TimeoutError):
             self._owner.call(lambda: self._tell(f"no more notices are sent: {type(error).__name__}: {error}"))
 
-    def _turn(self, do: Do, delivering: Delivering) -> None:
+    def _turn(self, do: Do, delivering: WebhookDeliverer) -> None:
         interests = self._notifying.interests
         if interests.queries:
             self._standing.turn(interests.queries, self._catalog, self._outbox, self._indexed(), do, time.time)
@@ -149,8 +149,8 @@ class Outgoing:
     def _ask(self, query: str) -> list[str]:
         return lines_of(self._queries(), query, self._settings.limits)
 
-    def _delivering(self, progress: Progress, client: Client) -> Delivering:
-        return Delivering(progress, client, self._difference, time.time)
+    def _delivering(self, progress: DeliveryOutbox, client: Client) -> WebhookDeliverer:
+        return WebhookDeliverer(progress, client, self._difference, time.time)
 
     def _client(self) -> Client:
         """As the crawl's own, but for the pace: a receiver asked for these, and gets one at a time."""
@@ -167,9 +167,9 @@ class Outgoing:
         return difference(notice, self._archive, self._settings)
 
 
-def _post(request: HubRequest) -> Request:
+def _post(request: HubRequest) -> FetchRequest:
     form = ("Content-Type", "application/x-www-form-urlencoded")
-    return Request(
+    return FetchRequest(
         href=request.url,
         accept=ACCEPT_ANY,
         method="POST",
@@ -182,7 +182,7 @@ def _post(request: HubRequest) -> Request:
 class _Owned:
     """The outbox, used by its owner on behalf of another thread."""
 
-    def __init__(self, owner: Owner, outbox: Outbox) -> None:
+    def __init__(self, owner: CrawlOwner, outbox: Outbox) -> None:
         self._owner = owner
         self._outbox = outbox
 

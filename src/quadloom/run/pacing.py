@@ -8,7 +8,7 @@ all else. A visit that ended before anybody was asked (robots.txt forbids it) is
 
 What no class can hold is idle. The planner prices reads so that all pages together want the bandwidth in the long run;
 for now they may want less (rates were just learned, many pages were read at the same time). Then whoever would be due
-next is read earlier (`Refreshing.advance`), which is what the index policy says: the largest value first.
+next is read earlier (`RefreshScheduler.advance`), which is what the index policy says: the largest value first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.scheduling.planner import Planner
-from quadloom.scheduling.shares import Reads, Shares
+from quadloom.scheduling.shares import BandwidthShares, ReadCounts
 from quadloom.stores.quota import Quota, VisitClass
 
 _TICK = 0.05  # seconds
@@ -32,12 +32,12 @@ _DEBT = 1.0  # seconds of reads that requests can take from the others
 _MEMORY = 30.0  # seconds over which the use by first reads is averaged
 
 
-class Pacing:
+class BandwidthPacer:
     """Asked before every lease, by the crawl's own thread. `advance` has so many pages read before their time, and says
     how many it found."""
 
     def __init__(
-        self, shares: Shares, planner: Planner, advance: Callable[[int, float], int] = lambda _reads, _now: 0
+        self, shares: BandwidthShares, planner: Planner, advance: Callable[[int, float], int] = lambda _reads, _now: 0
     ) -> None:
         self._shares = shares
         self._planner = planner
@@ -72,7 +72,7 @@ class Pacing:
         self._first_reads += (quota.first_reads / seconds - self._first_reads) * min(seconds / _MEMORY, 1.0)
         given = shares.slot(
             seconds,
-            Reads(
+            ReadCounts(
                 requests=quota.requests,
                 suspects=self._room(shares.suspects, quota.suspects),
                 pages=self._room(shares.pages, quota.pages),

@@ -5,7 +5,7 @@ next moment, back-off and robots.txt are read from the frontier and written back
 warehouse never crowd a host between them. Redirects are followed hop by hop, and every hop passes all checks again.
 
 `services` are hosts that the user named to be asked, as a web searcher is: scope and robots.txt are about crawling and
-do not hold for them, pace does. Several errands may meet at such a host; they take turns.
+do not hold for them, pace does. Several request sequences may meet at such a host; they take turns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 from quadloom.fetching import politeness
 from quadloom.fetching.client import Client
 from quadloom.fetching.fetcher import ROBOTS_REDIRECTS, robots_row
-from quadloom.fetching.request import ACCEPT_ROBOTS, Request, Result
+from quadloom.fetching.request import ACCEPT_ROBOTS, FetchRequest, Result
 from quadloom.fetching.robots import RobotsRow, path_of, verdict
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
@@ -29,14 +29,14 @@ from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, si
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 from quadloom.stores.protocols import Frontier, HostRow, ScopeRules
-from quadloom.topical.access import Answer, Ask
+from quadloom.topical.access import SiteRequest, SiteResponse
 
 ACCEPT = "text/html, application/xhtml+xml, application/json;q=0.9, application/rss+xml;q=0.9, */*;q=0.1"
 _HOPS = 5
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
-class Brought(msgspec.Struct, frozen=True):
+class FetchedPage(msgspec.Struct, frozen=True):
     """A page that was fetched to be kept."""
 
     visit: Visit
@@ -49,13 +49,13 @@ class _Errand:
 
     __slots__ = ("answer", "ask", "done", "hops", "method", "url")
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: SiteRequest) -> None:
         self.ask = ask
         self.url = ask.url
         self.method = ask.method
         self.hops = 0
         self.done = False
-        self.answer: Answer | None = None
+        self.answer: SiteResponse | None = None
 
 
 class PoliteAccess:
@@ -69,7 +69,7 @@ class PoliteAccess:
         settings: Settings,
         frontier: Frontier,
         scope: ScopeRules,
-        keep: Callable[[Brought], None],
+        keep: Callable[[FetchedPage], None],
         *,
         services: frozenset[str] = frozenset(),
         clock: Callable[[], float] = time.time,
@@ -89,7 +89,7 @@ class PoliteAccess:
         self._strikes: dict[str, int] = {}
         self.refused: dict[str, int] = {}
 
-    def ask(self, asks: Sequence[Ask]) -> list[Answer | None]:
+    def ask(self, asks: Sequence[SiteRequest]) -> list[SiteResponse | None]:
         errands = [_Errand(ask) for ask in asks]
         for errand in errands:
             self._begin(errand)
@@ -133,7 +133,7 @@ class PoliteAccess:
 
     def _ask_robots(self, errand: _Errand, origin: str, host: str) -> None:
         self._waiting[origin] = [errand]
-        request = Request(
+        request = FetchRequest(
             href=f"{origin}/robots.txt",
             accept=ACCEPT_ROBOTS,
             not_before=self._moment(host),
@@ -177,7 +177,7 @@ class PoliteAccess:
             return self._refuse(errand, "pace")  # it may be asked, but not so soon that waiting for it pays
         pause = politeness.delay_of(0.0, crawl_delay, politeness.rules_for(host, self._settings))
         self._free_at[host] = max(moment, self._clock()) + pause  # for whoever comes before the answer does
-        request = Request(href=errand.url, accept=ACCEPT, not_before=moment, headers=errand.ask.headers)
+        request = FetchRequest(href=errand.url, accept=ACCEPT, not_before=moment, headers=errand.ask.headers)
         if errand.method == "post":
             payload, headers = _encoded(errand.ask)
             request = msgspec.structs.replace(
@@ -203,7 +203,7 @@ class PoliteAccess:
         if isinstance(result, Failure):
             errand.done = True
             if result.status:
-                errand.answer = Answer(errand.url, result.status, "", b"", result.headers)
+                errand.answer = SiteResponse(errand.url, result.status, "", b"", result.headers)
             return None
         target = resolve(result.header("location"), errand.url) if result.status in _REDIRECTS else None
         if target is not None and errand.hops < _HOPS:
@@ -212,9 +212,9 @@ class PoliteAccess:
             errand.url = target
             return self._begin(errand)
         errand.done = True
-        errand.answer = Answer(errand.url, result.status, result.content_type, result.body, result.headers)
+        errand.answer = SiteResponse(errand.url, result.status, result.content_type, result.body, result.headers)
         if errand.ask.purpose == "page" and 200 <= result.status < 300:
-            self._keep(Brought(_visit(errand.url, errand.ask.score), result, pace))
+            self._keep(FetchedPage(_visit(errand.url, errand.ask.score), result, pace))
         return None
 
     def _refuse(self, errand: _Errand, reason: str) -> None:
@@ -227,7 +227,7 @@ def _visit(href: str, score: float) -> Visit:
     return Visit(href, key, host_of(href), fingerprint(key), kind="result", priority=2, score=score)
 
 
-def _encoded(ask: Ask) -> tuple[bytes, tuple[tuple[str, str], ...]]:
+def _encoded(ask: SiteRequest) -> tuple[bytes, tuple[tuple[str, str], ...]]:
     """Body and headers of a submitted form, or of a question in JSON."""
     if ask.payload:
         return ask.payload, (("Content-Type", "application/json"),)

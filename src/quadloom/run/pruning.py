@@ -25,7 +25,7 @@ import msgspec
 
 from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef, PageRow
-from quadloom.run.opened import Opened
+from quadloom.run.opened import Stores
 from quadloom.settings import length_of
 from quadloom.stores.protocols import Archive, Catalog, VisitRow
 
@@ -34,7 +34,7 @@ _VISITS = 10_000  # forgotten per transaction
 _GROUP_BYTES = 256 << 20  # of living records: the room on disk that a prune needs before it frees any
 
 
-class Pruned(msgspec.Struct, frozen=True, kw_only=True):
+class PruneReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a prune did. `damaged`: sparse files left alone, because a living record in them cannot be read."""
 
     visits: int = 0
@@ -44,7 +44,7 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     damaged: tuple[str, ...] = ()
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class PrunePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What a prune would do. `sparse`: file → bytes of its living records."""
 
     visits: int
@@ -53,9 +53,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     dead_bytes: int  # in these files
 
     @property
-    def expected(self) -> Pruned:
+    def expected(self) -> PruneReport:
         """What a prune would say it did. A copied record costs as much as before, so only dead bytes are freed."""
-        return Pruned(
+        return PruneReport(
             visits=self.visits,
             removed=len(self.empty) + len(self.sparse),
             rewritten=len(self.sparse),
@@ -76,7 +76,7 @@ def horizon(retention: str, now: float) -> float | None:
     return before if before > 0.0 else None
 
 
-def plan(stores: Opened, before: float, *, without: Container[int] = ()) -> Plan:
+def plan(stores: Stores, before: float, *, without: Container[int] = ()) -> PrunePlan:
     """Reads the catalog once; writes nothing. `without`: ids of notices that will be trimmed first. Raises `StoreError`
     where a catalog knows nothing of its archive: with a lost database every file looks dead, and is all that is left.
 
@@ -100,10 +100,10 @@ def plan(stores: Opened, before: float, *, without: Container[int] = ()) -> Plan
     sparse = {name: living[name] for name, size in files.items() if 0 < living[name] <= size / 2}
     empty = tuple(name for name in files if living[name] == 0)
     dead = sum(files[name] - living[name] for name in (*empty, *sparse))
-    return Plan(visits=visits, empty=empty, sparse=sparse, dead_bytes=dead)
+    return PrunePlan(visits=visits, empty=empty, sparse=sparse, dead_bytes=dead)
 
 
-def prune(stores: Opened, before: float, *, reached: Callable[[str], None] = lambda _step: None) -> Pruned:
+def prune(stores: Stores, before: float, *, reached: Callable[[str], None] = lambda _step: None) -> PruneReport:
     """Forget, copy, repoint, remove. `reached` is told each step when it is durable: tests end the process there."""
     archive = stores.archive
     archive.seal()
@@ -118,7 +118,7 @@ def prune(stores: Opened, before: float, *, reached: Callable[[str], None] = lam
     whole = {name: living for name, living in planned.sparse.items() if name not in damaged}
     for group in _groups(whole):
         _rewrite(stores, group, tenants, reached)
-    return Pruned(
+    return PruneReport(
         visits=planned.visits,
         removed=len(planned.empty) + len(whole),
         rewritten=len(whole),
@@ -128,7 +128,7 @@ def prune(stores: Opened, before: float, *, reached: Callable[[str], None] = lam
 
 
 def _rewrite(
-    stores: Opened, group: Sequence[str], tenants: dict[str, _Tenants], reached: Callable[[str], None]
+    stores: Stores, group: Sequence[str], tenants: dict[str, _Tenants], reached: Callable[[str], None]
 ) -> None:
     archive = stores.archive
     moved: dict[ArchiveRef, ArchiveRef] = {}
@@ -174,7 +174,7 @@ def _count(living: dict[str, int], refs: Iterable[ArchiveRef]) -> None:
             living[ref.file] += ref.length
 
 
-def _told(stores: Opened, without: Container[int] = ()) -> Iterator[ArchiveRef]:
+def _told(stores: Stores, without: Container[int] = ()) -> Iterator[ArchiveRef]:
     """What notices name, but for some."""
     last = 0
     while stores.outbox is not None and (notices := stores.outbox.since(last)):
@@ -194,7 +194,7 @@ def _forget(catalog: Catalog, before: float) -> None:
         catalog.forget(batch)
 
 
-def _tenants(stores: Opened, before: float, files: Iterable[str]) -> dict[str, _Tenants]:
+def _tenants(stores: Stores, before: float, files: Iterable[str]) -> dict[str, _Tenants]:
     found = {name: _Tenants(set(), set()) for name in files}
     if not found:
         return found

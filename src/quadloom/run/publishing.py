@@ -19,7 +19,7 @@ from quadloom.stores.protocols import Frontier, ScopeRules
 LIST = 1000  # URLs in one publication
 
 
-class Published(msgspec.Struct, frozen=True):
+class PublishReport(msgspec.Struct, frozen=True):
     """What became of a publication; the numbers add up to the URLs offered."""
 
     new: int = 0
@@ -28,9 +28,9 @@ class Published(msgspec.Struct, frozen=True):
     refused: int = 0  # out of scope
     invalid: int = 0
 
-    def __add__(self, other: Published) -> Published:
+    def __add__(self, other: PublishReport) -> PublishReport:
         ours, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
-        return Published(*(mine + its for mine, its in zip(ours, theirs, strict=True)))
+        return PublishReport(*(mine + its for mine, its in zip(ours, theirs, strict=True)))
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     owner: bool = False
 
 
-def accept(publication: Publication, *, frontier: Frontier, scope: ScopeRules, now: float) -> Published:
+def accept(publication: Publication, *, frontier: Frontier, scope: ScopeRules, now: float) -> PublishReport:
     """Do it, and say what became of it."""
     if not publication.urls and not publication.sitemap:
         raise UsageError("there is nothing in the publication", hint="name URLs, or a sitemap")
@@ -49,7 +49,7 @@ def accept(publication: Publication, *, frontier: Frontier, scope: ScopeRules, n
     return done + ping_sitemap(frontier, scope, publication.sitemap, now) if publication.sitemap else done
 
 
-def pushed(publication: Publication, published: Published) -> list[str]:
+def pushed(publication: Publication, published: PublishReport) -> list[str]:
     """Pages whose change the owner of their site vouches for. Their visits tell the schedule more than others."""
     if not publication.owner or not published.refreshed:
         return []
@@ -58,7 +58,7 @@ def pushed(publication: Publication, published: Published) -> list[str]:
 
 def publish(
     frontier: Frontier, scope: ScopeRules, urls: Sequence[str], now: float, *, owner: bool = False
-) -> Published:
+) -> PublishReport:
     """POST of a URL list: new ones are queued before ordinary links, known ones read again where the owner says so."""
     if len(urls) > LIST:
         raise UsageError(f"{len(urls)} URLs in one publication", hint=f"send {LIST} at most, or ping a sitemap")
@@ -68,7 +68,7 @@ def publish(
     keys = {item.key for item in known}
     added = frontier.add([item for item in inside if item.key not in keys], now)
     refreshed = frontier.request(known, now) if owner and known else 0
-    return Published(
+    return PublishReport(
         new=added.new,
         refreshed=refreshed,
         known=added.known + len(known) - refreshed,
@@ -77,14 +77,14 @@ def publish(
     )
 
 
-def ping_sitemap(frontier: Frontier, scope: ScopeRules, url: str, now: float) -> Published:
+def ping_sitemap(frontier: Frontier, scope: ScopeRules, url: str, now: float) -> PublishReport:
     """A sitemap has changed. It is read as soon as politeness allows; what it lists follows by its own dates."""
     item = seed_discoveries([url], kind="sitemap", priority=1)[0]
     if scope.verdict(item.href, item.host, item.depth) is not None:
-        return Published(refused=1)
+        return PublishReport(refused=1)
     if frontier.explain(item.key, now) is None:
-        return Published(new=frontier.add([item], now).new)
-    return Published(refreshed=frontier.request([item], now))
+        return PublishReport(new=frontier.add([item], now).new)
+    return PublishReport(refreshed=frontier.request([item], now))
 
 
 def _parsed(urls: Sequence[str]) -> tuple[list[Discovery], int]:

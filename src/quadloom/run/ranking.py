@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from quadloom.model.url import fingerprint
-from quadloom.run.standings import Fingerprints, Mask, Standing, Standings, Vector
+from quadloom.run.standings import Fingerprints, Mask, PageRank, PageRanks, Vector
 from quadloom.run.threads import start
 from quadloom.scheduling.opic import Opic
 from quadloom.scheduling.subscriptions import Subscription, personalization
 from quadloom.scheduling.usefulness import Ranking as Fixpoints
 from quadloom.scheduling.usefulness import promoted, rank, weights
-from quadloom.settings import Freshness, length_of
+from quadloom.settings import FreshnessSettings, length_of
 from quadloom.stores.link_matrix import ANEW, RECORD, LinkMatrix
 
 _SHOWN_SECONDS = 5.0  # after which others, such as the web site, see the links of a page
@@ -39,7 +39,7 @@ _LEAST, _MOST = 0.01, 100.0  # bounds of an estimate that no fixpoint has confir
 _TOLERANCE = 1e-6  # of a fixpoint: weights are estimates, and each further digit costs a fifth more scans
 
 
-class Ranking:
+class PageRanker:
     """`structured` gives the fingerprints of pages that hold structured data, `subscriptions` who wants which pages.
 
     `append`, `weigh`, `take_moved` and `flush` belong to the crawl's thread; `turn` to the ranking thread, or a test.
@@ -48,7 +48,7 @@ class Ranking:
     def __init__(
         self,
         directory: Path,
-        freshness: Freshness,
+        freshness: FreshnessSettings,
         structured: Callable[[], Sequence[int]],
         subscriptions: Callable[[], Sequence[Subscription]],
     ) -> None:
@@ -65,7 +65,7 @@ class Ranking:
         self._last: Fixpoints | None = None
         self.chi = freshness.chi
         self._scales = {True: self.chi, False: 1.0}  # weight of a page of mean importance, data or not
-        self.standings = Standings.load(directory)
+        self.standings = PageRanks.load(directory)
         self._moved: Fingerprints | None = None
         self._urgent = threading.Event()
         # A window of one unit of time: then the fixpoint's histories weigh as much as all cash together, and a new
@@ -92,12 +92,12 @@ class Ranking:
                     self._log.show()
                     self._shown_at = time.monotonic()
 
-    def weigh(self, fingerprints: Sequence[int], are_data: Sequence[bool]) -> list[Standing | None]:
+    def weigh(self, fingerprints: Sequence[int], are_data: Sequence[bool]) -> list[PageRank | None]:
         """From the last fixpoint, OPIC's estimate for pages it did not know, None for the rest.
 
         `are_data`: what each page turned out to be, where the ranking took it for something else or did not know it.
         """
-        found: list[Standing | None] = []
+        found: list[PageRank | None] = []
         for key, is_data, known in zip(fingerprints, are_data, self.standings.of(fingerprints), strict=True):
             if known is None:
                 found.append(self._estimate(key, is_data) if self._fresh else None)
@@ -172,7 +172,7 @@ class Ranking:
         importance = last.importance * len(fingerprints)
         self._scales = {True: chi / _mean(importance[structured]), False: 1.0 / _mean(importance[ordinary])}
         useful = last.usefulness / _mean(last.usefulness[ordinary])
-        new = Standings.make(fingerprints, values, importance, useful, structured)
+        new = PageRanks.make(fingerprints, values, importance, useful, structured)
         told, moved = new.settled(self.standings)
         self.standings = told
         told.save(self._directory)
@@ -210,12 +210,12 @@ class Ranking:
         dense: list[int] = ids.tolist()
         return dense
 
-    def _estimate(self, key: int, is_data: bool) -> Standing | None:
+    def _estimate(self, key: int, is_data: bool) -> PageRank | None:
         id = self._fresh.get(key)
         if id is None:
             return None
         importance = self._opic.importance(id) * self._opic.pages
-        return Standing(min(max(importance * self._scales[is_data], _LEAST), _MOST), importance)
+        return PageRank(min(max(importance * self._scales[is_data], _LEAST), _MOST), importance)
 
     def _run(self) -> None:
         every = self._unit

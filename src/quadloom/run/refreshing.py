@@ -29,14 +29,14 @@ from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.url import Url, site_of
 from quadloom.model.wire import decode, encode
 from quadloom.run.control import Value
-from quadloom.run.opened import Links
-from quadloom.run.pacing import Pacing
-from quadloom.run.schedule_state import Kept, Schedule, loaded, remember, save
-from quadloom.run.standings import Standing
-from quadloom.run.suspecting import Suspecting
+from quadloom.run.opened import LinkRanking
+from quadloom.run.pacing import BandwidthPacer
+from quadloom.run.schedule_state import PageScheduleRow, Schedule, loaded, remember, save
+from quadloom.run.standings import PageRank
+from quadloom.run.suspecting import DataPredictor
 from quadloom.scheduling.objectives import Policy
-from quadloom.scheduling.planner import Decision, PageSchedule, Seen
-from quadloom.scheduling.shares import Reads, Shares
+from quadloom.scheduling.planner import Decision, PageSchedule, VisitObservation
+from quadloom.scheduling.shares import BandwidthShares, ReadCounts
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.stores.frontier_policy import distinct
@@ -65,12 +65,12 @@ class _Case(NamedTuple):
 
     settlement: Settlement
     row: PageRow
-    kept: Kept
-    seen: Seen
-    standing: Standing | None
+    kept: PageScheduleRow
+    seen: VisitObservation
+    standing: PageRank | None
 
 
-class Refreshing:
+class RefreshScheduler:
     """Owned by the crawl's own thread. `links` weigh pages; `scope` says, whenever asked, what holds now."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Refreshing:
         catalog: Catalog,
         settings: Settings,
         *,
-        links: Links | None = None,
+        links: LinkRanking | None = None,
         scope: Callable[[], ScopeRules | None] = lambda: None,
     ) -> None:
         freshness = settings.freshness
@@ -86,14 +86,14 @@ class Refreshing:
         self._delay = settings.politeness.delay
         self._bandwidth = freshness.bandwidth  # of the whole crawl
         self._part = 1.0  # of it that is ours
-        self.shares = Shares(freshness.bandwidth, freshness.suspect_share, freshness.discovery_share)
+        self.shares = BandwidthShares(freshness.bandwidth, freshness.suspect_share, freshness.discovery_share)
         self._links = links
         self._scope = scope
         self.chi = freshness.chi
         self._damping = freshness.damping
         self.guided = settings.crawl.order == "importance"
-        self.planner, self._dead = loaded(catalog, settings, self.shares.refresh_bandwidth(Reads()))
-        self.suspecting = Suspecting(catalog)
+        self.planner, self._dead = loaded(catalog, settings, self.shares.refresh_bandwidth(ReadCounts()))
+        self.suspecting = DataPredictor(catalog)
         self._announced: dict[int, float] = {}
         self._pushed: dict[int, bool] = {}
         self._wanted: list[tuple[int, str, float]] = []
@@ -138,16 +138,16 @@ class Refreshing:
             self._saved_at = now
             self._save(exact=False)
 
-    def pacing(self, frontier: Frontier) -> Pacing:
+    def pacing(self, frontier: Frontier) -> BandwidthPacer:
         """The bandwidth in ticks, for a crawl without an end."""
-        return Pacing(self.shares, self.planner, lambda reads, now: self.advance(frontier, reads, now))
+        return BandwidthPacer(self.shares, self.planner, lambda reads, now: self.advance(frontier, reads, now))
 
     def advance(self, frontier: Frontier, count: int, now: float) -> int:
         """Bandwidth lies idle: read so many pages before their time, the nearest to the end of their periods first, but
         none sooner than `freshness.min_interval` after it was read. Returns how many."""
         waiting = frontier.soonest(4 * count + _ALSO_LOOKED_AT)
         rows = self._catalog.pages([key for key, _, _ in waiting])
-        kept = {key: decode(row.schedule, Kept) for key, row in rows.items() if row.schedule}
+        kept = {key: decode(row.schedule, PageScheduleRow) for key, row in rows.items() if row.schedule}
         rested = [
             (key, host)
             for key, host, _ in waiting
@@ -177,7 +177,7 @@ class Refreshing:
 
     def _spread(self) -> None:
         self.shares.bandwidth = self._bandwidth * self._part
-        self.planner.bandwidth = self.shares.refresh_bandwidth(Reads())
+        self.planner.bandwidth = self.shares.refresh_bandwidth(ReadCounts())
 
     def change(self, change: SharesChange) -> dict[str, Value]:
         """New bandwidth, shares or policy while the crawl runs; None = as before. Returns what holds now.
@@ -222,13 +222,13 @@ class Refreshing:
         """The same of one page, as a hub signed it."""
         remember(self._pushed, fingerprint, True)
 
-    def review(self, row: PageRow, standing: Standing | None) -> tuple[PageRow, float | None] | None:
+    def review(self, row: PageRow, standing: PageRank | None) -> tuple[PageRow, float | None] | None:
         """A page between two visits, after a ranking or a change of the scope: its row as it should be now, and its
         next visit where that moved; None = nothing to do. What it returns must be written, as with `plan`."""
         if not row.schedule:
             return None
         self._uncommitted = True
-        before = decode(row.schedule, Kept)
+        before = decode(row.schedule, PageScheduleRow)
         kept = self._rescoped(row, before)
         if standing is not None:
             plan = kept.plan
@@ -246,7 +246,7 @@ class Refreshing:
         due = kept.next_visit if row.outcome in _READ and kept.next_visit != before.next_visit else None
         return replace(row, schedule=encode(kept)), due
 
-    def _rescoped(self, row: PageRow, kept: Kept) -> Kept:
+    def _rescoped(self, row: PageRow, kept: PageScheduleRow) -> PageScheduleRow:
         """Out of the sums when it left the scope, into them again when it came back."""
         outside = self._is_outside(row)
         if outside == kept.parked:
@@ -258,10 +258,10 @@ class Refreshing:
         scope = self._scope()
         return scope is not None and scope.verdict(row.href, row.host, row.depth) is not None
 
-    def _case(self, settlement: Settlement, old: PageRow | None, standing: Standing | None) -> _Case | Settlement:
+    def _case(self, settlement: Settlement, old: PageRow | None, standing: PageRank | None) -> _Case | Settlement:
         """What the planner has to decide; a settlement where there is nothing."""
         row = settlement.page
-        kept = decode(old.schedule, Kept) if old is not None and old.schedule else None
+        kept = decode(old.schedule, PageScheduleRow) if old is not None and old.schedule else None
         if row is None or settlement.again_at is not None or (kept is None and settlement.outcome not in _READ):
             return settlement  # a retry, or a page that never was: the frontier's own rules are enough
         if old is not None and row.fetched_at <= old.fetched_at:
@@ -277,9 +277,9 @@ class Refreshing:
                 self.planner.forget(row.host, site_of(row.host), kept.plan)
             return replace(settlement, page=replace(row, schedule=b""))
         if kept is None:
-            kept = Kept(PageSchedule(weight=self.chi if row.kind in DATA_KINDS else 1.0))
+            kept = PageScheduleRow(PageSchedule(weight=self.chi if row.kind in DATA_KINDS else 1.0))
         pace = settlement.pace
-        seen = Seen(
+        seen = VisitObservation(
             row.host,
             site_of(row.host),
             settlement.outcome,
@@ -297,7 +297,7 @@ class Refreshing:
         settlement, row, kept, _, standing = case
         read_at = row.fetched_at if settlement.outcome in _READ else kept.read_at
         _, importance, usefulness = standing or (0.0, kept.importance, kept.usefulness)
-        new = self._rescoped(row, Kept(decision.schedule, read_at, False, importance, usefulness))
+        new = self._rescoped(row, PageScheduleRow(decision.schedule, read_at, False, importance, usefulness))
         if decision.again_at is None:
             remember(self._dead, row.fingerprint, (row.fetched_at, decision.schedule.gone))
             row = replace(row, schedule=encode(new), quads_digest=b"", text_digest=b"", quads=0)
@@ -310,7 +310,7 @@ class Refreshing:
             again_at=None if new.parked else decision.again_at,
         )
 
-    def _ordered(self, settlement: Settlement, is_data: bool, standing: Standing | None) -> Settlement:
+    def _ordered(self, settlement: Settlement, is_data: bool, standing: PageRank | None) -> Settlement:
         """New URLs in the order of discovery: suspects of structured data apart, and, where it is guided, a link is
         worth what the page passes on, one step of the fixpoint; `reviewing` adds what other pages do."""
         found = self.suspecting.judged(settlement.discoveries, is_data)
@@ -337,7 +337,7 @@ class Refreshing:
     def _pause_of_death(self, gone: int) -> float:
         return float(min(self.planner.min_interval * 24.0 * 2.0 ** min(gone, 60), self.planner.max_interval))
 
-    def _standings(self, settlements: Sequence[Settlement]) -> Sequence[Standing | None]:
+    def _standings(self, settlements: Sequence[Settlement]) -> Sequence[PageRank | None]:
         if self._links is None:
             return [None] * len(settlements)
         return self._links.weigh(

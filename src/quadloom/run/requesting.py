@@ -15,7 +15,7 @@ from quadloom.stores.protocols import Catalog, Frontier
 _CHUNK = 1000
 
 
-class RefreshWish(msgspec.Struct, frozen=True):
+class RefreshRequest(msgspec.Struct, frozen=True):
     """Control request `refresh`."""
 
     urls: list[str] = []

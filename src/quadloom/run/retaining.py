@@ -11,14 +11,14 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.run.subscribing import read_subscriptions
-from quadloom.settings import Subscriptions, length_of
+from quadloom.settings import SubscriptionSettings, length_of
 from quadloom.stores.outbox import Delivery, Outbox, is_trimmed
 from quadloom.stores.protocols import Catalog
 
 _TOGETHER = 1000
 
 
-class Trimmed(msgspec.Struct, frozen=True):
+class TrimReport(msgspec.Struct, frozen=True):
     """`lost`: of `dropped`, those that a webhook had not taken, by subscription."""
 
     dropped: int = 0
@@ -37,7 +37,7 @@ class _Terms(msgspec.Struct, frozen=True):
         return {delivery.subscription: delivery.delivered for delivery in self.webhooks}
 
 
-def trim_notices(catalog: Catalog, outbox: Outbox, settings: Subscriptions, now: float) -> Trimmed:
+def trim_notices(catalog: Catalog, outbox: Outbox, settings: SubscriptionSettings, now: float) -> TrimReport:
     """Drop what is too old; one transaction."""
     lost = {}
     with catalog.transaction():
@@ -48,10 +48,10 @@ def trim_notices(catalog: Catalog, outbox: Outbox, settings: Subscriptions, now:
                 lost[delivery.subscription] = late
                 outbox.put_delivery(msgspec.structs.replace(delivery, lost=delivery.lost + late))
         dropped = outbox.trim(terms.all) + outbox.trim(terms.taken, waiting=terms.waiting)
-    return Trimmed(dropped, lost)
+    return TrimReport(dropped, lost)
 
 
-def trimmed_notices(catalog: Catalog, outbox: Outbox, settings: Subscriptions, now: float) -> set[int]:
+def trimmed_notices(catalog: Catalog, outbox: Outbox, settings: SubscriptionSettings, now: float) -> set[int]:
     """Ids of what `trim_notices` would drop; drops nothing."""
     terms = _terms(catalog, outbox, settings, now)
     waiting = terms.waiting
@@ -63,7 +63,7 @@ def trimmed_notices(catalog: Catalog, outbox: Outbox, settings: Subscriptions, n
     return found
 
 
-def _terms(catalog: Catalog, outbox: Outbox, settings: Subscriptions, now: float) -> _Terms:
+def _terms(catalog: Catalog, outbox: Outbox, settings: SubscriptionSettings, now: float) -> _Terms:
     keep = length_of("subscriptions.keep", settings.keep)
     longest = max(length_of("subscriptions.keep_undelivered", settings.keep_undelivered), keep)
     webhooks = tuple(outbox.delivery(item.id) for item in read_subscriptions(catalog) if item.webhook)

@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from quadloom.model.outcome import PageRow
-from quadloom.run.opened import Opened
-from quadloom.run.refreshing import Refreshing
-from quadloom.run.standings import MOVED, Fingerprints, Standing
+from quadloom.run.opened import Stores
+from quadloom.run.refreshing import RefreshScheduler
+from quadloom.run.standings import MOVED, Fingerprints, PageRank
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.stores.scoring import FIRST_PLACE, Place
 
@@ -38,10 +38,12 @@ _FIRST = -(1 << 63)
 _NOTHING: Fingerprints = np.empty(0, dtype=np.int64)
 
 
-class Reviewing:
+class Rescheduler:
     """Owned by the crawl's own thread. `describe` is given every row that changed."""
 
-    def __init__(self, stores: Opened, refreshing: Refreshing, describe: Callable[[Sequence[PageRow]], None]) -> None:
+    def __init__(
+        self, stores: Stores, refreshing: RefreshScheduler, describe: Callable[[Sequence[PageRow]], None]
+    ) -> None:
         self._catalog, self._frontier = stores.catalog, stores.frontier
         self._links, self._scope = stores.links, stores.scope
         self._refreshing = refreshing
@@ -90,7 +92,7 @@ class Reviewing:
         self.longest = max(self.longest, spent)
         self._not_before = time.monotonic() + max(_PAUSE, spent / _PART)
 
-    def _next(self) -> list[tuple[PageRow, Standing | None]]:
+    def _next(self) -> list[tuple[PageRow, PageRank | None]]:
         """The next pages to look at, each with where it stands if that moved."""
         if self._after is not None:
             rows = self._catalog.scan(after=self._after, limit=_CHUNK)

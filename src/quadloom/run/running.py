@@ -14,26 +14,26 @@ from quadloom.asking.sparql import QueryService
 from quadloom.errors import UsageError
 from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import Settlement
-from quadloom.run.control import ControlServer, Request, Value, arguments
+from quadloom.run.control import ControlRequest, ControlServer, Value, arguments
 from quadloom.run.crawl import Crawl
 from quadloom.run.explaining import Why
-from quadloom.run.meter import Report
-from quadloom.run.opened import Links, Opened
-from quadloom.run.outgoing import Outgoing
-from quadloom.run.publishing import Publication, Published, pushed
+from quadloom.run.meter import CrawlReport
+from quadloom.run.opened import LinkRanking, Stores
+from quadloom.run.outgoing import NotificationSender
+from quadloom.run.publishing import Publication, PublishReport, pushed
 from quadloom.run.refreshing import SharesChange
-from quadloom.run.replay import Replayed, replay_unindexed
-from quadloom.run.requesting import RefreshWish
+from quadloom.run.replay import ReplayReport, replay_unindexed
+from quadloom.run.requesting import RefreshRequest
 from quadloom.run.schedule_state import Schedule
 from quadloom.run.scoping import ScopeChange, ScopeEdits
-from quadloom.run.websub import HubSaid
+from quadloom.run.websub import HubCallback
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.protocols import Archive, Bus, Catalog
 
 
-class Home(Protocol):
+class CrawlWarehouse(Protocol):
     """The warehouse, as far as a running crawl needs it: `quadloom.warehouse.Warehouse`."""
 
     path: Path
@@ -49,15 +49,15 @@ class Home(Protocol):
     @property
     def contact(self) -> str: ...
 
-    def opened(self, links: Links | None = None) -> Opened: ...
+    def opened(self, links: LinkRanking | None = None) -> Stores: ...
 
-    def ranking(self) -> Links: ...
+    def ranking(self) -> LinkRanking: ...
 
     def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]: ...
 
     def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int: ...
 
-    def publish(self, publication: Publication) -> Published: ...
+    def publish(self, publication: Publication) -> PublishReport: ...
 
     def checked(self, subscription: Subscription) -> Subscription: ...
 
@@ -70,7 +70,7 @@ class Home(Protocol):
     def why(self, url: str, schedule: Schedule | None = None) -> Why: ...
 
 
-class Companion(Protocol):
+class ClusterMember(Protocol):
     """What makes a crawl one of many workers; see `quadloom.cluster.worker`."""
 
     def leads(self) -> bool:
@@ -82,7 +82,7 @@ class Companion(Protocol):
         ...
 
 
-class Running:
+class CrawlSession:
     """A crawl on a warehouse, answering control requests. Iterate to run it.
 
     `waits`: does not end when nothing is due, since others may send work.
@@ -90,18 +90,18 @@ class Running:
 
     def __init__(
         self,
-        warehouse: Home,
+        warehouse: CrawlWarehouse,
         *,
         forever: bool = False,
         waits: bool = False,
-        companion: Companion | None = None,
+        companion: ClusterMember | None = None,
         tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._tell = tell
         self._warehouse = warehouse
         self._companion = companion
         self._events = 0
-        self.replayed: Replayed = replay_unindexed(warehouse.opened(), warehouse.settings, time.time())
+        self.replayed: ReplayReport = replay_unindexed(warehouse.opened(), warehouse.settings, time.time())
         settings = warehouse.settings
         if not settings.crawl.contact and warehouse.contact:
             crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
@@ -110,7 +110,7 @@ class Running:
             warehouse.opened(warehouse.ranking()), settings, forever=forever, waits=waits,
             plainly=self.replayed.missing, notice=self._notice,
         )  # fmt: skip
-        self._outgoing = Outgoing(
+        self._outgoing = NotificationSender(
             self.crawl,
             self.crawl.notifying,
             self.crawl.hubs,
@@ -141,17 +141,17 @@ class Running:
     def stop(self) -> None:
         self.crawl.stop()
 
-    def report(self) -> Report:
+    def report(self) -> CrawlReport:
         return self.crawl.report()
 
-    def _asked(self, request: Request) -> Value:
+    def _asked(self, request: ControlRequest) -> Value:
         """Runs in a thread of the control server."""
         if request.verb == "subscribe":
             subscription = self._warehouse.checked(arguments(request, Subscription))  # may wait for a query process
             return self.crawl.call(lambda: self._subscribed(subscription))
         return self.crawl.call(lambda: self._handle(request))
 
-    def _handle(self, request: Request) -> Value:
+    def _handle(self, request: ControlRequest) -> Value:
         """Runs in the crawl's own thread, between two steps: nothing here needs a lock."""
         if request.verb == "status":
             report = msgspec.to_builtins(self.crawl.report())
@@ -179,19 +179,19 @@ class Running:
             self.crawl.refreshing.hear_push(pushed(publication, published))
             return {**msgspec.structs.asdict(published)}
         if request.verb == "websub":
-            return self._hub_said(arguments(request, HubSaid))
+            return self._hub_said(arguments(request, HubCallback))
         if request.verb == "unsubscribe":
             return self._unsubscribed(str(request.arguments.get("id", "")))
         raise UsageError(
             f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
         )
 
-    def _steer(self, request: Request) -> Value:
+    def _steer(self, request: ControlRequest) -> Value:
         """What a person changes or asks about the schedule while it runs."""
         given = request.arguments
         refreshing = self.crawl.refreshing
         if request.verb == "refresh":
-            wish = arguments(request, RefreshWish)
+            wish = arguments(request, RefreshRequest)
             return self._warehouse.refresh(wish.urls, site=wish.site, read_before=wish.read_before)
         if request.verb == "scope":
             change = arguments(request, ScopeChange)
@@ -214,7 +214,7 @@ class Running:
         self.crawl.notifying.reload()
         return id
 
-    def _hub_said(self, said: HubSaid) -> Value:
+    def _hub_said(self, said: HubCallback) -> Value:
         """The challenge to echo; or whether a push counted."""
         now = time.time()
         if said.verifies:

@@ -14,8 +14,8 @@ from quadloom.model.url import site_of
 from quadloom.model.wire import decode, encode
 from quadloom.run.suspecting import read_suspects
 from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState
-from quadloom.scheduling.shares import Reads, Shares
-from quadloom.scheduling.suspects import Suspects
+from quadloom.scheduling.shares import BandwidthShares, ReadCounts
+from quadloom.scheduling.suspects import SuspectModel
 from quadloom.settings import Settings
 from quadloom.stores.protocols import Catalog
 
@@ -24,7 +24,7 @@ _SUMS = "schedule:sums"
 _REMEMBERED = 1_000_000  # dead pages and announcements held in memory; beyond, the oldest are forgotten
 
 
-class Kept(msgspec.Struct, frozen=True, array_like=True):
+class PageScheduleRow(msgspec.Struct, frozen=True, array_like=True):
     """A page's own part of the schedule. `read_at`: when its content was last seen, 0 = never. `parked`: outside the
     scope, and so not in the planner's sums. `importance`, `usefulness`: as told by a ranking, 0 = not ranked."""
 
@@ -52,7 +52,7 @@ class Schedule(NamedTuple):
     """What has been learned about all pages together, for explanations."""
 
     planner: Planner
-    suspects: Suspects
+    suspects: SuspectModel
     chi: float
 
 
@@ -81,7 +81,7 @@ def _restored(catalog: Catalog, settings: Settings, bandwidth: float) -> tuple[P
         for row in rows:
             if not row.schedule:
                 continue
-            kept = decode(row.schedule, Kept)
+            kept = decode(row.schedule, PageScheduleRow)
             if not kept.parked:
                 planner.recount(row.host, site_of(row.host), kept.plan)
             if kept.plan.gone >= planner.dead_after:
@@ -100,11 +100,13 @@ def remember(place: dict[int, T], key: int, value: T) -> None:
 def schedule_of(catalog: Catalog, settings: Settings) -> Schedule:
     """What the warehouse's last save has, for looking only: beside a running crawl it is some minutes old, and summing
     anew over all rows for one question would take longer than anybody waits."""
-    shares = Shares(settings.freshness.bandwidth, settings.freshness.suspect_share, settings.freshness.discovery_share)
+    shares = BandwidthShares(
+        settings.freshness.bandwidth, settings.freshness.suspect_share, settings.freshness.discovery_share
+    )
     stored = catalog.get(_SUMS)
     state = decode(stored, _Saved).state if stored else None
     return Schedule(
-        Planner(settings.freshness, shares.refresh_bandwidth(Reads()), state),
+        Planner(settings.freshness, shares.refresh_bandwidth(ReadCounts()), state),
         read_suspects(catalog),
         settings.freshness.chi,
     )

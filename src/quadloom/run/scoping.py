@@ -11,7 +11,7 @@ import msgspec
 
 from quadloom.errors import NothingFound
 from quadloom.scheduling.scope import Scope
-from quadloom.settings import Crawl
+from quadloom.settings import CrawlSettings
 from quadloom.stores.protocols import Catalog, Frontier
 
 _NAME = "scope"
@@ -61,7 +61,7 @@ def write_edits(catalog: Catalog, edits: ScopeEdits) -> None:
     catalog.put(_NAME, msgspec.json.encode(edits))
 
 
-def scope_of(crawl: Crawl, seeds: Sequence[str], edits: ScopeEdits) -> Scope:
+def scope_of(crawl: CrawlSettings, seeds: Sequence[str], edits: ScopeEdits) -> Scope:
     """Configuration, seeds and edits as one. Raises `SettingsError` for a pattern that cannot be read."""
     both = msgspec.structs.replace(
         crawl, include=[*crawl.include, *edits.include], exclude=[*crawl.exclude, *edits.exclude]

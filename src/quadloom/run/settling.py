@@ -22,7 +22,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.url import resolve
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import discovery
-from quadloom.pipeline import Woven
+from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
 
 _DENIED_KINDS = {"robots", "guard", "scope", "unwanted"}
@@ -65,12 +65,12 @@ def settle_status(
 
 
 def settle_page(
-    visit: Visit, page: Page, woven: Woven, pace: HostPace | None, old: PageRow | None, archive: ArchiveRef | None
+    visit: Visit, page: Page, result: PageResult, pace: HostPace | None, old: PageRow | None, archive: ArchiveRef | None
 ) -> Settlement:
     """A page with content."""
     if old is None or not old.changed_at:
         outcome = Outcome.NEW
-    elif (old.quads_digest, old.text_digest) != (woven.quads.digest, woven.text_digest):
+    elif (old.quads_digest, old.text_digest) != (result.quads.digest, result.text_digest):
         outcome = Outcome.CHANGED
     else:
         outcome = Outcome.UNCHANGED
@@ -83,11 +83,11 @@ def settle_page(
         final_url=page.final_url,
         status=page.status,
         outcome=outcome,
-        kind=woven.kind,
-        media_type=woven.media_type,
-        charset=woven.charset,
-        language=woven.language,
-        title=woven.title[:500],
+        kind=result.kind,
+        media_type=result.media_type,
+        charset=result.charset,
+        language=result.language,
+        title=result.title[:500],
         etag=page.header("etag"),
         last_modified=page.header("last-modified"),
         fetched_at=page.fetched_at,
@@ -100,19 +100,19 @@ def settle_page(
         via=visit.via,
         link_kind=visit.kind,
         body_bytes=len(page.body),
-        body_digest=woven.body_digest,
-        quads_digest=woven.quads.digest,
-        text_digest=woven.text_digest,
+        body_digest=result.body_digest,
+        quads_digest=result.quads.digest,
+        text_digest=result.text_digest,
         indexed_quads=old.indexed_quads if old else b"",
         indexed_text=old.indexed_text if old else b"",
-        quads=woven.quads.count,
-        links=woven.links,
+        quads=result.quads.count,
+        links=result.links,
         archive=archive,  # None where the site forbids it: an older record would be taken for this version
-        findings=woven.findings[:_FINDINGS_KEPT],
-        lines=woven.lines,
+        findings=result.findings[:_FINDINGS_KEPT],
+        lines=result.lines,
         schedule=old.schedule if old else b"",
     )
-    return Settlement(visit, outcome, row, pace, woven.discoveries)
+    return Settlement(visit, outcome, row, pace, result.discoveries)
 
 
 def settle_quarantine(

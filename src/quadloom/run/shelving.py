@@ -16,12 +16,12 @@ from quadloom.asking.statistics import Statistics, ended
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.run.admission import Admission
+from quadloom.run.admission import TrapFilter
 from quadloom.run.failpoints import Failpoints
-from quadloom.run.indexing import Indexer, Marks
-from quadloom.run.opened import Opened
-from quadloom.run.workers import Done, WorkerPool
-from quadloom.run.writing import Ready, Writer
+from quadloom.run.indexing import IndexAcks, Indexer
+from quadloom.run.opened import Stores
+from quadloom.run.workers import TransformResult, WorkerPool
+from quadloom.run.writing import FinishedVisit, VisitWriter
 from quadloom.settings import Settings
 
 _PATIENCE = 0.05
@@ -30,22 +30,22 @@ _PATIENCE = 0.05
 class Shelf:
     """`put` pages, then `close`: everything that was put is settled when it returns. One thread."""
 
-    def __init__(self, stores: Opened, settings: Settings, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, stores: Stores, settings: Settings, *, clock: Callable[[], float] = time.time) -> None:
         self._settings = settings
         self._catalog = stores.catalog
         self._clock = clock
-        self._inbox: queue.SimpleQueue[Done | Marks | BaseException | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[TransformResult | IndexAcks | BaseException | None] = queue.SimpleQueue()
         self._paces: dict[int, HostPace] = {}
-        self._ready: list[Ready] = []
+        self._ready: list[FinishedVisit] = []
         failpoints = Failpoints("")
         put = self._inbox.put
         self._indexer = Indexer(
             stores.quads, stores.text, settings.index, put, stores.changed, failpoints,
             Statistics.resume(stores.catalog, stores.quads),
         )  # fmt: skip
-        self._writer = Writer(
+        self._writer = VisitWriter(
             stores.frontier, stores.catalog, stores.archive, self._indexer, settings, failpoints,
-            Admission(lambda _text: None),
+            TrapFilter(lambda _text: None),
         )  # fmt: skip
         self._pool = WorkerPool(1, settings, put, lambda _kind, _text: put(None), put)
         self.kept = 0
@@ -74,7 +74,7 @@ class Shelf:
         self._indexer.close()
         while not self._inbox.empty():
             item = self._inbox.get()
-            if isinstance(item, Marks):
+            if isinstance(item, IndexAcks):
                 self._writer.acknowledge(item)
         self._writer.write([], self._clock())
         ended(self._catalog)
@@ -88,17 +88,17 @@ class Shelf:
         except queue.Empty:
             return
 
-    def _enter(self, item: Done | Marks | BaseException | None) -> None:
+    def _enter(self, item: TransformResult | IndexAcks | BaseException | None) -> None:
         if isinstance(item, BaseException):
             raise item
-        if isinstance(item, Marks):
+        if isinstance(item, IndexAcks):
             self._writer.acknowledge(item)
-        elif isinstance(item, Done):
+        elif isinstance(item, TransformResult):
             pace = self._paces.pop(item.visit.fingerprint, None)
             if item.answer is None:
-                self._ready.append(Ready(item.visit, item.page, pace, reason=item.reason))
+                self._ready.append(FinishedVisit(item.visit, item.page, pace, reason=item.reason))
             else:
-                self._ready.append(Ready(item.visit, item.page, pace, item.answer.woven, item.answer.record))
+                self._ready.append(FinishedVisit(item.visit, item.page, pace, item.answer.woven, item.answer.record))
         else:
             self._pool.tend()
 

@@ -4,8 +4,8 @@ The last answer and the notice about the new one are written in one transaction,
 once. A query that takes long is asked rarely: it may use a twentieth of the time.
 
 A query that does not parse is refused when it is subscribed (`parse`). One that begins to fail later, because the data
-outgrew its limits, is in `Trouble`: durable, shown with the subscription, told as an event, and asked again with
-growing pauses. Meanwhile the last answer stands, so the notice after its recovery tells of all that changed.
+outgrew its limits, becomes a `StandingQueryFailure`: durable, shown with the subscription, told as an event, and asked
+again with growing pauses. Meanwhile the last answer stands, so the notice after its recovery tells of all that changed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import msgspec
 
 from quadloom.asking.prefixes import PREFIXES
 from quadloom.asking.query_checks import check
-from quadloom.asking.query_worker import Request
+from quadloom.asking.query_worker import QueryRequest
 from quadloom.asking.sparql import QueryService
 from quadloom.errors import QuadloomError, QueryLimit
 from quadloom.model.notice import Notice
 from quadloom.model.wire import decode, encode
 from quadloom.scheduling.subscriptions import Subscription
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.protocols import Catalog
 
@@ -38,7 +38,7 @@ _FORMATS = {"select": "tsv", "ask": "csv", "graph": "nt"}
 Write = Callable[[Callable[[], None]], None]
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class StandingQueryFailure(msgspec.Struct, frozen=True):
     """A standing query that fails. `since`: unix time of the first failure in a row."""
 
     since: float
@@ -47,13 +47,13 @@ class Trouble(msgspec.Struct, frozen=True):
     error: str
 
 
-class Standing:
+class StandingQueries:
     """`ask(query)` gives an answer as lines; `troubles`: of the last run; `tell` hears of failures and recoveries."""
 
     def __init__(
         self,
         ask: Callable[[str], list[str]],
-        troubles: dict[str, Trouble] | None = None,
+        troubles: dict[str, StandingQueryFailure] | None = None,
         tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._ask = ask
@@ -103,7 +103,9 @@ class Standing:
         before = self._troubles.get(id)
         attempts = before.attempts + 1 if before is not None else 1
         pause = min(_FIRST_PAUSE * 2.0 ** min(attempts - 1, 20), _LONGEST_PAUSE)
-        trouble = Trouble(before.since if before is not None else now, attempts, now + pause, error.message[:500])
+        trouble = StandingQueryFailure(
+            before.since if before is not None else now, attempts, now + pause, error.message[:500]
+        )
         self._troubles[id], self._next[id] = trouble, trouble.retry_at
         self._seen.pop(id, None)
         is_news = before is None or before.error != trouble.error
@@ -157,7 +159,7 @@ def difference_notice(id: str, before: Sequence[str], after: Sequence[str], now:
     )
 
 
-def lines_of(service: QueryService, query: str, limits: Limits) -> list[str]:
+def lines_of(service: QueryService, query: str, limits: LimitSettings) -> list[str]:
     """An answer as lines that can be compared: rows of a SELECT, the verdict of an ASK, statements of a graph. Raises
     `QueryError`."""
     form = check(query, limits).form
@@ -173,11 +175,11 @@ def lines_of(service: QueryService, query: str, limits: Limits) -> list[str]:
     return lines[1:] if form == "select" else lines
 
 
-def parse(service: QueryService, query: str, limits: Limits) -> None:
+def parse(service: QueryService, query: str, limits: LimitSettings) -> None:
     """Raises `QueryError` for what no query process can answer. Asked of no data at all, in a process that may die: the
     parser recurses, and deep nesting ends it."""
     checked = check(query, limits)
-    request = Request(
+    request = QueryRequest(
         query=checked.text,
         written=checked.text,
         format=_FORMATS[checked.form],
@@ -195,13 +197,13 @@ def last_answer(catalog: Catalog, id: str) -> list[str]:
     return decode(stored, list[str]) if stored else []
 
 
-def trouble_of(catalog: Catalog, id: str) -> Trouble | None:
+def trouble_of(catalog: Catalog, id: str) -> StandingQueryFailure | None:
     """None = the query answers, or was not asked yet."""
     stored = catalog.get(_TROUBLE + id)
-    return decode(stored, Trouble) if stored else None
+    return decode(stored, StandingQueryFailure) if stored else None
 
 
-def troubles(catalog: Catalog) -> dict[str, Trouble]:
+def troubles(catalog: Catalog) -> dict[str, StandingQueryFailure]:
     ids = [name.removeprefix(_TROUBLE) for name in catalog.names(_TROUBLE)]
     return {id: found for id in ids if (found := trouble_of(catalog, id)) is not None}
 

@@ -28,7 +28,7 @@ Fingerprints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-class Standing(NamedTuple):
+class PageRank(NamedTuple):
     """A page in the last ranking. `importance`: 1 = the mean of all pages; `usefulness`: 1 = the mean of ordinary ones
     that were read; 0 = unknown."""
 
@@ -37,7 +37,7 @@ class Standing(NamedTuple):
     usefulness: float = 0.0
 
 
-class Standings:
+class PageRanks:
     """All pages of one ranking. `table` is in the order of `fingerprints`, its first column."""
 
     def __init__(self, table: npt.NDArray[np.void]) -> None:
@@ -47,7 +47,7 @@ class Standings:
     @classmethod
     def make(
         cls, fingerprints: Fingerprints, weights: Vector, importance: Vector, usefulness: Vector, is_data: Mask
-    ) -> Standings:
+    ) -> PageRanks:
         order = np.argsort(fingerprints, kind="stable")
         table = np.empty(len(order), dtype=_ROW)
         columns = (fingerprints, weights, importance, usefulness, is_data)
@@ -55,15 +55,15 @@ class Standings:
             table[name] = values[order]
         return cls(table)
 
-    def of(self, wanted: Sequence[int]) -> list[tuple[Standing, bool] | None]:
+    def of(self, wanted: Sequence[int]) -> list[tuple[PageRank, bool] | None]:
         """Each with whether it was ranked as structured data; None = not ranked."""
         if not len(self.fingerprints):
             return [None] * len(wanted)
         place, found = self._places(np.fromiter(wanted, dtype=np.int64, count=len(wanted)))
         rows = self.table[place].tolist()
-        return [(Standing(*row[1:4]), row[4]) if hit else None for row, hit in zip(rows, found.tolist(), strict=True)]
+        return [(PageRank(*row[1:4]), row[4]) if hit else None for row, hit in zip(rows, found.tolist(), strict=True)]
 
-    def settled(self, before: Standings) -> tuple[Standings, Mask]:
+    def settled(self, before: PageRanks) -> tuple[PageRanks, Mask]:
         """The same with every page that hardly moved left where it stood `before`, and which pages moved.
 
         What is compared is what was told last, so a slow drift is noticed as well.
@@ -76,10 +76,10 @@ class Standings:
         for name in ("weight", "importance", "usefulness"):
             one, other = self.table[name], old[name]
             moved |= np.abs(one - other) > MOVED * np.maximum(np.minimum(one, other), _LEAST)
-        return Standings(np.where(moved, self.table, old)), moved
+        return PageRanks(np.where(moved, self.table, old)), moved
 
     @classmethod
-    def load(cls, directory: Path) -> Standings:
+    def load(cls, directory: Path) -> PageRanks:
         path = directory / _FILE
         return cls(np.load(path) if path.exists() else np.empty(0, dtype=_ROW))
 
@@ -93,7 +93,7 @@ class Standings:
         return place, self.fingerprints[place] == keys
 
 
-def standing_of(directory: Path, fingerprint: int) -> Standing | None:
+def page_rank_of(directory: Path, fingerprint: int) -> PageRank | None:
     """One page in the last ranking that was saved; the file is mapped, not read."""
     path = directory / _FILE
     if not path.exists():
@@ -102,4 +102,4 @@ def standing_of(directory: Path, fingerprint: int) -> Standing | None:
     place = bisect_left(table, fingerprint, key=lambda row: int(row["fingerprint"]))
     if place == len(table) or int(table[place]["fingerprint"]) != fingerprint:
         return None
-    return Standing(*table[place].tolist()[1:4])
+    return PageRank(*table[place].tolist()[1:4])

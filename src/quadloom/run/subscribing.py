@@ -18,9 +18,9 @@ from quadloom.model.link import Discovery
 from quadloom.model.url import Url
 from quadloom.run.delivering import key_of
 from quadloom.run.seeding import seed_discoveries
-from quadloom.run.standing import Trouble, forget, parse
+from quadloom.run.standing import StandingQueryFailure, forget, parse
 from quadloom.scheduling.subscriptions import Subscription
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 from quadloom.stores.outbox import Delivery, Outbox
 from quadloom.stores.protocols import Catalog, Frontier
 from quadloom.syntaxes.terms import iri
@@ -31,7 +31,7 @@ _NAME = "subscriptions"
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
-def checked(subscription: Subscription, queries: Callable[[], QueryService], limits: Limits) -> Subscription:
+def checked(subscription: Subscription, queries: Callable[[], QueryService], limits: LimitSettings) -> Subscription:
     """The subscription with canonical names. Raises `UsageError` or `QueryError` for what makes no sense."""
     subscription.check()
     if not _ID.fullmatch(subscription.id):
@@ -90,7 +90,7 @@ def remove_subscription(id: str, *, catalog: Catalog, outbox: Outbox) -> None:
         forget(catalog, id)
 
 
-def state_of(delivery: Delivery, trouble: Trouble | None) -> str:
+def state_of(delivery: Delivery, trouble: StandingQueryFailure | None) -> str:
     """How a subscription fares, in words: `ok`, or what is wrong with its query or its webhook."""
     wrong = []
     if trouble is not None:

@@ -17,7 +17,7 @@ from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode, encode
-from quadloom.scheduling.suspects import DATA_KINDS, Suspects, knows_suffix
+from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel, knows_suffix
 from quadloom.stores.protocols import Catalog
 
 _COUNTS = "schedule:suspects"
@@ -25,7 +25,7 @@ _SUSPECT, _ORDINARY = 2, 3  # priorities of `Discovery`
 _SOURCES = 20_000  # pages whose kind is remembered: neighbours in a crawl share their source
 
 
-class Suspecting:
+class DataPredictor:
     """Owned by the crawl's own thread."""
 
     def __init__(self, catalog: Catalog) -> None:
@@ -72,7 +72,7 @@ class Suspecting:
             self._sources.popitem(last=False)
 
 
-def read_suspects(catalog: Catalog) -> Suspects:
+def read_suspects(catalog: Catalog) -> SuspectModel:
     """What was learned so far, as of the last save."""
     stored = catalog.get(_COUNTS)
-    return Suspects(decode(stored, dict[str, tuple[float, float]]) if stored else None)
+    return SuspectModel(decode(stored, dict[str, tuple[float, float]]) if stored else None)

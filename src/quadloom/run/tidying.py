@@ -25,7 +25,7 @@ _SECONDS_PER_QUAD = 3.5e-6  # expected at first, by the clock; then as the last 
 _LONGEST = 30.0  # seconds it may be expected to take
 
 
-class Tidying:
+class StoreCompactor:
     """The indexer tells what it `wrote`, and calls `rest` while it has nothing to do; the work is another thread's.
 
     Writing goes on beside it. `error` is what stopped it, for the indexer to raise: a store that cannot be merged

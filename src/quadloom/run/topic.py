@@ -11,21 +11,21 @@ import msgspec
 
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_matches, host_of
-from quadloom.run.opened import Opened
+from quadloom.run.opened import Stores
 from quadloom.run.polite_access import PoliteAccess
 from quadloom.run.shelving import Shelf
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings, length_of
 from quadloom.stores.protocols import Catalog
-from quadloom.topical.channels import Channel
-from quadloom.topical.crawl import Strategy, StrategyName, TopicReport, make_strategy
+from quadloom.topical.channels import SearchChannel
+from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy
 from quadloom.topical.crawl import run as run_strategy
-from quadloom.topical.desk import RELEVANT, Desk
-from quadloom.topical.fingerprints import Lead
+from quadloom.topical.desk import RELEVANT, TopicalRun
+from quadloom.topical.fingerprints import SearchLead
 from quadloom.topical.relevance import Judge, Topic
-from quadloom.topical.sites import Seed
+from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategy_adaptive import Adaptive
-from quadloom.topical.survey import Survey, Surveyed
+from quadloom.topical.survey import Survey, SurveyedSite
 
 SCORE = "urn:quadloom:topicScore"
 _WIDTH = 16  # hosts that are asked at a time
@@ -33,16 +33,16 @@ _DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 
 
 def crawl_topic(
-    stores: Opened,
+    stores: Stores,
     settings: Settings,
     topic: Topic,
-    seeds: Sequence[Seed],
+    seeds: Sequence[SeedSite],
     *,
     strategy: StrategyName,
     judge: Judge | None = None,
-    site_search: Callable[[str], list[Lead]] = lambda _host: [],
+    site_search: Callable[[str], list[SearchLead]] = lambda _host: [],
     random: Random | None = None,
-    progress: Callable[[Desk, Strategy], None] = lambda _desk, _strategy: None,
+    progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _desk, _strategy: None,
     clock: Callable[[], float] = time.time,
 ) -> TopicReport:
     """Crawl `topic` from `seeds` within `settings.topic.budget` requests; documents land in the warehouse.
@@ -51,7 +51,7 @@ def crawl_topic(
     `site_search`: ways of the user's into a host without a search (`quadloom.topical.hosted_search.site_leads`).
     """
     random = random or Random()
-    desk = Desk(topic, settings.topic.budget, per_site=settings.topic.per_site, judge=judge)
+    desk = TopicalRun(topic, settings.topic.budget, per_site=settings.topic.per_site, judge=judge)
     known = known_channels(stores.catalog, seeds, clock() - length_of("topic.channel_ttl", settings.topic.channel_ttl))
     chosen = make_strategy(strategy, desk, seeds, random, clock(), known, site_search)
     settings = _without_links(settings)
@@ -79,17 +79,17 @@ def crawl_topic(
 
 
 def survey_sites(
-    stores: Opened,
+    stores: Stores,
     settings: Settings,
-    seeds: Sequence[Seed],
+    seeds: Sequence[SeedSite],
     *,
     random: Random | None = None,
-    progress: Callable[[Desk], None] = lambda _desk: None,
+    progress: Callable[[TopicalRun], None] = lambda _desk: None,
     clock: Callable[[], float] = time.time,
-) -> list[Surveyed]:
+) -> list[SurveyedSite]:
     """Which sites have a search, and of what kind. Nothing is kept but the channels."""
     survey = Survey(seeds, random or Random(), clock())
-    desk = Desk(Topic("", ""), budget=12 * len(seeds) + 1)
+    desk = TopicalRun(Topic("", ""), budget=12 * len(seeds) + 1)
     access = PoliteAccess(
         settings, stores.frontier, TopicScope(settings, seeds), lambda _brought: None, clock=clock, random=random
     )
@@ -104,7 +104,7 @@ def survey_sites(
 class TopicScope:
     """The sites themselves, the patterns that the user set, and the hosts that may answer for sites."""
 
-    def __init__(self, settings: Settings, seeds: Sequence[Seed]) -> None:
+    def __init__(self, settings: Settings, seeds: Sequence[SeedSite]) -> None:
         crawl = settings.crawl
         if crawl.scope == "page":  # a site cannot be asked without leaving its home page
             crawl = msgspec.structs.replace(crawl, scope="host")
@@ -117,22 +117,22 @@ class TopicScope:
         return self._scope.verdict(href, host, depth)
 
 
-def known_channels(catalog: Catalog, seeds: Sequence[Seed], not_before: float) -> dict[str, Channel]:
+def known_channels(catalog: Catalog, seeds: Sequence[SeedSite], not_before: float) -> dict[str, SearchChannel]:
     """Channels of earlier crawls that have not expired."""
     found = {}
     for seed in seeds:
         data = catalog.get(f"channel:{seed.host}")
-        channel = Channel.decode(data) if data else None
+        channel = SearchChannel.decode(data) if data else None
         if channel is not None and channel.learned_at >= not_before:
             found[seed.host] = channel
     return found
 
 
-def remember_channels(catalog: Catalog, channels: Sequence[Channel]) -> None:
+def remember_channels(catalog: Catalog, channels: Sequence[SearchChannel]) -> None:
     """All but those of web searchers, which belong to the configuration and may hold its keys."""
     with catalog.transaction():
         for channel in (channel for channel in channels if channel.kind != "websearch"):
-            catalog.put(f"channel:{Seed(channel.home).host}", channel.encode())
+            catalog.put(f"channel:{SeedSite(channel.home).host}", channel.encode())
 
 
 def topic_graph(topic: Topic) -> str:
@@ -155,7 +155,7 @@ def _remember_crawl(catalog: Catalog, topic: Topic, report: TopicReport, now: fl
     catalog.put(f"topic:{graph.rpartition(':')[2]}", msgspec.json.encode(summary))
 
 
-def _state_scores(stores: Opened, topic: Topic, desk: Desk) -> None:
+def _state_scores(stores: Stores, topic: Topic, desk: TopicalRun) -> None:
     """One statement per relevant page; scores of earlier crawls of the topic stay unless the page was judged anew."""
     graph = topic_graph(topic)
     kept = {line.partition(" ")[0]: line for line in stores.quads.graph(graph).decode("utf-8").splitlines()}

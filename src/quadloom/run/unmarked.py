@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from quadloom.run.indexing import Entry
+from quadloom.run.indexing import IndexJob
 from quadloom.stores.shards import shard_of
 
 
-class Unmarked:
+class PendingIndex:
     """One thread. Its length is the number of entries; a page that was read twice meanwhile counts twice."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Unmarked:
     def __contains__(self, fingerprint: int) -> bool:
         return fingerprint in self._times
 
-    def put(self, entries: Sequence[Entry]) -> None:
+    def put(self, entries: Sequence[IndexJob]) -> None:
         for entry in entries:
             self._times[entry.fingerprint] += 1
             self._hosts[entry.fingerprint] = entry.host

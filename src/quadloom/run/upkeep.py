@@ -18,11 +18,11 @@ from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.phases.index import PAGES
-from quadloom.pipeline import Woven
-from quadloom.run.describing import WOVEN_AGAIN, Sources, description
-from quadloom.run.opened import Opened
-from quadloom.run.replay import rewoven
-from quadloom.run.weaving import Weaver
+from quadloom.pipeline import PageResult
+from quadloom.run.describing import REPROCESSED_AT, SourceUrls, description
+from quadloom.run.opened import Stores
+from quadloom.run.replay import retransformed
+from quadloom.run.weaving import TransformPool
 from quadloom.settings import Settings
 from quadloom.stores.backends import open_quads, open_text
 from quadloom.stores.protocols import QuadStore, TextIndex
@@ -39,7 +39,7 @@ class Drift(msgspec.Struct, frozen=True):
     detail: str
 
 
-class Verified(msgspec.Struct, frozen=True, kw_only=True):
+class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     pages: int = 0
     drifts: tuple[Drift, ...] = ()
 
@@ -49,8 +49,8 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(
-    stores: Opened, settings: Settings, *, limit: int = 1000, progress: Callable[[int], None] = lambda _n: None
-) -> Verified:
+    stores: Stores, settings: Settings, *, limit: int = 1000, progress: Callable[[int], None] = lambda _n: None
+) -> VerifyReport:
     """Compare every page's archive record, graph and document with the catalog. Reads everything, writes nothing.
 
     Archived pages are transformed again: only that tells whether the graph says what the page said.
@@ -60,8 +60,8 @@ def verify(
     graphs: set[str] = set()
     ids: set[str] = set()
     pages = 0
-    with Weaver(settings) as weaver:
-        for row, woven, page in rewoven(stores, weaver, all_pages(stores)):
+    with TransformPool(settings) as pool:
+        for row, result, page in retransformed(stores, pool, all_pages(stores)):
             pages += 1
             graph = row.final_url or row.href
             if row.quads_digest:
@@ -70,17 +70,17 @@ def verify(
                 ids.add(graph)
             if len(drifts) < limit:
                 drifts.extend(_archive_drifts(stores, row, page))
-                drifts.extend(_index_drifts(stores, row, woven, graph, documents))
+                drifts.extend(_index_drifts(stores, row, result, graph, documents))
             progress(pages)
     strays = (graph for graph in stores.quads.graphs() if _is_page(graph) and graph not in graphs)
     drifts.extend(Drift("stray-graph", graph, "in the quad store, but no page has it") for graph in strays)
     without = sorted(documents - ids)
     drifts.extend(Drift("stray-document", id_, "in the text index, but no page has it") for id_ in without)
-    return Verified(pages=pages, drifts=tuple(drifts[:limit]))
+    return VerifyReport(pages=pages, drifts=tuple(drifts[:limit]))
 
 
 def rebuild(
-    stores: Opened,
+    stores: Stores,
     settings: Settings,
     quads: QuadStore,
     text: TextIndex,
@@ -93,9 +93,9 @@ def rebuild(
     What no page made cannot be made anew, so it is taken over: the scores of topical crawls.
     """
     done = 0
-    with Weaver(settings) as weaver:
+    with TransformPool(settings) as pool:
         for rows in _batches(row for row in all_pages(stores) if row.quads_digest or row.text_digest):
-            done += _fill(stores, weaver, quads, text, rows, now, schedule=settings.index.schedule)
+            done += _fill(stores, pool, quads, text, rows, now, schedule=settings.index.schedule)
             progress(done)
     with suppress(StoreError):  # damaged: that is why it is rebuilt
         kept = [graph for graph in stores.quads.graphs() if _is_kept(graph)]
@@ -104,7 +104,7 @@ def rebuild(
     quads.optimize()
     text.commit()
     stores.catalog.put(STATISTICS, Statistics.recounted(quads).encode())
-    stores.catalog.put(WOVEN_AGAIN, str(now).encode())
+    stores.catalog.put(REPROCESSED_AT, str(now).encode())
     ended(stores.catalog)
     return done
 
@@ -141,7 +141,7 @@ def _set_aside(path: Path, name: str, settings: Settings) -> bool:
     return False
 
 
-def all_pages(stores: Opened) -> Iterator[PageRow]:
+def all_pages(stores: Stores) -> Iterator[PageRow]:
     after = -(1 << 63)
     while rows := stores.catalog.scan(after=after, limit=_BATCH):
         yield from rows
@@ -149,8 +149,8 @@ def all_pages(stores: Opened) -> Iterator[PageRow]:
 
 
 def _fill(
-    stores: Opened,
-    weaver: Weaver,
+    stores: Stores,
+    pool: TransformPool,
     quads: QuadStore,
     text: TextIndex,
     rows: list[PageRow],
@@ -165,9 +165,9 @@ def _fill(
     marks = []
     abouts = []
     again: list[Discovery] = []
-    sources = Sources(stores.catalog)
-    for row, woven, page in rewoven(stores, weaver, rows):
-        if woven is None or page is None:
+    sources = SourceUrls(stores.catalog)
+    for row, result, page in retransformed(stores, pool, rows):
+        if result is None or page is None:
             kept = _readable(stores.quads, row.final_url or row.href)
             if kept:
                 new.append(Quads.of(row.final_url or row.href, kept))
@@ -175,10 +175,10 @@ def _fill(
             marks.append((row.fingerprint, row.quads_digest if kept else b"", b""))  # words come with the next visit
             again.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
             continue
-        new.append(woven.quads)
+        new.append(result.quads)
         abouts.append(description(row, page.status, sources.href(row.via), schedule=schedule))
-        if woven.text is not None:
-            documents.append(woven.text)
+        if result.text is not None:
+            documents.append(result.text)
         marks.append((row.fingerprint, row.quads_digest, row.text_digest))
     quads.insert_new([item for item in new if item.nquads], b"".join(abouts))
     text.put(documents)
@@ -196,7 +196,7 @@ def _readable(quads: QuadStore, graph: str) -> bytes:
         return b""
 
 
-def _archive_drifts(stores: Opened, row: PageRow, page: Page | None) -> Iterator[Drift]:
+def _archive_drifts(stores: Stores, row: PageRow, page: Page | None) -> Iterator[Drift]:
     if row.archive is None or not row.body_digest:
         return
     place = f"{row.archive.file} at {row.archive.offset}"
@@ -210,13 +210,13 @@ def _archive_drifts(stores: Opened, row: PageRow, page: Page | None) -> Iterator
 
 
 def _index_drifts(
-    stores: Opened, row: PageRow, woven: Woven | None, graph: str, documents: set[str]
+    stores: Stores, row: PageRow, result: PageResult | None, graph: str, documents: set[str]
 ) -> Iterator[Drift]:
     if (row.quads_digest, row.text_digest) != (row.indexed_quads, row.indexed_text):
         yield Drift("unindexed", row.href, "settled but not indexed yet; the next crawl replays it")
         return
     if row.quads_digest:
-        missing = stores.quads.difference(woven.quads) if woven else not stores.quads.graph(graph)
+        missing = stores.quads.difference(result.quads) if result else not stores.quads.graph(graph)
         if missing:
             yield Drift("quads", graph, "the graph does not say what the page said")
     if row.text_digest and graph not in documents:

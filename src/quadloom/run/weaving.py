@@ -1,4 +1,4 @@
-"""Many pages that no server has to be asked for, woven by disposable workers: import, replay, rebuild and verify.
+"""Many pages that no server has to be asked for, transformed by disposable workers: import, replay, rebuild and verify.
 
 What a file or an archive holds is as hostile as what a server sends, and a page that was harmless to the version which
 fetched it need not be so to the one that reads it again. So the same pool as the crawl's does it, with its
@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 from quadloom.model.event import EventKind
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.run.workers import Done, WorkerPool
+from quadloom.run.workers import TransformResult, WorkerPool
 from quadloom.settings import Settings
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class _Told(NamedTuple):
     text: str
 
 
-class Weaver:
+class TransformPool:
     """`each` pairs items with what their pages say. The workers start with the first page; close it, or use `with`.
 
     Guarantees: results come in the order of the items, each exactly once; a page that kills two workers comes back
@@ -43,13 +43,13 @@ class Weaver:
     ) -> None:
         self._settings = settings
         self._notice = notice
-        self._inbox: queue.SimpleQueue[Done | _Told | BaseException] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[TransformResult | _Told | BaseException] = queue.SimpleQueue()
         self._opened: WorkerPool | None = None
-        self._done: dict[int, Done] = {}
+        self._done: dict[int, TransformResult] = {}
 
     def each(
         self, items: Iterable[T], page_of: Callable[[T], tuple[Visit, Page] | None]
-    ) -> Iterator[tuple[T, Done | None]]:
+    ) -> Iterator[tuple[T, TransformResult | None]]:
         """(item, what became of its page); None where `page_of` gave none."""
         waiting: deque[tuple[T, int | None, int]] = deque()
         held = 0
@@ -72,7 +72,7 @@ class Weaver:
             self._opened.close()
             self._opened = None
 
-    def __enter__(self) -> Weaver:
+    def __enter__(self) -> TransformPool:
         return self
 
     def __exit__(
@@ -97,7 +97,7 @@ class Weaver:
             self._take()
         return number
 
-    def _next(self, waiting: deque[tuple[T, int | None, int]]) -> tuple[T, Done | None]:
+    def _next(self, waiting: deque[tuple[T, int | None, int]]) -> tuple[T, TransformResult | None]:
         item, number, _size = waiting.popleft()
         if number is None:
             return item, None
@@ -107,7 +107,7 @@ class Weaver:
 
     def _take(self) -> None:
         news = self._inbox.get()
-        if isinstance(news, Done):
+        if isinstance(news, TransformResult):
             self._done[news.number] = news
         elif isinstance(news, _Told):
             self._pool.tend()

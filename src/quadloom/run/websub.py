@@ -17,7 +17,7 @@ in the catalog says what we want of the hub and how far we are, so everything su
   make us read nothing but the page that named it, and that at most every `_GAP` seconds.
 * Requests to hubs go through the guard, one at a time for each hub's host and not before the frontier's clock of it.
 
-`Hubs` belongs to the crawl's own thread; `run.outgoing` sends what `due` returns.
+`HubSubscriptions` belongs to the crawl's own thread; `run.outgoing` sends what `due` returns.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.push import PushOffer
 from quadloom.model.url import host_of, resolve, site_of
-from quadloom.pipeline import Woven
+from quadloom.pipeline import PageResult
 from quadloom.run.seeding import seed_discoveries
 from quadloom.settings import Settings, length_of
 from quadloom.stores.protocols import Catalog, Frontier
@@ -59,7 +59,7 @@ _AT_ONCE = 8  # hubs asked in one turn
 _ALGORITHMS = {"sha1": hashlib.sha1, "sha256": hashlib.sha256, "sha384": hashlib.sha384, "sha512": hashlib.sha512}
 
 
-class Topic(msgspec.Struct, frozen=True, kw_only=True):
+class HubSubscription(msgspec.Struct, frozen=True, kw_only=True):
     """A subscription of ours at a hub. Times are unix seconds."""
 
     id: str
@@ -97,7 +97,7 @@ class HubRequest(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class HubSaid(msgspec.Struct, frozen=True, kw_only=True):
+class HubCallback(msgspec.Struct, frozen=True, kw_only=True):
     """Control request `websub`: a GET (`query`) or a POST (`body`, `signature`) to the callback `id`."""
 
     id: str
@@ -107,7 +107,7 @@ class HubSaid(msgspec.Struct, frozen=True, kw_only=True):
     signature: str = ""
 
 
-class Hubs:
+class HubSubscriptions:
     """All topics, and what is to be said to their hubs. `token` makes unguessable names."""
 
     def __init__(
@@ -137,7 +137,7 @@ class Hubs:
     def enabled(self) -> bool:
         return bool(self._callback)
 
-    def settle(self, settled: Iterable[tuple[Settlement, Woven | None]], now: float) -> None:
+    def settle(self, settled: Iterable[tuple[Settlement, PageResult | None]], now: float) -> None:
         """Inside the transaction that settles a batch: which pages offer pushes, and which were pushed meanwhile."""
         if not self.enabled:
             return
@@ -165,7 +165,7 @@ class Hubs:
         site = site_of(row.host)
         if len(self.topics) >= self._settings.subscriptions.websub_topics or self._sites[site] >= _PER_SITE:
             return
-        fresh = Topic(
+        fresh = HubSubscription(
             id=self._token(), page=row.fingerprint, href=row.href, topic=offer.topic, hub=offer.hub,
             secret=self._token(), next_at=now,
         )  # fmt: skip
@@ -239,13 +239,13 @@ class Hubs:
             self._write(replace(topic, pushes=topic.pushes + 1, pushed_at=now, requested_at=requested_at))
         return page.fingerprint
 
-    def _topic(self, id: str) -> Topic:
+    def _topic(self, id: str) -> HubSubscription:
         topic = self.topics.get(id)
         if topic is None:
             raise NothingFound("nobody is subscribed here", hint="")
         return topic
 
-    def _form(self, topic: Topic) -> bytes:
+    def _form(self, topic: HubSubscription) -> bytes:
         fields = {
             "hub.callback": f"{self._callback}/websub/{topic.id}",
             "hub.mode": "unsubscribe" if topic.leaving else "subscribe",
@@ -265,7 +265,7 @@ class Hubs:
         self._free_at[host] = now + rules_for(host, self._settings).delay
         return True
 
-    def _failed(self, topic: Topic, result: Result, now: float) -> None:
+    def _failed(self, topic: HubSubscription, result: Result, now: float) -> None:
         if topic.leaving and topic.attempts + 1 >= _FAREWELLS:
             self._forget(topic)
             return
@@ -279,25 +279,25 @@ class Hubs:
             replace(topic, attempts=topic.attempts + 1, hops=0, moved_to="", error=error[:500], next_at=now + pause)
         )
 
-    def _denied(self, topic: Topic, reason: str, now: float) -> None:
+    def _denied(self, topic: HubSubscription, reason: str, now: float) -> None:
         if topic.leaving:
             self._forget(topic)
             return
         error = f"denied: {reason[:200]}" if reason else "denied"
         self._write(replace(topic, active_until=0.0, expects_until=0.0, error=error, next_at=now + _LONGEST_REFUSED))
 
-    def _leave(self, topic: Topic, now: float) -> None:
+    def _leave(self, topic: HubSubscription, now: float) -> None:
         self._by_page.pop(topic.page, None)
         if topic.active_until > now or topic.expects_until > now:
             self._write(replace(topic, leaving=True, next_at=now, expects_until=0.0, attempts=0, error=""))
         else:
             self._forget(topic)
 
-    def _write(self, topic: Topic) -> None:
+    def _write(self, topic: HubSubscription) -> None:
         self.topics[topic.id] = topic
         self._catalog.put(_PREFIX + topic.id, msgspec.json.encode(topic))
 
-    def _forget(self, topic: Topic) -> None:
+    def _forget(self, topic: HubSubscription) -> None:
         del self.topics[topic.id]
         self._sites[_site(topic)] -= 1
         if self._by_page.get(topic.page) == topic.id:
@@ -305,9 +305,9 @@ class Hubs:
         self._catalog.put(_PREFIX + topic.id, None)
 
 
-def read_topics(catalog: Catalog) -> list[Topic]:
+def read_topics(catalog: Catalog) -> list[HubSubscription]:
     stored = (catalog.get(name) for name in catalog.names(_PREFIX))
-    return [msgspec.json.decode(record, type=Topic) for record in stored if record is not None]
+    return [msgspec.json.decode(record, type=HubSubscription) for record in stored if record is not None]
 
 
 def callback_base(settings: Settings) -> str:
@@ -332,7 +332,7 @@ def signed(body: bytes, signature: str, secret: str) -> bool:
     return hmac.compare_digest(expected.encode(), digest.strip().lower().encode())
 
 
-def _site(topic: Topic) -> str:
+def _site(topic: HubSubscription) -> str:
     return site_of(host_of(topic.href))
 
 

@@ -18,8 +18,8 @@ from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.phases.outside import all_syntaxes, document_loader
-from quadloom.pipeline import Woven, weave
-from quadloom.run.channel import Channel, Closed, attach
+from quadloom.pipeline import PageResult, process_page
+from quadloom.run.channel import Channel, ChannelClosed, attach
 from quadloom.settings import Settings
 from quadloom.stores.protocols import ArchiveRecord
 from quadloom.stores.warc_record import encode as encode_record
@@ -30,7 +30,7 @@ _RECENT = 200_000  # links remembered as already offered; a site's navigation re
 READY = "ready"  # the first message: imports are done, deadlines may count
 
 
-class Task(msgspec.Struct, frozen=True, array_like=True):
+class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
     """`forget` clears the memory of offered links: the scope has changed, so refused ones may count now."""
 
     number: int
@@ -40,14 +40,14 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
     forget: bool = False
 
 
-class Answer(msgspec.Struct, frozen=True, array_like=True):
+class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True):
     number: int
-    woven: Woven
+    woven: PageResult
     record: ArchiveRecord | None
     cpu_seconds: float
 
 
-class Recent:
+class RecentLinks:
     """Links that this worker has offered, with their depth: only new ones and shorter ways are sent again.
 
     Nine of ten links of a page are its site's navigation. Leaving them out here saves a record, encoding, a pipe
@@ -81,7 +81,7 @@ def main() -> None:
     try:
         channel.send(READY)
         _serve(channel, settings)
-    except Closed:
+    except ChannelClosed:
         return
 
 
@@ -89,16 +89,16 @@ def _serve(channel: Channel, settings: Settings) -> None:
     strategies = chosen(settings.crawl.strategies)
     loader = document_loader(settings)
     syntaxes = all_syntaxes(settings).registry
-    recent = Recent(_RECENT)
+    recent = RecentLinks(_RECENT)
     while True:
-        task = wire.decode(channel.receive_bytes(), Task)
+        task = wire.decode(channel.receive_bytes(), WorkerTask)
         started = time.process_time()
         if task.forget:
             recent.clear()
-        woven = weave(task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news)
+        woven = process_page(task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news)
         keep = task.archive and not woven.noarchive and (woven.has_data or not settings.index.only_data)
         record = encode_record(task.page) if keep else None
-        channel.send(Answer(task.number, woven, record, time.process_time() - started))
+        channel.send(WorkerAnswer(task.number, woven, record, time.process_time() - started))
 
 
 if __name__ == "__main__":

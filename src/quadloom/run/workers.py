@@ -26,8 +26,8 @@ from quadloom.model.event import EventKind
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.run import threads
-from quadloom.run.channel import Child, Closed, start
-from quadloom.run.worker_main import Answer, Task
+from quadloom.run.channel import ChannelClosed, ChildProcess, start
+from quadloom.run.worker_main import WorkerAnswer, WorkerTask
 from quadloom.settings import Settings
 
 _DEPTH = 4  # pages queued in one worker: enough that it never waits for the owner
@@ -36,12 +36,12 @@ _BLAMES = 2
 _START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; that is no page's fault
 
 
-class Done(msgspec.Struct, frozen=True):
+class TransformResult(msgspec.Struct, frozen=True):
     """A page and its answer; `answer` is None when the page was quarantined, and `reason` says why."""
 
     visit: Visit
     page: Page
-    answer: Answer | None
+    answer: WorkerAnswer | None
     reason: str = ""
     number: int = 0  # what `submit` returned
 
@@ -49,22 +49,22 @@ class Done(msgspec.Struct, frozen=True):
 class _Worker:
     __slots__ = ("child", "head_since", "name", "ready", "tasks")
 
-    def __init__(self, child: Child, name: str) -> None:
+    def __init__(self, child: ChildProcess, name: str) -> None:
         self.child = child
         self.name = name
-        self.tasks: deque[Task] = deque()
+        self.tasks: deque[WorkerTask] = deque()
         self.head_since = time.monotonic()
         self.ready = False
 
 
 class WorkerPool:
-    """`submit` pages while `room()` says so; `done` receives `Done`s in any order."""
+    """`submit` pages while `room()` says so; `done` receives `TransformResult`s in any order."""
 
     def __init__(
         self,
         size: int,
         settings: Settings,
-        done: Callable[[Done], None],
+        done: Callable[[TransformResult], None],
         notice: Callable[[EventKind, str], None],
         failed: Callable[[BaseException], None],
     ) -> None:
@@ -75,7 +75,7 @@ class WorkerPool:
         self._lock = threading.RLock()
         self._selector = selectors.DefaultSelector()
         self._blames: dict[int, int] = {}
-        self._waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()  # to be given out again after a death
+        self._waiting: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()  # to be given out again after a death
         self._generation = 0
         self._told: dict[str, int] = {}
         self._closing = False
@@ -89,8 +89,8 @@ class WorkerPool:
             return sum(max(0, _DEPTH - len(worker.tasks)) for worker in self._workers)
 
     def submit(self, visit: Visit, page: Page, *, archive: bool = True) -> int:
-        """Give a page out; its `Done` carries the number returned."""
-        task = Task(next(self._numbers), visit, page, archive)
+        """Give a page out; its `TransformResult` carries the number returned."""
+        task = WorkerTask(next(self._numbers), visit, page, archive)
         self._give(task)
         return task.number
 
@@ -131,7 +131,7 @@ class WorkerPool:
             self._workers = []
         self._thread.join(timeout=5)
 
-    def _give(self, task: Task) -> None:
+    def _give(self, task: WorkerTask) -> None:
         with self._lock:
             worker = min(self._workers, key=lambda candidate: len(candidate.tasks))
             if self._told.get(worker.name, 0) != self._generation:
@@ -142,7 +142,7 @@ class WorkerPool:
             worker.tasks.append(task)
         try:
             worker.child.channel.send(task)  # outside the lock: the watchdog must be able to kill a stuck worker
-        except Closed:
+        except ChannelClosed:
             return  # the watchdog sees the death too and keeps the task for `tend`
 
     def _started(self, name: str) -> _Worker:
@@ -163,23 +163,23 @@ class WorkerPool:
     def _receive(self, worker: _Worker) -> None:
         try:
             messages = worker.child.channel.poll()
-        except Closed:
+        except ChannelClosed:
             if not self._closing:
                 self._bury(worker, self._cause(worker))
             return
         for message in messages:
             if worker.ready:
-                self._answered(worker, wire.decode(message, Answer))
+                self._answered(worker, wire.decode(message, WorkerAnswer))
             else:
                 worker.ready = True
                 worker.head_since = time.monotonic()
 
-    def _answered(self, worker: _Worker, answer: Answer) -> None:
+    def _answered(self, worker: _Worker, answer: WorkerAnswer) -> None:
         with self._lock:
             task = worker.tasks.popleft()
             worker.head_since = time.monotonic()
         self._blames.pop(task.number, None)
-        self._done(Done(task.visit, task.page, answer, number=task.number))
+        self._done(TransformResult(task.visit, task.page, answer, number=task.number))
 
     def _check(self) -> None:
         limits = self._settings.limits
@@ -213,7 +213,7 @@ class WorkerPool:
             self._waiting.put(task)
         self._notice("worker-killed", f"{worker.name} {cause}")
 
-    def _blame(self, task: Task, cause: str) -> None:
+    def _blame(self, task: WorkerTask, cause: str) -> None:
         self._blames[task.number] = self._blames.get(task.number, 0) + 1
         if self._blames[task.number] < _BLAMES:
             self._waiting.put(task)
@@ -221,4 +221,4 @@ class WorkerPool:
         del self._blames[task.number]
         self._notice("quarantined", f"{task.visit.href}: {cause}")
         reason = f"quarantined: its transformation {cause}, twice"
-        self._done(Done(task.visit, task.page, None, reason, task.number))
+        self._done(TransformResult(task.visit, task.page, None, reason, task.number))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from quadloom.asking.statistics import STATISTICS
-from quadloom.fetching.fetcher import Learned
+from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.fetching.politeness import cost_of
 from quadloom.model.link import Discovery
 from quadloom.model.notice import Notice
@@ -25,39 +25,39 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
-from quadloom.pipeline import Woven
-from quadloom.run.admission import TRAPS, Admission
-from quadloom.run.describing import WOVEN_AGAIN, Sources, description
+from quadloom.pipeline import PageResult
+from quadloom.run.admission import TRAPS, TrapFilter
+from quadloom.run.describing import REPROCESSED_AT, SourceUrls, description
 from quadloom.run.failpoints import Failpoints
-from quadloom.run.indexing import Entry, Indexer, Marks
-from quadloom.run.notifying import Notifying
-from quadloom.run.refreshing import Refreshing
+from quadloom.run.indexing import IndexAcks, Indexer, IndexJob
+from quadloom.run.notifying import ChangeNotifier
+from quadloom.run.refreshing import RefreshScheduler
 from quadloom.run.seeding import sitemap_discoveries
 from quadloom.run.settling import settle_failure, settle_page, settle_quarantine, settle_status
-from quadloom.run.unmarked import Unmarked
-from quadloom.run.websub import Hubs
+from quadloom.run.unmarked import PendingIndex
+from quadloom.run.websub import HubSubscriptions
 from quadloom.settings import Settings
 from quadloom.stores.frontier_policy import SUCCESSES
-from quadloom.stores.patience import patiently
+from quadloom.stores.patience import retry_when_unavailable
 from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
 from quadloom.stores.warc_record import encode as encode_record
 
 _TEXTS = 100_000  # texts remembered to tell duplicates
 
 
-class Ready(msgspec.Struct, frozen=True):
+class FinishedVisit(msgspec.Struct, frozen=True):
     """A visit that has come back. `woven` is None where there was nothing to transform, or in quarantine (`reason`)."""
 
     visit: Visit
     result: Page | Failure
     pace: HostPace | None
-    woven: Woven | None = None
+    woven: PageResult | None = None
     record: ArchiveRecord | None = None
     reason: str = ""
 
 
-class Writer:
-    """Writes batches of `Ready` visits in the order above."""
+class VisitWriter:
+    """Writes batches of `FinishedVisit` visits in the order above."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class Writer:
         indexer: Indexer,
         settings: Settings,
         failpoints: Failpoints,
-        admission: Admission,
-        refreshing: Refreshing | None = None,
-        notifying: Notifying | None = None,
-        hubs: Hubs | None = None,
+        admission: TrapFilter,
+        refreshing: RefreshScheduler | None = None,
+        notifying: ChangeNotifier | None = None,
+        hubs: HubSubscriptions | None = None,
     ) -> None:
         self._admission = admission
         self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
@@ -83,19 +83,19 @@ class Writer:
         self._refreshing = refreshing
         self._notifying = notifying
         self._hubs = hubs
-        self.sources = Sources(catalog)
+        self.sources = SourceUrls(catalog)
         self._marks: list[tuple[int, bytes, bytes]] = []
         self._statistics = b""
-        self._woven_again_at = float(catalog.get(WOVEN_AGAIN) or 0)
+        self._woven_again_at = float(catalog.get(REPROCESSED_AT) or 0)
         self._found: list[Discovery] = []
-        self.unmarked = Unmarked()
-        self._learned: list[Learned] = []
+        self.unmarked = PendingIndex()
+        self._learned: list[RobotsUpdate] = []
 
-    def learn(self, learned: Learned) -> None:
+    def learn(self, learned: RobotsUpdate) -> None:
         """A host's robots.txt and sitemaps, written with the next batch."""
         self._learned.append(learned)
 
-    def index(self, entries: Sequence[Entry], now: float) -> None:
+    def index(self, entries: Sequence[IndexJob], now: float) -> None:
         """Have pages indexed that somebody else settled; their transform may have been another one than ours."""
         self._woven_again_at = now
         self._pass_on(list(entries))
@@ -104,7 +104,7 @@ class Writer:
         """Hosts that are another worker's by now: what was learned of them is theirs to learn."""
         self._learned = [item for item in self._learned if not unwanted(item.host)]
 
-    def _pass_on(self, entries: list[Entry]) -> None:
+    def _pass_on(self, entries: list[IndexJob]) -> None:
         self.unmarked.put(entries)
         self._indexer.put(entries)
 
@@ -113,12 +113,12 @@ class Writer:
         """Marks or links of the indexer wait to be written."""
         return bool(self._marks or self._found)
 
-    def acknowledge(self, marks: Marks) -> None:
+    def acknowledge(self, marks: IndexAcks) -> None:
         self._marks.extend(marks.marks)
         self._statistics = marks.statistics
         self._found.extend(marks.discoveries)
 
-    def write(self, batch: Sequence[Ready], now: float) -> list[Settlement]:
+    def write(self, batch: Sequence[FinishedVisit], now: float) -> list[Settlement]:
         """Make a batch durable; returns what was settled, in order."""
         if not batch and not self._marks and not self._learned:
             return []
@@ -134,7 +134,7 @@ class Writer:
         settlements, notices = self._planned(batch, settlements, known, now)
         marks, learned = list(self._marks), list(self._learned)
         found = self._judged(self._admission.admit(self._found))
-        patiently(lambda: self._settle(batch, settlements, notices, marks, found, learned, now))
+        retry_when_unavailable(lambda: self._settle(batch, settlements, notices, marks, found, learned, now))
         del self._marks[: len(marks)], self._learned[: len(learned)]
         self._found = []
         self._admission.changed = False
@@ -156,12 +156,12 @@ class Writer:
 
     def _settle(
         self,
-        batch: Sequence[Ready],
+        batch: Sequence[FinishedVisit],
         settlements: Sequence[Settlement],
         notices: Sequence[Notice],
         marks: Sequence[tuple[int, bytes, bytes]],
         found: Sequence[Discovery],
-        learned: Sequence[Learned],
+        learned: Sequence[RobotsUpdate],
         now: float,
     ) -> None:
         """The one transaction. Changes nothing in memory that a second try would miss."""
@@ -184,7 +184,7 @@ class Writer:
                 self._catalog.put(TRAPS, self._admission.report())
 
     def _planned(
-        self, batch: Sequence[Ready], settlements: list[Settlement], known: Mapping[int, PageRow], now: float
+        self, batch: Sequence[FinishedVisit], settlements: list[Settlement], known: Mapping[int, PageRow], now: float
     ) -> tuple[list[Settlement], list[Notice]]:
         """Next visits and notices. An import has neither: nobody visited anything."""
         if self._refreshing is not None:
@@ -197,7 +197,7 @@ class Writer:
         """Links of the user's own strategies come after their pages were settled, so they are judged apart."""
         return found if self._refreshing is None else self._refreshing.suspecting.judged(found, from_data=False)
 
-    def _write_learned(self, learned: Sequence[Learned], now: float) -> None:
+    def _write_learned(self, learned: Sequence[RobotsUpdate], now: float) -> None:
         for item in learned:
             row = self._frontier.host(item.host) or HostRow(host=item.host, site=site_of(item.host))
             self._frontier.put_host(
@@ -209,7 +209,7 @@ class Writer:
         if sitemaps:
             self._frontier.add(sitemap_discoveries(sitemaps), now)
 
-    def _archived(self, batch: Sequence[Ready]) -> list[ArchiveRef | None]:
+    def _archived(self, batch: Sequence[FinishedVisit]) -> list[ArchiveRef | None]:
         records = [self._record(ready) for ready in batch]
         written = [record for record in records if record is not None]
         refs = iter(self._archive.put(written) if written else [])
@@ -217,7 +217,7 @@ class Writer:
             self._archive.sync()
         return [next(refs) if record is not None else None for record in records]
 
-    def _record(self, ready: Ready) -> ArchiveRecord | None:
+    def _record(self, ready: FinishedVisit) -> ArchiveRecord | None:
         """Workers have already packed what they transformed; other responses are small and packed here."""
         if ready.record is not None or ready.woven is not None:
             return ready.record
@@ -225,7 +225,7 @@ class Writer:
             return None
         return encode_record(ready.result)
 
-    def _settled(self, ready: Ready, old: PageRow | None, ref: ArchiveRef | None) -> Settlement:
+    def _settled(self, ready: FinishedVisit, old: PageRow | None, ref: ArchiveRef | None) -> Settlement:
         if isinstance(ready.result, Failure):
             return settle_failure(ready.visit, ready.result, ready.pace, old, self._settings)
         if ready.woven is not None:
@@ -238,7 +238,7 @@ class Writer:
             raise AssertionError("a page with content came back without being transformed")
         return settlement
 
-    def _priced(self, ready: Ready) -> HostPace | None:
+    def _priced(self, ready: FinishedVisit) -> HostPace | None:
         """A page whose text another page of its host has costs the host's budget more: traps starve themselves."""
         if ready.woven is None or ready.pace is None or not ready.woven.text_digest:
             return ready.pace
@@ -250,7 +250,7 @@ class Writer:
             return ready.pace
         return msgspec.structs.replace(ready.pace, cost=cost_of(ready.result, duplicate=True))
 
-    def _entry(self, ready: Ready, settlement: Settlement, old: PageRow | None) -> Entry | None:
+    def _entry(self, ready: FinishedVisit, settlement: Settlement, old: PageRow | None) -> IndexJob | None:
         """What the indexer has to do: nothing for an unchanged page whose last version is indexed. While an earlier
         version is on its way there, what the catalog has marked will not be what the indexes hold."""
         row = settlement.page
@@ -264,7 +264,7 @@ class Writer:
         fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
         about = self._about(row, ready.result.status)
         woven = ready.woven
-        return Entry(
+        return IndexJob(
             row.fingerprint, woven.quads, woven.text, row.text_digest, fresh, quads, text, about, woven.link_quads,
             row.depth, b"" if overtaken else self._known_lines(old, woven.quads.graph), row.host,
         )  # fmt: skip
@@ -289,7 +289,7 @@ class Writer:
             return b""
         return old.lines if old.final_url == graph and old.fetched_at > self._woven_again_at else b""
 
-    def _removal(self, settlement: Settlement, old: PageRow | None) -> Entry | None:
+    def _removal(self, settlement: Settlement, old: PageRow | None) -> IndexJob | None:
         """A page that has died leaves the indexes; its history stays in the archive."""
         row = settlement.page
         if (
@@ -301,8 +301,8 @@ class Writer:
         ):
             return None
         gone = Quads.of(old.final_url or old.href, b"")
-        return Entry(row.fingerprint, gone, None, b"", fresh=False, host=row.host)
+        return IndexJob(row.fingerprint, gone, None, b"", fresh=False, host=row.host)
 
 
-def _statements(ready: Ready) -> bytes:
+def _statements(ready: FinishedVisit) -> bytes:
     return ready.woven.quads.nquads if ready.woven is not None else b""

@@ -17,7 +17,7 @@ import numpy as np
 from quadloom.scheduling.objectives import Vector, freshness, harmonic_cost, xyleme_cost
 from quadloom.scheduling.refresh import optimal_rates
 from quadloom.scheduling.simulated_web import WebShape
-from quadloom.scheduling.simulator import Estimator, Plan, SimulatedPolicy, run
+from quadloom.scheduling.simulator import Estimator, SimulatedPolicy, SimulationPlan, run
 
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.2, 1.0)
 SEEDS = (1, 2, 3)  # weights are drawn, and a few heavy pages decide a single run
@@ -34,7 +34,7 @@ class ClosedForm(msgspec.Struct, frozen=True):
     starved: float
 
 
-class Learned(msgspec.Struct, frozen=True):
+class LearnedFreshness(msgspec.Struct, frozen=True):
     """Weighted freshness, mean over `SEEDS`; `kept`: its part of what the same policy reaches with known rates."""
 
     policy: str
@@ -66,30 +66,30 @@ def closed_forms(bandwidths: Sequence[float] = BANDWIDTHS, pages: int = 10_000) 
     return rows
 
 
-def learned_rates(pages: int = 1000) -> list[Learned]:
+def learned_rates(pages: int = 1000) -> list[LearnedFreshness]:
     """Poisson webs at 0.1 reads per page and day, counted after 200 days: 20 visits a page."""
-    plan = Plan(per_page=0.1, slot=0.5, warm_up=200.0)
+    plan = SimulationPlan(per_page=0.1, slot=0.5, warm_up=200.0)
     estimators: tuple[Estimator, ...] = ("known", "bits", "dates", "lying-dates", "lying-dates+trust", "push")
     return _means(("harmonic",), estimators, plan, WebShape(pages=pages))
 
 
-def real_history(history: Path) -> list[Learned]:
+def real_history(history: Path) -> list[LearnedFreshness]:
     """Replay of `history` at a read per page in 410 days, counted after the first year."""
-    plan = Plan(per_page=1 / 410, slot=6.0, warm_up=365.0)
+    plan = SimulationPlan(per_page=1 / 410, slot=6.0, warm_up=365.0)
     return _means(("uniform", "xyleme", "harmonic", "freshness"), ("known", "bits"), plan, WebShape(), history)
 
 
 def _means(
     policies: Sequence[SimulatedPolicy],
     estimators: Sequence[Estimator],
-    plan: Plan,
+    plan: SimulationPlan,
     shape: WebShape,
     history: Path | None = None,
-) -> list[Learned]:
+) -> list[LearnedFreshness]:
     found: dict[tuple[str, str], list[float]] = {}
     for seed in SEEDS:
         report = run(("poisson",), policies, estimators, shape=shape, plan=plan, history=history, seed=seed)
         for row in report.rows:
             found.setdefault((row.policy, row.estimator), []).append(row.freshness)
     mean = {key: float(np.mean(values)) for key, values in found.items()}
-    return [Learned(*key, value, value / mean[key[0], "known"]) for key, value in mean.items()]
+    return [LearnedFreshness(*key, value, value / mean[key[0], "known"]) for key, value in mean.items()]

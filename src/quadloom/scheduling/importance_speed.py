@@ -40,7 +40,7 @@ _ROOM = 48 * _MEBI  # under a limit: stacks and heaps of threads (16 MiB each), 
 _HOME = 1000  # pages of a site, in the web that counts sweeps
 
 
-class Seconds(msgspec.Struct, frozen=True):
+class SweepSeconds(msgspec.Struct, frozen=True):
     """The best of several turns."""
 
     cpu: float
@@ -55,10 +55,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     links: int
     engine: str
     threads: int
-    product: Seconds
-    power_step: Seconds
-    sweep: Seconds
-    fine_sweep: Seconds
+    product: SweepSeconds
+    power_step: SweepSeconds
+    sweep: SweepSeconds
+    fine_sweep: SweepSeconds
     cutting: float
     scipy_matrix: float
     own_matrix: float
@@ -73,7 +73,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return self.product.wall / self.sweep.wall
 
 
-class Counts(msgspec.Struct, frozen=True):
+class SweepCounts(msgspec.Struct, frozen=True):
     """Sweeps to a tolerance: Jacobi's (one slice) and block Gauss–Seidel's (64 slices), on random and site-like links.
     Gauss–Seidel saves less where links stay within their slice, because a slice is finished at once."""
 
@@ -84,7 +84,7 @@ class Counts(msgspec.Struct, frozen=True):
     near_blocks: int
 
 
-class Limited(msgspec.Struct, frozen=True, kw_only=True):
+class LimitedFixpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A fixpoint in a process that may allocate `limit` MiB beyond its libraries, `whole` with them."""
 
     limit: float
@@ -110,7 +110,7 @@ def compare(pages: int, degree: int, *, engine: Engine = "auto", turns: int = 4)
     # The links are random, so the matrix itself is as good as its transpose, which would cost another copy of it.
     vector = np.full(pages, 1.0 / pages)
     iteration = ImportanceIteration(ours, _DAMPING, None, "normalize", None)
-    times: dict[str, list[Seconds]] = {"product": [], "power": [], "sweep": [], "fine": []}
+    times: dict[str, list[SweepSeconds]] = {"product": [], "power": [], "sweep": [], "fine": []}
     with ThreadPoolExecutor(ours.threads) as pool:
         sweep(iteration, pool)  # compiles
         for _ in range(turns):
@@ -121,7 +121,7 @@ def compare(pages: int, degree: int, *, engine: Engine = "auto", turns: int = 4)
         sweep(iteration, pool)
         for _ in range(turns):
             times["fine"].append(_timed(lambda: sweep(iteration, pool)))
-    best = {name: Seconds(min(t.cpu for t in all_), min(t.wall for t in all_)) for name, all_ in times.items()}
+    best = {name: SweepSeconds(min(t.cpu for t in all_), min(t.wall for t in all_)) for name, all_ in times.items()}
     return Comparison(
         pages=pages, links=pages * degree, engine=type(ours).__name__, threads=ours.threads,
         product=best["product"], power_step=best["power"], sweep=best["sweep"], fine_sweep=best["fine"],
@@ -131,7 +131,7 @@ def compare(pages: int, degree: int, *, engine: Engine = "auto", turns: int = 4)
     )  # fmt: skip
 
 
-def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> Counts:
+def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> SweepCounts:
     """Gauss–Seidel over slices against Jacobi, on random links and on a web where nine links of ten stay on a site."""
     rng = np.random.default_rng(2)
     sources = np.repeat(np.arange(pages), degree)
@@ -145,10 +145,10 @@ def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> Counts:
         return fixpoint(SliceSweeps(slices), tol=tolerance).iterations
 
     found = [sweeps(targets, width) for targets in (anywhere, near) for width in (pages, max(pages // 64, 1))]
-    return Counts(tolerance, *found)
+    return SweepCounts(tolerance, *found)
 
 
-def under_limit(pages: int, degree: int, tolerance: float = 1e-6) -> Limited:
+def under_limit(pages: int, degree: int, tolerance: float = 1e-6) -> LimitedFixpoint:
     """The fixpoint from disk, in a process that must not allocate as much as the matrix takes."""
     width = max(min(slice_width(pages), pages // 16), 1)
     with tempfile.TemporaryDirectory(prefix="quadloom-bench-") as name:
@@ -168,7 +168,7 @@ def under_limit(pages: int, degree: int, tolerance: float = 1e-6) -> Limited:
             [sys.executable, "-m", "quadloom.scheduling.importance_speed", *given], check=True, stdout=subprocess.PIPE
         )
     whole, sweeps, total, seconds = msgspec.json.decode(done.stdout, type=tuple[float, int, float, float])
-    return Limited(
+    return LimitedFixpoint(
         limit=limit / _MEBI, whole=whole / _MEBI, own_matrix=matrix / _MEBI,
         scipy_matrix=_scipy_bytes(pages, degree) / _MEBI, sweeps=sweeps, total=total, seconds=seconds,
     )  # fmt: skip
@@ -190,10 +190,10 @@ def _power_step(csr: sparse.csr_array, vector: Vector, degree: int) -> float:
     return float(np.abs(new - vector).sum())
 
 
-def _timed(work: Callable[[], object]) -> Seconds:
+def _timed(work: Callable[[], object]) -> SweepSeconds:
     cpu, wall = time.process_time(), time.perf_counter()
     work()
-    return Seconds(time.process_time() - cpu, time.perf_counter() - wall)
+    return SweepSeconds(time.process_time() - cpu, time.perf_counter() - wall)
 
 
 def _scipy_bytes(pages: int, degree: int) -> int:

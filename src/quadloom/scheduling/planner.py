@@ -25,7 +25,7 @@ from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePri
 from quadloom.scheduling.demand import Demand, Place, Price, place
 from quadloom.scheduling.objectives import Policy, ideal_period
 from quadloom.scheduling.trust import Trust, announced_age
-from quadloom.settings import Freshness, length_of
+from quadloom.settings import FreshnessSettings, length_of
 
 Line = tuple[str, str, str]  # (what, value, rule), as in `stores.protocols.Explanation`
 
@@ -53,7 +53,7 @@ class PageSchedule(msgspec.Struct, frozen=True, array_like=True):
 _UNKNOWN = PageSchedule()
 
 
-class Seen(msgspec.Struct, frozen=True):
+class VisitObservation(msgspec.Struct, frozen=True):
     """What a visit says about its page. Times are unix seconds, 0 = unknown.
 
     `modified_at`: Last-Modified. `announced_at`: sitemap lastmod or feed. `host_delay`: seconds between polite
@@ -112,7 +112,7 @@ class PlannerState(msgspec.Struct, frozen=True):
 class Planner:
     """Keeps no pages, only sums over them. `bandwidth`: reads per second that refresh may use."""
 
-    def __init__(self, freshness: Freshness, bandwidth: float, state: PlannerState | None = None) -> None:
+    def __init__(self, freshness: FreshnessSettings, bandwidth: float, state: PlannerState | None = None) -> None:
         self.policy: Policy = freshness.policy
         self.alpha = freshness.alpha
         self.min_interval = length_of("freshness.min_interval", freshness.min_interval, 1e-3)
@@ -140,7 +140,7 @@ class Planner:
 
     @bandwidth.setter
     def bandwidth(self, value: float) -> None:
-        """Reads per second for refresh; see `Shares.refresh_bandwidth`. Takes effect at once."""
+        """Reads per second for refresh; see `BandwidthShares.refresh_bandwidth`. Takes effect at once."""
         self._bandwidth = value
         self._market.priced_pages = -1.0
 
@@ -156,11 +156,11 @@ class Planner:
         self._market.pages = self.demand.pages
         return self._priced(self._market, self._bandwidth)
 
-    def settle(self, seen: Seen, before: PageSchedule | None) -> Decision:
+    def settle(self, seen: VisitObservation, before: PageSchedule | None) -> Decision:
         """Learn from a visit and say when to come again."""
         return self.settle_all([(seen, before)])[0]
 
-    def settle_all(self, visits: Sequence[tuple[Seen, PageSchedule | None]]) -> list[Decision]:
+    def settle_all(self, visits: Sequence[tuple[VisitObservation, PageSchedule | None]]) -> list[Decision]:
         """The same for visits of different pages: their change rates are estimated together, which is the dear part."""
         rates = [
             self._observed(seen, before.rate if before is not None else b"")
@@ -180,7 +180,7 @@ class Planner:
                 decisions.append(Decision(old, seen.fetched_at + (old.period or self.max_interval)))
         return decisions
 
-    def _observed(self, seen: Seen, kept: bytes) -> ChangeRate:
+    def _observed(self, seen: VisitObservation, kept: bytes) -> ChangeRate:
         site = self._sites.get(seen.site)
         if site is None:
             site = self._sites[seen.site] = SitePrior(self.world)
@@ -188,7 +188,7 @@ class Planner:
         self._observe(rate, seen)
         return rate
 
-    def _settle_read(self, seen: Seen, old: PageSchedule, rate: ChangeRate, estimate: Estimate) -> Decision:
+    def _settle_read(self, seen: VisitObservation, old: PageSchedule, rate: ChangeRate, estimate: Estimate) -> Decision:
         known = Estimate(old.changes_per_second, old.log_mean, old.log_variance) if old.period else None
         self._sites[seen.site].replace(known, estimate)
         weight = old.weight if seen.weight is None else seen.weight
@@ -315,7 +315,7 @@ class Planner:
             ("next visit", _date(last_at + schedule.period) if schedule.period else "none", "last visit + period"),
         ]  # fmt: skip
 
-    def _observe(self, rate: ChangeRate, seen: Seen) -> None:
+    def _observe(self, rate: ChangeRate, seen: VisitObservation) -> None:
         """One visit's evidence, with the date of the change where a trusted source gives it."""
         if seen.outcome is Outcome.NEW or not seen.previous_at:
             if self._believed(seen.host, "last-modified") and 0.0 < seen.modified_at < seen.fetched_at:
@@ -342,7 +342,7 @@ class Planner:
         trust = self._trusts.get(f"{source} {host}")
         return trust is not None and trust.trusted
 
-    def _settle_gone(self, seen: Seen, old: PageSchedule) -> Decision:
+    def _settle_gone(self, seen: VisitObservation, old: PageSchedule) -> Decision:
         gone = old.gone + 1
         if gone >= self.dead_after:
             self.forget(seen.host, seen.site, old)

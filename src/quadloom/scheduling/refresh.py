@@ -28,7 +28,7 @@ from quadloom.scheduling.objectives import POLICIES, Policy, Vector, rate_at_pri
 Bound = float | npt.ArrayLike | None
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RefreshPlan(msgspec.Struct, frozen=True):
     """`reads`: visits per time unit, page by page. `price`: gain of the last read bought; 0 = bandwidth left over."""
 
     reads: Vector
@@ -36,7 +36,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class PolitePlan(msgspec.Struct, frozen=True):
-    """As `Plan`; `host_prices` has the price of every host, which exceeds `price` where politeness binds."""
+    """As `RefreshPlan`; `host_prices` has the price of every host, which exceeds `price` where politeness binds."""
 
     reads: Vector
     price: float
@@ -72,21 +72,21 @@ def solve(
     alpha: float = 0.95,
     max_rate: Bound = None,
     min_rate: Bound = None,
-) -> Plan:
+) -> RefreshPlan:
     """`optimal_rates` with the price that the running scheduler continues from."""
     w, lam = _checked(weights, rates, bandwidth, policy, alpha)
     ceiling = _bound(max_rate, np.inf, len(w))
     floor = np.minimum(_bound(min_rate, 0.0, len(w)), ceiling)
     if floor.sum() >= bandwidth:
         total = floor.sum()
-        return Plan(floor * (bandwidth / total) if total > 0 else floor, float("inf"))
+        return RefreshPlan(floor * (bandwidth / total) if total > 0 else floor, float("inf"))
     active = (lam > 0) & (w > 0) if policy != "uniform" else np.ones(len(w), dtype=bool)
     if not active.any():
-        return Plan(floor.copy(), 0.0)
+        return RefreshPlan(floor.copy(), 0.0)
     reads = floor.copy()
     spare = bandwidth - floor[~active].sum()
     reads[active], price = _fill(policy, w[active], lam[active], spare, alpha, floor[active], ceiling[active])
-    return Plan(reads, price)
+    return RefreshPlan(reads, price)
 
 
 def polite_rates(

@@ -24,7 +24,7 @@ import re2
 
 from quadloom.errors import SettingsError
 from quadloom.model.url import Url, canonical, site_of
-from quadloom.settings import Crawl
+from quadloom.settings import CrawlSettings
 
 Reach = Literal["page", "host", "site", "any"]
 _HOSTS_REMEMBERED = 65_536
@@ -64,7 +64,7 @@ class Scope:
         self._reached: dict[str, bool] = {}
 
     @classmethod
-    def from_settings(cls, crawl: Crawl, seeds: Iterable[str], hosts: Iterable[str] = ()) -> Scope:
+    def from_settings(cls, crawl: CrawlSettings, seeds: Iterable[str], hosts: Iterable[str] = ()) -> Scope:
         return cls(
             ScopeRecord(
                 crawl.scope, tuple(dict.fromkeys(seeds)), tuple(crawl.include), tuple(crawl.exclude), crawl.max_depth,

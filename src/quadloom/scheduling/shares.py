@@ -13,7 +13,7 @@ import msgspec
 from quadloom.errors import SettingsError
 
 
-class Reads(msgspec.Struct, frozen=True, kw_only=True):
+class ReadCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of reads, or of URLs that wait for one, by class."""
 
     requests: int = 0
@@ -27,7 +27,7 @@ class Reads(msgspec.Struct, frozen=True, kw_only=True):
         return self.requests + self.suspects + self.pages + self.refresh
 
 
-class Shares:
+class BandwidthShares:
     """Divides slot after slot. Bandwidth and shares may be changed between any two slots."""
 
     def __init__(self, bandwidth: float, suspects: float = 0.2, pages: float = 0.4) -> None:
@@ -49,7 +49,7 @@ class Shares:
     def refresh(self) -> float:
         return 1.0 - self.suspects - self.pages
 
-    def refresh_bandwidth(self, waiting: Reads) -> float:
+    def refresh_bandwidth(self, waiting: ReadCounts) -> float:
         """Reads per second that refresh can count on: its share, and the shares of classes with nothing waiting.
 
         Where a class waits but needs less than its share, refresh gets what `slot` leaves it; this is the floor that
@@ -59,7 +59,7 @@ class Shares:
         taking = self.refresh + (self.suspects if waiting.suspects else 0.0) + (self.pages if waiting.pages else 0.0)
         return self.bandwidth * (self.refresh + (idle * self.refresh / taking if taking > 0.0 else idle))
 
-    def slot(self, seconds: float, waiting: Reads) -> Reads:
+    def slot(self, seconds: float, waiting: ReadCounts) -> ReadCounts:
         """Reads of the next slot: exactly bandwidth × seconds (to the rounding carried over) if so many wait."""
         due = self.bandwidth * seconds + self._fraction
         count = int(due)
@@ -67,7 +67,7 @@ class Shares:
         requests = min(count, waiting.requests)
         return self._divide(count - requests, requests, waiting)
 
-    def _divide(self, count: int, requests: int, waiting: Reads) -> Reads:
+    def _divide(self, count: int, requests: int, waiting: ReadCounts) -> ReadCounts:
         shares = {"suspects": self.suspects, "pages": self.pages, "refresh": self.refresh}
         left = {"suspects": waiting.suspects, "pages": waiting.pages, "refresh": waiting.refresh}
         given = dict.fromkeys(shares, 0)
@@ -91,4 +91,4 @@ class Shares:
                     count -= 1
         for name in shares:
             self._credit[name] = min(max(self._credit[name] - given[name], -1.0), 1.0)
-        return Reads(requests=requests, idle=count, **given)
+        return ReadCounts(requests=requests, idle=count, **given)

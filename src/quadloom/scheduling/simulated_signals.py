@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.scheduling.simulated_web import Moments, Pages, SimulatedWeb, Vector
+from quadloom.scheduling.simulated_web import ChangeTimes, Pages, SimulatedWeb, Vector
 from quadloom.scheduling.trust import Trust
 
 Source = Literal["dates", "lying-dates", "lastmod", "push"]
@@ -80,17 +80,17 @@ class Signals:
                 self.recall[host] = self.precision[host] = 0.0
 
 
-def _announcements(source: Source, web: SimulatedWeb, rng: np.random.Generator) -> Moments:
+def _announcements(source: Source, web: SimulatedWeb, rng: np.random.Generator) -> ChangeTimes:
     pages, times = web.moments.pages(), web.moments.times()
     if source == "push":
         kept = rng.random(len(times)) < _PUSH_RECALL
-        return Moments(pages[kept], times[kept], web.days)
+        return ChangeTimes(pages[kept], times[kept], web.days)
     if source != "lastmod":
         return web.moments
     kept = rng.random(len(times)) < _LASTMOD_RECALL
     false = _LASTMOD_RECALL * (1.0 - _LASTMOD_PRECISION) / _LASTMOD_PRECISION * web.rates * web.days
     wrong = np.repeat(np.arange(web.pages), rng.poisson(false))
-    return Moments(
+    return ChangeTimes(
         np.concatenate([pages[kept], wrong]),
         np.concatenate([times[kept], rng.uniform(0.0, web.days, len(wrong))]),
         web.days,

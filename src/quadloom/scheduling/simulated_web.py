@@ -37,7 +37,7 @@ DAY = 86_400.0
 _PAGES_PER_HOST = 100
 
 
-class Moments:
+class ChangeTimes:
     """Points in time of many pages. Page and time in one sorted key make "the first one after t" a binary search for
     all pages at once."""
 
@@ -92,7 +92,7 @@ class SimulatedWeb:
         self.rates = rates
         self.hosts = np.arange(len(weights)) // _PAGES_PER_HOST
         self.born = np.zeros(len(weights)) if born is None else born
-        self.moments = Moments(pages, times, days)
+        self.moments = ChangeTimes(pages, times, days)
 
     @property
     def pages(self) -> int:

@@ -46,7 +46,7 @@ _WORLD = Prior.around(14.0)
 _ALPHA = 0.95
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How a web is read. `per_page`: reads per page and day; `slot` and `warm_up` in days."""
 
     per_page: float = 0.1
@@ -56,7 +56,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     max_interval: float = float("inf")
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class SimulationRow(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `freshness`: weighted, over time; `plain`: unweighted; `cost`: Xyleme's with true rates, per unit of
     weight; `slot_spread`: largest deviation of a slot's reads from their mean; `rate_error`: median |ln λ̂/λ|."""
 
@@ -73,8 +73,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     curve: tuple[tuple[float, float], ...] = ()  # (day, weighted freshness) in tenths of the run
 
 
-class Report(msgspec.Struct, frozen=True):
-    rows: tuple[Row, ...]
+class SimulationReport(msgspec.Struct, frozen=True):
+    rows: tuple[SimulationRow, ...]
 
     def table(self) -> str:
         """For people, one line per run."""
@@ -101,12 +101,12 @@ def run(
     estimators: Sequence[Estimator] = ("known", "bits"),
     *,
     shape: WebShape | None = None,
-    plan: Plan | None = None,
+    plan: SimulationPlan | None = None,
     history: Path | None = None,
     seed: int = 1,
-) -> Report:
+) -> SimulationReport:
     """Every combination; with `history` the processes are replaced by its replay."""
-    shape, plan = shape or WebShape(), plan or Plan()
+    shape, plan = shape or WebShape(), plan or SimulationPlan()
     rows = []
     for process in ("replay",) if history is not None else processes:
         rng = np.random.default_rng(seed)
@@ -116,18 +116,18 @@ def run(
             for policy in policies
             for estimator in estimators
         ]
-    return Report(tuple(rows))
+    return SimulationReport(tuple(rows))
 
 
 def simulate(
     web: SimulatedWeb,
     policy: SimulatedPolicy,
     estimator: Estimator,
-    plan: Plan,
+    plan: SimulationPlan,
     *,
     process: str = "",
     seed: int = 1,
-) -> Row:
+) -> SimulationRow:
     """One web, one policy, one estimator. `seed`: of what signals miss and invent."""
     return _Simulation(web, policy, estimator, plan, np.random.default_rng(seed)).run(process)
 
@@ -138,7 +138,7 @@ class _Simulation:
         web: SimulatedWeb,
         policy: SimulatedPolicy,
         estimator: Estimator,
-        plan: Plan,
+        plan: SimulationPlan,
         rng: np.random.Generator,
     ) -> None:
         self.web, self.plan, self.estimator = web, plan, estimator
@@ -155,7 +155,7 @@ class _Simulation:
         self.cost = np.zeros(web.pages)
         self.tenths = np.zeros((10, 2))
 
-    def run(self, process: str) -> Row:
+    def run(self, process: str) -> SimulationRow:
         plan, web = self.plan, self.web
         bandwidth = plan.per_page * web.pages * plan.slot
         carried, counts = 0.0, []
@@ -228,7 +228,7 @@ class _Simulation:
         mean, log_mean, _ = self.learned.estimates(pages)
         self.rates[pages] = np.exp(log_mean) if self.policy == "freshness" else mean
 
-    def _row(self, process: str, counts: Vector) -> Row:
+    def _row(self, process: str, counts: Vector) -> SimulationRow:
         web, plan = self.web, self.plan
         lived = np.maximum(web.days - np.maximum(web.born, plan.warm_up), 0.0)
         mean = counts.mean() if len(counts) else 0.0
@@ -236,7 +236,7 @@ class _Simulation:
         spread = float(np.abs(full - mean).max() / mean) if len(full) and mean else 0.0
         error = np.abs(np.log(self.rates / web.rates))
         curve = [((n + 0.5) * web.days / 10.0, float(f / s)) for n, (f, s) in enumerate(self.tenths) if s > 0.0]
-        return Row(
+        return SimulationRow(
             process=process, policy=self.name, estimator=self.estimator,
             freshness=float(web.weights @ self.fresh / (web.weights @ lived)),
             plain=float(self.fresh.sum() / lived.sum()),

@@ -54,7 +54,7 @@ class Suspicion(msgspec.Struct, frozen=True):
         return self.probability > 0.5
 
 
-class Suspects:
+class SuspectModel:
     """Learns while the crawl runs; `dump` and the constructor carry the counts over a restart."""
 
     def __init__(self, counts: dict[str, tuple[float, float]] | None = None, *, limit: int = 50_000) -> None:

@@ -19,7 +19,7 @@ from quadloom.stores.postgres_state import ClusterState, database_url
 from quadloom.stores.postgres_text import PostgresText
 from quadloom.stores.protocols import Archive, QuadStore, TextIndex
 from quadloom.stores.s3_archive import S3Archive
-from quadloom.stores.s3_bucket import Bucket, address_of
+from quadloom.stores.s3_bucket import S3Bucket, address_of
 from quadloom.stores.shared_warc_archive import SharedWarcArchive, worker_name
 from quadloom.stores.sparql_client import SparqlServer, server_of
 from quadloom.stores.sparql_quads import RefilledQuads, SparqlQuads
@@ -39,7 +39,7 @@ def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:
 
 def _s3(folder: Path, settings: Settings, writable: bool) -> Archive:
     return S3Archive(
-        Bucket(address_of(settings)),
+        S3Bucket(address_of(settings)),
         folder,
         writer=settings.stores.archive_writer,
         file_bytes=settings.stores.archive_file_bytes,

@@ -15,7 +15,7 @@ from quadloom.model.wire import decode, encode
 from quadloom.stores.protocols import VisitRow
 
 
-class Facts(NamedTuple):
+class RowFacts(NamedTuple):
     """What of a page's row decides about the next one, and how the row was counted."""
 
     fetched_at: float
@@ -24,7 +24,7 @@ class Facts(NamedTuple):
     status: int
 
 
-class Written(NamedTuple):
+class RowChanges(NamedTuple):
     """Rows that take the place of older ones, and by how much each count changes."""
 
     pages: list[PageRow]
@@ -40,7 +40,7 @@ def newest_of(pages: Iterable[PageRow]) -> list[PageRow]:
     return list({page.fingerprint: page for page in sorted(pages, key=lambda page: page.fetched_at)}.values())
 
 
-def written(pages: Sequence[PageRow], before: Mapping[int, Facts]) -> Written:
+def written(pages: Sequence[PageRow], before: Mapping[int, RowFacts]) -> RowChanges:
     """A late settlement of an older visit joins the history but does not turn the page back."""
     rows: list[PageRow] = []
     changes: dict[str, int] = {}
@@ -54,7 +54,7 @@ def written(pages: Sequence[PageRow], before: Mapping[int, Facts]) -> Written:
                 changes[name] = changes.get(name, 0) - 1
         for name in count_names(str(page.outcome), page.kind, page.status):
             changes[name] = changes.get(name, 0) + 1
-    return Written(rows, {name: change for name, change in changes.items() if change})
+    return RowChanges(rows, {name: change for name, change in changes.items() if change})
 
 
 def record_of(page: PageRow) -> bytes:

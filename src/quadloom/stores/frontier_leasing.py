@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from quadloom.model.link import Discovery
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier_policy import FrontierPolicy, UrlState, rank
-from quadloom.stores.frontier_tables import Batch, FrontierTables, UrlRow, entry_of
-from quadloom.stores.frontier_workbench import Entry, HostState, Workbench
+from quadloom.stores.frontier_tables import FrontierTables, UrlBatch, UrlRow, queued_url_of
+from quadloom.stores.frontier_workbench import HostState, HostTable, QueuedUrl
 from quadloom.stores.quota import PRIORITIES, Quota, VisitClass
 
 INFINITY = float("inf")
@@ -25,15 +25,15 @@ _LOAD = 256  # hosts brought to the bench at a time
 class Lease:
     __slots__ = ("address_clock", "entry", "host", "live", "next_at", "visit")
 
-    def __init__(self, visit: Visit, host: HostState, entry: Entry, next_at: float, address_clock: float) -> None:
+    def __init__(self, visit: Visit, host: HostState, entry: QueuedUrl, next_at: float, address_clock: float) -> None:
         self.visit, self.host, self.entry = visit, host, entry
         self.next_at, self.address_clock = next_at, address_clock  # before the lease
         self.live = True  # False: somebody whose lease had run out settled the URL nevertheless
 
 
-class Leasing:
+class LeaseManager:
     def __init__(self, tables: FrontierTables, policy: FrontierPolicy, *, now: float, capacity: int) -> None:
-        self.bench = Workbench(ip_delay=policy.ip_delay, opened_at=now, capacity=capacity)
+        self.bench = HostTable(ip_delay=policy.ip_delay, opened_at=now, capacity=capacity)
         self.leases: dict[int, Lease] = {}
         # When somebody whose clocks are lost may have asked a host last; the backend knows who had it open before.
         self.suspected_at: Callable[[HostState], float] = lambda _host: -INFINITY
@@ -72,7 +72,7 @@ class Leasing:
             self.bench.place(host)
         return visits
 
-    def _allowed(self, host: HostState, quota: Quota) -> Entry | None:
+    def _allowed(self, host: HostState, quota: Quota) -> QueuedUrl | None:
         """What this host serves next, counted off: a request, or the first URL of the class whose turn it is among
         those that the quota allows."""
         if host.buffer[0][0] == 0:
@@ -90,7 +90,7 @@ class Leasing:
             waiting.remove(kind)
         return None
 
-    def _seek(self, host: HostState, kind: VisitClass) -> Entry | None:
+    def _seek(self, host: HostState, kind: VisitClass) -> QueuedUrl | None:
         """The first URL of a class that lies behind all that is in the buffer."""
         for priorities in PRIORITIES[kind]:
             for entry in self._tables.front(host.id, 4 + host.active, priorities):
@@ -99,7 +99,7 @@ class Leasing:
         host.lacking.add(kind)
         return None
 
-    def _hand_out(self, host: HostState, entry: Entry, now: float, duration: float) -> Visit:
+    def _hand_out(self, host: HostState, entry: QueuedUrl, now: float, duration: float) -> Visit:
         priority, _, _, key, href, canonical, depth, score, kind, attempt, etag, modified, known, via, anchor = entry
         visit = Visit(
             href, canonical, host.name, key, depth, priority, kind, attempt, now, now + duration, etag, modified,
@@ -115,7 +115,7 @@ class Leasing:
         room = max(4, min(_FRONT, _FRONTS // (len(self.bench.hosts) + 1)))
         self._fill(host, self._tables.front(host.id, room + host.active), room + host.active)
 
-    def _fill(self, host: HostState, entries: list[Entry], asked: int) -> None:
+    def _fill(self, host: HostState, entries: list[QueuedUrl], asked: int) -> None:
         host.complete = len(entries) < asked
         host.lacking.clear()
         host.buffer = [entry for entry in entries if entry[3] not in self.leases]
@@ -227,7 +227,7 @@ class Leasing:
         """(host, fingerprint) of all that is under way."""
         return [(lease.host.id, key) for key, lease in self.leases.items()]
 
-    def tell(self, batch: Batch, inserted: Sequence[tuple[UrlRow, Discovery]] = ()) -> None:
+    def tell(self, batch: UrlBatch, inserted: Sequence[tuple[UrlRow, Discovery]] = ()) -> None:
         """The tables changed: hosts on the bench learn of it, others are looked for at the next lease."""
         hosts = self.bench.hosts
         changed = {id for id, delta in batch.queued.items() if delta}
@@ -237,7 +237,7 @@ class Leasing:
             if host is not None and row.state == UrlState.QUEUED:
                 host.lacking.clear()
                 if host.wants(rank(self._policy.order, row.priority, row.depth, row.score, row.due), row.fingerprint):
-                    host.offer(entry_of(found, row, self._policy.order), _FRONT)
+                    host.offer(queued_url_of(found, row, self._policy.order), _FRONT)
                 if row.priority == 0:
                     idle.add(host.id)
         for id in changed:
@@ -335,7 +335,7 @@ class Leasing:
             self._seat(stored)
 
 
-def _first_of_each(buffer: Sequence[Entry]) -> dict[VisitClass, int]:
+def _first_of_each(buffer: Sequence[QueuedUrl]) -> dict[VisitClass, int]:
     """Where the first URL of each class stands."""
     places: dict[VisitClass, int] = {}
     for place, entry in enumerate(buffer):

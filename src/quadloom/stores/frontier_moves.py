@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quadloom.stores.frontier_leasing import Leasing
+from quadloom.stores.frontier_leasing import LeaseManager
 from quadloom.stores.frontier_policy import UrlState
-from quadloom.stores.frontier_tables import Batch, FrontierTables, UrlRow
+from quadloom.stores.frontier_tables import FrontierTables, UrlBatch, UrlRow
 from quadloom.stores.protocols import ScopeRules
 from quadloom.stores.scoring import Place, Scored
 
 
-class Moves:
-    def __init__(self, tables: FrontierTables, leasing: Leasing) -> None:
+class QueueUpdates:
+    def __init__(self, tables: FrontierTables, leasing: LeaseManager) -> None:
         self._tables = tables
         self._leasing = leasing
 
-    def move(self, batch: Batch, before: UrlRow, after: UrlRow) -> None:
+    def move(self, batch: UrlBatch, before: UrlRow, after: UrlRow) -> None:
         batch.leave(before)
         batch.enter(after)
         self._tables.update([after])
@@ -27,7 +27,7 @@ class Moves:
         moved = 0
         with self._tables.database.transaction():
             for rows in self._tables.scan_scoped():
-                batch = Batch(self._tables)
+                batch = UrlBatch(self._tables)
                 for row, href, host in rows:
                     after = self._state_in(scope, row, href, host)
                     if after != row.state and row.fingerprint not in self._leasing.leases:
@@ -50,7 +50,7 @@ class Moves:
         with self._tables.database.transaction():
             ids = self._tables.host_ids(list({host for host, _ in wanted.values()}), create=False)
             pairs = [(ids[host], key) for key, (host, _) in wanted.items() if host in ids]
-            batch = Batch(self._tables)
+            batch = UrlBatch(self._tables)
             for key, row in self._tables.urls(pairs).items():
                 if row.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
                     self.move(batch, row, row._replace(state=UrlState.WAITING, due=wanted[key][1]))
@@ -69,7 +69,7 @@ class Moves:
         ]
         if moved:
             with self._tables.database.transaction():
-                batch = Batch(self._tables)
+                batch = UrlBatch(self._tables)
                 for before, now in moved:
                     batch.leave(before)
                     batch.enter(now)

@@ -181,7 +181,7 @@ def distinct(settlements: Sequence[Settlement]) -> Iterator[Sequence[Settlement]
     yield list(part.values())
 
 
-class Past(NamedTuple):
+class UrlPast(NamedTuple):
     """What a URL's row remembers: how its last visit ended (empty = none), how and where it was met first."""
 
     outcome: str
@@ -201,7 +201,7 @@ class UrlFacts(msgspec.Struct, frozen=True, kw_only=True):
     due: float
     attempt: int
     visits: int
-    past: Past
+    past: UrlPast
     ahead: int  # URLs of the same host that go first
 
 

@@ -15,7 +15,7 @@ from quadloom.model.outcome import Settlement
 from quadloom.stores.frontier_policy import (
     SUCCESSES,
     Order,
-    Past,
+    UrlPast,
     UrlState,
     attempt_after,
     is_wanted_again,
@@ -25,12 +25,12 @@ from quadloom.stores.frontier_policy import (
     state_after,
     token_of,
 )
-from quadloom.stores.frontier_workbench import Entry, HostState
+from quadloom.stores.frontier_workbench import HostState, QueuedUrl
 from quadloom.stores.protocols import HostRow
 from quadloom.stores.scoring import Place
 
-Queued = tuple[int, int, float, float, int]  # host id, priority, first, second, fingerprint: a row of the queue
-Waiting = tuple[float, int, int]  # due, host id, fingerprint
+QueueRow = tuple[int, int, float, float, int]  # host id, priority, first, second, fingerprint: a row of the queue
+WaitingRow = tuple[float, int, int]  # due, host id, fingerprint
 
 
 class UrlRow(NamedTuple):
@@ -55,7 +55,7 @@ class SettledRow(NamedTuple):
     settlement: Settlement
 
 
-class Batch:
+class UrlBatch:
     """Moves of URLs, gathered and then written table by table: one statement for many rows costs a third of many.
 
     A URL may move once per batch.
@@ -63,10 +63,10 @@ class Batch:
 
     def __init__(self, tables: FrontierTables) -> None:
         self._tables = tables
-        self.left_queue: list[Queued] = []
-        self.queue: list[Queued] = []
-        self.left_later: list[Waiting] = []
-        self.later: list[Waiting] = []
+        self.left_queue: list[QueueRow] = []
+        self.queue: list[QueueRow] = []
+        self.left_later: list[WaitingRow] = []
+        self.later: list[WaitingRow] = []
         self.queued: dict[int, int] = {}  # host id to change of its queue's length
         self.counts = [0] * len(UrlState)  # change of the number of URLs by state
 
@@ -95,7 +95,7 @@ class Batch:
             queued[host_id] = queued.get(host_id, 0) + 1
         self.counts[UrlState.QUEUED] += len(rows)
 
-    def _place(self, row: UrlRow) -> Queued:
+    def _place(self, row: UrlRow) -> QueueRow:
         priority, first, second = rank(self._tables.order, row.priority, row.depth, row.score, row.due)
         return row.host_id, priority, first, second, row.fingerprint
 
@@ -103,7 +103,7 @@ class Batch:
         self._tables.write_moves(self)
 
 
-class Transactions(Protocol):
+class FrontierDatabase(Protocol):
     """The database as the frontier sees it."""
 
     @property
@@ -125,7 +125,7 @@ class FrontierTables(Protocol):
     prefetch: int
 
     @property
-    def database(self) -> Transactions: ...
+    def database(self) -> FrontierDatabase: ...
 
     def reload(self) -> None: ...
 
@@ -177,7 +177,7 @@ class FrontierTables(Protocol):
         """As `update`, with what the visit left behind. Validators change only with a page that was read."""
         ...
 
-    def write_moves(self, batch: Batch) -> None: ...
+    def write_moves(self, batch: UrlBatch) -> None: ...
 
     def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
         """(host, fingerprint) of all that is under way, for the attempt count after a crash."""
@@ -214,17 +214,17 @@ class FrontierTables(Protocol):
         """Queue them again. Returns the change of the queue's length."""
         ...
 
-    def past(self, row: UrlRow) -> Past: ...
+    def past(self, row: UrlRow) -> UrlPast: ...
 
     def ahead(self, row: UrlRow) -> int:
         """URLs of the same host that are leased first."""
         ...
 
-    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[Entry]:
+    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
         """The first of a host's queue, of these priorities only where any are given."""
         ...
 
-    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[Entry]]:
+    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
         """`front` of many hosts; those without a queue are missing."""
         ...
 
@@ -241,7 +241,7 @@ def after_settlement(row: UrlRow, settlement: Settlement) -> UrlRow:
     )
 
 
-def entry_of(found: Discovery, row: UrlRow, order: Order) -> Entry:
+def queued_url_of(found: Discovery, row: UrlRow, order: Order) -> QueuedUrl:
     kind: LinkKind = found.kind
     place = rank(order, row.priority, row.depth, row.score, row.due)
     return (*place, row.fingerprint, found.href, found.key, row.depth, row.score, kind, 1, "", "", False, found.via,

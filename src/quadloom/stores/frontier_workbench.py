@@ -21,13 +21,13 @@ from itertools import count
 from math import ceil
 
 from quadloom.model.link import LinkKind
-from quadloom.stores.quota import Turns, VisitClass
+from quadloom.stores.quota import VisitClass, WeightedRoundRobin
 
 INFINITY = float("inf")
 
 # priority, first, second, fingerprint; href, key, depth, score, kind, attempt, etag, last_modified, known, via, anchor.
 # A plain tuple: the queue's order is the tuple's order, since fingerprints are unique within a host.
-Entry = tuple[int, float, float, int, str, str, int, float, LinkKind, int, str, str, bool, int, str]
+QueuedUrl = tuple[int, float, float, int, str, str, int, float, LinkKind, int, str, str, bool, int, str]
 
 
 class HostState:
@@ -48,10 +48,10 @@ class HostState:
         self.failures = self.pages = self.queued = self.active = self.ticket = 0
         self.per_site = 1
         self.asked_at = -INFINITY
-        self.buffer: list[Entry] = []
+        self.buffer: list[QueuedUrl] = []
         self.complete = False  # the buffer holds all that is queued and not leased
         self.lacking: set[VisitClass] = set()  # neither in the buffer nor, as long as that lasts, behind it
-        self.turns = Turns()
+        self.turns = WeightedRoundRobin()
         self.retired = False  # nothing more is to be handed out: the host goes to another worker
 
     @property
@@ -91,7 +91,7 @@ class HostState:
             return True
         return bool(self.buffer) and (*place, fingerprint) < self.buffer[-1][:4]
 
-    def offer(self, entry: Entry, room: int) -> None:
+    def offer(self, entry: QueuedUrl, room: int) -> None:
         insort(self.buffer, entry)
         if len(self.buffer) > room:
             self.buffer.pop()
@@ -135,7 +135,7 @@ class _Ring:
         return None
 
 
-class Workbench:
+class HostTable:
     """Holds at most about `capacity` hosts; what does not fit stays in the store and is loaded when its time comes."""
 
     def __init__(self, *, ip_delay: float, opened_at: float, capacity: int = 2048) -> None:

@@ -23,7 +23,7 @@ _SKIPPED = [code for code, kind in enumerate(_KINDS) if kind in UNCOUNTED]
 Fingerprints = npt.NDArray[np.int64]
 
 
-class Touching(msgspec.Struct, frozen=True):
+class AdjacentLinks(msgspec.Struct, frozen=True):
     """Links with one end (or both) among the pages asked for, each pair once. `partial`: older ones were left out."""
 
     sources: Fingerprints
@@ -31,7 +31,7 @@ class Touching(msgspec.Struct, frozen=True):
     partial: bool = False
 
 
-def links_touching(directory: Path, pages: npt.ArrayLike, *, most: int = 4_000_000) -> Touching:
+def links_touching(directory: Path, pages: npt.ArrayLike, *, most: int = 4_000_000) -> AdjacentLinks:
     """All links from and to these pages, as last read; pictures and style sheets do not count."""
     wanted = np.unique(np.asarray(pages, dtype=np.int64))
     segments, partial = _newest(directory, most)
@@ -43,11 +43,11 @@ def links_touching(directory: Path, pages: npt.ArrayLike, *, most: int = 4_000_0
         found.append(records[touching])
         places.append(start + np.flatnonzero(touching))
     if not found:
-        return Touching(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        return AdjacentLinks(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     records, place = np.concatenate(found), np.concatenate(places)
     kept = place > _last_readings(segments, records["source"])
     pairs = np.unique(np.stack([records["source"][kept], records["target"][kept]]), axis=1)
-    return Touching(pairs[0], pairs[1], partial)
+    return AdjacentLinks(pairs[0], pairs[1], partial)
 
 
 def _newest(directory: Path, most: int) -> tuple[list[tuple[Path, int]], bool]:

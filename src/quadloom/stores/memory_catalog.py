@@ -16,7 +16,7 @@ from quadloom.stores.memory_frontier import MemoryFrontier
 from quadloom.stores.protocols import VisitRow
 
 
-class Joined(Protocol):
+class JoinedStore(Protocol):
     """Another store in the same transactions."""
 
     def snapshot(self) -> object: ...
@@ -32,9 +32,9 @@ class MemoryCatalog:
         self._visits: dict[int, dict[float, VisitRow]] = {}
         self._values: dict[str, bytes] = {}
         self._inside = False
-        self._joined: list[Joined] = [frontier]
+        self._joined: list[JoinedStore] = [frontier]
 
-    def join(self, store: Joined) -> None:
+    def join(self, store: JoinedStore) -> None:
         """What is done to `store` inside a transaction is undone with it."""
         self._joined.append(store)
 

@@ -19,7 +19,7 @@ from quadloom.model.visit import Visit
 from quadloom.stores import frontier_policy as rules
 from quadloom.stores.frontier_policy import FrontierPolicy, UrlState
 from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
-from quadloom.stores.quota import Quota, Turns, VisitClass
+from quadloom.stores.quota import Quota, VisitClass, WeightedRoundRobin
 from quadloom.stores.scoring import Place, Scored
 
 
@@ -42,7 +42,7 @@ class _Host:
         self.row = HostRow(host=name, site=site_of(name))
         self.asked_at = float("-inf")  # last lease
         self.turn = 0  # of its site's last lease, for fairness
-        self.turns = Turns()
+        self.turns = WeightedRoundRobin()
 
 
 class MemoryFrontier:
@@ -308,7 +308,7 @@ class MemoryFrontier:
         facts = rules.UrlFacts(
             key=url.key, state=url.state, leased_until=lease[0].deadline if lease else 0.0, priority=url.priority,
             depth=url.depth, score=url.score, due=url.due, attempt=url.attempt, visits=url.visits,
-            past=rules.Past(url.outcome, url.kind, url.via),
+            past=rules.UrlPast(url.outcome, url.kind, url.via),
             ahead=sum(self._turn_of(peer) < self._turn_of(url) for peer in peers),
         )  # fmt: skip
         return rules.explain(facts, row, self._delay(row), self._budget(row), now)

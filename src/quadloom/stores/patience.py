@@ -12,7 +12,7 @@ T = TypeVar("T")
 _PAUSES = (0.1, 1.0, 5.0)  # seconds before each further try; waiting for a server that is away comes on top
 
 
-def patiently(transaction: Callable[[], T]) -> T:
+def retry_when_unavailable(transaction: Callable[[], T]) -> T:
     """Nothing of a failed try was written, or writing it twice is harmless: that is for the caller to know."""
     for pause in _PAUSES:
         try:

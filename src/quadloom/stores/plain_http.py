@@ -10,10 +10,10 @@ import ipaddress
 from urllib.parse import urlsplit
 
 from quadloom.errors import SettingsError
-from quadloom.settings import Guard
+from quadloom.settings import GuardSettings
 
 
-def check_plain_http(name: str, url: str, guard: Guard) -> None:
+def check_plain_http(name: str, url: str, guard: GuardSettings) -> None:
     """Raises `SettingsError` where `url`, the value of setting `name`, is plain http to a host that is not trusted."""
     parts = urlsplit(url)
     if parts.scheme == "https":
@@ -26,7 +26,7 @@ def check_plain_http(name: str, url: str, guard: Guard) -> None:
         )
 
 
-def _is_trusted(host: str, guard: Guard) -> bool:
+def _is_trusted(host: str, guard: GuardSettings) -> bool:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

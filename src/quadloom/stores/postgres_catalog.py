@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.wire import decode, encode
-from quadloom.stores.catalog_rows import Facts, newest_of, page_of, pages_of, record_of, visit_row, written
+from quadloom.stores.catalog_rows import RowFacts, newest_of, page_of, pages_of, record_of, visit_row, written
 from quadloom.stores.postgres_arrays import columns
 from quadloom.stores.postgres_database import PostgresDatabase
 from quadloom.stores.postgres_schema import BEHIND
@@ -92,12 +92,12 @@ class PostgresCatalog:
                 (self._slot, *columns("sq", sorted(done.changes.items()))),
             )
 
-    def _facts(self, fingerprints: Sequence[int]) -> dict[int, Facts]:
+    def _facts(self, fingerprints: Sequence[int]) -> dict[int, RowFacts]:
         rows = self._database.execute(
             "SELECT fingerprint, fetched_at, outcome, kind, status FROM page WHERE fingerprint = ANY(%s::bigint[])",
             (list(fingerprints),),
         )
-        return {row[0]: Facts(*row[1:]) for row in rows}
+        return {row[0]: RowFacts(*row[1:]) for row in rows}
 
     def page(self, fingerprint: int) -> PageRow | None:
         return self.pages([fingerprint]).get(fingerprint)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from quadloom.stores.frontier_policy import RANK_SQL, Order, Past, UrlState, rank
+from quadloom.stores.frontier_policy import RANK_SQL, Order, UrlPast, UrlState, rank
 from quadloom.stores.frontier_tables import UrlRow
-from quadloom.stores.frontier_workbench import Entry
+from quadloom.stores.frontier_workbench import QueuedUrl
 from quadloom.stores.postgres_database import PostgresDatabase
 
 _ENTRY = (
@@ -27,7 +27,7 @@ class QueueTable(ABC):
         self.database = database
         self.order: Order = order
 
-    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[Entry]:
+    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
         chosen = " AND q.priority = ANY(%s::smallint[])" if priorities else ""
         rows = self.database.execute(
             f"SELECT {_ENTRY} FROM queue q {_ITS_URL} WHERE q.host_id=%s{chosen} ORDER BY {_IN_ORDER} LIMIT %s",
@@ -35,13 +35,13 @@ class QueueTable(ABC):
         )
         return [_entry(row) for row in rows]
 
-    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[Entry]]:
+    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
         rows = self.database.execute(
             f"SELECT q.host_id, {_ENTRY} FROM unnest(%s::bigint[]) AS w(h) CROSS JOIN LATERAL (SELECT * FROM queue "
             f"q WHERE q.host_id = w.h ORDER BY {_IN_ORDER} LIMIT %s) q {_ITS_URL} ORDER BY q.host_id, {_IN_ORDER}",
             (list(host_ids), limit),
         )
-        found: dict[int, list[Entry]] = {}
+        found: dict[int, list[QueuedUrl]] = {}
         for id, *entry in rows:
             found.setdefault(id, []).append(_entry(entry))
         return found
@@ -53,9 +53,9 @@ class QueueTable(ABC):
         )
         return int(self.database.execute(statement, (row.host_id, *place))[0][0])
 
-    def past(self, row: UrlRow) -> Past:
+    def past(self, row: UrlRow) -> UrlPast:
         statement = "SELECT outcome, kind, via FROM url WHERE host_id=%s AND fingerprint=%s"
-        return Past(*self.database.execute(statement, (row.host_id, row.fingerprint))[0])
+        return UrlPast(*self.database.execute(statement, (row.host_id, row.fingerprint))[0])
 
     def park(self, host_id: int, held: Sequence[int]) -> int:
         parked = self.database.execute(
@@ -98,5 +98,5 @@ class QueueTable(ABC):
         )
 
 
-def _entry(row: Sequence[object]) -> Entry:
-    return tuple(row)  # type: ignore[return-value]  # the columns of _ENTRY are the fields of Entry
+def _entry(row: Sequence[object]) -> QueuedUrl:
+    return tuple(row)  # type: ignore[return-value]  # the columns of _ENTRY are the fields of QueuedUrl

@@ -14,7 +14,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import Settlement
 from quadloom.model.url import site_of
 from quadloom.stores.frontier_policy import SUCCESSES, Order, UrlState
-from quadloom.stores.frontier_tables import Batch, SettledRow, UrlRow, host_record, host_state
+from quadloom.stores.frontier_tables import SettledRow, UrlBatch, UrlRow, host_record, host_state
 from quadloom.stores.frontier_workbench import HostState
 from quadloom.stores.postgres_arrays import column, columns
 from quadloom.stores.postgres_database import PostgresDatabase, plain
@@ -226,7 +226,7 @@ class PostgresFrontierTables(QueueTable):
                 columns("qqhhdiisdss", changed),
             )
 
-    def write_moves(self, batch: Batch) -> None:
+    def write_moves(self, batch: UrlBatch) -> None:
         execute = self.database.write
         if batch.left_queue:
             execute(

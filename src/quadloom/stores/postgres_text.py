@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from quadloom.stores import text_query
-from quadloom.stores.patience import patiently
+from quadloom.stores.patience import retry_when_unavailable
 from quadloom.stores.postgres_arrays import columns
 from quadloom.stores.postgres_database import PostgresDatabase, plain
 from quadloom.stores.protocols import Hit, SearchAnswer, SearchRequest, TextDocument
@@ -49,7 +49,7 @@ class PostgresText:
 
     def commit(self) -> None:
         if self._pending:
-            patiently(self._write)
+            retry_when_unavailable(self._write)
             self._pending.clear()
 
     def _write(self) -> None:

@@ -82,7 +82,7 @@ class Quota:
             self.left_of[VisitClass.of(priority, known)] -= 1
 
 
-class Turns:
+class WeightedRoundRobin:
     """Which class a host serves next: each that waits gets its share, evenly mixed (smooth weighted round robin).
     A class with nothing waiting saves nothing up."""
 

@@ -39,7 +39,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.stores import warc_record
 from quadloom.stores.protocols import ArchiveRecord
 from quadloom.stores.record_cache import RecordCache
-from quadloom.stores.s3_bucket import Bucket
+from quadloom.stores.s3_bucket import S3Bucket
 from quadloom.stores.s3_tails import Tails, bytes_of, tails_in
 from quadloom.stores.warc_archive import WarcArchive, member_at, members, record_bytes, sync_directory
 
@@ -61,7 +61,7 @@ class S3Archive:
 
     def __init__(
         self,
-        bucket: Bucket,
+        bucket: S3Bucket,
         folder: Path,
         *,
         writer: str = "",

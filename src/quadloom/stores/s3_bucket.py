@@ -58,7 +58,7 @@ def address_of(settings: Settings) -> S3Address:
     )
 
 
-class Bucket:
+class S3Bucket:
     """Safe for many threads. Every failure is a `StoreError`; only `read` and `size` raise `FileNotFoundError`."""
 
     def __init__(self, address: S3Address) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from quadloom.errors import StoreError
 from quadloom.model.outcome import ArchiveRef
-from quadloom.stores.s3_bucket import Bucket
+from quadloom.stores.s3_bucket import S3Bucket
 
 _PART = re.compile(r"(?P<file>[A-Za-z0-9_-]+/quadloom-\d{8}\.warc\.gz)\.tail/(?P<start>\d{15})")
 _DOWNLOAD = 8 * 1024 * 1024
@@ -27,7 +27,7 @@ Tail = Mapping[int, int]  # where each object begins → its bytes, in order
 class Tails:
     """Safe for many threads."""
 
-    def __init__(self, bucket: Bucket) -> None:
+    def __init__(self, bucket: S3Bucket) -> None:
         self._bucket = bucket
         self._known: dict[str, dict[int, int]] = {}
 

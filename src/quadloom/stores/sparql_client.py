@@ -157,7 +157,7 @@ class SparqlClient:
         union: bool = False,
         default_graphs: Sequence[str] = (),
         named_graphs: Sequence[str] = (),
-    ) -> Answer:
+    ) -> SparqlResponse:
         """Send a query. Raises `QuerySyntaxError` where the server says that it is none, else `StoreError`.
 
         `union`: all graphs are the default graph. Given graphs are the dataset instead.
@@ -174,7 +174,7 @@ class SparqlClient:
         with self._send(self.server.update, {"Content-Type": "application/sparql-update"}, sparql.encode()) as answer:
             answer.whole()
 
-    def graph(self, name: str) -> Answer | None:
+    def graph(self, name: str) -> SparqlResponse | None:
         """A graph as N-Triples by the Graph Store Protocol; None = there is no such graph."""
         url = _extended(self.server.graph_store, urlencode({"graph": name}))
         answer = self._send(url, {"Accept": TRIPLES}, None)
@@ -198,10 +198,10 @@ class SparqlClient:
         else:
             line.close()
 
-    def _send(self, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+    def _send(self, url: str, headers: Mapping[str, str], body: bytes | None) -> SparqlResponse:
         pause = _FIRST_PAUSE
         for attempt in range(1, self._attempts + 1):
-            answer = Answer(self, self._prepared(url, headers, body), self.server)
+            answer = SparqlResponse(self, self._prepared(url, headers, body), self.server)
             try:
                 answer.begin()
             except _Undelivered as trouble:
@@ -240,7 +240,7 @@ class SparqlClient:
         return line
 
 
-class Answer:
+class SparqlResponse:
     """A response on its way; reads like a file. Close it, or use it as a context manager, to free its connection."""
 
     def __init__(self, client: SparqlClient, line: _Line, server: SparqlServer) -> None:
@@ -314,7 +314,7 @@ class Answer:
         self.close()
         return " ".join(data[:_WORDS].decode("utf-8", "replace").split())
 
-    def expect(self, *media_types: str) -> Answer:
+    def expect(self, *media_types: str) -> SparqlResponse:
         """Raises `StoreError` where the answer is in a language that was not asked for."""
         if self.media_type not in media_types:
             self.close()
@@ -329,7 +329,7 @@ class Answer:
         if line is not None:
             self._client.give_back(line, reusable=self._ended)
 
-    def __enter__(self) -> Answer:
+    def __enter__(self) -> SparqlResponse:
         return self
 
     def __exit__(

@@ -22,7 +22,7 @@ from quadloom.errors import StoreError
 from quadloom.model.quads import Quads
 from quadloom.stores.oxigraph_quads import as_stored, lines_of, parse_term, text_of
 from quadloom.stores.protocols import Difference
-from quadloom.stores.sparql_client import ROWS, TRIPLES, Answer, SparqlClient, SparqlServer
+from quadloom.stores.sparql_client import ROWS, TRIPLES, SparqlClient, SparqlResponse, SparqlServer
 from quadloom.stores.sparql_text import exchange, graph_name, insertion, is_name, term
 
 _UPDATE_BYTES = 1 << 20  # of statements in one request: larger ones gain nothing, and cost the server memory
@@ -162,7 +162,7 @@ class SparqlQuads:
         with self._graph(graph) as answer:
             return [f"{triple} {tail}" for triple in ox.parse(answer.whole(), ox.RdfFormat.N_TRIPLES, lenient=True)]
 
-    def _graph(self, graph: str) -> Answer:
+    def _graph(self, graph: str) -> SparqlResponse:
         answer = self._client.graph(graph) if self._server.graph_store else None
         if answer is None:
             sparql = f"CONSTRUCT {{ ?s ?p ?o }} {{ GRAPH {graph_name(graph)} {{ ?s ?p ?o }} }}"

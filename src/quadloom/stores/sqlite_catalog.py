@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.wire import decode, encode
-from quadloom.stores.catalog_rows import Facts, newest_of, page_of, pages_of, record_of, visit_row, written
+from quadloom.stores.catalog_rows import RowFacts, newest_of, page_of, pages_of, record_of, visit_row, written
 from quadloom.stores.protocols import VisitRow
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.sqlite_schema import BEHIND
@@ -59,8 +59,8 @@ class SqliteCatalog:
             list(done.changes.items()),
         )
 
-    def _facts(self, fingerprints: Sequence[int]) -> dict[int, Facts]:
-        found: dict[int, Facts] = {}
+    def _facts(self, fingerprints: Sequence[int]) -> dict[int, RowFacts]:
+        found: dict[int, RowFacts] = {}
         for start in range(0, len(fingerprints), _CHUNK):
             part = fingerprints[start : start + _CHUNK]
             cursor = self._database.execute(
@@ -68,7 +68,7 @@ class SqliteCatalog:
                 f"WHERE fingerprint IN ({_marks(part)})",
                 part,
             )
-            found.update((row[0], Facts(*row[1:])) for row in cursor)
+            found.update((row[0], RowFacts(*row[1:])) for row in cursor)
         return found
 
     def page(self, fingerprint: int) -> PageRow | None:

@@ -14,9 +14,9 @@ from itertools import islice
 
 from quadloom.model.link import Discovery
 from quadloom.model.url import site_of
-from quadloom.stores.frontier_policy import RANK_SQL, SUCCESSES, Order, Past, UrlState, rank
-from quadloom.stores.frontier_tables import Batch, SettledRow, UrlRow, host_record, host_state
-from quadloom.stores.frontier_workbench import Entry, HostState
+from quadloom.stores.frontier_policy import RANK_SQL, SUCCESSES, Order, UrlPast, UrlState, rank
+from quadloom.stores.frontier_tables import SettledRow, UrlBatch, UrlRow, host_record, host_state
+from quadloom.stores.frontier_workbench import HostState, QueuedUrl
 from quadloom.stores.protocols import HostRow
 from quadloom.stores.scoring import Place
 from quadloom.stores.sqlite_database import SqliteDatabase
@@ -65,7 +65,7 @@ class SqliteFrontierTables:
     def _write_counts(self) -> None:
         self.set_value("counts", array("q", self._counts).tobytes())
 
-    def write_moves(self, batch: Batch) -> None:
+    def write_moves(self, batch: UrlBatch) -> None:
         many = self.database.executemany
         if batch.left_queue:
             many(
@@ -286,9 +286,9 @@ class SqliteFrontierTables:
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
         self.database.execute("INSERT OR REPLACE INTO robots VALUES(?,?,?)", (host_id, data, expires))
 
-    def past(self, row: UrlRow) -> Past:
+    def past(self, row: UrlRow) -> UrlPast:
         statement = "SELECT outcome, kind, via FROM url WHERE host_id=? AND fingerprint=?"
-        return Past(*self.database.execute(statement, (row.host_id, row.fingerprint)).fetchone())
+        return UrlPast(*self.database.execute(statement, (row.host_id, row.fingerprint)).fetchone())
 
     def ahead(self, row: UrlRow) -> int:
         place = (*rank(self.order, row.priority, row.depth, row.score, row.due), row.fingerprint)
@@ -302,7 +302,7 @@ class SqliteFrontierTables:
         blocked = self.database.execute("SELECT count(*) FROM host WHERE blocked_until > max(?, 0)", (now,)).fetchone()
         return self.last_host_id(), int(blocked[0])  # hosts are never deleted, so the last id is their number
 
-    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[Entry]:
+    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
         chosen = f" AND q.priority IN ({','.join(map(str, priorities))})" if priorities else ""
         cursor = self.database.execute(
             "SELECT q.priority, q.first, q.second, q.fingerprint, u.href, ifnull(u.key, u.href), u.depth, u.score, "
@@ -313,7 +313,7 @@ class SqliteFrontierTables:
         )
         return cursor.fetchall()
 
-    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[Entry]]:
+    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
         return {id: entries for id in host_ids if (entries := self.front(id, limit))}
 
     def rebuild_queue(self, host_id: int | None = None) -> None:

@@ -49,10 +49,10 @@ from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.stores import frontier_policy as rules
-from quadloom.stores.frontier_leasing import INFINITY, Leasing
-from quadloom.stores.frontier_moves import Moves
+from quadloom.stores.frontier_leasing import INFINITY, LeaseManager
+from quadloom.stores.frontier_moves import QueueUpdates
 from quadloom.stores.frontier_policy import FrontierPolicy, UrlState
-from quadloom.stores.frontier_tables import Batch, FrontierTables, SettledRow, UrlRow, after_settlement
+from quadloom.stores.frontier_tables import FrontierTables, SettledRow, UrlBatch, UrlRow, after_settlement
 from quadloom.stores.frontier_workbench import HostState
 from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
 from quadloom.stores.quota import Quota
@@ -82,8 +82,8 @@ class TableFrontier:
         self._database = tables.database
         self._scope = scope
         self._tables = tables
-        self._leasing = Leasing(tables, policy, now=now, capacity=capacity)
-        self._moves = Moves(tables, self._leasing)
+        self._leasing = LeaseManager(tables, policy, now=now, capacity=capacity)
+        self._moves = QueueUpdates(tables, self._leasing)
         self._recent = RecentFingerprints()
         self._ids: dict[str, int] = {}
 
@@ -113,7 +113,7 @@ class TableFrontier:
         ids = self._host_ids({found.host for found in fresh.values()})
         stored = self._tables.urls([(ids[found.host], key) for key, found in fresh.items()])
         spent = {name for name, id in ids.items() if self._leasing.exhausted(id)}
-        batch = Batch(self._tables)
+        batch = UrlBatch(self._tables)
         inserted: list[tuple[UrlRow, Discovery]] = []
         for key, found in fresh.items():
             row = stored.get(key)
@@ -133,7 +133,7 @@ class TableFrontier:
         self._leasing.tell(batch, inserted)
         return len(inserted)
 
-    def _improve(self, batch: Batch, row: UrlRow, found: Discovery) -> None:
+    def _improve(self, batch: UrlBatch, row: UrlRow, found: Discovery) -> None:
         """A shorter way to a known URL, or a more urgent wish for it."""
         better = row._replace(priority=min(row.priority, found.priority), depth=min(row.depth, found.depth))
         self._recent.learn(row.fingerprint, better.priority, better.depth)
@@ -145,7 +145,7 @@ class TableFrontier:
         with self._database.transaction():
             ids = self._host_ids({found.host for found in wanted.values()})
             stored = self._tables.urls([(ids[found.host], key) for key, found in wanted.items()])
-            batch = Batch(self._tables)
+            batch = UrlBatch(self._tables)
             inserted: list[tuple[UrlRow, Discovery]] = []
             for key, found in wanted.items():
                 row = stored.get(key)
@@ -171,7 +171,7 @@ class TableFrontier:
     def _promote(self, now: float, *, refresh_first: bool) -> None:
         """Queue what has become due. The one write that a lease may cause, and only when something is due."""
         with self._database.transaction():
-            batch = Batch(self._tables)
+            batch = UrlBatch(self._tables)
             rows = self._tables.due(now, _PROMOTE)
             for row in rows:
                 batch.leave(row)
@@ -203,7 +203,7 @@ class TableFrontier:
         """Settle visits of distinct URLs."""
         ids = self._host_ids({settlement.visit.host for settlement in settlements})
         stored = self._tables.urls([(ids[s.visit.host], s.visit.fingerprint) for s in settlements])
-        batch = Batch(self._tables)
+        batch = UrlBatch(self._tables)
         settled: list[SettledRow] = []
         strangers: list[tuple[UrlRow, Discovery]] = []
         hosts: dict[int, HostState] = {}

@@ -17,7 +17,7 @@ from lxml import etree
 
 from quadloom.errors import FetchError, SyntaxInvalid
 from quadloom.model.document import Document, Kind
-from quadloom.settings import Service
+from quadloom.settings import ServiceSettings
 from quadloom.syntaxes import generic_xml, xslt, xslt_folder
 from quadloom.syntaxes.rdf_files import RdfKind
 from quadloom.syntaxes.registry import Context, Extractor, Registry
@@ -38,7 +38,7 @@ _RDF_TYPES: dict[str, RdfKind] = {
 }  # fmt: skip
 
 
-class Reply(NamedTuple):
+class ServiceReply(NamedTuple):
     """What a service answered."""
 
     status: int
@@ -46,7 +46,7 @@ class Reply(NamedTuple):
     body: bytes
 
 
-Send = Callable[[str, bytes, Sequence[tuple[str, str]], float], Reply]
+Send = Callable[[str, bytes, Sequence[tuple[str, str]], float], ServiceReply]
 """POST (url, body, headers, seconds). Raises `FetchError` where there is no answer; its maker bounds time and size."""
 
 
@@ -62,10 +62,10 @@ class _Instance:
         self.last_used = 0
 
 
-class Pool:
+class ServicePool:
     """The instances of one service. May be shared by threads."""
 
-    def __init__(self, service: Service, send: Send, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, service: ServiceSettings, send: Send, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.service = service
         self._send = send
         self._clock = clock
@@ -73,7 +73,7 @@ class Pool:
         self._turn = 0
         self._instances = [_Instance(url) for url in service.url.split()]
 
-    def ask(self, body: bytes, headers: Sequence[tuple[str, str]]) -> Reply:
+    def ask(self, body: bytes, headers: Sequence[tuple[str, str]]) -> ServiceReply:
         """The answer of the first instance that gives one. Raises `SyntaxInvalid` where none does."""
         tried: set[str] = set()
         reason = "it has no instance that may be asked now"
@@ -131,11 +131,11 @@ class Pool:
                 instance.free_at = self._clock() + instance.quarantine
 
 
-def with_services(registry: Registry, services: Iterable[Service], send: Send) -> Registry:
+def with_services(registry: Registry, services: Iterable[ServiceSettings], send: Send) -> Registry:
     """The registry with an extractor for each service, on the kinds or media types it takes (all, if none is given)."""
     kinds: tuple[Kind, ...] = get_args(Kind)
     for service in services:
-        pool = Pool(service, send)
+        pool = ServicePool(service, send)
         types = frozenset(word.lower() for word in service.kinds if "/" in word)
         named = [kind for kind in kinds if kind in service.kinds]
         wanted = [kind for kind in kinds if kind != "empty"] if types or not service.kinds else named
@@ -143,7 +143,7 @@ def with_services(registry: Registry, services: Iterable[Service], send: Send) -
     return registry
 
 
-def _reader(pool: Pool, kinds: frozenset[str], types: frozenset[str]) -> Callable[[Context], None]:
+def _reader(pool: ServicePool, kinds: frozenset[str], types: frozenset[str]) -> Callable[[Context], None]:
     def read_by_service(context: Context) -> None:
         document = context.document
         if kinds and document.kind not in kinds and document.media_type.lower() not in types:
@@ -158,7 +158,7 @@ def _reader(pool: Pool, kinds: frozenset[str], types: frozenset[str]) -> Callabl
     return read_by_service
 
 
-def keep(context: Context, reply: Reply) -> None:
+def keep(context: Context, reply: ServiceReply) -> None:
     """State what a service answered: RDF in any syntax, or XML that goes through stylesheets."""
     if len(reply.body) > MAX_ANSWER_BYTES:
         raise SyntaxInvalid(f"the answer has more than {MAX_ANSWER_BYTES} bytes", code="service-answer-too-large")

@@ -14,7 +14,7 @@ from lxml import etree
 from quadloom.model.link import LinkKind
 from quadloom.model.url import resolve
 from quadloom.syntaxes import rdf_files
-from quadloom.syntaxes.feeds_writing import CONTENT, DC, DCTERMS, Entry, FeedWriter
+from quadloom.syntaxes.feeds_writing import CONTENT, DC, DCTERMS, FeedEntry, FeedWriter
 from quadloom.syntaxes.feeds_xml import expanded, text_of, tolerant_root
 from quadloom.syntaxes.html_links import kind_of
 from quadloom.syntaxes.registry import Context
@@ -35,7 +35,7 @@ _ABOUT = f"{{{RDF}}}about"
 _MAX_MODULE_TEXT = 10_000
 _MAX_VALUES = 256  # of one property of one entry; more would make joining and comparing quadratic
 
-_Part = Callable[[Entry, etree._Element, str], None]
+_Part = Callable[[FeedEntry, etree._Element, str], None]
 
 
 def read(context: Context) -> None:
@@ -74,7 +74,7 @@ def local_name(tag: object) -> str:
 
 def _read_atom(root: etree._Element, writer: FeedWriter) -> None:
     language = root.get(_LANG) or ""
-    channel = Entry(language, is_channel=True)
+    channel = FeedEntry(language, is_channel=True)
     entries = []
     for child in root:
         if local_name(child.tag) == "entry":
@@ -88,7 +88,7 @@ def _read_atom(root: etree._Element, writer: FeedWriter) -> None:
 
 def _read_rss(root: etree._Element, writer: FeedWriter) -> None:
     """RSS 2.0 has its items in the channel, 0.90 and 1.0 beside it, and some feeds have them in both places."""
-    channel = Entry(root.get(_LANG) or "", is_channel=True)
+    channel = FeedEntry(root.get(_LANG) or "", is_channel=True)
     items = []
     for child in root:
         name = local_name(child.tag)
@@ -106,8 +106,8 @@ def _read_rss(root: etree._Element, writer: FeedWriter) -> None:
         writer.entry(_entry(element, element.get(_LANG) or channel.language))
 
 
-def _entry(element: etree._Element, language: str) -> Entry:
-    entry = Entry(language)
+def _entry(element: etree._Element, language: str) -> FeedEntry:
+    entry = FeedEntry(language)
     entry.about = element.get(_ABOUT) or ""
     parts = _PARTS
     for child in element:
@@ -120,7 +120,7 @@ def _entry(element: etree._Element, language: str) -> Entry:
     return entry
 
 
-def _take(entry: Entry, element: etree._Element) -> None:
+def _take(entry: FeedEntry, element: etree._Element) -> None:
     """One child of an entry or channel: by its name where we know it, as a module's property where it is only text."""
     if not isinstance(element.tag, str):
         return  # a comment or an instruction
@@ -135,22 +135,22 @@ def _take(entry: Entry, element: etree._Element) -> None:
         _module(entry, element, namespace, name)
 
 
-def _module(entry: Entry, element: etree._Element, namespace: str, name: str) -> None:
+def _module(entry: FeedEntry, element: etree._Element, namespace: str, name: str) -> None:
     text = (element.text or "").strip()
     predicate = iri(namespace + name if namespace[-1] in "#/" else f"{namespace}#{name}")
     if text and predicate and len(entry.extras) < _MAX_VALUES:
         entry.extras += ((predicate, text[:_MAX_MODULE_TEXT]),)
 
 
-def _title(entry: Entry, element: etree._Element, tag: str) -> None:
+def _title(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     entry.title = entry.title or text_of(element)
 
 
-def _summary(entry: Entry, element: etree._Element, tag: str) -> None:
+def _summary(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     entry.summary = entry.summary or text_of(element)
 
 
-def _content(entry: Entry, element: etree._Element, tag: str) -> None:
+def _content(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     source = element.get("src")
     if source and len(entry.links) < _MAX_VALUES:
         entry.links += ((source, "embed", "", ""),)
@@ -162,11 +162,11 @@ def _content(entry: Entry, element: etree._Element, tag: str) -> None:
         entry.summary = text_of(element)
 
 
-def _encoded(entry: Entry, element: etree._Element, tag: str) -> None:
+def _encoded(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     entry.content = entry.content or text_of(element)
 
 
-def _link(entry: Entry, element: etree._Element, tag: str) -> None:
+def _link(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     """RSS writes the address as text, Atom as an attribute with a relation."""
     href = element.get("href")
     if href is None:
@@ -183,26 +183,26 @@ def _link(entry: Entry, element: etree._Element, tag: str) -> None:
         entry.links += ((href, kind or "typed", rel, element.get("title") or ""),)
 
 
-def _guid(entry: Entry, element: etree._Element, tag: str) -> None:
+def _guid(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     entry.id = text_of(element)
     permanent = (element.get("isPermaLink") or "true").lower() != "false"
     if permanent and not entry.link and entry.id.startswith(("http://", "https://")):
         entry.link = entry.id
 
 
-def _id(entry: Entry, element: etree._Element, tag: str) -> None:
+def _id(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     entry.id = text_of(element)
 
 
-def _published(entry: Entry, element: etree._Element, tag: str) -> None:
+def _published(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     entry.published = entry.published or text_of(element)
 
 
-def _updated(entry: Entry, element: etree._Element, tag: str) -> None:
+def _updated(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     entry.updated = entry.updated or text_of(element)
 
 
-def _author(entry: Entry, element: etree._Element, tag: str) -> None:
+def _author(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     """Text in RSS; a person with a name, or at least an address, in Atom."""
     name = _person(element) if len(element) else (element.text or "").strip()
     if name and len(entry.authors) < _MAX_VALUES and name not in entry.authors:
@@ -220,35 +220,35 @@ def _person(element: etree._Element) -> str:
     return name or address
 
 
-def _category(entry: Entry, element: etree._Element, tag: str) -> None:
+def _category(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     word = text_of(element) or element.get("label") or element.get("term") or element.get("text")
     if word and len(entry.subjects) < _MAX_VALUES and word not in entry.subjects:
         entry.subjects += (word,)
 
 
-def _language(entry: Entry, element: etree._Element, tag: str) -> None:
+def _language(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     entry.language = entry.language or text_of(element)
 
 
-def _rights(entry: Entry, element: etree._Element, tag: str) -> None:
+def _rights(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     entry.rights = entry.rights or text_of(element)
 
 
-def _enclosure(entry: Entry, element: etree._Element, tag: str) -> None:
+def _enclosure(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     _enclose(entry, element.get("url"), element.get("type"), element.get("length"))
 
 
-def _enclose(entry: Entry, url: str | None, media_type: str | None, length: str | None) -> None:
+def _enclose(entry: FeedEntry, url: str | None, media_type: str | None, length: str | None) -> None:
     if url and len(entry.enclosures) < _MAX_VALUES:
         entry.enclosures += ((url, media_type or "", length or ""),)
 
 
-def _comments(entry: Entry, element: etree._Element, tag: str) -> None:
+def _comments(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     if len(entry.links) < _MAX_VALUES:
         entry.links += ((text_of(element), "typed", "replies", ""),)
 
 
-def _image(entry: Entry, element: etree._Element, tag: str) -> None:
+def _image(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     """`<image><url>` of RSS, `<logo>` and `<icon>` of Atom, `<itunes:image href>`, `<media:thumbnail url>`."""
     address = element.get("href") or element.get("url") or ""
     if not address and len(element):
@@ -259,7 +259,7 @@ def _image(entry: Entry, element: etree._Element, tag: str) -> None:
         entry.images += (address,)
 
 
-def _media(entry: Entry, element: etree._Element, tag: str) -> None:
+def _media(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     url, media_type = element.get("url"), element.get("type") or ""
     if url and (element.get("medium") == "image" or media_type.startswith("image/")):
         _image(entry, element, tag)
@@ -267,7 +267,7 @@ def _media(entry: Entry, element: etree._Element, tag: str) -> None:
         _enclose(entry, url, media_type, element.get("fileSize"))
 
 
-def _media_group(entry: Entry, element: etree._Element, tag: str) -> None:
+def _media_group(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     for child in element.iterchildren(f"{{{_MEDIA}}}content"):
         _media(entry, child, tag)
     for child in element.iterchildren(f"{{{_MEDIA}}}thumbnail"):

@@ -29,7 +29,7 @@ _ISO = re.compile(
 )
 
 
-class Moment(NamedTuple):
+class ParsedDate(NamedTuple):
     """`text` is an xsd:dateTime in UTC; `unix` the same as a number; `exact` is False where the zone was missing."""
 
     text: str
@@ -38,7 +38,7 @@ class Moment(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def moment(text: str) -> Moment | None:
+def moment(text: str) -> ParsedDate | None:
     """The moment a date means, or None where it cannot be told. A date without a zone is taken as UTC."""
     text = text.strip()
     if not text or len(text) > _MAX_LENGTH:
@@ -57,7 +57,7 @@ def moment(text: str) -> Moment | None:
 
 def _moment(
     year: int, month: int, day: int, hour: str | None, minute: str | None, second: str | None, zone: str | None
-) -> Moment | None:
+) -> ParsedDate | None:
     try:
         at = datetime(year, month, day, int(hour or 0) % 24, int(minute or 0), min(int(second or 0), 59))
         if zone and zone[0] in "+-":
@@ -67,10 +67,10 @@ def _moment(
             at += timedelta(days=1)
     except (ValueError, OverflowError):
         return None
-    return Moment(f"{at.isoformat()}Z", (at - _EPOCH).total_seconds(), zone is not None)
+    return ParsedDate(f"{at.isoformat()}Z", (at - _EPOCH).total_seconds(), zone is not None)
 
 
-def _lenient(text: str) -> Moment | None:
+def _lenient(text: str) -> ParsedDate | None:
     """Everything else that mail programs read: named zones of North America, two-digit years, asctime."""
     parsed = parsedate_tz(text)
     if parsed is None:
@@ -79,4 +79,4 @@ def _lenient(text: str) -> Moment | None:
         at = datetime(*parsed[:6], tzinfo=UTC) - timedelta(seconds=parsed[9] or 0)
     except (ValueError, OverflowError):
         return None
-    return Moment(at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.timestamp(), parsed[9] is not None) if at.year > 1 else None
+    return ParsedDate(at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.timestamp(), parsed[9] is not None) if at.year > 1 else None

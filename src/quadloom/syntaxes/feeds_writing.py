@@ -15,7 +15,7 @@ from html import unescape
 from quadloom.model.link import Link, LinkKind
 from quadloom.syntaxes.feeds_dates import moment
 from quadloom.syntaxes.html_text import fold
-from quadloom.syntaxes.references import Resolver
+from quadloom.syntaxes.references import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import TYPE, XSD, iri, literal
 
@@ -50,7 +50,7 @@ _TAGS = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|</?[A
 _MAX_DATE_FINDINGS = 5  # of one feed; its generator makes the same mistake in every entry
 
 
-class Entry:
+class FeedEntry:
     """One entry, or with `is_channel` the feed itself. Texts as written; references not yet resolved.
 
     The defaults stand in the class, and several values are tuples: most entries have few of them, and setting all for
@@ -90,12 +90,12 @@ class FeedWriter:
         self._facts = context.facts
         self._url = context.url
         self._syntax = syntax
-        self._resolver = Resolver(context.base)
+        self._resolver = ReferenceResolver(context.base)
         self._dates = 0
         self._texts: list[str] = []
         self.feed = iri(context.url) or context.sink.blank()
 
-    def channel(self, entry: Entry) -> None:
+    def channel(self, entry: FeedEntry) -> None:
         """State the feed itself. Called first, so that its language and title are the page's."""
         facts = self._facts
         facts.title = facts.title or plain(entry.title)
@@ -106,7 +106,7 @@ class FeedWriter:
             self._add(self.feed, _LANGUAGE, literal(entry.language))
         self._state(self.feed, entry, self._resolver(entry.link) if entry.link else None, "typed", "alternate")
 
-    def entry(self, entry: Entry) -> None:
+    def entry(self, entry: FeedEntry) -> None:
         """State an entry; its link leads to a page, so it is what a feed tells a crawl."""
         target = self._resolver(entry.link) if entry.link else None
         subject = self._subject(entry, target)
@@ -121,7 +121,7 @@ class FeedWriter:
         if not facts.text:
             facts.text = "\n".join(self._texts)[: self._context.settings.limits.text_chars]
 
-    def _subject(self, entry: Entry, target: str | None) -> str:
+    def _subject(self, entry: FeedEntry, target: str | None) -> str:
         name = entry.about and iri(entry.about)
         if name:
             return name
@@ -129,7 +129,7 @@ class FeedWriter:
             return f"<{target}>"
         return (entry.id and iri(entry.id)) or self._context.sink.blank()
 
-    def _state(self, subject: str, entry: Entry, target: str | None, kind: LinkKind, rel: str) -> None:
+    def _state(self, subject: str, entry: FeedEntry, target: str | None, kind: LinkKind, rel: str) -> None:
         add = self._add
         tag = _language_tag(entry.language)
         title, summary = plain(entry.title), plain(entry.summary)
@@ -163,7 +163,7 @@ class FeedWriter:
             if other:
                 self._links.append(Link(other, self._url, other_kind, anchor[:_MAX_ANCHOR], words))
 
-    def _state_dates(self, subject: str, entry: Entry, target: str | None) -> None:
+    def _state_dates(self, subject: str, entry: FeedEntry, target: str | None) -> None:
         latest = 0.0
         for predicate, text in ((_DATE, entry.published), (_MODIFIED, entry.updated)):
             if not text:
@@ -188,7 +188,7 @@ class FeedWriter:
                 advice="write RFC 822 dates in RSS, RFC 3339 dates in Atom and JSON Feed",
             )
 
-    def _state_media(self, subject: str, entry: Entry) -> None:
+    def _state_media(self, subject: str, entry: FeedEntry) -> None:
         add = self._add
         links, images, url = self._links, self._facts.images, self._url
         for reference, media_type, length in entry.enclosures:

@@ -10,7 +10,7 @@ from quadloom.model.url import resolve
 from quadloom.syntaxes.html_links import read_links
 from quadloom.syntaxes.html_meta import DCTERMS, read_head
 from quadloom.syntaxes.html_text import main_text
-from quadloom.syntaxes.references import Resolver
+from quadloom.syntaxes.references import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import iri, literal
 
@@ -22,7 +22,7 @@ MAX_DEPICTIONS = 16  # images stated as quads; all are in the page's record
 def read(context: Context) -> None:
     """Everything the page says by plain HTML."""
     context.base = _base(context)
-    resolver = Resolver(context.base)
+    resolver = ReferenceResolver(context.base)
     read_head(context, resolver)
     read_links(context, resolver)
     context.facts.text = main_text(context)

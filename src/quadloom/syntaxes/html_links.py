@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborNode
 
 from quadloom.model.link import Link, LinkKind
 from quadloom.syntaxes.html_tags import tag_ids
-from quadloom.syntaxes.references import Resolver
+from quadloom.syntaxes.references import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 
 MAX_ANCHOR = 200  # characters of anchor text kept: more is a block that was made clickable
@@ -39,7 +39,7 @@ _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z
 _REFRESH = re.compile(r"\s*[\d.]+\s*[;,]?\s*(?:url\s*=\s*)?(['\"]?)(.+)", re.I | re.S)
 
 
-def read_links(context: Context, resolver: Resolver) -> None:
+def read_links(context: Context, resolver: ReferenceResolver) -> None:
     """Add the links of the page, its images and mail addresses to the context, up to the limit."""
     limit = context.settings.limits.links_per_page
     for node in context.elements("link")[:limit]:
@@ -74,7 +74,7 @@ def read_links(context: Context, resolver: Resolver) -> None:
     _read_sources(context, resolver, limit)
 
 
-def read_refresh(context: Context, content: str, resolver: Resolver) -> None:
+def read_refresh(context: Context, content: str, resolver: ReferenceResolver) -> None:
     """`<meta http-equiv=refresh content="0; url=…">`: a redirect that the page makes itself."""
     match = _REFRESH.match(content)
     if not match:
@@ -98,7 +98,7 @@ def kind_of(words: list[str], media_type: str) -> LinkKind | None:
     return "typed" if not _MACHINERY.issuperset(words) else None
 
 
-def _add_link_element(context: Context, node: LexborNode, resolver: Resolver) -> None:
+def _add_link_element(context: Context, node: LexborNode, resolver: ReferenceResolver) -> None:
     attributes = node.attributes
     words = (attributes.get("rel") or "").lower().split()
     kind = kind_of(words, attributes.get("type") or "")
@@ -114,7 +114,7 @@ def _add_link_element(context: Context, node: LexborNode, resolver: Resolver) ->
     context.links.append(Link(target, context.url, kind, _shortened(anchor), " ".join(words), nofollow))
 
 
-def _read_sources(context: Context, resolver: Resolver, limit: int) -> None:
+def _read_sources(context: Context, resolver: ReferenceResolver, limit: int) -> None:
     images = context.facts.images
     for node in context.elements("img")[:limit]:
         value = node.attrs.get("src")

@@ -11,7 +11,7 @@ import re
 from selectolax.lexbor import LexborNode
 
 from quadloom.syntaxes.html_links import read_refresh
-from quadloom.syntaxes.references import Resolver
+from quadloom.syntaxes.references import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.robots_meta import merge
 from quadloom.syntaxes.terms import iri, literal
@@ -56,7 +56,7 @@ _TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*\Z")
 _DUBLIN = re.compile(r"(dc|dcterms)[.:]([a-z.]+)\Z")
 
 
-def read_head(context: Context, resolver: Resolver) -> None:
+def read_head(context: Context, resolver: ReferenceResolver) -> None:
     """Facts of the head: title, description, language, what robots may do, a redirect that the page makes itself."""
     facts = context.facts
     _read_language(context)

@@ -6,7 +6,7 @@ import msgspec
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.link import LinkKind
-from quadloom.syntaxes.feeds_writing import Entry, FeedWriter
+from quadloom.syntaxes.feeds_writing import FeedEntry, FeedWriter
 from quadloom.syntaxes.registry import Context
 
 _SYNTAX = "jsonfeed"
@@ -34,8 +34,8 @@ def read(context: Context) -> None:
     writer.close()
 
 
-def _channel(feed: dict[str, object], language: str) -> Entry:
-    channel = Entry(language, is_channel=True)
+def _channel(feed: dict[str, object], language: str) -> FeedEntry:
+    channel = FeedEntry(language, is_channel=True)
     channel.title = _text(feed, "title")
     channel.summary = _text(feed, "description")
     channel.link = _text(feed, "home_page_url")
@@ -50,8 +50,8 @@ def _channel(feed: dict[str, object], language: str) -> Entry:
     return channel
 
 
-def _entry(item: dict[str, object], language: str) -> Entry:
-    entry = Entry(_text(item, "language") or language)
+def _entry(item: dict[str, object], language: str) -> FeedEntry:
+    entry = FeedEntry(_text(item, "language") or language)
     number = item.get("id")
     entry.id = str(number) if isinstance(number, (int, float)) else _text(item, "id")
     entry.link = _text(item, "url") or (entry.id if entry.id.startswith(("http://", "https://")) else "")

@@ -22,7 +22,7 @@ from quadloom.syntaxes.jsonld_loader import (
     links_of,
 )
 from quadloom.syntaxes.jsonld_rdf import Direction, RdfWriter
-from quadloom.syntaxes.jsonld_terms import Context, invalid
+from quadloom.syntaxes.jsonld_terms import ActiveContext, invalid
 from quadloom.syntaxes.sink import Sink
 
 _LOADS = 64  # of one document given to `extract`, whose caller chose the loader; the crawl allows fewer
@@ -53,9 +53,9 @@ def extract(
     """The dataset of a JSON-LD document, or of the scripts of an HTML page, as N-Quads with blank nodes.
 
     Follows the specification to the letter: of a page the first script counts, or the one that the fragment of `url`
-    names, or all with `extract_all_scripts`. `loader(url)` gives the bytes of a remote context or a `Loaded`; without
-    it only the bundled contexts are known. `expand_context` is a context as JSON (value or bytes) or its address.
-    Raises `SyntaxInvalid` whose `code` is the specification's error code.
+    names, or all with `extract_all_scripts`. `loader(url)` gives the bytes of a remote context or a `LoadedDocument`;
+    without it only the bundled contexts are known. `expand_context` is a context as JSON (value or bytes) or its
+    address. Raises `SyntaxInvalid` whose `code` is the specification's error code.
     """
     if is_html(content_type):
         document, base = _page(body, url, base, extract_all_scripts)
@@ -65,7 +65,7 @@ def extract(
         raise invalid("loading document failed", f"{content_type} is not a JSON type")
     contexts = ContextLoader(loader, loads=_LOADS)
     processor = ContextProcessor(contexts.load, mode=processing_mode or "json-ld-1.1")
-    context = Context(base if base is not None else url)
+    context = ActiveContext(base if base is not None else url)
     if expand_context is not None:
         context = processor.process(context, _given_context(expand_context), url)
     expanded = expand_document(processor, context, document, base if base is not None else url)
@@ -160,7 +160,7 @@ def _statements(value: Json, base: str, sink: Sink, loader: ContextLoader) -> tu
     except NotSimple:
         statements: list[tuple[str, str, str]] = []
         writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), sink.blank)
-        writer.write(expand_document(processor, Context(base), value, base))
+        writer.write(expand_document(processor, ActiveContext(base), value, base))
         return statements, writer.dropped
 
 

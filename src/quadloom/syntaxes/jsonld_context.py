@@ -9,7 +9,7 @@ import msgspec
 from quadloom.syntaxes import jsonld_iri
 from quadloom.syntaxes.jsonld_definitions import Definitions
 from quadloom.syntaxes.jsonld_json import Json
-from quadloom.syntaxes.jsonld_terms import KEYWORDS, Context, invalid
+from quadloom.syntaxes.jsonld_terms import KEYWORDS, ActiveContext, invalid
 
 MAX_CONTEXTS = 32  # remote contexts within each other; the specification leaves the number to us ("context overflow")
 
@@ -20,7 +20,7 @@ _NOT_TERMS = frozenset(
 _MAX_NAMESPACE = 4096
 
 
-class Remote(msgspec.Struct, frozen=True):
+class RemoteContext(msgspec.Struct, frozen=True):
     """A dereferenced context. `url` is where it came from after redirects.
 
     Bundled ones come as a finished `shared` context; their `local` form is only made where a document needs it.
@@ -28,19 +28,19 @@ class Remote(msgspec.Struct, frozen=True):
 
     url: str
     local: Callable[[], Json]
-    shared: Context | None = None
+    shared: ActiveContext | None = None
 
 
 class ContextProcessor:
     """Turns local contexts into active ones, for one document. `load` dereferences and enforces its own limits."""
 
-    def __init__(self, load: Callable[[str], Remote], *, mode: str = "json-ld-1.1") -> None:
+    def __init__(self, load: Callable[[str], RemoteContext], *, mode: str = "json-ld-1.1") -> None:
         self.load = load
         self.old = mode == "json-ld-1.0"
 
     def process(
         self,
-        active: Context,
+        active: ActiveContext,
         local: Json,
         base_url: str | None,
         *,
@@ -48,7 +48,7 @@ class ContextProcessor:
         override_protected: bool = False,
         propagate: bool = True,
         validate_scoped: bool = True,
-    ) -> Context:
+    ) -> ActiveContext:
         result = active.copy()
         if isinstance(local, dict) and isinstance(local.get("@propagate"), bool):
             propagate = bool(local["@propagate"])
@@ -58,7 +58,7 @@ class ContextProcessor:
             if context is None:
                 if not override_protected and active.protects:
                     raise invalid("invalid context nullification")
-                fresh = Context(active.original_base)
+                fresh = ActiveContext(active.original_base)
                 fresh.previous = None if propagate else result.previous
                 result = fresh
             elif isinstance(context, str):
@@ -70,8 +70,13 @@ class ContextProcessor:
         return result
 
     def _remote(
-        self, result: Context, reference: str, base_url: str | None, remotes: tuple[str, ...], validate_scoped: bool
-    ) -> Context:
+        self,
+        result: ActiveContext,
+        reference: str,
+        base_url: str | None,
+        remotes: tuple[str, ...],
+        validate_scoped: bool,
+    ) -> ActiveContext:
         url = jsonld_iri.resolve(base_url or "", reference)
         if not jsonld_iri.has_iri_form(url):
             raise invalid("loading document failed", reference)
@@ -93,7 +98,7 @@ class ContextProcessor:
 
     def _define(
         self,
-        result: Context,
+        result: ActiveContext,
         context: dict[str, Json],
         base_url: str | None,
         remotes: tuple[str, ...],
@@ -141,7 +146,7 @@ class ContextProcessor:
             raise invalid("invalid context entry", "@import")
         return {**imported, **context}
 
-    def _set_defaults(self, result: Context, context: dict[str, Json], *, from_document: bool) -> None:
+    def _set_defaults(self, result: ActiveContext, context: dict[str, Json], *, from_document: bool) -> None:
         if "@base" in context and from_document:
             result.base = _base(context["@base"], result.base)
         if "@vocab" in context:
@@ -164,7 +169,7 @@ class ContextProcessor:
             if not isinstance(context["@propagate"], bool):
                 raise invalid("invalid @propagate value", context["@propagate"])
 
-    def _vocab(self, value: Json, result: Context) -> str | None:
+    def _vocab(self, value: Json, result: ActiveContext) -> str | None:
         if value is None:
             return None
         if not isinstance(value, str):

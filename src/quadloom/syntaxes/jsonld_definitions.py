@@ -7,7 +7,7 @@ from collections.abc import Callable
 from quadloom.errors import SyntaxInvalid
 from quadloom.syntaxes import jsonld_iri
 from quadloom.syntaxes.jsonld_json import Json
-from quadloom.syntaxes.jsonld_terms import KEYWORDS, Context, Term, has_keyword_form, invalid
+from quadloom.syntaxes.jsonld_terms import KEYWORDS, ActiveContext, TermDefinition, has_keyword_form, invalid
 
 _ENTRIES = frozenset(
     [
@@ -37,7 +37,7 @@ class Definitions:
 
     def __init__(
         self,
-        active: Context,
+        active: ActiveContext,
         local: dict[str, Json],
         check_scoped: Callable[[Json], None],
         *,
@@ -90,7 +90,7 @@ class Definitions:
             return False
         return True
 
-    def _term(self, name: str, value: Json) -> Term | None:
+    def _term(self, name: str, value: Json) -> TermDefinition | None:
         """The definition of `name`, or None where it is to be ignored."""
         simple = isinstance(value, str)
         entry: dict[str, Json]
@@ -100,7 +100,7 @@ class Definitions:
             entry = value
         else:
             raise invalid("invalid term definition", name)
-        term = Term()
+        term = TermDefinition()
         term.protected = self._protected
         if "@protected" in entry:
             protected = entry["@protected"]
@@ -132,7 +132,7 @@ class Definitions:
             raise invalid("invalid type mapping", value)
         return expanded
 
-    def _reverse(self, name: str, entry: dict[str, Json], term: Term) -> Term | None:
+    def _reverse(self, name: str, entry: dict[str, Json], term: TermDefinition) -> TermDefinition | None:
         value = entry["@reverse"]
         if "@id" in entry or "@nest" in entry:
             raise invalid("invalid reverse property", name)
@@ -151,7 +151,7 @@ class Definitions:
         term.reverse = True
         return term
 
-    def _map(self, name: str, entry: dict[str, Json], term: Term, simple: bool) -> bool:
+    def _map(self, name: str, entry: dict[str, Json], term: TermDefinition, simple: bool) -> bool:
         """Find the IRI of a term (steps 14 to 18). False where the term is to be ignored."""
         colon = name.find(":", 1)
         if "@id" in entry and entry["@id"] != name:
@@ -174,7 +174,7 @@ class Definitions:
             raise invalid("invalid IRI mapping", name)
         return True
 
-    def _map_by_id(self, name: str, value: Json, term: Term, simple: bool) -> bool:
+    def _map_by_id(self, name: str, value: Json, term: TermDefinition, simple: bool) -> bool:
         if value is None:
             return True
         if not isinstance(value, str):
@@ -195,7 +195,7 @@ class Definitions:
             term.prefix = iri.endswith(_GENERIC_DELIMITERS) or iri.startswith("_:")
         return True
 
-    def _set_details(self, name: str, entry: dict[str, Json], term: Term) -> None:
+    def _set_details(self, name: str, entry: dict[str, Json], term: TermDefinition) -> None:
         if "@container" in entry:
             term.container = self._container(entry["@container"])
             if "@type" in term.container:
@@ -243,14 +243,14 @@ class Definitions:
             raise invalid("invalid container mapping", value)
         return names
 
-    def _index(self, value: Json, term: Term) -> str:
+    def _index(self, value: Json, term: TermDefinition) -> str:
         self._only_new("invalid term definition", "@index")
         expanded = self._expand(value) if isinstance(value, str) else None
         if "@index" not in term.container or expanded is None or not jsonld_iri.has_iri_form(expanded):
             raise invalid("invalid term definition", value)
         return str(value)
 
-    def _set_strings(self, entry: dict[str, Json], term: Term) -> None:
+    def _set_strings(self, entry: dict[str, Json], term: TermDefinition) -> None:
         if "@language" in entry:
             language = entry["@language"]
             if language is not None and not isinstance(language, str):

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from quadloom.syntaxes.jsonld_context import ContextProcessor
 from quadloom.syntaxes.jsonld_json import Json
-from quadloom.syntaxes.jsonld_terms import KEYWORDS, Context, Term, Unset, invalid
+from quadloom.syntaxes.jsonld_terms import KEYWORDS, ActiveContext, TermDefinition, Unset, invalid
 from quadloom.syntaxes.jsonld_values import expand_keyword, finish, is_graph, is_list, is_value, value_of
 
-_NO_TERM = Term()
+_NO_TERM = TermDefinition()
 Map = dict[str, Json]
 
 
-def expand_document(processor: ContextProcessor, context: Context, document: Json, url: str) -> list[Json]:
+def expand_document(processor: ContextProcessor, context: ActiveContext, document: Json, url: str) -> list[Json]:
     """The expanded form of a whole document; `context` already holds the caller's expandContext."""
     expanded = Expansion(processor).expand(context, None, document, url)
     if isinstance(expanded, dict) and expanded.keys() == {"@graph"}:
@@ -30,7 +30,9 @@ class Expansion:
         self._processor = processor
         self.old = processor.old
 
-    def expand(self, active: Context, name: str | None, element: Json, base_url: str, from_map: bool = False) -> Json:
+    def expand(
+        self, active: ActiveContext, name: str | None, element: Json, base_url: str, from_map: bool = False
+    ) -> Json:
         if element is None:
             return None
         term = active.terms.get(name, _NO_TERM) if name is not None else _NO_TERM
@@ -46,7 +48,13 @@ class Expansion:
         return value_of(active, term, element)
 
     def _expand_array(
-        self, active: Context, name: str | None, term: Term, element: list[Json], base_url: str, from_map: bool
+        self,
+        active: ActiveContext,
+        name: str | None,
+        term: TermDefinition,
+        element: list[Json],
+        base_url: str,
+        from_map: bool,
     ) -> list[Json]:
         result: list[Json] = []
         for item in element:
@@ -61,7 +69,7 @@ class Expansion:
         return result
 
     def _expand_map(
-        self, active: Context, name: str | None, term: Term, element: Map, base_url: str, from_map: bool
+        self, active: ActiveContext, name: str | None, term: TermDefinition, element: Map, base_url: str, from_map: bool
     ) -> Json:
         if active.previous is not None and not from_map and not _keeps_type_scope(active, element):
             active = active.previous
@@ -80,7 +88,7 @@ class Expansion:
         )
         return finish(result, name)
 
-    def _apply_type_scopes(self, active: Context, type_scoped: Context, value: Json) -> Context:
+    def _apply_type_scopes(self, active: ActiveContext, type_scoped: ActiveContext, value: Json) -> ActiveContext:
         names = value if isinstance(value, list) else [value]
         for type_name in sorted(item for item in names if isinstance(item, str)):
             term = type_scoped.terms.get(type_name, _NO_TERM)
@@ -90,8 +98,8 @@ class Expansion:
 
     def _expand_entries(
         self,
-        active: Context,
-        type_scoped: Context,
+        active: ActiveContext,
+        type_scoped: ActiveContext,
         name: str | None,
         element: Map,
         base_url: str,
@@ -122,8 +130,8 @@ class Expansion:
 
     def _expand_nest(
         self,
-        active: Context,
-        type_scoped: Context,
+        active: ActiveContext,
+        type_scoped: ActiveContext,
         name: str | None,
         key: str,
         value: Json,
@@ -139,7 +147,7 @@ class Expansion:
                 raise invalid("invalid @nest value", key)
             self._expand_entries(active, type_scoped, name, nested, base_url, result, input_type)
 
-    def _expand_reverse(self, active: Context, value: Json, base_url: str, result: Map) -> None:
+    def _expand_reverse(self, active: ActiveContext, value: Json, base_url: str, result: Map) -> None:
         if not isinstance(value, dict):
             raise invalid("invalid @reverse value", value)
         if "@reverse" in result and self.old:
@@ -154,7 +162,9 @@ class Expansion:
         if expanded:
             _add_reverse(result, expanded)
 
-    def _expand_property(self, active: Context, key: str, iri: str, value: Json, base_url: str, result: Map) -> None:
+    def _expand_property(
+        self, active: ActiveContext, key: str, iri: str, value: Json, base_url: str, result: Map
+    ) -> None:
         term = active.terms.get(key, _NO_TERM)
         container = term.container
         expanded: Json
@@ -178,7 +188,9 @@ class Expansion:
         else:
             add(result, iri, expanded)
 
-    def _expand_index_map(self, active: Context, key: str, term: Term, value: Map, base_url: str) -> list[Json]:
+    def _expand_index_map(
+        self, active: ActiveContext, key: str, term: TermDefinition, value: Map, base_url: str
+    ) -> list[Json]:
         container = term.container
         result: list[Json] = []
         for index, index_value in value.items():
@@ -200,7 +212,7 @@ class Expansion:
         return result
 
 
-def _index_item(active: Context, term: Term, item: Map, index: str, expanded_index: str | None) -> None:
+def _index_item(active: ActiveContext, term: TermDefinition, item: Map, index: str, expanded_index: str | None) -> None:
     """Give `item` of an index, id or type map what its key says (step 13.8.3.7)."""
     container = term.container
     if "@index" in container:
@@ -220,7 +232,7 @@ def _index_item(active: Context, term: Term, item: Map, index: str, expanded_ind
         item["@type"] = [expanded_index, *(types if isinstance(types, list) else [types])]
 
 
-def _expand_language_map(active: Context, term: Term, value: Map) -> list[Json]:
+def _expand_language_map(active: ActiveContext, term: TermDefinition, value: Map) -> list[Json]:
     direction = active.direction if isinstance(term.direction, Unset) else term.direction
     result: list[Json] = []
     for language, texts in value.items():
@@ -259,13 +271,13 @@ def _add_reverse(result: Map, entries: Map) -> None:
             add(target, key, item)
 
 
-def _keeps_type_scope(active: Context, element: Map) -> bool:
+def _keeps_type_scope(active: ActiveContext, element: Map) -> bool:
     """Value objects and bare references do not end a type-scoped context (step 7)."""
     names = [active.expand(key, vocab=True) for key in element]
     return "@value" in names or names == ["@id"]
 
 
-def _input_type(active: Context, element: Map, type_keys: Iterable[str]) -> str | None:
+def _input_type(active: ActiveContext, element: Map, type_keys: Iterable[str]) -> str | None:
     for key in type_keys:
         value = element[key]
         last = value[-1] if isinstance(value, list) and value else value

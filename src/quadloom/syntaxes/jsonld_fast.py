@@ -2,9 +2,9 @@
 
 Expansion builds a second tree with an object for every value, which the writer then walks again. Where a context has no
 surprises (no scoped contexts, no maps of indexes or languages, no reverse or nested terms) one walk over the JSON is
-enough: each key is looked up once per context in `Context.plans`, and statements are written at once. Whatever is not
-surely the same as in the complete path raises `NotSimple`, and the caller takes that path; errors too are left to it.
-A property test compares both on generated documents.
+enough: each key is looked up once per context in `ActiveContext.plans`, and statements are written at once. Whatever is
+not surely the same as in the complete path raises `NotSimple`, and the caller takes that path; errors too are left to
+it. A property test compares both on generated documents.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from quadloom.syntaxes import contexts, jsonld_iri
 from quadloom.syntaxes.jsonld_context import ContextProcessor
 from quadloom.syntaxes.jsonld_json import Json
 from quadloom.syntaxes.jsonld_rdf import FIRST, NIL, REST, iri_term, scalar
-from quadloom.syntaxes.jsonld_terms import KEYWORDS, UNSET, Context, Term, Unset
+from quadloom.syntaxes.jsonld_terms import KEYWORDS, UNSET, ActiveContext, TermDefinition, Unset
 from quadloom.syntaxes.terms import TYPE, XSD, literal
 
 _MAX_PLANS = 5000  # keys remembered for one context; authors invent more, so the memory starts anew
 _MAX_CONTEXTS = 256
 _MAX_KEY = 4096  # longer contexts are not remembered
-_NO_TERM = Term()
+_NO_TERM = TermDefinition()
 _VALUE_KEYS = frozenset(("@value", "@type", "@language"))
 
 
@@ -47,19 +47,19 @@ class ContextCache:
     """Active contexts by the JSON that makes them, shared by the pages of a worker: most sites use the same few."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, Context] = {}
+        self._known: dict[bytes, ActiveContext] = {}
 
-    def get(self, processor: ContextProcessor, local: Json, base: str, base_url: str) -> Context:
+    def get(self, processor: ContextProcessor, local: Json, base: str, base_url: str) -> ActiveContext:
         if isinstance(local, str):
             known = contexts.find(local)
             if known is not None:
                 return _rebased(known.active, base)
         if local is None or not _is_independent(local):
-            return processor.process(Context(base), local, base_url)
+            return processor.process(ActiveContext(base), local, base_url)
         key = msgspec.json.encode(local)
         context = self._known.get(key)
         if context is None:
-            context = processor.process(Context(base), local, base_url)
+            context = processor.process(ActiveContext(base), local, base_url)
             if len(key) <= _MAX_KEY:
                 if len(self._known) >= _MAX_CONTEXTS:
                     self._known.clear()
@@ -67,9 +67,9 @@ class ContextCache:
         return _rebased(context, base)
 
 
-def _rebased(context: Context, base: str) -> Context:
+def _rebased(context: ActiveContext, base: str) -> ActiveContext:
     """The same terms seen from another page; nothing of a context but relative identifiers rests on its base."""
-    twin = Context(base)
+    twin = ActiveContext(base)
     twin.vocab, twin.language, twin.direction = context.vocab, context.language, context.direction
     twin.previous, twin.protects = context.previous, context.protects
     twin.terms, twin.plans = context.terms, context.plans
@@ -106,7 +106,7 @@ class FastWalk:
             for item in value:
                 self.document(item)
         elif isinstance(value, dict):
-            context = Context(self._base)
+            context = ActiveContext(self._base)
             if "@context" in value:
                 context = self._cache.get(self._processor, value["@context"], self._base, self._base)
             if "@graph" in value:
@@ -116,7 +116,7 @@ class FastWalk:
             else:
                 self._node(value, context, begun=True)
 
-    def _top(self, value: Json, context: Context) -> None:
+    def _top(self, value: Json, context: ActiveContext) -> None:
         """The nodes of a top-level @graph; anything else there says nothing."""
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, dict):
@@ -126,7 +126,7 @@ class FastWalk:
             elif isinstance(item, list):
                 raise NotSimple
 
-    def _node(self, element: dict[str, Json], context: Context, *, begun: bool = False) -> str | None:
+    def _node(self, element: dict[str, Json], context: ActiveContext, *, begun: bool = False) -> str | None:
         """Write a node object and what it contains; `begun` where its own @context is in `context` already."""
         if not begun and "@context" in element:
             context = self._processor.process(context, element["@context"], self._base)
@@ -163,7 +163,7 @@ class FastWalk:
                 self._values(subject, plan, value, context)
         return subject
 
-    def _values(self, subject: str | None, plan: _Plan, value: Json, context: Context) -> None:
+    def _values(self, subject: str | None, plan: _Plan, value: Json, context: ActiveContext) -> None:
         if isinstance(value, dict) and value.keys() == {"@set"}:
             value = value["@set"]
         for item in value if isinstance(value, list) else [value]:
@@ -174,7 +174,7 @@ class FastWalk:
                     raise NotSimple
                 self._state(subject, plan.predicate, self._object(item, subject, plan, context))
 
-    def _object(self, item: Json, subject: str | None, plan: _Plan, context: Context) -> str | None:
+    def _object(self, item: Json, subject: str | None, plan: _Plan, context: ActiveContext) -> str | None:
         if isinstance(item, str):
             return self._string(item, plan, context)
         if isinstance(item, dict):
@@ -192,7 +192,7 @@ class FastWalk:
             return scalar(item)
         return scalar(item, plan.coercion) if jsonld_iri.is_well_formed(plan.coercion) else None
 
-    def _list(self, items: list[Json], subject: str | None, plan: _Plan, context: Context) -> str:
+    def _list(self, items: list[Json], subject: str | None, plan: _Plan, context: ActiveContext) -> str:
         if subject is None or plan.predicate is None:
             raise NotSimple  # a list that nothing refers to is not written
         if any(item is None or isinstance(item, (list, dict)) for item in items):
@@ -207,7 +207,7 @@ class FastWalk:
             self.statements.append((cell, REST, rest))
         return cells[0]
 
-    def _string(self, text: str, plan: _Plan, context: Context) -> str | None:
+    def _string(self, text: str, plan: _Plan, context: ActiveContext) -> str | None:
         if not plan.coercion:
             return literal(text, plan.language)
         if plan.coercion == "@id":
@@ -216,7 +216,7 @@ class FastWalk:
             return self._resource(context.expand(text, relative=True, vocab=True))
         return _typed(text, plan.coercion)
 
-    def _value_object(self, item: dict[str, Json], context: Context) -> str | None:
+    def _value_object(self, item: dict[str, Json], context: ActiveContext) -> str | None:
         if item.keys() - _VALUE_KEYS:
             raise NotSimple
         value, datatype, language = item["@value"], item.get("@type"), item.get("@language")
@@ -238,13 +238,13 @@ class FastWalk:
             return _typed(value, typed) if typed else literal(value)
         return scalar(value, typed) if not typed or jsonld_iri.is_well_formed(typed) else None
 
-    def _types(self, subject: str | None, types: Json, context: Context) -> None:
+    def _types(self, subject: str | None, types: Json, context: ActiveContext) -> None:
         for item in types if isinstance(types, list) else [types]:
             if not isinstance(item, str) or context.terms.get(item, _NO_TERM).context is not UNSET:
                 raise NotSimple
             self._state(subject, TYPE, self._resource(context.expand(item, relative=True, vocab=True)))
 
-    def _reference(self, name: Json, context: Context) -> str | None:
+    def _reference(self, name: Json, context: ActiveContext) -> str | None:
         if not isinstance(name, str):
             raise NotSimple
         return self._resource(context.expand(name, relative=True))
@@ -272,7 +272,7 @@ def _typed(text: str, datatype: str) -> str | None:
     return literal(text, datatype="" if datatype == f"{XSD}string" else datatype)
 
 
-def _planned(context: Context, key: str) -> _Plan:
+def _planned(context: ActiveContext, key: str) -> _Plan:
     plan = _plan(context, key)
     if len(context.plans) >= _MAX_PLANS:
         context.plans.clear()
@@ -281,7 +281,7 @@ def _planned(context: Context, key: str) -> _Plan:
     return plan
 
 
-def _plan(context: Context, key: str) -> _Plan:
+def _plan(context: ActiveContext, key: str) -> _Plan:
     if key == "@context":
         return _Plan("@context", None)
     name = context.expand(key, vocab=True)

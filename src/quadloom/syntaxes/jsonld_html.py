@@ -38,7 +38,7 @@ class Scripts(NamedTuple):
     base: str  # href of the first base element, as written; "" where there is none
 
 
-class Mended(NamedTuple):
+class RepairedScript(NamedTuple):
     value: jsonld_json.Json
     repairs: tuple[str, ...]  # of: bom, comment, cdata, entities, control-characters
 
@@ -71,14 +71,14 @@ def read_script(text: str) -> jsonld_json.Json:
         raise SyntaxInvalid(error.message, code=code, line=error.line, column=error.column) from None
 
 
-def mended(text: str) -> Mended:
+def mended(text: str) -> RepairedScript:
     """JSON of a script of the web, with the repairs it took. Raises `SyntaxInvalid` of the first, strict attempt."""
     repairs: list[str] = []
     if text[:1] == "\ufeff" or text.lstrip()[:1] == "\ufeff":
         text = text.replace("\ufeff", " ", 1)
         repairs.append("bom")
     try:
-        return Mended(read_script(text), tuple(repairs))
+        return RepairedScript(read_script(text), tuple(repairs))
     except SyntaxInvalid as error:
         if error.code == "nesting":
             raise
@@ -98,7 +98,7 @@ def mended(text: str) -> Mended:
         repairs.append("control-characters")
     if set(repairs) <= {"bom"}:
         raise first
-    return Mended(read_script(text), tuple(repairs))
+    return RepairedScript(read_script(text), tuple(repairs))
 
 
 def _escape_controls(match: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from quadloom.errors import QuadloomError, SyntaxInvalid
 from quadloom.syntaxes import contexts, jsonld_iri, jsonld_json
-from quadloom.syntaxes.jsonld_context import Remote
+from quadloom.syntaxes.jsonld_context import RemoteContext
 from quadloom.syntaxes.jsonld_html import scripts_of
 from quadloom.syntaxes.jsonld_terms import invalid
 
@@ -20,7 +20,7 @@ _LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w-]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)')
 _PARAMETER = re.compile(r';\s*([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))')
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class LoadedDocument(msgspec.Struct, frozen=True):
     """A loader's fuller answer: the address after redirects, the media type and the Link headers, where known."""
 
     body: bytes
@@ -29,7 +29,7 @@ class Loaded(msgspec.Struct, frozen=True):
     links: tuple[str, ...] = ()
 
 
-Fetch: TypeAlias = Callable[[str], bytes | Loaded]
+Fetch: TypeAlias = Callable[[str], bytes | LoadedDocument]
 
 
 class ContextLoader:
@@ -47,17 +47,17 @@ class ContextLoader:
         self._loads = loads
         self._max_bytes = max_bytes
         self._cached = cached
-        self._cache: OrderedDict[str, Remote | SyntaxInvalid] = OrderedDict()
+        self._cache: OrderedDict[str, RemoteContext | SyntaxInvalid] = OrderedDict()
         self._spent = 0
 
     def start(self) -> None:
         self._spent = 0
 
-    def load(self, url: str) -> Remote:
+    def load(self, url: str) -> RemoteContext:
         """The context at `url`. Raises `SyntaxInvalid` with the specification's code."""
         known = contexts.find(url)
         if known is not None:
-            return Remote(url=known.url, local=known.local, shared=known.active)
+            return RemoteContext(url=known.url, local=known.local, shared=known.active)
         answer = self._cache.get(url)
         if answer is None:
             answer = self._attempt(url)
@@ -70,7 +70,7 @@ class ContextLoader:
             raise answer
         return answer
 
-    def _attempt(self, url: str) -> Remote | SyntaxInvalid:
+    def _attempt(self, url: str) -> RemoteContext | SyntaxInvalid:
         if self._fetch is None:
             return invalid("loading remote context failed", f"{url} is not a bundled context")
         if self._spent >= self._loads:
@@ -79,11 +79,11 @@ class ContextLoader:
         try:
             loaded = fetch_document(self._fetch, url)
             context = self._context_of(loaded)
-            return Remote(url=loaded.url, local=lambda: context)
+            return RemoteContext(url=loaded.url, local=lambda: context)
         except SyntaxInvalid as error:
             return error
 
-    def _context_of(self, loaded: Loaded) -> jsonld_json.Json:
+    def _context_of(self, loaded: LoadedDocument) -> jsonld_json.Json:
         if len(loaded.body) > self._max_bytes:
             raise invalid("loading remote context failed", f"{loaded.url} is longer than {self._max_bytes} bytes")
         try:
@@ -96,7 +96,7 @@ class ContextLoader:
         return document["@context"]
 
 
-def fetch_document(fetch: Fetch, url: str) -> Loaded:
+def fetch_document(fetch: Fetch, url: str) -> LoadedDocument:
     """Ask `fetch`; follow a `Link: rel="alternate"; type="application/ld+json"` once where the answer is not JSON."""
     loaded = _fetched(fetch, url)
     if loaded.links and not is_json(loaded.content_type):
@@ -107,12 +107,12 @@ def fetch_document(fetch: Fetch, url: str) -> Loaded:
     return loaded
 
 
-def _fetched(fetch: Fetch, url: str) -> Loaded:
+def _fetched(fetch: Fetch, url: str) -> LoadedDocument:
     try:
         answer = fetch(url)
     except (OSError, LookupError, ValueError, QuadloomError) as error:
         raise invalid("loading remote context failed", f"{url}: {error}") from None
-    return answer if isinstance(answer, Loaded) else Loaded(body=answer, url=url)
+    return answer if isinstance(answer, LoadedDocument) else LoadedDocument(body=answer, url=url)
 
 
 def is_json(content_type: str) -> bool:
@@ -134,7 +134,7 @@ def links_of(headers: tuple[str, ...]) -> list[tuple[str, dict[str, str]]]:
     return found
 
 
-def _json_of(loaded: Loaded) -> bytes:
+def _json_of(loaded: LoadedDocument) -> bytes:
     """The JSON text of an answer; of an HTML page its first script (or the one its fragment names)."""
     looks_like_html = not loaded.content_type and loaded.body.lstrip()[:1] == b"<"
     if not is_html(loaded.content_type) and not looks_like_html:

@@ -1,8 +1,8 @@
-"""The two records of JSON-LD context processing, `Term` and `Context`, and IRI expansion by them.
+"""The two records of JSON-LD context processing, `TermDefinition` and `ActiveContext`, and IRI expansion by them.
 
-A `Context` is what the specification calls an active context. It is never changed once it has been handed out, so it
-can be shared between documents: that is what makes schema.org's 3,000 terms affordable (a copy of the table costs a
-few microseconds, defining every term anew tens of milliseconds).
+Both are named as in the specification. An `ActiveContext` is never changed once it has been handed out, so it can be
+shared between documents: that is what makes schema.org's 3,000 terms affordable (a copy of the table costs a few
+microseconds, defining every term anew tens of milliseconds).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def invalid(code: str, detail: object = None) -> SyntaxInvalid:
     return SyntaxInvalid(code if detail is None else f"{code}: {str(detail)[:200]}", code=code)
 
 
-class Term:
+class TermDefinition:
     """A term definition. `language`, `direction` and `context` are UNSET where the author said nothing."""
 
     __slots__ = (
@@ -87,12 +87,12 @@ class Term:
         self.index: str | None = None
         self.nest: str | None = None
 
-    def same_as(self, other: Term) -> bool:
+    def same_as(self, other: TermDefinition) -> bool:
         """Equal in everything but protection: a protected term may be stated again, word for word."""
         return all(getattr(self, name) == getattr(other, name) for name in self.__slots__ if name != "protected")
 
 
-class Context:
+class ActiveContext:
     """An active context. Immutable by convention; `plans` is scratch space of `jsonld_fast`."""
 
     __slots__ = ("base", "direction", "language", "original_base", "plans", "previous", "protects", "terms", "vocab")
@@ -103,13 +103,13 @@ class Context:
         self.vocab: str | None = None
         self.language: str | None = None
         self.direction: str | None = None
-        self.terms: dict[str, Term] = {}
-        self.previous: Context | None = None
+        self.terms: dict[str, TermDefinition] = {}
+        self.previous: ActiveContext | None = None
         self.protects = False  # whether any term is protected
         self.plans: dict[str, object] = {}
 
-    def copy(self) -> Context:
-        twin = Context.__new__(Context)
+    def copy(self) -> ActiveContext:
+        twin = ActiveContext.__new__(ActiveContext)
         twin.base, twin.original_base, twin.vocab = self.base, self.original_base, self.vocab
         twin.language, twin.direction, twin.previous = self.language, self.direction, self.previous
         twin.terms, twin.protects, twin.plans = self.terms.copy(), self.protects, {}

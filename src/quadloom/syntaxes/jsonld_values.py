@@ -6,7 +6,7 @@ from typing import Protocol
 
 from quadloom.syntaxes import jsonld_iri
 from quadloom.syntaxes.jsonld_json import Json
-from quadloom.syntaxes.jsonld_terms import Context, Term, Unset, invalid
+from quadloom.syntaxes.jsonld_terms import ActiveContext, TermDefinition, Unset, invalid
 
 Map = dict[str, Json]
 _VALUE_ENTRIES = frozenset(["@direction", "@index", "@language", "@type", "@value"])
@@ -18,11 +18,11 @@ class Expander(Protocol):
     old: bool
 
     def expand(
-        self, active: Context, name: str | None, element: Json, base_url: str, from_map: bool = False
+        self, active: ActiveContext, name: str | None, element: Json, base_url: str, from_map: bool = False
     ) -> Json: ...
 
 
-def value_of(active: Context, term: Term, value: Json) -> Map:
+def value_of(active: ActiveContext, term: TermDefinition, value: Json) -> Map:
     """Value Expansion (section 5.3): a scalar by its term's type, language and direction."""
     if isinstance(value, str):
         if term.type == "@id":
@@ -44,8 +44,8 @@ def value_of(active: Context, term: Term, value: Json) -> Map:
 
 def expand_keyword(
     expander: Expander,
-    active: Context,
-    type_scoped: Context,
+    active: ActiveContext,
+    type_scoped: ActiveContext,
     name: str | None,
     keyword: str,
     value: Json,
@@ -102,7 +102,7 @@ def _expand_string(keyword: str, value: Json, result: Map, old: bool) -> None:
         result["@index"] = value
 
 
-def _types(type_scoped: Context, value: Json) -> list[Json]:
+def _types(type_scoped: ActiveContext, value: Json) -> list[Json]:
     types: list[Json] = []
     for item in value if isinstance(value, list) else [value]:
         if not isinstance(item, str):

@@ -12,9 +12,9 @@ from selectolax.lexbor import LexborHTMLParser
 from quadloom.model.finding import Finding
 from quadloom.syntaxes.html_alone import base_of, source_of
 from quadloom.syntaxes.microformats_classic import ROOTS
-from quadloom.syntaxes.microformats_items import Item, Markup, Picture, Value
-from quadloom.syntaxes.microformats_parse import Page
-from quadloom.syntaxes.microformats_rdf import Writer
+from quadloom.syntaxes.microformats_items import EmbeddedMarkup, MicroformatItem, Picture, Value
+from quadloom.syntaxes.microformats_parse import MicroformatPage
+from quadloom.syntaxes.microformats_rdf import MicroformatWriter
 from quadloom.syntaxes.microformats_terms import TYPES, UTILITIES
 from quadloom.syntaxes.microformats_values import html_of, resolve, text_of
 from quadloom.syntaxes.sink import Sink
@@ -33,7 +33,7 @@ def parse(body: bytes, *, url: str) -> dict[str, Json]:
     if base.endswith("/") and base.count("/") == 3:
         # The suite writes the root of a host without a slash where a reference is empty.
         base = base[:-1]
-    items: list[Json] = [_item_json(item, base) for item in Page(tree, base).items()]
+    items: list[Json] = [_item_json(item, base) for item in MicroformatPage(tree, base).items()]
     rels, addresses = _relations(tree, base)
     return {"items": items, "rels": rels, "rel-urls": addresses}
 
@@ -62,8 +62,8 @@ def write(tree: LexborHTMLParser, sink: Sink, *, base: str, roots: frozenset[str
     if not roots:
         return []
     selector = ",".join(f".{name}" for name in sorted(roots))
-    page = Page(tree, base, selector, UTILITIES)
-    writer = Writer(sink, base)
+    page = MicroformatPage(tree, base, selector, UTILITIES)
+    writer = MicroformatWriter(sink, base)
     for item in page.items():
         writer.item(item)
     if not page.dropped:
@@ -72,7 +72,7 @@ def write(tree: LexborHTMLParser, sink: Sink, *, base: str, roots: frozenset[str
     return [Finding("microformats-limit", message, syntax="microformats")]
 
 
-def _item_json(item: Item, base: str) -> dict[str, Json]:
+def _item_json(item: MicroformatItem, base: str) -> dict[str, Json]:
     found: dict[str, Json] = {
         "type": [*item.types],
         "properties": {
@@ -89,7 +89,7 @@ def _item_json(item: Item, base: str) -> dict[str, Json]:
 def _value_json(value: Value, base: str) -> Json:
     if isinstance(value, str):
         return value
-    if isinstance(value, Markup):
+    if isinstance(value, EmbeddedMarkup):
         return {"value": value.value, "html": html_of(value.node, base)}
     if isinstance(value, Picture):
         found: dict[str, Json] = {"value": value.value}

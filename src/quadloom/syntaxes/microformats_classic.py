@@ -107,7 +107,7 @@ _RELATIONS: Mapping[str, Mapping[str, Property]] = {
 NAMES = frozenset(ROOTS).union({"include"}, *_CLASSES.values())
 
 
-class Vocabulary:
+class ClassicVocabulary:
     """What the classes and link relations inside one classic root mean; several root classes on one element unite."""
 
     __slots__ = ("_classes", "_relations", "reviews")
@@ -136,6 +136,6 @@ class Vocabulary:
 
 
 @lru_cache(maxsize=64)
-def vocabulary_of(types: tuple[str, ...]) -> Vocabulary:
+def vocabulary_of(types: tuple[str, ...]) -> ClassicVocabulary:
     """The vocabulary of a root with these types; nearly every page has the same few."""
-    return Vocabulary(types)
+    return ClassicVocabulary(types)

@@ -17,40 +17,40 @@ class Picture:
 
 
 @dataclass(slots=True)
-class Markup:
+class EmbeddedMarkup:
     """The value of an `e-*` property. The HTML is made on demand from the node: RDF only wants the text."""
 
     value: str
     node: LexborNode
 
 
-Plain = str | Picture | Markup
+Plain = str | Picture | EmbeddedMarkup
 
 
 @dataclass(slots=True)
-class Item:
+class MicroformatItem:
     """One microformat. `name` and `url` are its first `p-name` and `u-url`, explicit or implied: what it is worth as a
     value. `bare` tells that nothing inside it is marked."""
 
     types: list[str]
     id: str = ""
     properties: dict[str, list[Value]] = field(default_factory=dict)
-    children: list[Item] = field(default_factory=list)
+    children: list[MicroformatItem] = field(default_factory=list)
     name: Value | None = None
     url: Value | None = None
     bare: bool = False
 
 
 @dataclass(slots=True)
-class Nested:
+class NestedItem:
     """An item as the value of a property, with what it is worth to a reader who wants plain text."""
 
-    item: Item
+    item: MicroformatItem
     value: str | Picture
-    markup: Markup | None = None
+    markup: EmbeddedMarkup | None = None
 
 
-Value = Plain | Nested
+Value = Plain | NestedItem
 
 
 def plain(value: Value) -> str:

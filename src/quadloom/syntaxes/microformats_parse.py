@@ -15,11 +15,11 @@ from collections.abc import Set
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.syntaxes.microformats_classic import ITEM, NAMES, ROOTS, Kind, Property, Vocabulary, vocabulary_of
+from quadloom.syntaxes.microformats_classic import ITEM, NAMES, ROOTS, ClassicVocabulary, Kind, Property, vocabulary_of
 from quadloom.syntaxes.microformats_dates import date_of, is_clock
 from quadloom.syntaxes.microformats_implied import implied_name, implied_photo, implied_url
-from quadloom.syntaxes.microformats_items import Item, Nested, Picture, Value, plain
-from quadloom.syntaxes.microformats_values import Reader, raw_text_of, tag_of
+from quadloom.syntaxes.microformats_items import MicroformatItem, NestedItem, Picture, Value, plain
+from quadloom.syntaxes.microformats_values import PropertyReader, raw_text_of, tag_of
 
 DEPTH_LIMIT = 32
 INCLUDE_LIMIT = 50_000
@@ -33,7 +33,7 @@ _KINDS: dict[str, Kind] = {"p": "p", "u": "u", "dt": "dt", "e": "e"}
 ANY_ROOT = '[class*="h-"],' + ",".join(f".{name}" for name in ROOTS)
 
 
-class Classes:
+class ClassNames:
     """What the text of a class attribute means. One is made per distinct text, since pages repeat theirs."""
 
     __slots__ = ("classic", "inert", "properties", "tokens", "types")
@@ -56,7 +56,7 @@ class _Root:
         self.node = node
         self.attributes = attributes
         self.types = types
-        self.vocabulary: Vocabulary | None = vocabulary_of(tuple(types)) if classic else None
+        self.vocabulary: ClassicVocabulary | None = vocabulary_of(tuple(types)) if classic else None
         self.entries: list[_Entry] = []
         self.included: list[LexborNode] = []
 
@@ -81,7 +81,7 @@ class _Entry:
         self.root = root
 
 
-class Page:
+class MicroformatPage:
     """The microformats of one parsed page. `selector` finds every element that may be a root; `ignored` are class names
     that are none, whatever they look like. `dropped` counts what the limits left out."""
 
@@ -93,18 +93,18 @@ class Page:
         self._selector = selector
         self._ignored = ignored
         self._ids: dict[str, LexborNode] | None = None
-        self._classes: dict[str, Classes] = {}
+        self._classes: dict[str, ClassNames] = {}
         self._marked: set[int] = set()
         self._included = 0
         self.dropped = 0
 
-    def items(self) -> list[Item]:
+    def items(self) -> list[MicroformatItem]:
         outermost = self._outermost()
         if not outermost:
             return []
         for root in outermost:
             self._file(root, root.node, 0, ())
-        reader = Reader(self._tree, self._base, self._marked)
+        reader = PropertyReader(self._tree, self._base, self._marked)
         return [self._build(root, reader) for root in outermost]
 
     def _outermost(self) -> list[_Root]:
@@ -132,11 +132,11 @@ class Page:
             return _Root(node, attributes, [ITEM], classic=True)
         return None
 
-    def _meaning(self, attributes: dict[str, str | None]) -> Classes:
+    def _meaning(self, attributes: dict[str, str | None]) -> ClassNames:
         text = attributes.get("class") or ""
         meaning = self._classes.get(text)
         if meaning is None:
-            meaning = self._classes[text] = Classes(text, self._ignored)
+            meaning = self._classes[text] = ClassNames(text, self._ignored)
         return meaning
 
     def _is_type(self, text: str) -> bool:
@@ -216,8 +216,8 @@ class Page:
                     (tags if relation == "tag" else properties).append(target)
         return properties, tags
 
-    def _build(self, root: _Root, reader: Reader) -> Item:
-        item = Item(root.types, root.attributes.get("id") or "", bare=not root.entries)
+    def _build(self, root: _Root, reader: PropertyReader) -> MicroformatItem:
+        item = MicroformatItem(root.types, root.attributes.get("id") or "", bare=not root.entries)
         kinds: set[Kind] = set()
         nested = False
         dates = _Dates()
@@ -240,25 +240,27 @@ class Page:
             self._imply(item, root, kinds)
         return item
 
-    def _value(self, kind: Kind, entry: _Entry, inner: Item | None, owner: _Root, reader: Reader) -> Value:
+    def _value(
+        self, kind: Kind, entry: _Entry, inner: MicroformatItem | None, owner: _Root, reader: PropertyReader
+    ) -> Value:
         if inner is None:
             value = self._plain(kind, entry, reader)
             # The suite gives classic formats the address alone.
             return value.value if owner.vocabulary is not None and isinstance(value, Picture) else value
         if kind == "e":
             markup = reader.markup(entry.node)
-            return Nested(inner, markup.value, markup)
+            return NestedItem(inner, markup.value, markup)
         named = inner.name if kind == "p" else inner.url if kind == "u" else None
         if named is not None:
-            return Nested(inner, named if isinstance(named, Picture) else plain(named))
+            return NestedItem(inner, named if isinstance(named, Picture) else plain(named))
         if kind == "u" and "url" not in inner.properties:
-            return Nested(inner, reader.url(entry.node, entry.attributes))
+            return NestedItem(inner, reader.url(entry.node, entry.attributes))
         if entry.root is not None and entry.root.included:
-            return Nested(inner, "".join(map(raw_text_of, (entry.node, *entry.root.included))).strip())
+            return NestedItem(inner, "".join(map(raw_text_of, (entry.node, *entry.root.included))).strip())
         # A `url` that is no u-* is no address of the item (unit test nested-microformat-mistyped): its text stands.
-        return Nested(inner, plain(self._plain("p" if kind == "u" else kind, entry, reader)))
+        return NestedItem(inner, plain(self._plain("p" if kind == "u" else kind, entry, reader)))
 
-    def _plain(self, kind: Kind, entry: _Entry, reader: Reader) -> Value:
+    def _plain(self, kind: Kind, entry: _Entry, reader: PropertyReader) -> Value:
         if kind == "p":
             return reader.text(entry.node, entry.attributes)
         if kind == "u":
@@ -267,7 +269,7 @@ class Page:
             return reader.date(entry.node, entry.attributes)
         return reader.markup(entry.node)
 
-    def _imply(self, item: Item, root: _Root, kinds: set[Kind]) -> None:
+    def _imply(self, item: MicroformatItem, root: _Root, kinds: set[Kind]) -> None:
         if "name" not in item.properties and not kinds & {"p", "e"}:
             item.name = implied_name(root.node, self._is_type)
             item.properties["name"] = [item.name]
@@ -325,7 +327,7 @@ def _contains(outer: LexborNode, inner: LexborNode) -> bool:
     return True
 
 
-def _remember(item: Item, kind: Kind, name: str, value: Value) -> None:
+def _remember(item: MicroformatItem, kind: Kind, name: str, value: Value) -> None:
     if kind == "p" and name == "name" and item.name is None:
         item.name = value
     elif kind == "u" and name == "url" and item.url is None:

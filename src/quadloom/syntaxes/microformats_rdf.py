@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from quadloom.syntaxes.microformats_dates import typed
-from quadloom.syntaxes.microformats_items import Item, Nested, Picture, Value, plain
+from quadloom.syntaxes.microformats_items import MicroformatItem, NestedItem, Picture, Value, plain
 from quadloom.syntaxes.microformats_terms import (
     BETWEEN,
     DATES,
@@ -25,7 +25,7 @@ _POSITION = re.compile(r"\s*(-?[0-9]{1,3}(?:\.[0-9]+)?)\s*[;,]\s*(-?[0-9]{1,3}(?
 _NUMBER_NOISE = re.compile(r"[^0-9+]")
 
 
-class Writer:
+class MicroformatWriter:
     """Writes items into a sink. Nesting is bounded by the parser, so the recursion here is too."""
 
     __slots__ = ("_base", "_sink")
@@ -34,7 +34,7 @@ class Writer:
         self._sink = sink
         self._base = base.partition("#")[0]
 
-    def item(self, item: Item) -> str | None:
+    def item(self, item: MicroformatItem) -> str | None:
         """The subject of an item, after its statements. None for one that says nothing: an unknown type, bare."""
         known = [kind for kind in item.types if kind in TYPES]
         if item.bare and not known:
@@ -62,7 +62,7 @@ class Writer:
             self._sink.add(node, TYPE, f"<{bridge[1]}>")
         return node
 
-    def _child(self, subject: str, parent: Item, child: Item) -> None:
+    def _child(self, subject: str, parent: MicroformatItem, child: MicroformatItem) -> None:
         node = self.item(child)
         if node is not None:
             posts = "h-feed" in parent.types and "h-entry" in child.types
@@ -70,7 +70,7 @@ class Writer:
 
     def _values(self, subject: str, name: str, predicate: str, values: list[Value]) -> None:
         for value in values:
-            if isinstance(value, Nested):
+            if isinstance(value, NestedItem):
                 term = self._nested(value)
                 other = NESTED.get((name, value.item.types[0])) or NESTED.get((name, ""))
             else:
@@ -81,7 +81,7 @@ class Writer:
             if isinstance(value, Picture) and value.alt:
                 self._sink.add(term, f"<{SCHEMA}caption>", literal(value.alt))
 
-    def _nested(self, value: Nested) -> str | None:
+    def _nested(self, value: NestedItem) -> str | None:
         subject = self.item(value.item)
         if subject is None:
             text = plain(value.value)
@@ -114,7 +114,7 @@ def _term(name: str, value: Value) -> str | None:
     return literal(lexical, datatype=XSD + datatype if datatype else "")
 
 
-def _type(kind: str, item: Item) -> str:
+def _type(kind: str, item: MicroformatItem) -> str:
     organisation = item.properties.get("org")
     if kind == "h-card" and organisation and item.name is not None and plain(item.name) == plain(organisation[0]):
         # h-card, "organization contact info": a card whose name is its organisation describes that organisation.

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from quadloom.syntaxes.microformats_dates import assemble
-from quadloom.syntaxes.microformats_items import Markup, Picture
+from quadloom.syntaxes.microformats_items import EmbeddedMarkup, Picture
 from quadloom.syntaxes.terms import join
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -85,7 +85,7 @@ def picture_of(attributes: dict[str, str | None], base: str) -> str | Picture:
     return Picture(address, (attributes["alt"] or "") if "alt" in attributes else None, sizes)
 
 
-class Reader:
+class PropertyReader:
     """Reads property values on one page. `marked` are the elements that are properties or items themselves: the
     value-class pattern does not look into them."""
 
@@ -141,8 +141,8 @@ class Reader:
             return attributes["value"] or ""
         return text_of(node, alternatives=False)
 
-    def markup(self, node: LexborNode) -> Markup:
-        return Markup(text_of(node, self._base), node)
+    def markup(self, node: LexborNode) -> EmbeddedMarkup:
+        return EmbeddedMarkup(text_of(node, self._base), node)
 
     def _pattern(self, node: LexborNode, *, dates: bool = False) -> list[tuple[str, bool]]:
         """The pieces of the value-class pattern, and whether each is text (which may be trimmed)."""

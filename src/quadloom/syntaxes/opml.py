@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quadloom.model.link import Link, LinkKind
 from quadloom.syntaxes.feeds_xml import tolerant_root
-from quadloom.syntaxes.references import Resolver
+from quadloom.syntaxes.references import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.xslt_bundle import bundled
 
@@ -16,7 +16,7 @@ def read(context: Context) -> None:
     root = tolerant_root(context, "opml")
     bundled("opml").state(context, root, syntax="opml")
     context.facts.title = context.facts.title or (root.findtext("head/title") or "").strip()
-    resolver = Resolver(context.base)
+    resolver = ReferenceResolver(context.base)
     titles = []
     for outline in root.iter("outline"):
         title = (outline.get("title") or outline.get("text") or "").strip()

@@ -33,14 +33,14 @@ class Plugin(Protocol):
     def extract(self, context: Context) -> None: ...
 
 
-class Assembled(msgspec.Struct, frozen=True):
+class AssembledSyntaxes(msgspec.Struct, frozen=True):
     """All syntaxes of an installation, and what could not be had."""
 
     registry: Registry
     findings: tuple[Finding, ...] = ()
 
 
-def assembled(registry: Registry, settings: Settings, send: Send | None = None) -> Assembled:
+def assembled(registry: Registry, settings: Settings, send: Send | None = None) -> AssembledSyntaxes:
     """The registry with the external services of the settings and all installed plug-ins.
 
     Made once in the life of a process: plug-ins are imported here. `send` carries requests to services.
@@ -50,7 +50,7 @@ def assembled(registry: Registry, settings: Settings, send: Send | None = None) 
     return with_plugins(registry)
 
 
-def with_plugins(registry: Registry, entries: Iterable[EntryPoint] | None = None) -> Assembled:
+def with_plugins(registry: Registry, entries: Iterable[EntryPoint] | None = None) -> AssembledSyntaxes:
     """The registry with plug-ins added, in the order of their names."""
     findings: list[Finding] = []
     found = entry_points(group=GROUP) if entries is None else entries
@@ -67,7 +67,7 @@ def with_plugins(registry: Registry, entries: Iterable[EntryPoint] | None = None
                     "plugin-broken", message, "error", "transform", advice="correct or uninstall it", syntax=entry.name
                 )
             )
-    return Assembled(registry, tuple(findings))
+    return AssembledSyntaxes(registry, tuple(findings))
 
 
 def _added(registry: Registry, name: str, plugin: object) -> Registry:

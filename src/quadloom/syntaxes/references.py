@@ -30,7 +30,7 @@ _shapes: dict[str, _Shape] = {}
 _MOST_SHAPES = 1 << 16
 
 
-class Resolver:
+class ReferenceResolver:
     """Resolves references against one base; every href is looked at once."""
 
     __slots__ = ("_folder", "_origin", "_upper", "base", "known")

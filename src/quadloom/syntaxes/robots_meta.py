@@ -11,19 +11,19 @@ from collections.abc import Iterable
 import msgspec
 
 
-class Directives(msgspec.Struct, frozen=True):
+class RobotsDirectives(msgspec.Struct, frozen=True):
     noindex: bool = False
     nofollow: bool = False
     noarchive: bool = False
 
 
-_NOTHING = Directives()
+_NOTHING = RobotsDirectives()
 _WORDS = frozenset(("noindex", "nofollow", "noarchive", "none", "nocache", "all", "index", "follow", "archive"))
 # Values with a colon of their own; anything else before a colon is the name of a robot.
 _PARAMETERS = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
 
 
-def merge(metas: Iterable[tuple[str, str]], headers: Iterable[str], robot: str) -> Directives:
+def merge(metas: Iterable[tuple[str, str]], headers: Iterable[str], robot: str) -> RobotsDirectives:
     """Directives for `robot` from (name, content) pairs of `<meta>` in lower-case names, and X-Robots-Tag values."""
     robot = robot.lower()
     to_all: set[str] = set()
@@ -39,7 +39,7 @@ def merge(metas: Iterable[tuple[str, str]], headers: Iterable[str], robot: str) 
     if not words:
         return _NOTHING
     none = "none" in words
-    return Directives(
+    return RobotsDirectives(
         none or "noindex" in words, none or "nofollow" in words, "noarchive" in words or "nocache" in words
     )
 

@@ -13,13 +13,13 @@ from contextlib import suppress
 from lxml import etree
 
 from quadloom.model.link import Link
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 from quadloom.syntaxes.feeds import local_name
 from quadloom.syntaxes.feeds_dates import moment
 from quadloom.syntaxes.feeds_writing import DC, DCTERMS, DEPICTION
 from quadloom.syntaxes.feeds_xml import text_of, tolerant_root
 from quadloom.syntaxes.rdf_guards import check_xml
-from quadloom.syntaxes.references import Resolver
+from quadloom.syntaxes.references import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import XSD, iri, literal
 
@@ -33,7 +33,7 @@ _BLOCK = 1 << 16
 _MAX_EXTENSIONS = 1000  # images, titles and languages of one page; sitemaps.org allows 1000 images
 
 
-def links_allowed(kind: str, limits: Limits) -> int:
+def links_allowed(kind: str, limits: LimitSettings) -> int:
     """How many links of a document of this kind are kept."""
     return max(limits.links_per_page, MAX_ENTRIES) if kind in ("sitemap", "sitemapindex") else limits.links_per_page
 
@@ -42,7 +42,7 @@ def read(context: Context) -> None:
     """All pages of a `urlset`, or all sitemaps of a `sitemapindex`."""
     kind = context.document.kind
     sitemap = iri(context.url) or context.sink.blank()
-    resolver = Resolver(context.base)
+    resolver = ReferenceResolver(context.base)
     wanted = "sitemap" if kind == "sitemapindex" else "url"
     limit = links_allowed(kind, context.settings.limits)
     outside = 0
@@ -86,7 +86,7 @@ def _streamed(context: Context, wanted: str) -> Iterator[etree._Element]:
         context.find("feed-not-well-formed", message, syntax="sitemap", line=first.line, column=first.column)
 
 
-def _read_page(context: Context, element: etree._Element, sitemap: str, resolver: Resolver) -> bool:
+def _read_page(context: Context, element: etree._Element, sitemap: str, resolver: ReferenceResolver) -> bool:
     location = lastmod = ""
     extensions: list[tuple[str, etree._Element]] = []
     for child in element:
@@ -119,7 +119,9 @@ def _state_date(context: Context, page: str, target: str, text: str) -> None:
     context.facts.lastmods.append((target, at.unix))
 
 
-def _read_extension(context: Context, page: str, name: str, element: etree._Element, resolver: Resolver) -> None:
+def _read_extension(
+    context: Context, page: str, name: str, element: etree._Element, resolver: ReferenceResolver
+) -> None:
     if name == "link":  # xhtml:link rel=alternate hreflang
         target = resolver(element.get("href") or "")
         if target:

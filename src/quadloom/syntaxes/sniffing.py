@@ -90,7 +90,7 @@ _DIRECTIVE = re.compile(
 _GRAPH = re2.compile(rb"(?:^|[.}\s])(?:(?i:graph)\s+)?(?:<[^<>\s]*>|[\w.-]*:[\w.-]*|_:\w+)?\s*\{")
 
 
-class Root(msgspec.Struct, frozen=True):
+class XmlRoot(msgspec.Struct, frozen=True):
     """The root element of an XML document and the namespaces declared on it."""
 
     namespace: str
@@ -130,27 +130,27 @@ def looks_xml(body: bytes) -> bool:
     return _XML_START.match(body, 0, 1024) is not None
 
 
-def xml_root(utf8: bytes) -> Root | None:
+def xml_root(utf8: bytes) -> XmlRoot | None:
     """Root element by a streaming look at the first 64 KiB, or None where there is none."""
     declared: set[str] = set()
     found: list[str] = []
 
-    class Found(Exception):
+    class RootFound(Exception):
         pass
 
     def start(name: str, _attributes: object) -> None:
         found.append(name)
-        raise Found
+        raise RootFound
 
     parser = expat.ParserCreate("utf-8", " ")
     parser.StartElementHandler = start
     parser.StartNamespaceDeclHandler = lambda _prefix, iri: declared.add(iri or "")
-    with contextlib.suppress(Found, expat.ExpatError):
+    with contextlib.suppress(RootFound, expat.ExpatError):
         parser.Parse(utf8[:LOOK_BYTES].lstrip(), False)
     if not found:
         return None
     namespace, _, local = found[0].rpartition(" ")
-    return Root(namespace, local, frozenset(declared))
+    return XmlRoot(namespace, local, frozenset(declared))
 
 
 def is_well_formed(utf8: bytes) -> tuple[bool, int, int]:
@@ -164,7 +164,7 @@ def is_well_formed(utf8: bytes) -> tuple[bool, int, int]:
     return True, 0, 0
 
 
-def kind_of_root(root: Root) -> Kind:
+def kind_of_root(root: XmlRoot) -> Kind:
     """The kind an XML root element stands for; `xml` for all that are not known."""
     if root.namespace == _RDF and root.local == "RDF" and root.declared & _RSS1:
         return "rss"  # RSS 0.90 and 1.0: a feed that is RDF/XML; `Document.root` keeps the difference

@@ -42,7 +42,7 @@ _TEXT_KINDS: dict[str, RdfKind] = {
 }  # fmt: skip
 
 
-class Output(NamedTuple):
+class StylesheetOutput(NamedTuple):
     """What a stylesheet wrote, and the RDF syntax it is in."""
 
     body: bytes
@@ -60,7 +60,7 @@ class Stylesheet:
         self._text = text
         self._kind = kind
 
-    def apply(self, root: etree._Element, *, url: str) -> Output:
+    def apply(self, root: etree._Element, *, url: str) -> StylesheetOutput:
         """Transform a document; its URL is the parameter `url`. Raises `SyntaxInvalid` where that fails."""
         try:
             result = self._transform(root, url=etree.XSLT.strparam(url))
@@ -72,13 +72,13 @@ class Stylesheet:
                 f"{self.name}: the result has more than {MAX_RESULT_BYTES} bytes", code="xslt-result-too-large"
             )
         if self._text or not body.strip():
-            return Output(body, self._kind)
+            return StylesheetOutput(body, self._kind)
         top = result.getroot()
         if top is None or top.tag != _RDF_ROOT:
             raise SyntaxInvalid(
                 f"{self.name}: the result is not RDF/XML but <{getattr(top, 'tag', 'text')}>", code="xslt-not-rdf"
             )
-        return Output(body, "rdfxml")
+        return StylesheetOutput(body, "rdfxml")
 
     def state(self, context: Context, root: etree._Element, *, syntax: str) -> int:
         """Apply to a document and keep the statements; gives their number. Defects become findings."""

@@ -25,7 +25,7 @@ _HEADER = re.compile(rb"<!--\s*quadloom:(.*?)-->", re.S)
 _PAIR = re.compile(r"""(root|namespace|kind)\s*=\s*(?:"([^"]*)"|'([^']*)'|(\S+))""")
 
 
-class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StylesheetRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A stylesheet and the documents it is for: all of what is given must hold.
 
     `root` is a local name or `{namespace}local`; `namespace` that of the root element; `kind` a kind such as `rss`.
@@ -48,15 +48,15 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class Folder(msgspec.Struct, frozen=True):
+class StylesheetFolder(msgspec.Struct, frozen=True):
     """What a folder offers, and what is wrong with it."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[StylesheetRule, ...]
     findings: tuple[Finding, ...] = ()
 
 
 class _Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    stylesheet: list[Choice] = []
+    stylesheet: list[StylesheetRule] = []
 
 
 def read(context: Context) -> None:
@@ -80,15 +80,15 @@ def read(context: Context) -> None:
 
 
 @lru_cache(maxsize=8)
-def opened(place: str) -> Folder:
+def opened(place: str) -> StylesheetFolder:
     """The choices of a folder: those of `index.toml` first, then files with a header, by name."""
     path = Path(place)
     findings: list[Finding] = []
-    choices: list[Choice] = []
+    choices: list[StylesheetRule] = []
     try:
         names = sorted(entry.name for entry in path.iterdir() if entry.suffix.lower() in (".xsl", ".xslt"))[:_MAX_FILES]
     except OSError as error:
-        return Folder(
+        return StylesheetFolder(
             (), (_complaint(f"cannot be opened: {error.strerror}", "name a folder in transform.stylesheets"),)
         )
     index = path / "index.toml"
@@ -105,10 +105,10 @@ def opened(place: str) -> Folder:
             findings.append(_complaint(f"index.toml: {error}", "see docs/howto/stylesheets.md"))
     indexed = {choice.file for choice in choices}
     choices += [found for name in names if name not in indexed and (found := _by_header(place, name))]
-    return Folder(tuple(choices), tuple(findings))
+    return StylesheetFolder(tuple(choices), tuple(findings))
 
 
-def _by_header(place: str, name: str) -> Choice | None:
+def _by_header(place: str, name: str) -> StylesheetRule | None:
     try:
         match = _HEADER.search(_source(place, name)[:4096])
     except SyntaxInvalid:
@@ -116,7 +116,7 @@ def _by_header(place: str, name: str) -> Choice | None:
     if match is None:
         return None
     values = {key: a or b or c for key, a, b, c in _PAIR.findall(match.group(1).decode("utf-8", "replace"))}
-    return Choice(name, values.get("root", ""), values.get("namespace", ""), values.get("kind", ""))
+    return StylesheetRule(name, values.get("root", ""), values.get("namespace", ""), values.get("kind", ""))
 
 
 @lru_cache(maxsize=_MAX_FILES)

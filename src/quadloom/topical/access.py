@@ -1,8 +1,9 @@
 """How a topical crawl reaches the web: it asks, somebody polite answers.
 
-All decisions of this package are plain functions and generators that yield `Ask`s; who carries them out (the guarded
-fetcher with robots.txt and pace, or a simulated web in the same process) is behind the `Access` seam. A generator
-that yields asks and receives answers is an *errand*: many errands can be under way on different hosts at a time.
+All decisions of this package are plain functions and generators that yield `SiteRequest`s; who carries them out (the
+guarded fetcher with robots.txt and pace, or a simulated web in the same process) is behind the `Access` seam. A
+generator that yields requests and receives responses is a *request sequence*: many can be under way on different hosts
+at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Purpose = Literal["home", "search", "probe", "index", "sitemap", "page"]
 T = TypeVar("T")
 
 
-class Ask(msgspec.Struct, frozen=True):
+class SiteRequest(msgspec.Struct, frozen=True):
     """One request. Where `method` is post, `fields` are sent as a form, or `payload` as JSON. `purpose` says what it is
     for, in the log."""
 
@@ -36,7 +37,7 @@ class Ask(msgspec.Struct, frozen=True):
         return host_of(self.url)
 
 
-class Answer(msgspec.Struct, frozen=True):
+class SiteResponse(msgspec.Struct, frozen=True):
     """What came back, after redirects. `headers` have names in lower case."""
 
     url: str
@@ -56,20 +57,20 @@ class Answer(msgspec.Struct, frozen=True):
 class Access(Protocol):
     """Carries out requests within robots.txt, pace, scope and guard."""
 
-    def ask(self, asks: Sequence[Ask]) -> list[Answer | None]:
+    def ask(self, asks: Sequence[SiteRequest]) -> list[SiteResponse | None]:
         """Answers in the same order. None = not allowed, not reached, or no page. The hosts are distinct."""
         ...
 
 
-Errand = Generator[Ask, Answer | None, T]
+RequestSequence = Generator[SiteRequest, SiteResponse | None, T]
 
 
-def run_errand(errand: Errand[T], access: Access) -> T:
-    """Carry out one errand alone, to its end."""
+def run_sequence(sequence: RequestSequence[T], access: Access) -> T:
+    """Carry out one sequence alone, to its end."""
     try:
-        ask = next(errand)
+        ask = next(sequence)
         while True:
-            ask = errand.send(access.ask([ask])[0])
+            ask = sequence.send(access.ask([ask])[0])
     except StopIteration as end:
         value: T = end.value
         return value

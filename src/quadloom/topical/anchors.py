@@ -32,7 +32,7 @@ class Anchor(msgspec.Struct, frozen=True):
     rel: str = ""
 
 
-class Sheet(msgspec.Struct, frozen=True):
+class PageOutline(msgspec.Struct, frozen=True):
     """A page as links and words."""
 
     url: str
@@ -48,11 +48,11 @@ class Sheet(msgspec.Struct, frozen=True):
         return max(self.runs, key=len, default="")
 
 
-def read_sheet(body: bytes | str, url: str) -> Sheet:
+def read_sheet(body: bytes | str, url: str) -> PageOutline:
     """Links and words of a page; empty for what is no HTML."""
     tree = parse_html(body)
     if tree is None:
-        return Sheet(url, "", ())
+        return PageOutline(url, "", ())
     base = url
     for element in tree.iter("base"):
         base = resolve(element.get("href") or "", url) or url
@@ -70,7 +70,7 @@ def read_sheet(body: bytes | str, url: str) -> Sheet:
     anchors = tuple(_anchor(element, target, targets, blocks) for element, target in elements)
     heading = tree.find(".//title")
     title = _folded(heading.text_content()) if heading is not None else ""
-    return Sheet(url, title, anchors, *_texts(tree), _says_nofollow(tree))
+    return PageOutline(url, title, anchors, *_texts(tree), _says_nofollow(tree))
 
 
 def _says_nofollow(tree: lxml.html.HtmlElement) -> bool:

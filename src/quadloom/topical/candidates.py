@@ -46,7 +46,7 @@ class Candidate:
         self.p = 0.0
 
 
-class Record:
+class RelevanceTally:
     """Fetched and relevant so far, for a site or a query."""
 
     __slots__ = ("fetched", "relevant")
@@ -71,9 +71,9 @@ class CandidateModel:
         self.weights = PRIOR.copy()
         self._rows: list[Vector] = []
         self._labels: list[float] = []
-        self.overall = Record()
-        self.sites: dict[str, Record] = {}
-        self.queries: dict[str, Record] = {}
+        self.overall = RelevanceTally()
+        self.sites: dict[str, RelevanceTally] = {}
+        self.queries: dict[str, RelevanceTally] = {}
         self._next_fit = 12
 
     def candidate(
@@ -113,9 +113,9 @@ class CandidateModel:
         """Take in a verdict on a fetched candidate. True = the weights have changed, estimates should be renewed."""
         self._rows.append(self.row(candidate))
         self._labels.append(verdict)
-        records = [self.overall, self.sites.setdefault(candidate.host, Record())]
+        records = [self.overall, self.sites.setdefault(candidate.host, RelevanceTally())]
         if candidate.query:
-            records.append(self.queries.setdefault(candidate.query, Record()))
+            records.append(self.queries.setdefault(candidate.query, RelevanceTally()))
         for record in records:
             record.fetched += 1
             record.relevant += verdict

@@ -1,6 +1,6 @@
 """The way into a site: found once, validated by a real and a nonsense query, kept with an expiry.
 
-`open_site` is an errand that tries what the home page tells, in the order of cost and certainty: OpenSearch
+`open_site` is a request sequence that tries what the home page tells, in the order of cost and certainty: OpenSearch
 description, SearchAction, engine interfaces and index files, a hosted search, HTML form, sitemap, web search engines
 where the caller has any, and, only where the page hints at a search that needs a script, two guessed templates.
 `look_up` asks a known channel one question.
@@ -17,12 +17,12 @@ import msgspec
 
 from quadloom.model.url import canonical, host_of, resolve, site_of
 from quadloom.topical import fingerprints, hosted_search, site_indexes
-from quadloom.topical.access import Answer, Ask, Errand
-from quadloom.topical.anchors import Sheet, read_sheet
-from quadloom.topical.fingerprints import ChannelKind, Format, Lead
+from quadloom.topical.access import RequestSequence, SiteRequest, SiteResponse
+from quadloom.topical.anchors import PageOutline, read_sheet
+from quadloom.topical.fingerprints import ChannelKind, Format, SearchLead
 from quadloom.topical.forms import SearchForm, find_search_form
 from quadloom.topical.result_formats import READERS as OWN_READERS
-from quadloom.topical.results import Result, ResultPage, Wrapper, learn_wrapper, read_results
+from quadloom.topical.results import ResultPage, SearchResult, Wrapper, learn_wrapper, read_results
 
 READERS = {
     **OWN_READERS,
@@ -39,7 +39,7 @@ _MAX_SITEMAPS = 3
 _DATA = ("application/json", "text/json", "+json", "javascript", "xml", "text/plain")
 
 
-class Channel(msgspec.Struct, frozen=True):
+class SearchChannel(msgspec.Struct, frozen=True):
     """How a site is asked. `kind` "links" = no search was found: links are all there is."""
 
     kind: ChannelKind
@@ -61,7 +61,7 @@ class Channel(msgspec.Struct, frozen=True):
         return msgspec.msgpack.encode(self)
 
     @classmethod
-    def decode(cls, data: bytes) -> Channel | None:
+    def decode(cls, data: bytes) -> SearchChannel | None:
         """None for bytes that an older version wrote: the site is then looked at again."""
         try:
             return msgspec.msgpack.decode(data, type=cls)
@@ -69,27 +69,32 @@ class Channel(msgspec.Struct, frozen=True):
             return None
 
 
-class Opening(msgspec.Struct, frozen=True):
+class SiteOpening(msgspec.Struct, frozen=True):
     """What opening a site brought: its channel, the answer to the first query, all entries of an index, home links."""
 
-    channel: Channel
+    channel: SearchChannel
     first: ResultPage = ResultPage()
-    entries: tuple[Result, ...] = ()
-    home: Sheet | None = None
+    entries: tuple[SearchResult, ...] = ()
+    home: PageOutline | None = None
     tried: tuple[str, ...] = ()  # leads that were refused, with the reason
 
 
 def open_site(
-    home: str, query: str, nonsense: str, now: float, known: Channel | None = None, further: Sequence[Lead] = ()
-) -> Errand[Opening]:
+    home: str,
+    query: str,
+    nonsense: str,
+    now: float,
+    known: SearchChannel | None = None,
+    further: Sequence[SearchLead] = (),
+) -> RequestSequence[SiteOpening]:
     """Find the way into a site. `nonsense`: a word that no page has. `known`: an unexpired channel, only asked anew.
     `further`: leads of the caller's, for a site that offers none."""
     if known is not None and known.searchable:
         page = yield from look_up(known, query)
-        return Opening(known, page or ResultPage())
-    answer = yield Ask(home, purpose="home")
+        return SiteOpening(known, page or ResultPage())
+    answer = yield SiteRequest(home, purpose="home")
     if answer is None or not answer.good:
-        return Opening(Channel("links", home, learned_at=now), tried=("home page not reached",))
+        return SiteOpening(SearchChannel("links", home, learned_at=now), tried=("home page not reached",))
     sheet = read_sheet(answer.body, answer.url)
     tried: list[str] = []
     leads = yield from _descriptions(answer)
@@ -102,7 +107,9 @@ def open_site(
         tried.append(f"{lead.kind}: {lead.template}")
     form = find_search_form(answer.body, answer.url)
     if form is not None:
-        opening = yield from _validate(Channel("form", answer.url, form=form, learned_at=now), sheet, query, nonsense)
+        opening = yield from _validate(
+            SearchChannel("form", answer.url, form=form, learned_at=now), sheet, query, nonsense
+        )
         if opening is not None:
             return msgspec.structs.replace(opening, home=sheet, tried=tuple(tried))
         tried.append(f"form: {form.action}")
@@ -110,7 +117,9 @@ def open_site(
     return msgspec.structs.replace(opening, home=sheet, tried=tuple(tried))
 
 
-def look_up(channel: Channel, query: str, page: int = 0, next_url: str = "") -> Errand[ResultPage | None]:
+def look_up(
+    channel: SearchChannel, query: str, page: int = 0, next_url: str = ""
+) -> RequestSequence[ResultPage | None]:
     """Ask a channel; `page` counts from 0, `next_url` is the link of the page before. None = no answer."""
     ask = _question(channel, query, page, next_url)
     if ask is None:
@@ -118,7 +127,7 @@ def look_up(channel: Channel, query: str, page: int = 0, next_url: str = "") -> 
     answer = yield ask
     form = channel.form
     if (answer is None or not answer.good) and form is not None and form.has_token and not next_url:
-        fresh = yield Ask(channel.home, purpose="home")  # the token may have aged
+        fresh = yield SiteRequest(channel.home, purpose="home")  # the token may have aged
         renewed = find_search_form(fresh.body, fresh.url) if fresh is not None and fresh.good else None
         if renewed is not None and renewed.action == form.action:
             answer = yield _form_ask(renewed, query)
@@ -127,25 +136,27 @@ def look_up(channel: Channel, query: str, page: int = 0, next_url: str = "") -> 
     return _read(channel, answer, query)
 
 
-def _question(channel: Channel, query: str, page: int, next_url: str) -> Ask | None:
+def _question(channel: SearchChannel, query: str, page: int, next_url: str) -> SiteRequest | None:
     """None = there is no further page."""
     if next_url:
-        return Ask(next_url, purpose="search")
+        return SiteRequest(next_url, purpose="search")
     if channel.form is not None:
         return _form_ask(channel.form, query) if page == 0 else None
     if channel.format == "algolia":
         payload = hosted_search.algolia_payload(query, page)
-        return Ask(channel.template, "post", (), "search", payload=payload, headers=channel.headers)
+        return SiteRequest(channel.template, "post", (), "search", payload=payload, headers=channel.headers)
     pages = any(mark in channel.template for mark in ("{page}", "{page0}", "{offset}", "{offset1}"))
     if page and not pages:
         return None
-    return Ask(filled(channel.template, query, page, channel.page_size), purpose="search", headers=channel.headers)
+    return SiteRequest(
+        filled(channel.template, query, page, channel.page_size), purpose="search", headers=channel.headers
+    )
 
 
-def _form_ask(form: SearchForm, query: str) -> Ask:
+def _form_ask(form: SearchForm, query: str) -> SiteRequest:
     if form.method == "get":
-        return Ask(form.url_for(query), purpose="search")
-    return Ask(form.action, "post", tuple(form.pairs(query)), "search", form.multipart)
+        return SiteRequest(form.url_for(query), purpose="search")
+    return SiteRequest(form.action, "post", tuple(form.pairs(query)), "search", form.multipart)
 
 
 def filled(template: str, query: str, page: int = 0, size: int = 0) -> str:
@@ -160,7 +171,7 @@ def filled(template: str, query: str, page: int = 0, size: int = 0) -> str:
     return template
 
 
-def _sheet_of(channel: Channel, answer: Answer, query: str) -> Sheet:
+def _sheet_of(channel: SearchChannel, answer: SiteResponse, query: str) -> PageOutline:
     """An answer as links and words. A posted form has no query in its URL; its paging links have, so it gets one."""
     url = answer.url
     if channel.form is not None and channel.form.method == "post" and "?" not in url:
@@ -168,7 +179,7 @@ def _sheet_of(channel: Channel, answer: Answer, query: str) -> Sheet:
     return read_sheet(answer.body, url)
 
 
-def _read(channel: Channel, answer: Answer, query: str) -> ResultPage:
+def _read(channel: SearchChannel, answer: SiteResponse, query: str) -> ResultPage:
     if channel.format == "html":
         return read_results(_sheet_of(channel, answer, query), channel.wrapper)
     page = READERS[channel.format](answer.body, answer.url)
@@ -180,30 +191,34 @@ def _read(channel: Channel, answer: Answer, query: str) -> ResultPage:
     return msgspec.structs.replace(page, total=int(total)) if total.isdigit() and len(total) < 10 else page
 
 
-def _descriptions(home: Answer) -> Errand[list[Lead]]:
-    leads: list[Lead] = []
+def _descriptions(home: SiteResponse) -> RequestSequence[list[SearchLead]]:
+    leads: list[SearchLead] = []
     for link in fingerprints.description_links(home.body, home.url)[:1]:
-        answer = yield Ask(link, purpose="index")
+        answer = yield SiteRequest(link, purpose="index")
         if answer is not None and answer.good:
             leads += fingerprints.read_description(answer.body, answer.url)
     return leads
 
 
-def _try_lead(lead: Lead, home: Answer, sheet: Sheet, query: str, nonsense: str, now: float) -> Errand[Opening | None]:
-    channel = Channel(
+def _try_lead(
+    lead: SearchLead, home: SiteResponse, sheet: PageOutline, query: str, nonsense: str, now: float
+) -> RequestSequence[SiteOpening | None]:
+    channel = SearchChannel(
         lead.kind, home.url, lead.format, lead.template, lead.page_size, learned_at=now, headers=lead.headers
     )
     if lead.format not in INDEXES:
         return (yield from _validate(channel, sheet, query, nonsense))
-    answer = yield Ask(lead.template, purpose="index")
+    answer = yield SiteRequest(lead.template, purpose="index")
     if answer is None or not answer.good:
         return None
     reader = site_indexes.read_sphinx if lead.format == "sphinx" else site_indexes.read_documents
     entries = reader(answer.body, answer.url)
-    return Opening(channel, entries=tuple(entries)) if entries else None
+    return SiteOpening(channel, entries=tuple(entries)) if entries else None
 
 
-def _validate(channel: Channel, home: Sheet, query: str, nonsense: str) -> Errand[Opening | None]:
+def _validate(
+    channel: SearchChannel, home: PageOutline, query: str, nonsense: str
+) -> RequestSequence[SiteOpening | None]:
     """Accept a channel iff a real query and a nonsense word are answered differently, the second with nothing."""
     if channel.format != "html":
         return (yield from _validate_data(channel, query, nonsense))
@@ -222,8 +237,8 @@ def _validate(channel: Channel, home: Sheet, query: str, nonsense: str) -> Erran
         wrapper = learn_wrapper(full, blank)
         if wrapper is not None:
             channel = msgspec.structs.replace(channel, wrapper=wrapper)
-            return Opening(channel, read_results(full, wrapper) if word == query else ResultPage(total=0))
-        word = lively_word(home, query) if attempt == 0 else ""
+            return SiteOpening(channel, read_results(full, wrapper) if word == query else ResultPage(total=0))
+        word = common_word(home, query) if attempt == 0 else ""
         if not word:
             word = yield from _word_of_inner_page(home)
         if not word:
@@ -231,16 +246,16 @@ def _validate(channel: Channel, home: Sheet, query: str, nonsense: str) -> Erran
     return None
 
 
-def _validate_data(channel: Channel, query: str, nonsense: str) -> Errand[Opening | None]:
+def _validate_data(channel: SearchChannel, query: str, nonsense: str) -> RequestSequence[SiteOpening | None]:
     ask = _question(channel, nonsense, 0, "")
     empty = (yield msgspec.structs.replace(ask, purpose="probe")) if ask else None
     if empty is None or not empty.good or not _is_data(empty) or _read(channel, empty, nonsense).results:
         return None
     page = yield from look_up(channel, query)
-    return Opening(channel, page) if page is not None else None
+    return SiteOpening(channel, page) if page is not None else None
 
 
-def lively_word(sheet: Sheet, without: str) -> str:
+def common_word(sheet: PageOutline, without: str) -> str:
     """A word of the site's own, for sites that have nothing on the topic: does the search work at all? Empty = none.
 
     Words of longer runs of text count, since those of short ones are navigation, which no engine indexes.
@@ -250,26 +265,26 @@ def lively_word(sheet: Sheet, without: str) -> str:
     return next((word for word in ranked if word not in without.lower()), "")
 
 
-def _word_of_inner_page(home: Sheet) -> Errand[str]:
+def _word_of_inner_page(home: PageOutline) -> RequestSequence[str]:
     """A home page of pictures and menus: look at a page from the middle of its links, which is seldom navigation."""
     same = [anchor for anchor in home.anchors if host_of(anchor.url) == host_of(home.url)]
     middle = [anchor for anchor in same if anchor.key != canonical(home.url)][len(same) // 2 :][:1]
-    answer = (yield Ask(middle[0].url, purpose="probe")) if middle else None
+    answer = (yield SiteRequest(middle[0].url, purpose="probe")) if middle else None
     if answer is None or not _is_html(answer):
         return ""
     known = set(home.runs)
     sheet = read_sheet(answer.body, answer.url)
     own = tuple(run for run in sheet.runs if run not in known)
-    return lively_word(msgspec.structs.replace(sheet, runs=own), "")
+    return common_word(msgspec.structs.replace(sheet, runs=own), "")
 
 
 def _fall_back(
-    home: Answer, sheet: Sheet, query: str, nonsense: str, now: float, further: Sequence[Lead]
-) -> Errand[Opening]:
+    home: SiteResponse, sheet: PageOutline, query: str, nonsense: str, now: float, further: Sequence[SearchLead]
+) -> RequestSequence[SiteOpening]:
     entries = yield from _sitemap(home.url)
     if entries and site_indexes.tells(entries):
-        channel = Channel("sitemap", home.url, "sitemap", learned_at=now)
-        return Opening(channel, entries=tuple(entries))
+        channel = SearchChannel("sitemap", home.url, "sitemap", learned_at=now)
+        return SiteOpening(channel, entries=tuple(entries))
     for lead in further:
         found = yield from _try_lead(lead, home, sheet, query, nonsense, now)
         if found is not None and found.first.results:
@@ -277,20 +292,20 @@ def _fall_back(
     if _HINT.search(home.body):
         for guess in GUESSES:
             template = fingerprints.resolved_template(guess, home.url)
-            channel = Channel("template", home.url, "html", template, learned_at=now)
+            channel = SearchChannel("template", home.url, "html", template, learned_at=now)
             opening = yield from _validate(channel, sheet, query, nonsense)
             if opening is not None:
                 return opening
-    return Opening(Channel("links", home.url, learned_at=now))
+    return SiteOpening(SearchChannel("links", home.url, learned_at=now))
 
 
-def _sitemap(home: str) -> Errand[list[Result]]:
+def _sitemap(home: str) -> RequestSequence[list[SearchResult]]:
     pending = [resolve("/sitemap.xml", home) or home]
-    entries: list[Result] = []
+    entries: list[SearchResult] = []
     for _ in range(_MAX_SITEMAPS):
         if not pending:
             break
-        answer = yield Ask(pending.pop(0), purpose="sitemap")
+        answer = yield SiteRequest(pending.pop(0), purpose="sitemap")
         if answer is not None and answer.good and not _is_html(answer):
             pages, more = site_indexes.read_sitemap(answer.body, answer.url)
             entries += pages
@@ -298,11 +313,11 @@ def _sitemap(home: str) -> Errand[list[Result]]:
     return entries
 
 
-def _is_html(answer: Answer) -> bool:
+def _is_html(answer: SiteResponse) -> bool:
     return answer.good and (
         "html" in answer.content_type or (not answer.content_type and b"<html" in answer.body[:2000])
     )
 
 
-def _is_data(answer: Answer) -> bool:
+def _is_data(answer: SiteResponse) -> bool:
     return any(mark in answer.content_type for mark in _DATA)

@@ -2,11 +2,11 @@
 
 ::
 
-    web searchers ─► sites ─► strategy ─► errand: yields Ask ─► Access (robots, pace, scope) ─► Answer ─► errand goes on
-                                 ▲                                                                         │
-                                 └────────── verdicts, new candidates, new terms ◄─────────────────────────┘
+    web searchers ─► sites ─► strategy ─► SiteRequest ─► Access (robots, pace, scope) ─► SiteResponse
+                                 ▲                                                            │
+                                 └────────── verdicts, new candidates, new terms ◄────────────┘
 
-A strategy proposes errands, one at a time per host; the loop below carries up to `width` of them on at once.
+A strategy proposes request sequences, one at a time per host; the loop below carries up to `width` of them on at once.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from quadloom.topical.access import Access, Ask, Errand
-from quadloom.topical.channels import Channel
-from quadloom.topical.desk import RELEVANT, Desk, Found
-from quadloom.topical.fingerprints import Lead
-from quadloom.topical.sites import Seed
+from quadloom.topical.access import Access, RequestSequence, SiteRequest
+from quadloom.topical.channels import SearchChannel
+from quadloom.topical.desk import RELEVANT, FoundDocument, TopicalRun
+from quadloom.topical.fingerprints import SearchLead
+from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategy_adaptive import Adaptive
 from quadloom.topical.strategy_links import LinkCrawl
 from quadloom.topical.strategy_liu_agah import LiuAgah
@@ -30,12 +30,12 @@ StrategyName = Literal["adaptive", "liu-agah", "best-first", "breadth-first", "r
 STRATEGIES: tuple[StrategyName, ...] = ("adaptive", "liu-agah", "best-first", "breadth-first", "random")
 
 
-class Strategy(Protocol):
-    """Decides what to do next. `next` returns (host, errand), or None where nothing pays whose host is free."""
+class TopicalStrategy(Protocol):
+    """Decides what to do next. `next` returns (host, sequence), or None where nothing pays whose host is free."""
 
     name: str
 
-    def next(self, busy: set[str]) -> tuple[str, Errand[None]] | None: ...
+    def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None: ...
 
 
 class TopicReport(msgspec.Struct, frozen=True):
@@ -49,19 +49,19 @@ class TopicReport(msgspec.Struct, frozen=True):
     per_request: float
     recall_estimate: float
     purposes: dict[str, int]
-    found: tuple[Found, ...]
+    found: tuple[FoundDocument, ...]
     refused: dict[str, int] = {}  # requests that robots.txt, scope or pace did not allow
 
 
 def make_strategy(
     name: StrategyName,
-    desk: Desk,
-    seeds: Sequence[Seed],
+    desk: TopicalRun,
+    seeds: Sequence[SeedSite],
     random: Random,
     now: float,
-    known: Mapping[str, Channel] | None = None,
-    further: Callable[[str], list[Lead]] = lambda _host: [],
-) -> Strategy:
+    known: Mapping[str, SearchChannel] | None = None,
+    further: Callable[[str], list[SearchLead]] = lambda _host: [],
+) -> TopicalStrategy:
     """`known`: channels of earlier crawls, by host. `further`: ways into a host that offers none of its own."""
     if name == "adaptive":
         return Adaptive(desk, seeds, random, now, known, further)
@@ -71,23 +71,23 @@ def make_strategy(
 
 
 def run(
-    strategy: Strategy,
-    desk: Desk,
+    strategy: TopicalStrategy,
+    desk: TopicalRun,
     access: Access,
     *,
     width: int = 1,
-    progress: Callable[[Desk], None] = lambda _desk: None,
+    progress: Callable[[TopicalRun], None] = lambda _desk: None,
 ) -> TopicReport:
-    """Carry on errands until the budget is spent or nothing pays. `width`: errands under way on different hosts."""
-    active: dict[str, tuple[Errand[None], Ask]] = {}
+    """Carry on sequences until the budget is spent or nothing pays. `width`: sequences under way on different hosts."""
+    active: dict[str, tuple[RequestSequence[None], SiteRequest]] = {}
     while desk.left > 0:
         while len(active) < min(width, desk.left):
             proposal = strategy.next(set(active))
             if proposal is None:
                 break
-            host, errand = proposal
+            host, sequence = proposal
             try:
-                active[host] = (errand, next(errand))
+                active[host] = (sequence, next(sequence))
             except StopIteration:
                 continue
         if not active:
@@ -97,16 +97,16 @@ def run(
             desk.count(active[host][1])
         answers = access.ask([active[host][1] for host in hosts])
         for host, answer in zip(hosts, answers, strict=True):
-            errand = active[host][0]
+            sequence = active[host][0]
             try:
-                active[host] = (errand, errand.send(answer))
+                active[host] = (sequence, sequence.send(answer))
             except StopIteration:
                 del active[host]
         progress(desk)
     return report(strategy.name, desk)
 
 
-def report(name: str, desk: Desk) -> TopicReport:
+def report(name: str, desk: TopicalRun) -> TopicReport:
     documents = len(desk.found)
     relevant = sum(found.verdict >= RELEVANT and not found.copy for found in desk.found)
     return TopicReport(

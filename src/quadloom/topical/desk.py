@@ -6,21 +6,21 @@ import msgspec
 from xxhash import xxh3_64_intdigest
 
 from quadloom.model.url import canonical, host_of, site_of
-from quadloom.topical.access import Answer, Ask, Errand
-from quadloom.topical.anchors import Anchor, Sheet, read_sheet
+from quadloom.topical.access import RequestSequence, SiteRequest, SiteResponse
+from quadloom.topical.anchors import Anchor, PageOutline, read_sheet
 from quadloom.topical.relevance import Example, Judge, Relevance, Topic
 
 _RUNS_KEPT = 5000  # of one site
 RELEVANT = 0.5  # a document counts as relevant from this probability on
 
 
-class Document(msgspec.Struct, frozen=True):
+class JudgedDocument(msgspec.Struct, frozen=True):
     """A page that was fetched and judged. `copy`: the same words were read before, under another address."""
 
     url: str
     verdict: float
     example: Example
-    sheet: Sheet
+    sheet: PageOutline
     copy: bool = False
 
     @property
@@ -29,7 +29,7 @@ class Document(msgspec.Struct, frozen=True):
         return 0.0 if self.copy else self.verdict
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundDocument(msgspec.Struct, frozen=True):
     """A line of the report: a fetched document, how it was found, and what was thought of it before and after."""
 
     url: str
@@ -42,7 +42,7 @@ class Found(msgspec.Struct, frozen=True):
     isolated: bool = False  # no page that was read links to it
 
 
-class Desk:
+class TopicalRun:
     """Counts requests and keeps what was found. `judge` replaces the light model's verdict where one is given."""
 
     def __init__(self, topic: Topic, budget: int, *, per_site: int = 100, judge: Judge | None = None) -> None:
@@ -53,7 +53,7 @@ class Desk:
         self._judge: Judge = judge or self.relevance
         self.spent = 0
         self.purposes: dict[str, int] = {}
-        self.found: list[Found] = []
+        self.found: list[FoundDocument] = []
         self.marks: list[tuple[int, int]] = []  # (requests so far, relevant so far) at each new relevant document
         self.linked: set[str] = set()
         self.taken: dict[str, int] = {}  # documents by host
@@ -66,16 +66,16 @@ class Desk:
     def left(self) -> int:
         return self.budget - self.spent
 
-    def count(self, ask: Ask) -> None:
+    def count(self, ask: SiteRequest) -> None:
         self.spent += 1
         self.purposes[ask.purpose] = self.purposes.get(ask.purpose, 0) + 1
 
     def full(self, host: str) -> bool:
         return self.taken.get(host, 0) >= self.per_site
 
-    def read(self, url: str, estimate: float, source: str, query: str = "") -> Errand[Document | None]:
+    def read(self, url: str, estimate: float, source: str, query: str = "") -> RequestSequence[JudgedDocument | None]:
         """Fetch and judge a page. None = it was not brought."""
-        answer = yield Ask(url, purpose="page", score=estimate)
+        answer = yield SiteRequest(url, purpose="page", score=estimate)
         if answer is None or not answer.good:
             return None
         document = self._judged(answer)
@@ -85,25 +85,27 @@ class Desk:
             self.relevant += 1
             self.marks.append((self.spent, self.relevant))
         self.found.append(
-            Found(document.url, document.example.title, document.verdict, estimate, source, query, document.copy)
+            FoundDocument(
+                document.url, document.example.title, document.verdict, estimate, source, query, document.copy
+            )
         )
         self.relevance.observe(document.example)
         return document
 
-    def _judged(self, answer: Answer) -> Document:
+    def _judged(self, answer: SiteResponse) -> JudgedDocument:
         sheet = read_sheet(answer.body, answer.url)
         example = Example(sheet.title, self._own_text(sheet), answer.url, _types(answer.body))
         digest = xxh3_64_intdigest(f"{sheet.title}\0{sheet.longest}".encode("utf-8", "replace"))
         first = self._digests.setdefault(digest, canonical(answer.url))
-        return Document(answer.url, self._judge.judge(example), example, sheet, first != canonical(answer.url))
+        return JudgedDocument(answer.url, self._judge.judge(example), example, sheet, first != canonical(answer.url))
 
-    def note_furniture(self, sheet: Sheet) -> None:
+    def note_furniture(self, sheet: PageOutline) -> None:
         """Runs of text that a page of the site has are no other page's own words."""
         runs = self._runs.setdefault(host_of(sheet.url), set())
         if len(runs) < _RUNS_KEPT:
             runs.update(sheet.runs)
 
-    def _own_text(self, sheet: Sheet) -> str:
+    def _own_text(self, sheet: PageOutline) -> str:
         """What a page says beyond its template: runs of text that no page of the site has shown before."""
         known = self._runs.get(host_of(sheet.url), set())
         own = [run for run in sheet.runs if run not in known]
@@ -122,14 +124,14 @@ class Desk:
         unseen = once * once / (2 * twice) if twice else once * max(0, once - 1) / 2
         return len(keys) / (len(keys) + unseen) if keys else 0.0
 
-    def report_found(self) -> list[Found]:
+    def report_found(self) -> list[FoundDocument]:
         return [
             msgspec.structs.replace(found, isolated=found.source != "link" and canonical(found.url) not in self.linked)
             for found in self.found
         ]
 
 
-def article_links(sheet: Sheet, furniture: frozenset[str] = frozenset()) -> list[Anchor]:
+def article_links(sheet: PageOutline, furniture: frozenset[str] = frozenset()) -> list[Anchor]:
     """Links to the same site that are no furniture and have not been named `nofollow`."""
     site = site_of(host_of(sheet.url))
     found: dict[str, Anchor] = {}

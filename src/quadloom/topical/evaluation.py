@@ -14,17 +14,17 @@ from random import Random
 import msgspec
 import numpy as np
 
-from quadloom.demo.topical_corpus import Corpus, Text
+from quadloom.demo.topical_corpus import Corpus, CorpusText
 from quadloom.demo.topical_engines import make_engine
 from quadloom.demo.topical_sites import Family, plan_sites
 from quadloom.demo.topical_web import TopicalWeb
 from quadloom.model.url import canonical
-from quadloom.topical.access import Answer, Ask
+from quadloom.topical.access import SiteRequest, SiteResponse
 from quadloom.topical.crawl import STRATEGIES, StrategyName, make_strategy
 from quadloom.topical.crawl import run as run_crawl
-from quadloom.topical.desk import Desk
+from quadloom.topical.desk import TopicalRun
 from quadloom.topical.relevance import Example, Topic
-from quadloom.topical.sites import Seed
+from quadloom.topical.sites import SeedSite
 from quadloom.topical.web_search import WebHit, sites_of
 
 BUDGET = 1500
@@ -32,7 +32,7 @@ RECALL = 0.5
 POSITIVES, NEGATIVES = 20, 200
 
 
-class Run(msgspec.Struct, frozen=True):
+class EvaluationRun(msgspec.Struct, frozen=True):
     """One strategy on one web. `curve`: (requests, distinct relevant documents, documents) after each document."""
 
     strategy: str
@@ -62,7 +62,7 @@ class Interval(msgspec.Struct, frozen=True):
     high: float
 
 
-class Row(msgspec.Struct, frozen=True):
+class EvaluationRow(msgspec.Struct, frozen=True):
     """A strategy over all seeds; intervals are 95 % bootstrap over webs."""
 
     strategy: str
@@ -76,11 +76,11 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Evaluation(msgspec.Struct, frozen=True):
-    rows: tuple[Row, ...]
+    rows: tuple[EvaluationRow, ...]
     best_baseline: str
     advantage: Interval  # documents per request against the best baseline at equal recall
     advantages: dict[str, Interval]
-    runs: tuple[Run, ...]
+    runs: tuple[EvaluationRun, ...]
     family: str
     seeds: int
     budget: int
@@ -94,10 +94,10 @@ class SimulatedAccess:
         self._web = web
         self.hops = 0
 
-    def ask(self, asks: Sequence[Ask]) -> list[Answer | None]:
+    def ask(self, asks: Sequence[SiteRequest]) -> list[SiteResponse | None]:
         return [self._one(ask) for ask in asks]
 
-    def _one(self, ask: Ask) -> Answer | None:
+    def _one(self, ask: SiteRequest) -> SiteResponse | None:
         url = ask.url
         response = self._web.respond(url, ask.method, ask.fields)
         for _ in range(3):
@@ -106,7 +106,7 @@ class SimulatedAccess:
             url = response.location
             self.hops += 1
             response = self._web.respond(url)
-        return Answer(url, response.status, response.content_type, response.body) if response.status else None
+        return SiteResponse(url, response.status, response.content_type, response.body) if response.status else None
 
 
 def run(
@@ -159,7 +159,7 @@ class World:
             counterexamples=tuple(_example(corpus.text(other, random)) for other in negatives),
         )
 
-    def _search_web(self) -> list[Seed]:
+    def _search_web(self) -> list[SeedSite]:
         """A web searcher over all pages of the web: two broad queries, 200 hits each."""
         placed = [(f"http://{plan.host}{d.path}", d.text) for plan in self._plans for d in plan.documents]
         engine = make_engine("tantivy", [(text.title, text.body, text.day) for _, text in placed])
@@ -167,14 +167,14 @@ class World:
         rankings = [[WebHit(placed[number][0]) for number in engine.search(query)[:200]] for query in queries]
         return sites_of(rankings)
 
-    def run(self, name: StrategyName, budget: int) -> Run:
-        desk = Desk(self.topic(), budget, per_site=100)
+    def run(self, name: StrategyName, budget: int) -> EvaluationRun:
+        desk = TopicalRun(self.topic(), budget, per_site=100)
         access = SimulatedAccess(self.web)
         random = Random(f"{name} {self.seed}")
         judged = _Judged(self._truth)
         strategy = make_strategy(name, desk, self._seeds, random, 0.0)
         run_crawl(strategy, desk, access, progress=judged.note)
-        return Run(
+        return EvaluationRun(
             strategy=name,
             seed=self.seed,
             requests=desk.spent + access.hops,
@@ -195,7 +195,7 @@ class _Judged:
         self.distinct: set[int] = set()
         self.curve: list[tuple[int, int, int]] = []
 
-    def note(self, desk: Desk) -> None:
+    def note(self, desk: TopicalRun) -> None:
         for found in desk.found[self._read :]:
             number = self._truth.get(canonical(found.url))
             if number is not None:
@@ -204,7 +204,7 @@ class _Judged:
             self.curve.append((desk.spent, len(self.distinct), self._read))
 
 
-def summarise(runs: Sequence[Run], family: str, budget: int, sites: int) -> Evaluation:
+def summarise(runs: Sequence[EvaluationRun], family: str, budget: int, sites: int) -> Evaluation:
     names = list(dict.fromkeys(run.strategy for run in runs))
     rows = tuple(_row(name, [run for run in runs if run.strategy == name]) for name in names)
     ours = {run.seed: run for run in runs if run.strategy == "adaptive"}
@@ -228,16 +228,16 @@ def summarise(runs: Sequence[Run], family: str, budget: int, sites: int) -> Eval
     )
 
 
-def equal_recall_ratio(ours: Run, theirs: Run) -> float:
+def equal_recall_ratio(ours: EvaluationRun, theirs: EvaluationRun) -> float:
     """Our documents per request over theirs, at the recall both reached but no more than `RECALL`."""
     level = min(RECALL, ours.recall, theirs.recall)
     a, b = ours.at_recall(level), theirs.at_recall(level)
     return b[0] / a[0] if a and b and a[0] else 1.0
 
 
-def _row(name: str, runs: Sequence[Run]) -> Row:
+def _row(name: str, runs: Sequence[EvaluationRun]) -> EvaluationRow:
     reached = [found for run in runs if (found := run.at_recall(RECALL)) is not None]
-    return Row(
+    return EvaluationRow(
         strategy=name,
         harvest=interval([run.relevant / max(1, run.documents) for run in runs]),
         per_request=interval([run.relevant / max(1, run.requests) for run in runs]),
@@ -258,5 +258,5 @@ def interval(values: Sequence[float], draws: int = 2000) -> Interval:
     return Interval(round(float(data.mean()), 4), round(float(low), 4), round(float(high), 4))
 
 
-def _example(text: Text) -> Example:
+def _example(text: CorpusText) -> Example:
     return Example(text.title, text.body)

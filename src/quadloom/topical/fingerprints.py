@@ -28,7 +28,7 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_:][\w:-]*)\??\}")
 _MAX_SCRIPT = 200_000
 
 
-class Lead(msgspec.Struct, frozen=True):
+class SearchLead(msgspec.Struct, frozen=True):
     """A way that may lead into a site. `template` holds {searchTerms}, and {page}, {offset} or {count} where known."""
 
     kind: ChannelKind
@@ -52,7 +52,7 @@ def description_links(body: bytes | str, url: str) -> list[str]:
     return found[:3]
 
 
-def read_description(body: bytes, url: str) -> list[Lead]:
+def read_description(body: bytes, url: str) -> list[SearchLead]:
     """Templates of an OpenSearch description; feeds first, since they state totals and need no wrapper."""
     parser = lxml.etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
     try:
@@ -68,7 +68,7 @@ def read_description(body: bytes, url: str) -> list[Lead]:
             continue
         template = _open_search_template(raw, url, (element.get("method") or "get").lower())
         if template:
-            leads.append(Lead("opensearch", template, "rss" if "rss" in media or "atom" in media else "html"))
+            leads.append(SearchLead("opensearch", template, "rss" if "rss" in media or "atom" in media else "html"))
     return sorted(leads, key=lambda lead: lead.format == "html")
 
 
@@ -85,7 +85,7 @@ def _open_search_template(raw: str, url: str, method: str) -> str:
     return resolved_template(_PLACEHOLDER.sub(known, raw), url)
 
 
-def search_actions(body: bytes | str, url: str) -> list[Lead]:
+def search_actions(body: bytes | str, url: str) -> list[SearchLead]:
     """schema.org SearchAction in JSON-LD or microdata."""
     tree = parse_html(body)
     if tree is None:
@@ -106,7 +106,7 @@ def search_actions(body: bytes | str, url: str) -> list[Lead]:
         if len(_PLACEHOLDER.findall(raw)) == 1:
             template = resolved_template(_PLACEHOLDER.sub("{searchTerms}", raw), url)
             if template:
-                leads.append(Lead("searchaction", template))
+                leads.append(SearchLead("searchaction", template))
     return leads[:3]
 
 
@@ -129,7 +129,7 @@ def _walk(data: object, templates: list[str], depth: int) -> None:
                 _walk(value, templates, depth + 1)
 
 
-def engine_leads(body: bytes | str, url: str) -> list[Lead]:
+def engine_leads(body: bytes | str, url: str) -> list[SearchLead]:
     """Interfaces that the page's engine is known to have."""
     tree = parse_html(body)
     if tree is None:
@@ -139,7 +139,7 @@ def engine_leads(body: bytes | str, url: str) -> list[Lead]:
     ).lower()
     links = {(link.get("rel") or "").strip(): link.get("href") or "" for link in tree.iter("link")}
     scripts = " ".join(script.get("src") or "" for script in tree.iter("script")).lower()
-    leads: list[Lead] = []
+    leads: list[SearchLead] = []
     if "https://api.w.org/" in links or "wordpress" in generator:
         root = resolve(links.get("https://api.w.org/") or "/wp-json/", url) or url
         api = f"{root.rstrip('/')}/wp/v2/search?search={{searchTerms}}&per_page=50&page={{page}}"
@@ -162,8 +162,8 @@ def engine_leads(body: bytes | str, url: str) -> list[Lead]:
     return [lead for lead in leads if lead.template]
 
 
-def _lead(kind: ChannelKind, template: str, url: str, format: Format, size: int = 0) -> Lead:
-    return Lead(kind, resolved_template(template, url), format, size)
+def _lead(kind: ChannelKind, template: str, url: str, format: Format, size: int = 0) -> SearchLead:
+    return SearchLead(kind, resolved_template(template, url), format, size)
 
 
 def resolved_template(template: str, url: str) -> str:

@@ -51,7 +51,7 @@ class SearchForm(msgspec.Struct, frozen=True):
         return f"{self.action.partition('?')[0]}?{urlencode(self.pairs(query))}"
 
 
-class Weights(msgspec.Struct, frozen=True):
+class FormWeights(msgspec.Struct, frozen=True):
     """What `tools/train_form_weights.py` writes. `threshold`: least probability that counts as found."""
 
     names: tuple[str, ...]
@@ -85,9 +85,9 @@ def is_harmless(form: Form) -> bool:
 
 
 @cache
-def weights() -> Weights:
+def weights() -> FormWeights:
     data = files("quadloom.topical").joinpath("data/form_weights.json").read_bytes()
-    loaded = msgspec.json.decode(data, type=Weights)
+    loaded = msgspec.json.decode(data, type=FormWeights)
     if loaded.names != NAMES:
         raise AssertionError("form_weights.json was trained for other features; run tools/train_form_weights.py")
     return loaded

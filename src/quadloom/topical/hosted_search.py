@@ -19,10 +19,10 @@ from urllib.parse import quote, quote_plus
 import msgspec
 
 from quadloom.model.url import resolve
-from quadloom.topical.fingerprints import Lead
+from quadloom.topical.fingerprints import SearchLead
 from quadloom.topical.form_reading import parse_html
 from quadloom.topical.result_formats import Json, plain
-from quadloom.topical.results import Result, ResultPage
+from quadloom.topical.results import ResultPage, SearchResult
 
 BRAVE = "https://api.search.brave.com/res/v1/web/search"
 _MAX_SCRIPT = 500_000
@@ -39,7 +39,7 @@ _HITS = 50
 _SNIPPET = 1200
 
 
-def docsearch_leads(body: bytes | str, _url: str) -> list[Lead]:
+def docsearch_leads(body: bytes | str, _url: str) -> list[SearchLead]:
     """What a page's own scripts tell of its DocSearch; empty where they tell nothing or not enough."""
     tree = parse_html(body)
     if tree is None:
@@ -53,7 +53,7 @@ def docsearch_leads(body: bytes | str, _url: str) -> list[Lead]:
     return []
 
 
-def _lead(text: str) -> Lead | None:
+def _lead(text: str) -> SearchLead | None:
     index = _INDEX.search(text)
     if index is None:
         return None
@@ -66,7 +66,7 @@ def _lead(text: str) -> Lead | None:
         return None
     headers = (("X-Algolia-API-Key", key.group(1)), ("X-Algolia-Application-Id", name))
     address = f"https://{name.lower()}-dsn.algolia.net/1/indexes/{quote(index.group(1), safe='')}/query"
-    return Lead("algolia", address, "algolia", _HITS, headers)
+    return SearchLead("algolia", address, "algolia", _HITS, headers)
 
 
 def algolia_payload(query: str, page: int) -> bytes:
@@ -77,7 +77,7 @@ def algolia_payload(query: str, page: int) -> bytes:
 def read_algolia(body: bytes, url: str) -> ResultPage:
     """`hits` of DocSearch records (`hierarchy`, `content`, `url`) or of plain ones (`title`, `description`, `url`)."""
     tree = _decode(body)
-    found: dict[str, Result] = {}
+    found: dict[str, SearchResult] = {}
     for row in _rows(tree.get("hits")):
         place = str(row.get("url") or row.get("permalink") or row.get("objectID") or "")
         target = resolve(place.partition("#")[0], url) if place.startswith(("http://", "https://", "/")) else None
@@ -90,25 +90,29 @@ def read_algolia(body: bytes, url: str) -> ResultPage:
         words.append(str(row.get("content") or row.get("description") or ""))
         old = found.get(target)
         snippet = f"{old.snippet if old else ''} {plain(' '.join(words))}".strip()[:_SNIPPET]
-        found[target] = Result(target, old.title if old else plain(title), snippet, old.rank if old else len(found))
+        found[target] = SearchResult(
+            target, old.title if old else plain(title), snippet, old.rank if old else len(found)
+        )
     total = tree.get("nbHits")
     return ResultPage(tuple(found.values()), total if isinstance(total, int) else -1)
 
 
-def site_leads(searchers: Sequence[str], brave_key: str) -> Callable[[str], list[Lead]]:
+def site_leads(searchers: Sequence[str], brave_key: str) -> Callable[[str], list[SearchLead]]:
     """For a host, how the web searchers of the configuration (`searxng:URL`, `brave:`) are asked about it alone."""
 
-    def leads(host: str) -> list[Lead]:
+    def leads(host: str) -> list[SearchLead]:
         about = f"{quote_plus(f'site:{host}')}+{{searchTerms}}"
         found = []
         for searcher in searchers:
             kind, _, base = searcher.partition(":")
             if kind == "searxng" and base:
                 template = f"{base.rstrip('/')}/search?q={about}&format=json&pageno={{page}}"
-                found.append(Lead("websearch", template, "searxng"))
+                found.append(SearchLead("websearch", template, "searxng"))
             elif kind == "brave" and brave_key:
                 headers = (("X-Subscription-Token", brave_key), ("Accept", "application/json"))
-                found.append(Lead("websearch", f"{BRAVE}?q={about}&count=20&offset={{page0}}", "brave", 20, headers))
+                found.append(
+                    SearchLead("websearch", f"{BRAVE}?q={about}&count=20&offset={{page0}}", "brave", 20, headers)
+                )
         return found
 
     return leads
@@ -124,13 +128,13 @@ def read_brave(body: bytes, url: str) -> ResultPage:
 
 
 def _web_results(rows: list[Json], url: str, words: str) -> ResultPage:
-    results: list[Result] = []
+    results: list[SearchResult] = []
     for row in rows:
         place = str(row.get("url") or "")
         target = resolve(place, url) if place else None
         if target is not None:
             title, snippet = plain(str(row.get("title") or "")), plain(str(row.get(words) or ""))[:_SNIPPET]
-            results.append(Result(target, title, snippet, len(results)))
+            results.append(SearchResult(target, title, snippet, len(results)))
     return ResultPage(tuple(results))
 
 

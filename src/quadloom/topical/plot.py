@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from quadloom.topical.evaluation import Evaluation, Run
+from quadloom.topical.evaluation import Evaluation, EvaluationRun
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 760, 440, 60, 50, 30, 150
 _COLOURS = ("#0b6e4f", "#c0392b", "#2a5caa", "#b8860b", "#7d7d7d", "#6c3483")
@@ -25,7 +25,7 @@ def recall_plot(evaluation: Evaluation) -> str:
     )
 
 
-def recall_at(run: Run, requests: float) -> float:
+def recall_at(run: EvaluationRun, requests: float) -> float:
     """Share of relevant documents found with so many requests."""
     found = 0
     for spent, relevant, _ in run.curve:
@@ -53,7 +53,7 @@ def _frame(evaluation: Evaluation) -> str:
     return "".join(lines)
 
 
-def _line(name: str, runs: Sequence[Run], budget: int, colour: str, place: int) -> str:
+def _line(name: str, runs: Sequence[EvaluationRun], budget: int, colour: str, place: int) -> str:
     steps = [budget * step / _STEPS for step in range(_STEPS + 1)]
     values = [[recall_at(run, step) for run in runs] for step in steps]
     points = list(zip(steps, values, strict=True))

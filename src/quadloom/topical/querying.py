@@ -20,7 +20,7 @@ _LEAST_LENGTH = 3
 _TERMS_OF_DOCUMENT = 400
 
 
-class Term(msgspec.Struct, frozen=True):
+class QueryTerm(msgspec.Struct, frozen=True):
     """`coverage`: share of relevant documents that have it; `purity`: share of its documents that are relevant."""
 
     text: str
@@ -38,7 +38,7 @@ class TermStatistics:
         self.relevant_documents = 0
         self.other_documents = 0
         self._stale = True
-        self._ranked: list[Term] = []
+        self._ranked: list[QueryTerm] = []
 
     def add(self, title: str, text: str, is_relevant: bool) -> None:
         words = {word for word in words_of(f"{title} {text}")[:_TERMS_OF_DOCUMENT] if len(word) >= _LEAST_LENGTH}
@@ -50,7 +50,7 @@ class TermStatistics:
             self.other_documents += 1
         self._stale = True
 
-    def ranked(self, limit: int = 40) -> list[Term]:
+    def ranked(self, limit: int = 40) -> list[QueryTerm]:
         """Telling terms, most promising first: coverage times purity squared among those that are surely not chance.
         The square keeps words of the wider subject, which most relevant documents have and most others too, behind."""
         if self._stale and self.relevant_documents >= 3:
@@ -59,7 +59,7 @@ class TermStatistics:
             self._stale = False
         return self._ranked
 
-    def _term(self, word: str) -> Term:
+    def _term(self, word: str) -> QueryTerm:
         a, b = self.relevant[word], self.other[word]
         prior = 0.01 * (a + b) + 0.5
         total = self.relevant_documents + self.other_documents + 1.0
@@ -71,7 +71,7 @@ class TermStatistics:
         share_there = b / max(1, self.other_documents)
         # Classes weigh the same here: what was fetched is mostly relevant, what an engine holds is mostly not.
         purity = share_here / (share_here + 2 * share_there + 0.02)
-        return Term(word, z, share_here, purity)
+        return QueryTerm(word, z, share_here, purity)
 
 
 def combining(alone: tuple[int, int], together: int) -> Mode:

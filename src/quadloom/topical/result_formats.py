@@ -15,7 +15,7 @@ import lxml.etree
 import msgspec
 
 from quadloom.model.url import resolve
-from quadloom.topical.results import Result, ResultPage
+from quadloom.topical.results import ResultPage, SearchResult
 
 _TAG = re.compile(r"<[^>]{0,500}>")
 _SPACE = re.compile(r"\s+")
@@ -31,7 +31,7 @@ def read_feed(body: bytes, url: str) -> ResultPage:
         return ResultPage()
     if root is None:
         return ResultPage()
-    results: list[Result] = []
+    results: list[SearchResult] = []
     total = -1
     next_url = ""
     for element in root.iter():
@@ -49,7 +49,7 @@ def read_feed(body: bytes, url: str) -> ResultPage:
     return ResultPage(tuple(results), total, next_url)
 
 
-def _feed_item(item: lxml.etree._Element, url: str, rank: int) -> Result | None:
+def _feed_item(item: lxml.etree._Element, url: str, rank: int) -> SearchResult | None:
     link, title, words = "", "", ""
     for child in item:
         if not isinstance(child.tag, str):
@@ -63,13 +63,13 @@ def _feed_item(item: lxml.etree._Element, url: str, rank: int) -> Result | None:
         elif name in ("description", "summary", "content") and not words:
             words = plain(text)
     target = resolve(link, url) if link else None
-    return Result(target, title, words[:1200], rank) if target else None
+    return SearchResult(target, title, words[:1200], rank) if target else None
 
 
 def read_wordpress(body: bytes, url: str) -> ResultPage:
     """`/wp-json/wp/v2/search`: a list of {title, url}; `wp/v2/posts` has {title: {rendered}, link} instead."""
     rows = _decode(body)
-    results: list[Result] = []
+    results: list[SearchResult] = []
     for row in rows if isinstance(rows, list) else []:
         if not isinstance(row, dict):
             continue
@@ -81,7 +81,7 @@ def read_wordpress(body: bytes, url: str) -> ResultPage:
         place = str(row.get("url") or row.get("link") or "")
         target = resolve(place, url) if place else None
         if target:
-            results.append(Result(target, plain(str(title or "")), plain(str(words or ""))[:1200], len(results)))
+            results.append(SearchResult(target, plain(str(title or "")), plain(str(words or ""))[:1200], len(results)))
     return ResultPage(tuple(results))
 
 
@@ -93,14 +93,14 @@ def read_mediawiki(body: bytes, url: str) -> ResultPage:
     path = str(general.get("articlepath") or "/wiki/$1")
     base = resolve(str(general.get("server") or ""), url) or url
     rows = query.get("search")
-    results: list[Result] = []
+    results: list[SearchResult] = []
     for row in rows if isinstance(rows, list) else []:
         title = str(row.get("title") or "") if isinstance(row, dict) else ""
         target = (
             resolve(path.replace("$1", quote(title.replace(" ", "_"), safe="/:@!$'()*,;")), base) if title else None
         )
         if target:
-            results.append(Result(target, title, plain(str(row.get("snippet") or ""))[:1200], len(results)))
+            results.append(SearchResult(target, title, plain(str(row.get("snippet") or ""))[:1200], len(results)))
     total = info.get("totalhits")
     return ResultPage(tuple(results), total if isinstance(total, int) else -1)
 
@@ -114,13 +114,13 @@ def read_discourse(body: bytes, url: str) -> ResultPage:
     for post in posts if isinstance(posts, list) else []:
         if isinstance(post, dict):
             blurbs.setdefault(post.get("topic_id"), plain(str(post.get("blurb") or "")))
-    results: list[Result] = []
+    results: list[SearchResult] = []
     for topic in topics if isinstance(topics, list) else []:
         if isinstance(topic, dict) and isinstance(topic.get("id"), int):
             target = resolve(f"/t/{topic.get('slug') or '-'}/{topic['id']}", url)
             if target:
                 snippet = blurbs.get(topic["id"], "")[:1200]
-                results.append(Result(target, plain(str(topic.get("title") or "")), snippet, len(results)))
+                results.append(SearchResult(target, plain(str(topic.get("title") or "")), snippet, len(results)))
     return ResultPage(tuple(results))
 
 
@@ -128,14 +128,14 @@ def read_solr(body: bytes, url: str) -> ResultPage:
     """`select?wt=json`: documents with any of the usual names for address, title and words."""
     response = _member(_decode(body), "response")
     rows = response.get("docs")
-    results: list[Result] = []
+    results: list[SearchResult] = []
     for row in rows if isinstance(rows, list) else []:
         if isinstance(row, dict):
             place = _first(row, "url", "link", "uri", "id")
             target = resolve(place, url) if place else None
             if target:
                 title, words = _first(row, "title", "name", "title_s"), _first(row, "content", "description", "text")
-                results.append(Result(target, plain(title), plain(words)[:1200], len(results)))
+                results.append(SearchResult(target, plain(title), plain(words)[:1200], len(results)))
     total = response.get("numFound")
     return ResultPage(tuple(results), total if isinstance(total, int) else -1)
 

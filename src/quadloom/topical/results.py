@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from quadloom.model.url import canonical, host_of, site_of
-from quadloom.topical.anchors import Anchor, Sheet, shape_of
+from quadloom.topical.anchors import Anchor, PageOutline, shape_of
 
 _NEXT = re.compile(
     r"(?i)^\W*(next|more results|older|older posts|weiter|nächste|ältere|suivant|page suivante|siguiente|"
@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\d[\d.,'\u2019\u00a0\u202f ]*\d|\d")
 _RANGE = re.compile(r"(\d+)\s*(?:[-–—]|to|bis|à|a|до|～|~)\s*(\d+)")
 
 
-class Result(msgspec.Struct, frozen=True):
+class SearchResult(msgspec.Struct, frozen=True):
     """One hit of a site's search: enough to judge it before it is fetched."""
 
     url: str
@@ -38,7 +38,7 @@ class Result(msgspec.Struct, frozen=True):
 class ResultPage(msgspec.Struct, frozen=True):
     """`total`: results in all as the engine says, -1 = unknown. `next_url`: empty = the last page, or not found."""
 
-    results: tuple[Result, ...] = ()
+    results: tuple[SearchResult, ...] = ()
     total: int = -1
     next_url: str = ""
 
@@ -51,7 +51,7 @@ class Wrapper(msgspec.Struct, frozen=True):
     shapes: frozenset[str] = frozenset()  # URL patterns of links that change with the query but are no results
 
 
-def learn_wrapper(real: Sheet, nonsense: Sheet) -> Wrapper | None:
+def learn_wrapper(real: PageOutline, nonsense: PageOutline) -> Wrapper | None:
     """What a real answer has and an empty one has not; None where the two do not differ: then this is no search."""
     furniture = frozenset(anchor.key for anchor in nonsense.anchors)
     shapes = frozenset(
@@ -73,26 +73,26 @@ def learn_wrapper(real: Sheet, nonsense: Sheet) -> Wrapper | None:
     return Wrapper(signature, furniture, shapes)
 
 
-def read_results(sheet: Sheet, wrapper: Wrapper) -> ResultPage:
+def read_results(sheet: PageOutline, wrapper: Wrapper) -> ResultPage:
     """Results, total and next page of an answer."""
-    found: dict[str, Result] = {}
+    found: dict[str, SearchResult] = {}
     for anchor in sheet.anchors:
         if anchor.signature != wrapper.signature or anchor.key in wrapper.furniture or anchor.shape in wrapper.shapes:
             continue
         if _is_target(anchor, sheet) and anchor.key not in found and anchor.text:
-            found[anchor.key] = Result(anchor.url, anchor.text, anchor.block, len(found))
+            found[anchor.key] = SearchResult(anchor.url, anchor.text, anchor.block, len(found))
     results = tuple(found.values())
     return ResultPage(results, total_of(sheet, len(results)), next_url(sheet) if results else "")
 
 
-def _is_target(anchor: Anchor, sheet: Sheet) -> bool:
+def _is_target(anchor: Anchor, sheet: PageOutline) -> bool:
     """Could be a result: on the same site, not the search page itself in another order or page."""
     if site_of(host_of(anchor.url)) != site_of(host_of(sheet.url)):
         return False
     return anchor.shape.partition("?")[0] != shape_of(sheet.url).partition("?")[0] or not _shares_query(anchor, sheet)
 
 
-def _shares_query(anchor: Anchor, sheet: Sheet) -> bool:
+def _shares_query(anchor: Anchor, sheet: PageOutline) -> bool:
     ours = {value for _, value in parse_qsl(urlsplit(sheet.url).query) if len(value) > 1}
     theirs = {value for _, value in parse_qsl(urlsplit(anchor.url).query)}
     return bool(ours & theirs) or not ours
@@ -104,7 +104,7 @@ def _weight(group: dict[str, Anchor]) -> float:
     return words + 20.0 * len(group)
 
 
-def total_of(sheet: Sheet, shown: int) -> int:
+def total_of(sheet: PageOutline, shown: int) -> int:
     """The number of results, in any language: a range with a number after it, or the one number in a short line that
     is not smaller than what is shown. -1 where nothing qualifies."""
     if not shown:
@@ -130,7 +130,7 @@ def _value(text: str) -> int:
     return int(digits) if digits and len(digits) < 12 else 0
 
 
-def next_url(sheet: Sheet) -> str:
+def next_url(sheet: PageOutline) -> str:
     """rel=next, else a link that is this page with one growing number, else a word or arrow that means `next`."""
     for anchor in sheet.anchors:
         if "next" in anchor.rel.lower().split():

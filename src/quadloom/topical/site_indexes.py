@@ -16,14 +16,14 @@ import msgspec
 
 from quadloom.model.url import host_of, resolve, site_of
 from quadloom.topical.result_formats import plain
-from quadloom.topical.results import Result
+from quadloom.topical.results import SearchResult
 
 MAX_ENTRIES = 50_000
 _SLUG = re.compile(r"[^\W\d_]{2,}|\d{4,}")
 _OBJECT = re.compile(rb"[^({]*+\(?\s*+(\{.*\})\s*+\)?;?\Z", re.DOTALL)
 
 
-def read_sphinx(body: bytes, url: str) -> list[Result]:
+def read_sphinx(body: bytes, url: str) -> list[SearchResult]:
     """`Search.setIndex({...})`: names and titles of documents, and which words each of them has."""
     match = _OBJECT.match(body.strip())
     tree = _decode(match.group(1)) if match else None
@@ -37,7 +37,7 @@ def read_sphinx(body: bytes, url: str) -> list[Result]:
     for number, (name, title) in enumerate(zip(names[:MAX_ENTRIES], titles, strict=False)):
         target = resolve(f"{name}.html", url)
         if target:
-            results.append(Result(target, plain(str(title)), " ".join(words[number]), number))
+            results.append(SearchResult(target, plain(str(title)), " ".join(words[number]), number))
     return results
 
 
@@ -50,12 +50,12 @@ def _sphinx_words(terms: object, size: int) -> list[list[str]]:
     return words
 
 
-def read_documents(body: bytes, url: str) -> list[Result]:
+def read_documents(body: bytes, url: str) -> list[SearchResult]:
     """MkDocs `{docs: [{location, title, text}]}`, and the lists that Hugo and Jekyll themes write for lunr or fuse."""
     tree = _decode(body)
     url = url.removesuffix("search/search_index.json")  # MkDocs' locations count from the root of the site
     rows = tree.get("docs") or tree.get("documents") or tree.get("items") if isinstance(tree, dict) else tree
-    found: dict[str, Result] = {}
+    found: dict[str, SearchResult] = {}
     for row in (rows if isinstance(rows, list) else [])[:MAX_ENTRIES]:
         if not isinstance(row, dict):
             continue
@@ -67,11 +67,11 @@ def read_documents(body: bytes, url: str) -> list[Result]:
         old = found.get(target)  # MkDocs lists every section; sections of a page become one
         title = old.title if old else plain(str(row.get("title") or ""))
         snippet = f"{old.snippet if old else ''} {plain(str(text))}".strip()[:2000]
-        found[target] = Result(target, title, snippet, old.rank if old else len(found))
+        found[target] = SearchResult(target, title, snippet, old.rank if old else len(found))
     return list(found.values())
 
 
-def read_sitemap(body: bytes, url: str) -> tuple[list[Result], list[str]]:
+def read_sitemap(body: bytes, url: str) -> tuple[list[SearchResult], list[str]]:
     """(pages with the words of their address as title, further sitemaps)."""
     parser = lxml.etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
     try:
@@ -85,7 +85,7 @@ def read_sitemap(body: bytes, url: str) -> tuple[list[Result], list[str]]:
     targets = [target for target in targets if site_of(host_of(target)) == site_of(host_of(url))]
     if lxml.etree.QName(root).localname == "sitemapindex":
         return [], targets
-    return [Result(target, slug_words(target), "", rank) for rank, target in enumerate(targets)], []
+    return [SearchResult(target, slug_words(target), "", rank) for rank, target in enumerate(targets)], []
 
 
 def slug_words(url: str) -> str:
@@ -97,7 +97,7 @@ def slug_words(url: str) -> str:
     return " ".join(word for word in _SLUG.findall(path.replace("_", " ")) if not word.isdigit())
 
 
-def tells(results: Iterable[Result]) -> bool:
+def tells(results: Iterable[SearchResult]) -> bool:
     """Whether titles say anything: addresses such as /node/17 do not."""
     worded = [result for result in results if len(result.title.split()) >= 2]
     return len(worded) >= 3

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.model.url import host_of
-from quadloom.topical.channels import Channel
-from quadloom.topical.querying import Mode, Term
+from quadloom.topical.channels import SearchChannel
+from quadloom.topical.querying import Mode, QueryTerm
 
 
-class Seed(msgspec.Struct, frozen=True):
+class SeedSite(msgspec.Struct, frozen=True):
     """A site to look into, with the score that web search gave it."""
 
     home: str
@@ -43,7 +43,7 @@ class Arm:
 
     __slots__ = ("done", "last_mass", "next_url", "pages", "query", "shown", "terms", "total")
 
-    def __init__(self, query: str, terms: tuple[Term, ...]) -> None:
+    def __init__(self, query: str, terms: tuple[QueryTerm, ...]) -> None:
         self.query = query
         self.terms = terms
         self.pages = 0
@@ -54,13 +54,13 @@ class Arm:
         self.done = False
 
 
-class Site:
+class TopicalSite:
     """State of one site; `version` grows with every change, so that choices can be remembered."""
 
-    def __init__(self, seed: Seed) -> None:
+    def __init__(self, seed: SeedSite) -> None:
         self.seed = seed
         self.host = seed.host
-        self.channel: Channel | None = None
+        self.channel: SearchChannel | None = None
         self.opened = False
         self.arms: dict[str, Arm] = {}
         self.bundled: set[str] = set()

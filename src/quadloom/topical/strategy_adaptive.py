@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from quadloom.model.url import canonical, host_of
-from quadloom.topical.access import Errand
-from quadloom.topical.anchors import Anchor, Sheet
+from quadloom.topical.access import RequestSequence
+from quadloom.topical.anchors import Anchor, PageOutline
 from quadloom.topical.candidates import Candidate, CandidateModel, CandidateQueue, Source
-from quadloom.topical.channels import Channel, Opening, look_up, open_site
-from quadloom.topical.desk import RELEVANT, Desk, Document, article_links
-from quadloom.topical.fingerprints import Lead
-from quadloom.topical.querying import Term, TermStatistics, combining
+from quadloom.topical.channels import SearchChannel, SiteOpening, look_up, open_site
+from quadloom.topical.desk import RELEVANT, JudgedDocument, TopicalRun, article_links
+from quadloom.topical.fingerprints import SearchLead
+from quadloom.topical.querying import QueryTerm, TermStatistics, combining
 from quadloom.topical.relevance import words_of
-from quadloom.topical.results import Result, ResultPage
-from quadloom.topical.sites import Arm, Ratio, Seed, Site
+from quadloom.topical.results import ResultPage, SearchResult
+from quadloom.topical.sites import Arm, Ratio, SeedSite, TopicalSite
 
 FLOOR = 0.06  # below this yield per request the crawl ends: sixteen requests for one document do not pay
 GOOD = 0.5  # candidates that count towards an action's mass
@@ -35,18 +35,18 @@ _HUB_WORDS = 3
 
 
 class Adaptive:
-    """See the module. `next` gives the most promising errand whose host is free."""
+    """See the module. `next` gives the most promising request sequence whose host is free."""
 
     name = "adaptive"
 
     def __init__(
         self,
-        desk: Desk,
-        seeds: Sequence[Seed],
+        desk: TopicalRun,
+        seeds: Sequence[SeedSite],
         random: Random,
         now: float,
-        known: Mapping[str, Channel] | None = None,
-        further: Callable[[str], list[Lead]] = lambda _host: [],
+        known: Mapping[str, SearchChannel] | None = None,
+        further: Callable[[str], list[SearchLead]] = lambda _host: [],
     ) -> None:
         self.desk = desk
         self._further = further
@@ -54,7 +54,7 @@ class Adaptive:
         self._nonsense = f"zq{random.getrandbits(40):x}x"
         self.model = CandidateModel(desk.relevance)
         self.queue = CandidateQueue(self.model)
-        self.sites = {seed.host: Site(seed) for seed in seeds}
+        self.sites = {seed.host: TopicalSite(seed) for seed in seeds}
         for host, channel in (known or {}).items():
             self.sites[host].channel = channel
         self._unopened = sorted(self.sites.values(), key=lambda site: -site.seed.score)
@@ -63,18 +63,18 @@ class Adaptive:
             self.terms.add(example.title, example.text, True)
         for example in desk.topic.counterexamples:
             self.terms.add(example.title, example.text, False)
-        self._ranked: list[Term] = self.terms.ranked()
+        self._ranked: list[QueryTerm] = self.terms.ranked()
         self._ranked_at = 0
         self._term_ratio: dict[str, Ratio] = {}
         self._any_engines = Ratio(1.0, 2.0)
         self._hubs = Ratio(2.0, 2.0)
-        self._recent: list[Site] = []
+        self._recent: list[TopicalSite] = []
         self._titles: dict[str, str] = {}
 
-    def next(self, busy: set[str]) -> tuple[str, Errand[None]] | None:
-        """(host, errand) or None: nothing worth a request whose host is free."""
+    def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None:
+        """(host, sequence) or None: nothing worth a request whose host is free."""
         barred = busy | {host for host, site in self.sites.items() if self.desk.full(host) and site.opened}
-        options: list[tuple[float, str, Errand[None]]] = []
+        options: list[tuple[float, str, RequestSequence[None]]] = []
         candidate = self.queue.best(barred)
         if candidate is not None:
             options.append((candidate.p, candidate.host, self._fetch(candidate)))
@@ -88,14 +88,14 @@ class Adaptive:
             options.append((self._opening_value(opening), opening.host, self._open(opening)))
         if not options:
             return None
-        value, host, errand = max(options, key=lambda option: option[0])
+        value, host, sequence = max(options, key=lambda option: option[0])
         if value < FLOOR:
             return None
-        if candidate is not None and errand is options[0][2]:
+        if candidate is not None and sequence is options[0][2]:
             self.queue.take(candidate)
-        return host, errand
+        return host, sequence
 
-    def _best_of(self, site: Site) -> tuple[float, Errand[None]] | None:
+    def _best_of(self, site: TopicalSite) -> tuple[float, RequestSequence[None]] | None:
         """The best question to a site, remembered until the site or the terms change."""
         key = (site.version, self._ranked_at)
         if site.cached_key != key:
@@ -106,7 +106,7 @@ class Adaptive:
         value, arm, hub = site.cached
         return value, (self._search(site, arm) if arm is not None else self._hub(site, hub))
 
-    def _choose(self, site: Site) -> tuple[float, Arm | None, str] | None:
+    def _choose(self, site: TopicalSite) -> tuple[float, Arm | None, str] | None:
         best: tuple[float, Arm | None, str] | None = None
         if site.channel is not None and site.channel.searchable:
             for arm in self._arms(site):
@@ -119,7 +119,7 @@ class Adaptive:
                 best = (_yield_of(mass), None, site.hubs[0])
         return best
 
-    def _arms(self, site: Site) -> list[Arm]:
+    def _arms(self, site: TopicalSite) -> list[Arm]:
         """Further pages of asked queries, terms not asked yet, and bundles of terms where they may help."""
         arms = [arm for arm in site.arms.values() if not arm.done]
         fresh = [term for term in self._ranked[:25] if term.text not in site.arms]
@@ -130,7 +130,7 @@ class Adaptive:
                 arms.append(Arm(" ".join(term.text for term in unused), tuple(unused)))
         return arms
 
-    def _mass(self, site: Site, arm: Arm) -> float:
+    def _mass(self, site: TopicalSite, arm: Arm) -> float:
         """Expected relevance among new results of the arm's next page."""
         size = site.page_size or 10
         if arm.pages:
@@ -145,7 +145,7 @@ class Adaptive:
         ratio = self._term_ratio.get(arm.query)
         return expected * (ratio.value if ratio else 1.0) * site.ratio.value
 
-    def _opening_value(self, site: Site) -> float:
+    def _opening_value(self, site: TopicalSite) -> float:
         """Documents per request that opening promises: what the last opened sites showed at first, by rank."""
         recent = self._recent
         mass = (4.0 + sum(other.first_mass for other in recent)) / (1 + len(recent))
@@ -155,12 +155,12 @@ class Adaptive:
         mass *= max(0.3, min(1.0, rank))
         return OPENING * mass / (cost + mass / 0.9)
 
-    def _open(self, site: Site) -> Errand[None]:
+    def _open(self, site: TopicalSite) -> RequestSequence[None]:
         self._unopened.remove(site)
         site.opened = True
         before = self.desk.spent
         query = self.desk.topic.narrow
-        opening: Opening = yield from open_site(
+        opening: SiteOpening = yield from open_site(
             site.seed.home, query, self._nonsense, self._now, site.channel, self._further(site.host)
         )
         site.opening_cost = self.desk.spent - before
@@ -181,7 +181,7 @@ class Adaptive:
         self._recent = [*self._recent[-7:], site]
         site.version += 1
 
-    def _use_home(self, site: Site, home: Sheet) -> None:
+    def _use_home(self, site: TopicalSite, home: PageOutline) -> None:
         """A site without search: links that say something are candidates, short ones are hubs to look into."""
         for anchor in article_links(home):
             if _says_something(anchor):
@@ -189,19 +189,19 @@ class Adaptive:
             elif host_of(anchor.url) == site.host:
                 site.hubs.append(anchor.url)
 
-    def _search(self, site: Site, arm: Arm) -> Errand[None]:
+    def _search(self, site: TopicalSite, arm: Arm) -> RequestSequence[None]:
         expected = self._mass(site, arm) if not arm.pages else 0.0
         arm = site.arms.setdefault(arm.query, arm)
         site.bundled.update(term.text for term in arm.terms if len(arm.terms) > 1)
         site.requests += 1
         site.version += 1
-        channel: Channel | None = site.channel
+        channel: SearchChannel | None = site.channel
         if channel is None:
             return
         page = yield from look_up(channel, arm.query, arm.pages, arm.next_url)
         self._took(site, arm, page, expected)
 
-    def _took(self, site: Site, arm: Arm, page: ResultPage | None, expected: float) -> None:
+    def _took(self, site: TopicalSite, arm: Arm, page: ResultPage | None, expected: float) -> None:
         """Enter an answer: new candidates, the arm's state, and how good the prediction was."""
         mass = 0.0
         fresh = 0
@@ -233,7 +233,7 @@ class Adaptive:
         arm.last_mass = mass
         site.version += 1
 
-    def _hub(self, site: Site, url: str) -> Errand[None]:
+    def _hub(self, site: TopicalSite, url: str) -> RequestSequence[None]:
         site.hubs.remove(url)
         site.hubs_read += 1
         site.requests += 1
@@ -251,7 +251,7 @@ class Adaptive:
             self._hubs.add(mass, 1.0)
         site.version += 1
 
-    def _fetch(self, candidate: Candidate) -> Errand[None]:
+    def _fetch(self, candidate: Candidate) -> RequestSequence[None]:
         site = self.sites.get(candidate.host)
         if site is not None:
             site.requests += 1
@@ -263,7 +263,7 @@ class Adaptive:
         if changed:
             self.queue.renew()
 
-    def _learn_from(self, document: Document, site: Site | None) -> None:
+    def _learn_from(self, document: JudgedDocument, site: TopicalSite | None) -> None:
         relevant = document.verdict >= RELEVANT
         if not document.copy:
             self.terms.add(document.example.title, document.example.text, relevant)
@@ -279,14 +279,14 @@ class Adaptive:
             if _says_something(anchor):
                 self._offer_link(site, anchor, document.verdict)
 
-    def _offer_link(self, site: Site, anchor: Anchor, parent: float) -> Candidate | None:
+    def _offer_link(self, site: TopicalSite, anchor: Anchor, parent: float) -> Candidate | None:
         if anchor.key in self.queue.seen or host_of(anchor.url) not in self.sites:
             return None
         return self._enqueue(
             site, self.model.candidate(anchor.url, anchor.key, anchor.text, anchor.block, "link", parent=parent)
         )
 
-    def _offer(self, site: Site, result: Result, source: Source, query: str) -> Candidate | None:
+    def _offer(self, site: TopicalSite, result: SearchResult, source: Source, query: str) -> Candidate | None:
         key = canonical(result.url)
         self.desk.met(key)
         if key in self.queue.seen:
@@ -296,7 +296,7 @@ class Adaptive:
             self.model.candidate(result.url, key, result.title, result.snippet, source, query=query, rank=result.rank),
         )
 
-    def _enqueue(self, site: Site, candidate: Candidate) -> Candidate | None:
+    def _enqueue(self, site: TopicalSite, candidate: Candidate) -> Candidate | None:
         """A title that another site has shown already is most likely a copy."""
         title = " ".join(words_of(candidate.example.title))
         if len(title) > 15 and self._titles.setdefault(title, candidate.host) != candidate.host:

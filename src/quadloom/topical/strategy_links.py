@@ -9,10 +9,10 @@ from random import Random
 from typing import Literal
 
 from quadloom.model.url import canonical
-from quadloom.topical.access import Errand
+from quadloom.topical.access import RequestSequence
 from quadloom.topical.candidates import Candidate, CandidateModel
-from quadloom.topical.desk import Desk, article_links
-from quadloom.topical.sites import Seed
+from quadloom.topical.desk import TopicalRun, article_links
+from quadloom.topical.sites import SeedSite
 
 LinkOrder = Literal["best-first", "breadth-first", "random"]
 
@@ -20,7 +20,7 @@ LinkOrder = Literal["best-first", "breadth-first", "random"]
 class LinkCrawl:
     """A focused crawler after Chakrabarti: a link is worth what its words and its page's relevance promise."""
 
-    def __init__(self, desk: Desk, seeds: Sequence[Seed], random: Random, order: LinkOrder) -> None:
+    def __init__(self, desk: TopicalRun, seeds: Sequence[SeedSite], random: Random, order: LinkOrder) -> None:
         self.name: str = order
         self.desk = desk
         self._random = random
@@ -34,7 +34,7 @@ class LinkCrawl:
             home = self.model.candidate(seed.home, canonical(seed.home), "", "", "link")
             self._push(home, 2.0 if order == "best-first" else 0.0)
 
-    def next(self, busy: set[str]) -> tuple[str, Errand[None]] | None:
+    def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None:
         held: list[tuple[float, int, Candidate]] = []
         chosen: Candidate | None = None
         while self._heap and len(held) < 200:
@@ -66,7 +66,7 @@ class LinkCrawl:
         heapq.heapify(entries)
         self._heap = entries
 
-    def _visit(self, candidate: Candidate) -> Errand[None]:
+    def _visit(self, candidate: Candidate) -> RequestSequence[None]:
         document = yield from self.desk.read(candidate.url, candidate.p, "link")
         if document is None:
             return

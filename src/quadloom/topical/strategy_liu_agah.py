@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from random import Random
 
 from quadloom.model.url import canonical
-from quadloom.topical.access import Errand
-from quadloom.topical.channels import Channel, Opening, look_up, open_site
-from quadloom.topical.desk import RELEVANT, Desk, Document
+from quadloom.topical.access import RequestSequence
+from quadloom.topical.channels import SearchChannel, SiteOpening, look_up, open_site
+from quadloom.topical.desk import RELEVANT, JudgedDocument, TopicalRun
 from quadloom.topical.querying import top_terms
 from quadloom.topical.relevance import words_of
-from quadloom.topical.results import Result, ResultPage
-from quadloom.topical.sites import Seed
+from quadloom.topical.results import ResultPage, SearchResult
+from quadloom.topical.sites import SeedSite
 
 PROBES = 20
 _MAX_PAGES = 50
@@ -29,24 +29,24 @@ class LiuAgah:
 
     name = "liu-agah"
 
-    def __init__(self, desk: Desk, seeds: Sequence[Seed], random: Random, now: float) -> None:
+    def __init__(self, desk: TopicalRun, seeds: Sequence[SeedSite], random: Random, now: float) -> None:
         self.desk = desk
         self._random = random
         self._now = now
         self._sites = list(seeds)
         self._nonsense = f"zq{random.getrandbits(40):x}x"
-        self._documents: dict[str, Document | None] = {}
+        self._documents: dict[str, JudgedDocument | None] = {}
 
-    def next(self, busy: set[str]) -> tuple[str, Errand[None]] | None:
+    def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None:
         seed = next((seed for seed in self._sites if seed.host not in busy), None)
         if seed is None:
             return None
         self._sites.remove(seed)
         return seed.host, self._site(seed)
 
-    def _site(self, seed: Seed) -> Errand[None]:
+    def _site(self, seed: SeedSite) -> RequestSequence[None]:
         query = self.desk.topic.narrow
-        opening: Opening = yield from open_site(seed.home, query, self._nonsense, self._now)
+        opening: SiteOpening = yield from open_site(seed.home, query, self._nonsense, self._now)
         channel = opening.channel
         if opening.home is not None:
             self.desk.note_furniture(opening.home)
@@ -64,7 +64,7 @@ class LiuAgah:
                 (yield from look_up(channel, learned, number, page.next_url)) if self._has_next(channel, page) else None
             )
 
-    def _learn(self, channel: Channel, query: str, first: ResultPage) -> Errand[tuple[str, ResultPage]]:
+    def _learn(self, channel: SearchChannel, query: str, first: ResultPage) -> RequestSequence[tuple[str, ResultPage]]:
         best, best_page = query, first
         goodness = yield from self._goodness(first, query)
         relevant = [
@@ -84,7 +84,7 @@ class LiuAgah:
                 best, best_page, goodness = probe, page, value
         return best, best_page
 
-    def _goodness(self, page: ResultPage, query: str) -> Errand[float]:
+    def _goodness(self, page: ResultPage, query: str) -> RequestSequence[float]:
         if not page.results:
             return 0.0
         relevant = 0
@@ -94,23 +94,23 @@ class LiuAgah:
         total = page.total if page.total >= 0 else len(page.results)
         return relevant / len(page.results) * total
 
-    def _fetch(self, result: Result, query: str) -> Errand[Document | None]:
+    def _fetch(self, result: SearchResult, query: str) -> RequestSequence[JudgedDocument | None]:
         key = canonical(result.url)
         if key not in self._documents:
             self._documents[key] = None
             self._documents[key] = yield from self.desk.read(result.url, 0.5, "result", query)
         return self._documents[key]
 
-    def _matches(self, result: Result) -> bool:
+    def _matches(self, result: SearchResult) -> bool:
         """The paper's rule: the query in the title or among the forty words after it."""
         words = set(words_of(result.title)) | set(words_of(result.snippet)[:40])
         return bool(words & set(words_of(self.desk.topic.narrow)))
 
-    def _has_next(self, channel: Channel, page: ResultPage) -> bool:
+    def _has_next(self, channel: SearchChannel, page: ResultPage) -> bool:
         return bool(page.next_url) or channel.format != "html"
 
 
-def _common(documents: dict[str, Document | None]) -> set[str]:
+def _common(documents: dict[str, JudgedDocument | None]) -> set[str]:
     """Stop words of a corpus whose language is unknown: words of more than half of the documents read so far."""
     texts = [set(words_of(document.example.text)) for document in documents.values() if document is not None]
     if len(texts) < 4:

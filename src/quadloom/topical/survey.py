@@ -8,16 +8,16 @@ from random import Random
 
 import msgspec
 
-from quadloom.topical.access import Errand
-from quadloom.topical.channels import Channel, open_site
-from quadloom.topical.sites import Seed
+from quadloom.topical.access import RequestSequence
+from quadloom.topical.channels import SearchChannel, open_site
+from quadloom.topical.sites import SeedSite
 
 
-class Surveyed(msgspec.Struct, frozen=True):
+class SurveyedSite(msgspec.Struct, frozen=True):
     """A site and the way into it. `reached`: its home page could be read."""
 
     home: str
-    channel: Channel
+    channel: SearchChannel
     reached: bool
     tried: tuple[str, ...] = ()
 
@@ -27,25 +27,25 @@ class Survey:
 
     name = "survey"
 
-    def __init__(self, seeds: Sequence[Seed], random: Random, now: float) -> None:
+    def __init__(self, seeds: Sequence[SeedSite], random: Random, now: float) -> None:
         self._waiting = list(seeds)
         self._nonsense = f"zq{random.getrandbits(40):x}x"
         self._now = now
-        self.lines: list[Surveyed] = []
+        self.lines: list[SurveyedSite] = []
 
-    def next(self, busy: set[str]) -> tuple[str, Errand[None]] | None:
+    def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None:
         seed = next((seed for seed in self._waiting if seed.host not in busy), None)
         if seed is None:
             return None
         self._waiting.remove(seed)
         return seed.host, self._open(seed)
 
-    def _open(self, seed: Seed) -> Errand[None]:
+    def _open(self, seed: SeedSite) -> RequestSequence[None]:
         opening = yield from open_site(seed.home, "information", self._nonsense, self._now)
-        self.lines.append(Surveyed(seed.home, opening.channel, opening.home is not None, opening.tried))
+        self.lines.append(SurveyedSite(seed.home, opening.channel, opening.home is not None, opening.tried))
 
 
-def shares(lines: Sequence[Surveyed]) -> list[tuple[str, int, float]]:
+def shares(lines: Sequence[SurveyedSite]) -> list[tuple[str, int, float]]:
     """(kind, sites, share of the sites that were reached), most common first."""
     reached = [line for line in lines if line.reached]
     counts = Counter(line.channel.kind for line in reached)

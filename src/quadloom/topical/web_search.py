@@ -18,12 +18,12 @@ import msgspec
 from quadloom.errors import SettingsError, UsageError
 from quadloom.model.url import resolve
 from quadloom.stores.protocols import SearchRequest, TextIndex
-from quadloom.topical.access import Answer
+from quadloom.topical.access import SiteResponse
 from quadloom.topical.result_formats import plain
-from quadloom.topical.sites import Seed
+from quadloom.topical.sites import SeedSite
 
 RRF = 60
-Fetch = Callable[[str, tuple[tuple[str, str], ...]], Answer | None]
+Fetch = Callable[[str, tuple[tuple[str, str], ...]], SiteResponse | None]
 
 
 class WebHit(msgspec.Struct, frozen=True):
@@ -126,7 +126,7 @@ class WarehouseSearcher:
         return [WebHit(hit.id, hit.title, hit.snippet, self.name) for hit in answer.hits if resolve(hit.id)]
 
 
-def sites_of(rankings: Sequence[Sequence[WebHit]], *, home_pages_only: bool = False) -> list[Seed]:
+def sites_of(rankings: Sequence[Sequence[WebHit]], *, home_pages_only: bool = False) -> list[SeedSite]:
     """Sites by reciprocal rank fusion, best first; every hit counts for its host, or home pages only."""
     scores: dict[str, float] = {}
     for hits in rankings:
@@ -136,10 +136,10 @@ def sites_of(rankings: Sequence[Sequence[WebHit]], *, home_pages_only: bool = Fa
                 continue
             home = f"{parts.scheme}://{parts.netloc}/"
             scores[home] = scores.get(home, 0.0) + 1.0 / (RRF + rank)
-    return [Seed(home, score) for home, score in sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))]
+    return [SeedSite(home, score) for home, score in sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))]
 
 
-def _rows(answer: Answer | None, *path: str) -> list[dict[str, object]]:
+def _rows(answer: SiteResponse | None, *path: str) -> list[dict[str, object]]:
     if answer is None or not answer.good:
         return []
     try:

@@ -17,11 +17,11 @@ from starlette.types import ASGIApp
 
 from quadloom.errors import QuadloomError
 from quadloom.warehouse import Warehouse
-from quadloom.web.asks import Ask
+from quadloom.web.asks import WebRequest
 from quadloom.web.control import COOKIE, authorise
-from quadloom.web.desk import Desk
-from quadloom.web.refusals import Refusal, Refused, plain_refusal, refusal_of
-from quadloom.web.rendering import Rendering
+from quadloom.web.desk import SiteState
+from quadloom.web.refusals import Refusal, RequestRefused, plain_refusal, refusal_of
+from quadloom.web.rendering import Renderer
 from quadloom.web.routes import ROUTES, Endpoint
 from quadloom.web.security import BODY_BYTES, Gate
 
@@ -35,9 +35,9 @@ _CORS = {
 }
 
 
-def create_app(desk: Desk) -> Starlette:
+def create_app(desk: SiteState) -> Starlette:
     """The site over one warehouse. The caller closes `desk`, or lets the server's lifespan do it."""
-    rendering = Rendering(desk)
+    rendering = Renderer(desk)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -61,7 +61,7 @@ def create_app(desk: Desk) -> Starlette:
     )
 
 
-def _routes(desk: Desk, rendering: Rendering) -> list[Route]:
+def _routes(desk: SiteState, rendering: Renderer) -> list[Route]:
     """Addresses that share a path (GET page, POST control) share a route, so that 405 names all methods."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in ROUTES:
@@ -86,7 +86,7 @@ def _open_posts() -> frozenset[str]:
 
 
 def _dispatch(
-    methods: dict[str, Endpoint], desk: Desk, rendering: Rendering
+    methods: dict[str, Endpoint], desk: SiteState, rendering: Renderer
 ) -> Callable[[Request], asyncio.Future[Response]]:
     async def endpoint(request: Request) -> Response:
         if request.method == "OPTIONS":
@@ -101,14 +101,14 @@ def _dispatch(
     return endpoint  # type: ignore[return-value]  # a coroutine function; Starlette takes any callable
 
 
-async def _answer(endpoint: Endpoint, request: Request, desk: Desk, rendering: Rendering) -> Response:
+async def _answer(endpoint: Endpoint, request: Request, desk: SiteState, rendering: Renderer) -> Response:
     try:
         body = await _body(request) if request.method not in ("GET", "HEAD") else b""
         if endpoint.token:
             authorise(request, desk)
 
         def work(warehouse: Warehouse | None) -> Response:
-            ask = Ask(request, desk, body, warehouse)
+            ask = WebRequest(request, desk, body, warehouse)
             return rendering.answer(ask, endpoint.handler(ask))
 
         if endpoint.kept and request.method == "GET":
@@ -126,7 +126,7 @@ async def _answer(endpoint: Endpoint, request: Request, desk: Desk, rendering: R
         return rendering.refusal(request, plain_refusal(500, "this request met a defect of the server"), {})
 
 
-async def _worked(endpoint: Endpoint, desk: Desk, work: Callable[[Warehouse | None], Response]) -> Response:
+async def _worked(endpoint: Endpoint, desk: SiteState, work: Callable[[Warehouse | None], Response]) -> Response:
     match endpoint.runs:
         case "here":
             return work(None)
@@ -154,6 +154,6 @@ async def _body(request: Request) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > BODY_BYTES:
-            raise Refused(413, f"the body is longer than {BODY_BYTES} bytes", hint="send less at a time")
+            raise RequestRefused(413, f"the body is longer than {BODY_BYTES} bytes", hint="send less at a time")
         parts.append(part)
     return b"".join(parts)

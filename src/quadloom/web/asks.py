@@ -1,7 +1,8 @@
 """A request as handlers see it, and what they answer.
 
-A handler is a plain function `Ask → View | Response`. A `View` is data with a template: the gate renders it as a page
-or, at the address ending in `.json`, as JSON, so the two can never differ in what they know.
+A handler is a plain function `WebRequest → ViewResponse | Response`. A `ViewResponse` is data with a template:
+the gate renders it as a page or, at the address ending in `.json`, as JSON, so the two can never differ in what they
+know.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from quadloom.warehouse import Warehouse
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 from quadloom.web.negotiation import choose
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
@@ -24,7 +25,7 @@ Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 _DIGITS = 20  # of a number; int() of a long text takes quadratic time
 
 
-class View(msgspec.Struct, frozen=True):
+class ViewResponse(msgspec.Struct, frozen=True):
     """`data` is what the twin shows; `extra` only the page needs (forms' state, texts for people)."""
 
     template: str
@@ -34,10 +35,10 @@ class View(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
-class Ask:
+class WebRequest:
     """One request: parameters with limits, the body already read, and the warehouse as it is now."""
 
-    def __init__(self, request: Request, desk: Desk, body: bytes, warehouse: Warehouse | None = None) -> None:
+    def __init__(self, request: Request, desk: SiteState, body: bytes, warehouse: Warehouse | None = None) -> None:
         self.request = request
         self.desk = desk
         self.body = body
@@ -81,14 +82,14 @@ class Ask:
                 raise ValueError
             return min(max(int(text), low), high)
         except ValueError:
-            raise Refused(
+            raise RequestRefused(
                 400, f"{name} must be a number", hint=f"between {low} and {high}, such as {default}"
             ) from None
 
     def required(self, name: str, example: str) -> str:
         value = self.text(name).strip()
         if not value:
-            raise Refused(400, f"the parameter {name} is missing", hint=f"such as ?{urlencode({name: example})}")
+            raise RequestRefused(400, f"the parameter {name} is missing", hint=f"such as ?{urlencode({name: example})}")
         return value
 
     def fields(self) -> list[tuple[str, str]]:
@@ -104,9 +105,11 @@ class Ask:
         try:
             found = msgspec.json.decode(self.body or b"{}")
         except msgspec.DecodeError as error:
-            raise Refused(400, f"the body is not JSON: {error}", hint="send one JSON object") from None
+            raise RequestRefused(400, f"the body is not JSON: {error}", hint="send one JSON object") from None
         if not isinstance(found, dict):
-            raise Refused(400, "the body is not a JSON object", hint='such as {"urls": ["https://example.org/"]}')
+            raise RequestRefused(
+                400, "the body is not a JSON object", hint='such as {"urls": ["https://example.org/"]}'
+            )
         return found
 
     def link(self, **changes: str | int | None) -> str:
@@ -117,11 +120,11 @@ class Ask:
         return f"{path}?{urlencode(kept + fresh)}" if kept or fresh else path
 
 
-Handler = Callable[[Ask], View | Response]
+Handler = Callable[[WebRequest], ViewResponse | Response]
 
 
 def _form(body: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=1000)
     except ValueError:
-        raise Refused(400, "the form does not decode", hint="send it urlencoded in UTF-8") from None
+        raise RequestRefused(400, "the form does not decode", hint="send it urlencoded in UTF-8") from None

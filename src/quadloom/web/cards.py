@@ -33,7 +33,7 @@ _KEPT = 5000
 _NAMING = {f"<{predicate}>": place for place, predicate in enumerate(NAMING)}
 
 
-class Fact(msgspec.Struct, frozen=True):
+class CardFact(msgspec.Struct, frozen=True):
     property: str
     value: Value
 
@@ -42,7 +42,7 @@ class Card(msgspec.Struct, frozen=True):
     iri: str
     label: str
     types: tuple[str, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[CardFact, ...]
 
 
 class Cards:
@@ -105,5 +105,5 @@ def _card(iri: str, types: tuple[str, ...], said: Iterable[str]) -> Card:
     short = [line for name, line in literals.items() if name != naming and len(line) <= _LONGEST_LINE]
     parsed = [(found.predicate, found.object) for found in statements([*shown, *short[: _FACTS + 1]])]
     label = parsed.pop(0)[1].text if naming else ""
-    facts = [Fact(*pair) for pair in parsed if pair[1].text != label and len(pair[1].text) <= _LONGEST]
+    facts = [CardFact(*pair) for pair in parsed if pair[1].text != label and len(pair[1].text) <= _LONGEST]
     return Card(iri, label, types, tuple(facts[:_FACTS]))

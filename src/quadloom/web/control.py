@@ -14,9 +14,9 @@ from quadloom.errors import QuadloomError, StoreError
 from quadloom.run.control import Value
 from quadloom.run.publishing import LIST
 from quadloom.settings import seconds
-from quadloom.web.asks import Ask, View
-from quadloom.web.desk import Desk
-from quadloom.web.refusals import Refused
+from quadloom.web.asks import ViewResponse, WebRequest
+from quadloom.web.desk import SiteState
+from quadloom.web.refusals import RequestRefused
 from quadloom.web.rendering import json_response
 from quadloom.web.security import SANDBOX
 
@@ -25,14 +25,16 @@ COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")
 _MOST_URLS = 10_000
 
 
-def authorise(request: Request, desk: Desk) -> None:
+def authorise(request: Request, desk: SiteState) -> None:
     """Raises 403 on a read-only server, 401 without a good token. Browsers carry it in a SameSite=Strict cookie."""
     if not desk.may_control:
-        raise Refused(403, "this server only reads", hint="start it with `quadloom serve --crawl` to control a crawl")
+        raise RequestRefused(
+            403, "this server only reads", hint="start it with `quadloom serve --crawl` to control a crawl"
+        )
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     given = token.strip() if scheme.lower() == "bearer" else request.cookies.get(COOKIE, "")
     if not given or not desk.tokens.accepts(given):
-        raise Refused(
+        raise RequestRefused(
             401,
             "a token is needed" if not given else "this token is not known",
             hint="send `Authorization: Bearer …`, or sign in at /sign-in; `quadloom serve` printed the token",
@@ -40,11 +42,11 @@ def authorise(request: Request, desk: Desk) -> None:
         )
 
 
-def command(ask: Ask) -> Response:
+def command(ask: WebRequest) -> Response:
     """POST /control/{verb}. A form on a page is answered with the page again, a program with JSON."""
     verb = ask.path("verb")
     if verb not in COMMANDS:
-        raise Refused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(COMMANDS)}")
+        raise RequestRefused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(COMMANDS)}")
     answer = _told(ask, *_request(ask, verb))
     ask.desk.feed.refresh()
     if ask.content_type == "application/x-www-form-urlencoded":
@@ -52,7 +54,7 @@ def command(ask: Ask) -> Response:
     return json_response({"answer": answer})
 
 
-def _request(ask: Ask, verb: str) -> tuple[str, dict[str, Value]]:
+def _request(ask: WebRequest, verb: str) -> tuple[str, dict[str, Value]]:
     """Our words as the owner knows them. A form gives lists as texts with spaces between."""
     is_form = ask.content_type == "application/x-www-form-urlencoded"
     given: dict[str, Value] = {name: [*text.split()] for name, text in ask.fields()} if is_form else {**ask.document()}
@@ -66,16 +68,16 @@ def _request(ask: Ask, verb: str) -> tuple[str, dict[str, Value]]:
     if verb == "scope":
         rules = {name: given[name] for name in ("include", "exclude", "host") if given.get(name)}
         if not rules:
-            raise Refused(400, "there is no rule in the request", hint='such as {"exclude": ["*/private/*"]}')
+            raise RequestRefused(400, "there is no rule in the request", hint='such as {"exclude": ["*/private/*"]}')
         return "scope", {"rules": rules, "remove": given.get("remove") is True}
     return verb, {}
 
 
 def _urls(found: Value, most: int = _MOST_URLS) -> Value:
     if not isinstance(found, list) or not found or not all(isinstance(url, str) for url in found):
-        raise Refused(400, "there are no URLs in the body", hint='send {"urls": ["https://example.org/new"]}')
+        raise RequestRefused(400, "there are no URLs in the body", hint='send {"urls": ["https://example.org/new"]}')
     if len(found) > most:
-        raise Refused(413, f"more than {most} URLs at once", hint="send them in several requests")
+        raise RequestRefused(413, f"more than {most} URLs at once", hint="send them in several requests")
     return found
 
 
@@ -83,23 +85,25 @@ def _duration(text: str) -> float:
     try:
         return seconds(text)
     except ValueError:
-        raise Refused(400, f"not a time: {text[:30]}", hint="such as 7d, 12h or 30m") from None
+        raise RequestRefused(400, f"not a time: {text[:30]}", hint="such as 7d, 12h or 30m") from None
 
 
-def publish(ask: Ask) -> Response:
+def publish(ask: WebRequest) -> Response:
     """A site's owner tells of new or changed pages, or of a changed sitemap. Answers what became of each, counted."""
     document = ask.document()
     given: dict[str, Value] = {"owner": True}
     if "sitemap" in document:
         if not isinstance(document["sitemap"], str) or not document["sitemap"]:
-            raise Refused(400, "sitemap is no address", hint='send {"sitemap": "https://example.org/sitemap.xml"}')
+            raise RequestRefused(
+                400, "sitemap is no address", hint='send {"sitemap": "https://example.org/sitemap.xml"}'
+            )
         given["sitemap"] = document["sitemap"]
     if "urls" in document or "sitemap" not in document:
         given["urls"] = _urls(document.get("urls"), LIST)
     return json_response({"answer": _told(ask, "publish", given)})
 
 
-def subscribe(ask: Ask) -> Response:
+def subscribe(ask: WebRequest) -> Response:
     """POST adds, DELETE with an id removes."""
     is_form = ask.content_type == "application/x-www-form-urlencoded"
     given: dict[str, Value] = {} if is_form else {**ask.document()}
@@ -111,12 +115,14 @@ def subscribe(ask: Ask) -> Response:
     if ask.request.method == "DELETE":
         return json_response({"answer": _told(ask, "unsubscribe", {"id": given.get("id", "")})})
     if not any(given.get(name) for name in ("urls", "sites", "types", "query")):
-        raise Refused(400, "there is no subscription in the request", hint='such as {"urls": ["https://example.org/"]}')
+        raise RequestRefused(
+            400, "there is no subscription in the request", hint='such as {"urls": ["https://example.org/"]}'
+        )
     answer = _told(ask, "subscribe", {"id": uuid4().hex[:12], "created_at": ask.desk.clock(), **given})
     return RedirectResponse("/subscriptions", HTTPStatus.SEE_OTHER) if is_form else json_response({"answer": answer})
 
 
-def websub(ask: Ask) -> Response:
+def websub(ask: WebRequest) -> Response:
     """A hub asks whether we meant it, or says that a topic has changed. Only what we subscribed to ourselves counts."""
     id = ask.path("id")
     if ask.request.method == "GET":
@@ -131,17 +137,17 @@ def websub(ask: Ask) -> Response:
     return Response(status_code=HTTPStatus.ACCEPTED)
 
 
-def sign_in(ask: Ask) -> View | Response:
+def sign_in(ask: WebRequest) -> ViewResponse | Response:
     """The token goes into a cookie that scripts cannot read and other sites' pages cannot send."""
     if ask.request.method == "GET":
-        return View("sign_in.html", {"wrong": False})
+        return ViewResponse("sign_in.html", {"wrong": False})
     if ask.text("out"):
         response = RedirectResponse("/sign-in", HTTPStatus.SEE_OTHER)
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
         return response
     token = ask.text("token").strip()
     if not ask.desk.may_control or not ask.desk.tokens.accepts(token):
-        return View("sign_in.html", {"wrong": True}, status=401, headers={"WWW-Authenticate": "Bearer"})
+        return ViewResponse("sign_in.html", {"wrong": True}, status=401, headers={"WWW-Authenticate": "Bearer"})
     response = RedirectResponse("/monitor", HTTPStatus.SEE_OTHER)
     response.set_cookie(
         COOKIE, token, httponly=True, samesite="strict", secure=ask.request.url.scheme == "https", max_age=7 * 86400
@@ -149,14 +155,14 @@ def sign_in(ask: Ask) -> View | Response:
     return response
 
 
-def _told(ask: Ask, verb: str, arguments: dict[str, Value], *, refused: int = 400) -> Value:
+def _told(ask: WebRequest, verb: str, arguments: dict[str, Value], *, refused: int = 400) -> Value:
     """What the owner answers. Its refusals are about what was asked, hence the client's."""
     try:
         answer = ask.desk.tell(verb, **arguments)
     except StoreError:
         raise
     except QuadloomError as error:
-        raise Refused(refused, error.message, hint=error.hint) from error
+        raise RequestRefused(refused, error.message, hint=error.hint) from error
     if answer is None:
-        raise Refused(409, "no crawl is running", hint="it has ended, or is just beginning: see /monitor")
+        raise RequestRefused(409, "no crawl is running", hint="it has ended, or is just beginning: see /monitor")
     return answer

@@ -17,10 +17,10 @@ from quadloom.stores.backends import query_source
 from quadloom.stores.protocols import TextIndex
 from quadloom.stores.tantivy_text import TantivyText
 from quadloom.web.cards import Cards
-from quadloom.web.feed import Feed
-from quadloom.web.kept import Kept
+from quadloom.web.feed import MonitorFeed
+from quadloom.web.kept import ResponseCache
 from quadloom.web.lanes import Lane
-from quadloom.web.reading import Reader
+from quadloom.web.reading import WarehouseReader
 from quadloom.web.static_files import StaticFiles
 from quadloom.web.tokens import FILE, Tokens
 
@@ -28,7 +28,7 @@ from quadloom.web.tokens import FILE, Tokens
 _QUERY_PROCESSES = 3
 
 
-class Desk:
+class SiteState:
     """`may_control`: this server was started with --crawl, so tokens open the control routes."""
 
     def __init__(
@@ -44,16 +44,16 @@ class Desk:
         self.settings = settings
         self.may_control = may_control
         self.clock = clock
-        self.kept = Kept()
+        self.kept = ResponseCache()
         self.cards = Cards()
-        self.reader = Reader(path, settings)
-        self.scanner = Reader(path, settings, name="scanning", threads=2, line=50)
+        self.reader = WarehouseReader(path, settings)
+        self.scanner = WarehouseReader(path, settings, name="scanning", threads=2, line=50)
         # Threads here wait for others: for a query process, for a foreign server, for the crawl's owner.
         self.asking = Lane("asking", threads=16, line=200, patience=5.0)
         self.visiting = Lane("visiting", threads=4, line=8, patience=10.0)
         self.waiting = Lane("waiting", threads=8, line=200, patience=5.0)
         self.tokens = Tokens(Path(settings.web.token_file) if settings.web.token_file else path / FILE)
-        self.feed = Feed(path, clock)
+        self.feed = MonitorFeed(path, clock)
         self.listeners: Counter[str] = Counter()  # open event streams by client; only the event loop counts
         self.static = StaticFiles.load(Path(__file__).parent / "static")
         self._query_processes = query_processes

@@ -13,12 +13,12 @@ import msgspec
 from starlette.responses import StreamingResponse
 
 from quadloom.model.event import Event
-from quadloom.run.delivering import Message
+from quadloom.run.delivering import NoticeMessage
 from quadloom.run.notice_feed import event as encode_notice
 from quadloom.warehouse import Warehouse
-from quadloom.web.asks import Ask
-from quadloom.web.desk import Desk
-from quadloom.web.refusals import Refused
+from quadloom.web.asks import WebRequest
+from quadloom.web.desk import SiteState
+from quadloom.web.refusals import RequestRefused
 
 _MOST_LISTENERS = 16
 _LOOK = 0.5
@@ -30,7 +30,7 @@ Look = Callable[[int], Awaitable[tuple[int, list[bytes]]]]
 """What is new after an id: the last id looked at, and blocks to send."""
 
 
-def stream(ask: Ask) -> StreamingResponse:
+def stream(ask: WebRequest) -> StreamingResponse:
     """Events of the crawl."""
     kinds = frozenset(ask.text("kinds").split(",")) - {""}
     desk = ask.desk
@@ -43,11 +43,11 @@ def stream(ask: Ask) -> StreamingResponse:
     return _streamed(ask, _last_seen(ask, "after") or 0, look)
 
 
-def notices(ask: Ask) -> StreamingResponse:
+def notices(ask: WebRequest) -> StreamingResponse:
     """Notices of subscriptions after the id `since`; without one, those to come."""
     subscription, desk = ask.text("subscription"), ask.desk
 
-    def found(warehouse: Warehouse, after: int) -> list[Message]:
+    def found(warehouse: Warehouse, after: int) -> list[NoticeMessage]:
         return warehouse.notices(after, subscription=subscription, limit=_NOTICES)
 
     async def look(after: int) -> tuple[int, list[bytes]]:
@@ -66,20 +66,22 @@ def encode(event: Event) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.kind.encode(), data)
 
 
-def _last_seen(ask: Ask, parameter: str) -> int | None:
+def _last_seen(ask: WebRequest, parameter: str) -> int | None:
     last = ask.request.headers.get("last-event-id") or ask.text(parameter)
     if not last:
         return None
     digits = last.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or len(last) > 18:
-        raise Refused(400, "the last event id is not a number", hint="send the id of the last event you saw")
+        raise RequestRefused(400, "the last event id is not a number", hint="send the id of the last event you saw")
     return int(last)
 
 
-def _streamed(ask: Ask, after: int, look: Look) -> StreamingResponse:
+def _streamed(ask: WebRequest, after: int, look: Look) -> StreamingResponse:
     client = ask.request.client.host if ask.request.client else ""
     if ask.desk.listeners[client] >= _MOST_LISTENERS:
-        raise Refused(429, "too many listeners at this address", hint="close some; one connection carries all events")
+        raise RequestRefused(
+            429, "too many listeners at this address", hint="close some; one connection carries all events"
+        )
     return StreamingResponse(
         _counted(ask.desk, client, _blocks(after, look, ask.text("once") == "1")),
         media_type="text/event-stream",
@@ -87,7 +89,7 @@ def _streamed(ask: Ask, after: int, look: Look) -> StreamingResponse:
     )
 
 
-async def _counted(desk: Desk, client: str, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _counted(desk: SiteState, client: str, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     desk.listeners[client] += 1
     try:
         async for event in events:

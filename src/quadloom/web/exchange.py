@@ -24,9 +24,9 @@ from quadloom.export.dump import parse_format
 from quadloom.export.selection import Selection
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
-from quadloom.web.asks import Ask
+from quadloom.web.asks import WebRequest
 from quadloom.web.rdf_answers import negotiated_graph
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 from quadloom.web.usage import usage
 
 _MEDIA = {**GRAPH_MEDIA, "parquet": "application/vnd.apache.parquet", "warc": "application/warc"}
@@ -36,19 +36,19 @@ _BLOCK = 256 * 1024
 _BLOCKS = 8
 
 
-def export(ask: Ask) -> Response:
+def export(ask: WebRequest) -> Response:
     format = ask.path("format")
     try:
         name, packing = parse_format(format)
     except UsageError as error:
-        raise Refused(404, error.message, hint=error.hint) from None
+        raise RequestRefused(404, error.message, hint=error.hint) from None
     selection = Selection(
         sites=tuple(ask.texts("site")),
         types=tuple(iri for name in ask.texts("type") for iri in type_iris(name)),
         since=moment(ask.text("since")),
         until=moment(ask.text("until")),
     )
-    dump = Dump(ask.desk.path, ask.desk.settings, format, selection)
+    dump = DumpStream(ask.desk.path, ask.desk.settings, format, selection)
     first = dump.next()  # so that a format that cannot be written is refused, not cut off
     return StreamingResponse(
         _stream(dump, first),
@@ -57,7 +57,7 @@ def export(ask: Ask) -> Response:
     )
 
 
-class Dump:
+class DumpStream:
     """A file that its writer fills in one thread while blocks are taken out in another."""
 
     def __init__(self, path: Path, settings: Settings, format: str, selection: Selection) -> None:
@@ -119,7 +119,7 @@ class Dump:
         self._left.set()
 
 
-async def _stream(dump: Dump, block: bytes) -> AsyncIterator[bytes]:
+async def _stream(dump: DumpStream, block: bytes) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
     try:
         while block:
@@ -129,7 +129,7 @@ async def _stream(dump: Dump, block: bytes) -> AsyncIterator[bytes]:
         dump.leave()
 
 
-def void(ask: Ask) -> Response:
+def void(ask: WebRequest) -> Response:
     """VoID and DCAT, with class and property partitions by their measured use."""
     base = str(ask.request.url.replace(path="/", query="", fragment=""))
     turtle = dataset_description(

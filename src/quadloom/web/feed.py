@@ -23,7 +23,7 @@ EVERY = 1.0
 _POINTS = 600
 
 
-class Point(msgspec.Struct, frozen=True):
+class ChartPoint(msgspec.Struct, frozen=True):
     """A moment for the charts."""
 
     at: float
@@ -32,14 +32,14 @@ class Point(msgspec.Struct, frozen=True):
     queued: int
 
 
-class Feed:
+class MonitorFeed:
     """Starts to follow with the first look at it."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self._path = path
         self._clock = clock
         self._bus = MemoryBus(kept=2000)
-        self._points: deque[Point] = deque(maxlen=_POINTS)
+        self._points: deque[ChartPoint] = deque(maxlen=_POINTS)
         self._report: dict[str, Value] | None = None
         self._last = 0
         self._stopped = threading.Event()
@@ -53,7 +53,7 @@ class Feed:
         self._begin()
         return self._report
 
-    def points(self) -> list[Point]:
+    def points(self) -> list[ChartPoint]:
         self._begin()
         return list(self._points)
 
@@ -110,6 +110,6 @@ class _Figures(msgspec.Struct):
     frontier: dict[str, int] = {}
 
 
-def _point(report: dict[str, Value], now: float) -> Point:
+def _point(report: dict[str, Value], now: float) -> ChartPoint:
     figures = msgspec.convert(report, _Figures)
-    return Point(round(now, 1), figures.rates, figures.pages, figures.frontier.get("queued", 0))
+    return ChartPoint(round(now, 1), figures.rates, figures.pages, figures.frontier.get("queued", 0))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from quadloom.web.asks import Ask
+from quadloom.web.asks import WebRequest
 from quadloom.web.rdf_answers import RDF_TYPES, chosen_format, graph_response
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 from quadloom.web.sparql_protocol import streamed
 from quadloom.web.terms import is_iri
 
@@ -14,12 +14,12 @@ PRODUCES = RDF_TYPES
 _ALL = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
 
 
-def read_graph(ask: Ask) -> Response:
+def read_graph(ask: WebRequest) -> Response:
     graphs, is_default = ask.texts("graph"), "default" in ask.request.query_params
     if len(graphs) + is_default != 1:
-        raise Refused(400, "name one graph", hint="?graph=IRI, or ?default for all together")
+        raise RequestRefused(400, "name one graph", hint="?graph=IRI, or ?default for all together")
     if graphs and not is_iri(graphs[0]):
-        raise Refused(400, f"not an absolute IRI: {graphs[0][:200]}", hint="write it out in full")
+        raise RequestRefused(400, f"not an absolute IRI: {graphs[0][:200]}", hint="write it out in full")
     format = chosen_format(ask)
     if is_default:
         if format in ("nq", "trig"):
@@ -27,9 +27,11 @@ def read_graph(ask: Ask) -> Response:
         return streamed(ask.desk.queries.ask(_ALL, format=format, client=_client(ask)))
     nquads = ask.desk.reader.ask(lambda warehouse: warehouse.quads.graph(graphs[0]))
     if not nquads:
-        raise Refused(404, f"there is no graph {graphs[0][:200]}", hint="graphs are named by the URL of their page")
+        raise RequestRefused(
+            404, f"there is no graph {graphs[0][:200]}", hint="graphs are named by the URL of their page"
+        )
     return graph_response(nquads, "application/n-quads", format)
 
 
-def _client(ask: Ask) -> str:
+def _client(ask: WebRequest) -> str:
     return ask.request.client.host if ask.request.client else ""

@@ -27,7 +27,7 @@ class _Entry(msgspec.Struct):
     until: float
 
 
-class Kept:
+class ResponseCache:
     """Belongs to the event loop: no lock, no second thread."""
 
     def __init__(self, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 
 Answer = TypeVar("Answer")
 _NEWEST = 0.1  # weight of the newest request in the mean of their lengths
@@ -46,7 +46,7 @@ class Lane:
         self.pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
 
     async def run(self, work: Callable[[], Answer]) -> Answer:
-        """What `work` returns or raises, from a thread of this lane. Raises `Refused` where the lane is too busy."""
+        """What `work` returns or raises, from a thread of this lane. Raises `RequestRefused` if it is too busy."""
         wait = self.expected_wait()
         if self._inside >= self._most or wait > self._patience:
             raise _busy(wait)
@@ -73,8 +73,8 @@ class Lane:
         self.pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _busy(wait: float) -> Refused:
+def _busy(wait: float) -> RequestRefused:
     seconds = str(max(1, math.ceil(wait)))
-    return Refused(
+    return RequestRefused(
         503, "the server is too busy for this now", hint=f"try again in {seconds} s", headers={"Retry-After": seconds}
     )

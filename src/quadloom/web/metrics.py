@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from quadloom.asking.statistics import statements_of
 from quadloom.errors import QuadloomError
-from quadloom.web.asks import Ask
+from quadloom.web.asks import WebRequest
 from quadloom.web.rendering import json_response
 
 MEDIA_TYPE = "application/openmetrics-text"
@@ -27,15 +27,15 @@ class _Figures(msgspec.Struct):
     cpu: dict[str, float] = {}
 
 
-def metrics(ask: Ask) -> Response:
+def metrics(ask: WebRequest) -> Response:
     return Response("\n".join(_lines(ask)) + "\n", media_type=_CONTENT)
 
 
-def live(_ask: Ask) -> Response:
+def live(_ask: WebRequest) -> Response:
     return json_response({"state": "live"})
 
 
-def ready(ask: Ask) -> Response:
+def ready(ask: WebRequest) -> Response:
     """503 with the reason of each store that does not answer."""
     try:
         stores = ask.desk.reader.ask(
@@ -52,7 +52,7 @@ def ready(ask: Ask) -> Response:
     return json_response({"state": "ready", "stores": stores, "crawl": ask.desk.feed.report() is not None})
 
 
-def _lines(ask: Ask) -> Iterator[str]:
+def _lines(ask: WebRequest) -> Iterator[str]:
     warehouse, now = ask.warehouse, ask.desk.clock()
     stats = msgspec.structs.asdict(warehouse.frontier.stats(now))
     hosts = {"hosts": stats.pop("hosts"), "blocked": stats.pop("blocked_hosts")}

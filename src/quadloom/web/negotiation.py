@@ -13,7 +13,7 @@ import msgspec
 _LONGEST = 4096  # more of an Accept header than this is noise
 
 
-class Range(msgspec.Struct, frozen=True):
+class MediaRange(msgspec.Struct, frozen=True):
     """`text/*;q=0.5` → ("text", "*", 0.5)."""
 
     kind: str
@@ -30,7 +30,7 @@ class Range(msgspec.Struct, frozen=True):
         return 1 if (self.kind, self.subtype) == ("*", "*") else 0
 
 
-def parse_accept(header: str) -> list[Range]:
+def parse_accept(header: str) -> list[MediaRange]:
     ranges = []
     for part in header[:_LONGEST].split(","):
         media_type, *parameters = (piece.strip() for piece in part.split(";"))
@@ -38,7 +38,7 @@ def parse_accept(header: str) -> list[Range]:
         if media_type == "*":
             kind, slash, subtype = "*", "/", "*"
         if slash and kind and subtype:
-            ranges.append(Range(kind, subtype, _weight(parameters)))
+            ranges.append(MediaRange(kind, subtype, _weight(parameters)))
     return ranges
 
 

@@ -7,9 +7,9 @@ from starlette.responses import Response
 
 from quadloom.asking.prefixes import PREFIXES
 from quadloom.asking.result_formats import GRAPH_FORMATS, GRAPH_MEDIA
-from quadloom.web.asks import Ask
+from quadloom.web.asks import WebRequest
 from quadloom.web.negotiation import choose
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 
 # Media type → our name of the format, in order of preference.
 FORMATS = {
@@ -21,21 +21,23 @@ _DATASETS = frozenset(("nq", "trig", "jsonld"))
 _INPUTS = {"text/turtle": ox.RdfFormat.TURTLE, "application/n-quads": ox.RdfFormat.N_QUADS}
 
 
-def chosen_format(ask: Ask) -> str:
+def chosen_format(ask: WebRequest) -> str:
     """`format=` wins over Accept; 406 where neither names a format we have."""
     wanted = ask.text("format").lower()
     if wanted:
         wanted = {"ttl": "turtle"}.get(wanted, wanted)
         if wanted not in GRAPH_FORMATS:
-            raise Refused(406, f"there is no format {wanted[:30]}", hint=f"formats: {', '.join(GRAPH_FORMATS)}")
+            raise RequestRefused(406, f"there is no format {wanted[:30]}", hint=f"formats: {', '.join(GRAPH_FORMATS)}")
         return wanted
     media = choose(ask.accept, RDF_TYPES)
     if media is None:
-        raise Refused(406, "none of the accepted media types is RDF", hint=f"accept one of {', '.join(RDF_TYPES)}")
+        raise RequestRefused(
+            406, "none of the accepted media types is RDF", hint=f"accept one of {', '.join(RDF_TYPES)}"
+        )
     return FORMATS[media]
 
 
-def negotiated_graph(ask: Ask, data: bytes, media_type: str) -> Response:
+def negotiated_graph(ask: WebRequest, data: bytes, media_type: str) -> Response:
     return graph_response(data, media_type, chosen_format(ask))
 
 

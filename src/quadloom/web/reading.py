@@ -35,7 +35,7 @@ class _View(threading.local):
     mark: tuple[int, int] = (0, 0)
 
 
-class Reader:
+class WarehouseReader:
     """`run` does some reading in a thread that has a fresh enough view."""
 
     def __init__(

@@ -38,7 +38,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(shape)
 
 
-class Refused(QuadloomError):
+class RequestRefused(QuadloomError):
     """A request that is not answered; raised by handlers, caught at the gate."""
 
     def __init__(self, status: int, message: str, *, hint: str = "", headers: dict[str, str] | None = None) -> None:
@@ -67,7 +67,7 @@ _STATUSES: tuple[tuple[type[QuadloomError], int], ...] = (
 
 
 def status_of(error: QuadloomError) -> int:
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         return error.status
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
 
@@ -75,7 +75,7 @@ def status_of(error: QuadloomError) -> int:
 def refusal_of(error: QuadloomError) -> tuple[Refusal, dict[str, str]]:
     """What to say, and with which headers."""
     status = status_of(error)
-    headers = dict(error.headers) if isinstance(error, Refused) else {}
+    headers = dict(error.headers) if isinstance(error, RequestRefused) else {}
     if status in (429, 503):
         headers.setdefault("Retry-After", "5")
     place = (error.line, error.column) if isinstance(error, QuerySyntaxError) else (None, None)

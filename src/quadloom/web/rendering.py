@@ -16,8 +16,8 @@ from starlette.responses import Response
 from quadloom import __version__
 from quadloom.asking.prefixes import shorten
 from quadloom.web import terms
-from quadloom.web.asks import Ask, View
-from quadloom.web.desk import Desk
+from quadloom.web.asks import ViewResponse, WebRequest
+from quadloom.web.desk import SiteState
 from quadloom.web.negotiation import prefers_html
 from quadloom.web.refusals import Refusal
 from quadloom.web.static_files import StaticFiles
@@ -29,12 +29,12 @@ MENU = (
 )  # fmt: skip
 
 
-class Rendering:
-    def __init__(self, desk: Desk) -> None:
+class Renderer:
+    def __init__(self, desk: SiteState) -> None:
         self._desk = desk
         self._templates = _environment(desk, desk.static)
 
-    def answer(self, ask: Ask, answer: View | Response) -> Response:
+    def answer(self, ask: WebRequest, answer: ViewResponse | Response) -> Response:
         if isinstance(answer, Response):
             return answer
         if ask.wants_json:
@@ -44,11 +44,11 @@ class Rendering:
     def refusal(self, request: Request, refusal: Refusal, headers: dict[str, str]) -> Response:
         path = request.url.path
         if prefers_html(request.headers.get("accept", "")) and not path.endswith((".json", ".svg")):
-            view = View("error.html", {"refusal": refusal}, status=refusal.status, headers=headers)
+            view = ViewResponse("error.html", {"refusal": refusal}, status=refusal.status, headers=headers)
             return self._page(request, view)
         return Response(refusal.encode(), refusal.status, media_type="application/json", headers=headers)
 
-    def _page(self, request: Request, view: View) -> Response:
+    def _page(self, request: Request, view: ViewResponse) -> Response:
         names = view.data if isinstance(view.data, dict) else {"view": view.data}
         path = request.url.path
         html = self._templates.get_template(view.template).render(
@@ -80,7 +80,7 @@ def _plain(value: object) -> object:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def _environment(desk: Desk, static: StaticFiles) -> Environment:
+def _environment(desk: SiteState, static: StaticFiles) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(_FOLDER / "templates"),
         autoescape=True,
@@ -126,7 +126,7 @@ def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _ago(desk: Desk, at: float) -> Markup:
+def _ago(desk: SiteState, at: float) -> Markup:
     """The age in words; the moment itself, with its zone, is in the element and shown on pointing at it."""
     if not at:
         return Markup("–")

@@ -12,7 +12,7 @@ import msgspec
 from starlette.responses import Response
 
 from quadloom.web import control, events, exchange, graph_store, metrics, sparql_protocol, static_serving
-from quadloom.web.asks import Ask, Handler
+from quadloom.web.asks import Handler, WebRequest
 from quadloom.web.described import Parameter
 from quadloom.web.openapi import describe
 from quadloom.web.pages import (
@@ -76,7 +76,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return "/index.json" if self.path == "/" else f"{self.path}.json"
 
 
-def _description(_ask: Ask) -> Response:
+def _description(_ask: WebRequest) -> Response:
     return Response(msgspec.json.encode(describe(ROUTES)), media_type=JSON)
 
 

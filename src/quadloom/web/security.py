@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from quadloom.settings import Web
+from quadloom.settings import WebSettings
 from quadloom.web.refusals import Refusal, plain_refusal
 
 UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
@@ -76,7 +76,7 @@ class Gate:
         self,
         app: ASGIApp,
         *,
-        web: Web,
+        web: WebSettings,
         refuse: Refuse,
         open_paths: frozenset[str] = frozenset(),
         clock: Callable[[], float] = time.monotonic,
@@ -118,7 +118,7 @@ class Gate:
         return name is not None and ("*" in self._hosts or name in self._hosts)
 
 
-def known_hosts(web: Web) -> frozenset[str]:
+def known_hosts(web: WebSettings) -> frozenset[str]:
     """Names that a request may carry: loopback's, the address we listen on, our public one, those in `web.hosts`."""
     names = {"127.0.0.1", "localhost", "::1", *(name.lower() for name in web.hosts)}
     if public := urlsplit(web.public_url).hostname:

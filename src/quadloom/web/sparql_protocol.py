@@ -1,7 +1,8 @@
 """SPARQL 1.1 Protocol, the query operation: what was asked, in which format, over which graphs.
 
-All three ways of asking (GET, POST of a form, POST of the query itself) and the QUERY method become one `Asked`. The
-answer streams; a result that ends within its first 256 KiB is sent whole, so that `X-Truncated` can still be said.
+All three ways of asking (GET, POST of a form, POST of the query itself) and the QUERY method become one
+`SparqlRequest`. The answer streams; a result that ends within its first 256 KiB is sent whole, so that `X-Truncated`
+can still be said.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from starlette.responses import Response, StreamingResponse
 
 from quadloom.asking.query_checks import Form
 from quadloom.asking.result_formats import GRAPH_MEDIA, ROW_MEDIA
-from quadloom.asking.sparql import Answer, form_of
-from quadloom.web.asks import Ask
+from quadloom.asking.sparql import QueryResult, form_of
+from quadloom.web.asks import WebRequest
 from quadloom.web.negotiation import choose
 from quadloom.web.rdf_answers import negotiated_graph
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 from quadloom.web.terms import is_iri
 
 _FORM, _QUERY = "application/x-www-form-urlencoded", "application/sparql-query"
@@ -47,54 +48,60 @@ _NAMES = {
 _GRAPH_NAMES = {"xml": "rdfxml", "json": "jsonld"}
 
 
-class Asked(msgspec.Struct, frozen=True):
+class SparqlRequest(msgspec.Struct, frozen=True):
     query: str
     default_graphs: tuple[str, ...] = ()
     named_graphs: tuple[str, ...] = ()
 
 
-def asked(ask: Ask) -> Asked | None:
+def asked(ask: WebRequest) -> SparqlRequest | None:
     """None = no query was given, which is a request for the Service Description (or the editor)."""
     if ask.request.method in ("POST", "QUERY"):
         queries = _posted(ask)
         if not queries:
-            raise Refused(400, "there is no query in the request", hint=f"POST a form with query=…, or {_QUERY}")
+            raise RequestRefused(400, "there is no query in the request", hint=f"POST a form with query=…, or {_QUERY}")
     else:
         queries = ask.texts("query")
     if ask.texts("update"):
-        raise Refused(400, "updates are not possible here", hint="crawl or import what shall be in the warehouse")
+        raise RequestRefused(
+            400, "updates are not possible here", hint="crawl or import what shall be in the warehouse"
+        )
     if len(queries) > 1:
-        raise Refused(400, "more than one query in one request", hint="send them one by one")
+        raise RequestRefused(400, "more than one query in one request", hint="send them one by one")
     if not queries:
         return None
     most = ask.desk.settings.limits.query_length
     if len(queries[0].encode("utf-8", "replace")) > most:
-        raise Refused(413, f"the query is longer than {most} bytes", hint="split it, or raise limits.query_length")
-    return Asked(queries[0], _graphs(ask, "default-graph-uri"), _graphs(ask, "named-graph-uri"))
+        raise RequestRefused(
+            413, f"the query is longer than {most} bytes", hint="split it, or raise limits.query_length"
+        )
+    return SparqlRequest(queries[0], _graphs(ask, "default-graph-uri"), _graphs(ask, "named-graph-uri"))
 
 
-def _posted(ask: Ask) -> list[str]:
+def _posted(ask: WebRequest) -> list[str]:
     if ask.content_type == _FORM:
         return ask.texts("query")
     if ask.content_type == _QUERY:
         if ask.texts("query"):
-            raise Refused(400, "one query in the body and another in the address", hint="leave one of them out")
+            raise RequestRefused(400, "one query in the body and another in the address", hint="leave one of them out")
         try:
             return [ask.body.decode("utf-8")] if ask.body else []
         except UnicodeDecodeError:
-            raise Refused(400, "the query is not UTF-8", hint="SPARQL queries are always UTF-8") from None
-    raise Refused(415, f"a query cannot come as {ask.content_type or 'nothing'}", hint=f"send {_FORM} or {_QUERY}")
+            raise RequestRefused(400, "the query is not UTF-8", hint="SPARQL queries are always UTF-8") from None
+    raise RequestRefused(
+        415, f"a query cannot come as {ask.content_type or 'nothing'}", hint=f"send {_FORM} or {_QUERY}"
+    )
 
 
-def _graphs(ask: Ask, name: str) -> tuple[str, ...]:
+def _graphs(ask: WebRequest, name: str) -> tuple[str, ...]:
     graphs = tuple(ask.texts(name))
     for graph in graphs:
         if not is_iri(graph):
-            raise Refused(400, f"{name} is not an absolute IRI: {graph[:100]}", hint="write it out in full")
+            raise RequestRefused(400, f"{name} is not an absolute IRI: {graph[:100]}", hint="write it out in full")
     return graphs
 
 
-def format_for(ask: Ask, form: Form) -> str:
+def format_for(ask: WebRequest, form: Form) -> str:
     """`format=` wins over Accept. Raises 406 where nothing that fits the kind of query is accepted."""
     wanted = ask.text("format").lower()
     known = GRAPH_MEDIA if form == "graph" else ROW_MEDIA
@@ -103,18 +110,18 @@ def format_for(ask: Ask, form: Form) -> str:
         if form == "graph":
             wanted = _GRAPH_NAMES.get(wanted, wanted)
         if wanted not in known:
-            raise Refused(406, f"this query has no result as {wanted[:30]}", hint=f"formats: {', '.join(known)}")
+            raise RequestRefused(406, f"this query has no result as {wanted[:30]}", hint=f"formats: {', '.join(known)}")
         return wanted
     offered, aliases = (_GRAPHS, _GRAPH_ALIASES) if form == "graph" else (_ROWS, _ROW_ALIASES)
     media = choose(ask.accept, list(offered)) or choose(ask.accept, list(aliases))
     if media is None:
-        raise Refused(
+        raise RequestRefused(
             406, "none of the accepted media types fits this query", hint=f"accept one of {', '.join(offered)}"
         )
     return {**aliases, **offered}[media]
 
 
-def answer(ask: Ask, wanted: Asked) -> Response:
+def answer(ask: WebRequest, wanted: SparqlRequest) -> Response:
     """Run and stream."""
     form = form_of(wanted.query, ask.desk.settings.limits)
     running = ask.desk.queries.ask(
@@ -127,7 +134,7 @@ def answer(ask: Ask, wanted: Asked) -> Response:
     return streamed(running)
 
 
-def streamed(running: Answer) -> Response:
+def streamed(running: QueryResult) -> Response:
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
     parts, size, chunks = [], 0, iter(running)
     for chunk in chunks:
@@ -141,7 +148,7 @@ def streamed(running: Answer) -> Response:
     return Response(b"".join(parts), media_type=running.media_type, headers=headers)
 
 
-async def _rest(running: Answer, head: bytes, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _rest(running: QueryResult, head: bytes, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Closing ends the query when the client goes away."""
     loop = asyncio.get_running_loop()
     try:
@@ -152,7 +159,7 @@ async def _rest(running: Answer, head: bytes, chunks: Iterator[bytes]) -> AsyncI
         await asyncio.shield(loop.run_in_executor(None, running.close))
 
 
-def service_description(ask: Ask) -> Response:
+def service_description(ask: WebRequest) -> Response:
     """SPARQL 1.1 Service Description of this endpoint."""
     endpoint = str(ask.request.url.replace(query="", fragment=""))
     formats = ("SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "SPARQL_Results_TSV", "Turtle",

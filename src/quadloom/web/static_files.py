@@ -13,7 +13,7 @@ import msgspec
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 
-class File(msgspec.Struct, frozen=True):
+class StaticFile(msgspec.Struct, frozen=True):
     body: bytes
     media_type: str
     digest: str
@@ -22,7 +22,7 @@ class File(msgspec.Struct, frozen=True):
 class StaticFiles:
     """Only what was there at the start can be asked for: no path of a request ever reaches the disk."""
 
-    def __init__(self, files: dict[str, File], names: dict[str, str]) -> None:
+    def __init__(self, files: dict[str, StaticFile], names: dict[str, str]) -> None:
         self.files = files
         self._names = names  # `htmx.js` → `vendor/htmx-1a2b3c4d.js`
 
@@ -32,7 +32,7 @@ class StaticFiles:
         for path in sorted(folder.rglob("*")):
             if path.suffix in _TYPES and path.is_file():
                 body = path.read_bytes()
-                files[path.relative_to(folder).as_posix()] = File(body, _TYPES[path.suffix], _digest(body))
+                files[path.relative_to(folder).as_posix()] = StaticFile(body, _TYPES[path.suffix], _digest(body))
         manifest = folder / "vendor" / "manifest.json"
         names = msgspec.json.decode(manifest.read_bytes(), type=dict[str, str]) if manifest.is_file() else {}
         return cls(files, {name: f"vendor/{place}" for name, place in names.items() if f"vendor/{place}" in files})

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from quadloom.web.asks import Ask
-from quadloom.web.refusals import Refused
+from quadloom.web.asks import WebRequest
+from quadloom.web.refusals import RequestRefused
 
 
-def static_file(ask: Ask) -> Response:
+def static_file(ask: WebRequest) -> Response:
     name = ask.path("name")
     file = ask.desk.static.files.get(name)
     if file is None:
-        raise Refused(404, f"there is no file {name[:100]}", hint="`make web` builds what comes from other projects")
+        raise RequestRefused(
+            404, f"there is no file {name[:100]}", hint="`make web` builds what comes from other projects"
+        )
     if ask.request.headers.get("if-none-match") == f'"{file.digest}"':
         return Response(status_code=304)
     keep = "public, max-age=31536000, immutable" if ask.text("v") == file.digest else "no-cache"

@@ -20,7 +20,7 @@ _RIGHT_TO_LEFT = frozenset(("ar", "ckb", "dv", "fa", "he", "iw", "ji", "ks", "ps
 _SCRIPTS = {"arab": "rtl", "hebr": "rtl", "syrc": "rtl", "thaa": "rtl", "latn": "ltr", "cyrl": "ltr", "deva": "ltr"}
 
 
-class Statement(msgspec.Struct, frozen=True):
+class StatementView(msgspec.Struct, frozen=True):
     subject: Value
     predicate: str
     object: Value
@@ -41,11 +41,11 @@ def value_of_binding(binding: Binding) -> Value:
     return Value(kind, str(binding.value), binding.language, binding.datatype)
 
 
-def statements(lines: Iterable[str]) -> Iterator[Statement]:
+def statements(lines: Iterable[str]) -> Iterator[StatementView]:
     """N-Quads lines, which our own stores gave, as statements."""
     for quad in ox.parse("\n".join(lines).encode(), ox.RdfFormat.N_QUADS, lenient=True):
         graph = quad.graph_name.value if isinstance(quad.graph_name, ox.NamedNode) else ""
-        yield Statement(value_of(quad.subject), quad.predicate.value, value_of(quad.object), graph)
+        yield StatementView(value_of(quad.subject), quad.predicate.value, value_of(quad.object), graph)
 
 
 def is_web(iri: str) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 
 from quadloom.asking.prefixes import shorten
 from quadloom.asking.statistics import Summary
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 from quadloom.web.terms import is_iri, vocabulary_of
 
 _KEPT = 10.0
@@ -21,17 +21,17 @@ _MOST = 1000
 _lock = threading.Lock()
 
 
-class Use(msgspec.Struct, frozen=True):
+class TermUsage(msgspec.Struct, frozen=True):
     iri: str
     short: str
     count: int
 
 
-class Vocabulary(msgspec.Struct, frozen=True):
+class VocabularyUsage(msgspec.Struct, frozen=True):
     iri: str
     short: str
-    classes: tuple[Use, ...]
-    properties: tuple[Use, ...]
+    classes: tuple[TermUsage, ...]
+    properties: tuple[TermUsage, ...]
     count: int
 
 
@@ -39,25 +39,25 @@ class Usage(msgspec.Struct, frozen=True):
     """Most used first."""
 
     summary: Summary
-    classes: tuple[Use, ...] = ()
-    properties: tuple[Use, ...] = ()
+    classes: tuple[TermUsage, ...] = ()
+    properties: tuple[TermUsage, ...] = ()
     at: float = 0.0
 
-    def vocabularies(self) -> list[Vocabulary]:
+    def vocabularies(self) -> list[VocabularyUsage]:
         spaces = dict.fromkeys(vocabulary_of(use.iri) for use in (*self.properties, *self.classes))
         found = []
         for space in spaces:
             classes = tuple(use for use in self.classes if vocabulary_of(use.iri) == space)
             properties = tuple(use for use in self.properties if vocabulary_of(use.iri) == space)
             count = sum(use.count for use in (*classes, *properties))
-            found.append(Vocabulary(space, shorten(space + "x").removesuffix("x"), classes, properties, count))
+            found.append(VocabularyUsage(space, shorten(space + "x").removesuffix("x"), classes, properties, count))
         return sorted(found, key=lambda vocabulary: -vocabulary.count)
 
 
-_known: WeakKeyDictionary[Desk, Usage] = WeakKeyDictionary()
+_known: WeakKeyDictionary[SiteState, Usage] = WeakKeyDictionary()
 
 
-def usage(desk: Desk) -> Usage:
+def usage(desk: SiteState) -> Usage:
     """As of now, or of a few seconds ago."""
     with _lock:
         known = _known.get(desk)
@@ -68,5 +68,5 @@ def usage(desk: Desk) -> Usage:
         return known
 
 
-def _uses(counts: tuple[tuple[str, int], ...]) -> tuple[Use, ...]:
-    return tuple(Use(iri, shorten(iri), count) for iri, count in counts if is_iri(iri))
+def _uses(counts: tuple[tuple[str, int], ...]) -> tuple[TermUsage, ...]:
+    return tuple(TermUsage(iri, shorten(iri), count) for iri, count in counts if is_iri(iri))

@@ -9,7 +9,7 @@ import pytest
 
 from quadloom.asking.sparql import QueryService
 from quadloom.model.quads import Quads
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import TextDocument
 from quadloom.stores.tantivy_text import TantivyText
@@ -70,6 +70,6 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
 
 @pytest.fixture(scope="package")
 def service(stores: Stores) -> Iterator[QueryService]:
-    limits = Limits(query_seconds=3.0, query_bytes=1 << 30, query_rows=1000)
+    limits = LimitSettings(query_seconds=3.0, query_bytes=1 << 30, query_rows=1000)
     with QueryService(stores.folder / "quads", limits, text=stores.text, processes=2, concurrency=2) as made:
         yield made

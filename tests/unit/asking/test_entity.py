@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.asking.entity import as_nquads, gather
+from quadloom.asking.entity import as_nquads, describe_entity
 from quadloom.errors import NothingFound
 from quadloom.stores.memory_quads import MemoryQuads
 from unit.asking.conftest import SCHEMA, A, B, Stores, quads
@@ -13,7 +13,7 @@ THING = A + "#x"
 
 
 def test_statements_come_with_their_sources(stores: Stores) -> None:
-    entity = gather(stores.quads, THING)
+    entity = describe_entity(stores.quads, THING)
     assert entity.label == 'Opera "night"'
     assert entity.types == (SCHEMA + "Event",)
     assert set(entity.sources) == {A, B}
@@ -21,7 +21,7 @@ def test_statements_come_with_their_sources(stores: Stores) -> None:
 
 
 def test_pages_that_differ_contradict_each_other(stores: Stores) -> None:
-    (contradiction,) = gather(stores.quads, THING).contradictions
+    (contradiction,) = describe_entity(stores.quads, THING).contradictions
     assert contradiction.iri == SCHEMA + "startDate"
     assert {(s.value.text, s.sources) for s in contradiction.statements} == {
         ("2026-05-01", (A,)),
@@ -34,22 +34,22 @@ def test_two_values_of_one_page_are_no_contradiction() -> None:
     store.replace(quads(A, f'<{THING}> <urn:x:tag> "a"', f'<{THING}> <urn:x:tag> "b"'))
     store.replace(quads(B, f'<{THING}> <urn:x:tag> "c"', f'<{THING}> <urn:x:name> "Ada  Lovelace"'))
     store.replace(quads("http://e.example/", f'<{THING}> <urn:x:name> "ada lovelace"'))
-    assert gather(store, THING).contradictions == ()
+    assert describe_entity(store, THING).contradictions == ()
 
 
 def test_languages_do_not_contradict_each_other() -> None:
     store = MemoryQuads()
     store.replace(quads(A, f'<{THING}> <urn:x:name> "Vienna"@en'))
     store.replace(quads(B, f'<{THING}> <urn:x:name> "Wien"@de'))
-    assert gather(store, THING).contradictions == ()
+    assert describe_entity(store, THING).contradictions == ()
 
 
 def test_consolidation_follows_same_as_both_ways(stores: Stores) -> None:
     for name, other in ((THING, B + "#x"), (B + "#x", THING)):
-        entity = gather(stores.quads, name, consolidate=True)
+        entity = describe_entity(stores.quads, name, consolidate=True)
         assert entity.names == (name, other)
         assert "https://schema.org/Event" in entity.types
-    assert gather(stores.quads, THING).names == (THING,)
+    assert describe_entity(stores.quads, THING).names == (THING,)
 
 
 def test_consolidation_by_a_shared_mailbox() -> None:
@@ -57,15 +57,15 @@ def test_consolidation_by_a_shared_mailbox() -> None:
     box = "<http://xmlns.com/foaf/0.1/mbox> <mailto:a@x.example>"
     store.replace(quads(A, f"<{A}#me> {box}"))
     store.replace(quads(B, f"<{B}#me> {box}"))
-    assert gather(store, A + "#me", consolidate=True).names == (A + "#me", B + "#me")
+    assert describe_entity(store, A + "#me", consolidate=True).names == (A + "#me", B + "#me")
 
 
 def test_an_unknown_thing() -> None:
     with pytest.raises(NothingFound):
-        gather(MemoryQuads(), "http://nowhere.example/")
+        describe_entity(MemoryQuads(), "http://nowhere.example/")
 
 
 def test_statements_again(stores: Stores) -> None:
-    again = as_nquads(gather(stores.quads, THING))
+    again = as_nquads(describe_entity(stores.quads, THING))
     stored = [line + "\n" for line in stores.quads.match(f"<{THING}>", None, None, None)]
     assert sorted(again.decode().splitlines(keepends=True)) == sorted(stored)

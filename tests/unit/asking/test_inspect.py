@@ -17,7 +17,7 @@ import quadloom
 from quadloom.asking.inspect import inspect
 from quadloom.cli.main import run
 from quadloom.errors import UsageError
-from quadloom.settings import Guard, Politeness, Settings
+from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 
 PAGE = b"""<html lang="en"><head><title>An evening</title><meta property="og:title" content="E">
 <script type="application/ld+json">{"@context": "https://schema.org", "@id": "#event", "@type": "Event",
@@ -69,7 +69,9 @@ def site() -> Iterator[Site]:
     server.server_close()
 
 
-LOCAL = Settings(guard=Guard(allow=["127.0.0.0/8"]), politeness=Politeness(delay=0.0, ip_delay=0.0, adaptive=0.0))
+LOCAL = Settings(
+    guard=GuardSettings(allow=["127.0.0.0/8"]), politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0)
+)
 
 
 def test_a_page_is_visited_as_the_crawl_would(site: Site) -> None:

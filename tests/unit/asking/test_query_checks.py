@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from quadloom.asking.query_checks import check, scan
 from quadloom.errors import QueryRefused
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 
-LIMITS = Limits()
+LIMITS = LimitSettings()
 
 
 @pytest.mark.parametrize(
@@ -84,5 +84,5 @@ def test_the_scan_is_linear() -> None:
 
 def test_an_odd_iri_is_judged_in_linear_time() -> None:
     begun = time.process_time()
-    check(f"SELECT * {{ <x:{')' * 20_000}{'load' * 10_000}> ?p ?o }}", Limits(query_length=1 << 20))
+    check(f"SELECT * {{ <x:{')' * 20_000}{'load' * 10_000}> ?p ?o }}", LimitSettings(query_length=1 << 20))
     assert time.process_time() - begun < 4  # milliseconds; the cube of the length before

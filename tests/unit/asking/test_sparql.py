@@ -9,7 +9,7 @@ import pytest
 
 from quadloom.asking.sparql import QueryService
 from quadloom.errors import QueryLimit, QueryRefused, QuerySyntaxError
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 from quadloom.stores.protocols import TextDocument
 from unit.asking.conftest import A, B, C, Stores, quads
 
@@ -56,10 +56,10 @@ def test_syntax_errors_say_where(service: QueryService) -> None:
 
 
 def test_rows_and_bytes_are_limited_and_the_document_is_whole(service: QueryService) -> None:
-    few = service.ask("SELECT * { ?s ?p ?o }", limits=Limits(query_rows=3))
+    few = service.ask("SELECT * { ?s ?p ?o }", limits=LimitSettings(query_rows=3))
     assert len(few.rows()) == 3
     assert few.truncated
-    short = service.ask("SELECT * { ?s ?p ?o }", limits=Limits(query_result_bytes=600))
+    short = service.ask("SELECT * { ?s ?p ?o }", limits=LimitSettings(query_result_bytes=600))
     document = short.read()
     assert len(document) <= 600
     assert document.endswith(b"]}}")
@@ -94,14 +94,14 @@ def test_regular_expressions_are_linear(service: QueryService) -> None:
 def test_memory_is_limited(stores: Stores) -> None:
     greedy = "SELECT (GROUP_CONCAT(?big) AS ?all) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l BIND(%s AS ?big) }"
     big = "CONCAT(" + ",".join(['"' + "x" * 500 + '"'] * 100) + ")"
-    with QueryService(stores.folder / "quads", Limits(query_seconds=20.0, query_bytes=300 << 20)) as small:
+    with QueryService(stores.folder / "quads", LimitSettings(query_seconds=20.0, query_bytes=300 << 20)) as small:
         with pytest.raises(QueryLimit, match="memory"):
             small.ask(greedy % big).read()
         assert small.ask(COUNT).values() == [("10",)]
 
 
 def test_a_query_left_early_is_ended(service: QueryService) -> None:
-    with service.ask(PRODUCT.replace("(COUNT(*) AS ?n)", "*"), limits=Limits(query_rows=0)) as answer:
+    with service.ask(PRODUCT.replace("(COUNT(*) AS ?n)", "*"), limits=LimitSettings(query_rows=0)) as answer:
         next(iter(answer))
     assert values(service, COUNT) == [("10",)]
 
@@ -135,7 +135,7 @@ def test_a_format_that_cannot_hold_the_result(service: QueryService) -> None:
 
 
 def test_what_is_written_later_is_seen(stores: Stores) -> None:
-    with QueryService(stores.folder / "quads", Limits()) as late:
+    with QueryService(stores.folder / "quads", LimitSettings()) as late:
         query = "ASK { <http://d.example/#x> ?p ?o }"
         assert not late.ask(query).boolean()
         graph = "http://d.example/"

@@ -10,7 +10,7 @@ import pytest
 from quadloom.asking.query_forwarding import with_prefixes
 from quadloom.asking.sparql import QueryService
 from quadloom.errors import QueryRefused, StoreError
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 from quadloom.stores.sparql_client import SparqlServer
 from quadloom.stores.sparql_quads import SparqlQuads
 from servers import sparql_server
@@ -55,7 +55,7 @@ def server() -> Iterator[SparqlServer]:
 
 @pytest.fixture(scope="module")
 def service(stores: Stores, server: SparqlServer) -> Iterator[QueryService]:
-    limits = Limits(query_seconds=3.0, query_bytes=1 << 30, query_rows=1000)
+    limits = LimitSettings(query_seconds=3.0, query_bytes=1 << 30, query_rows=1000)
     with QueryService(server, limits, text=stores.text, processes=2, concurrency=2) as made:
         yield made
 
@@ -79,7 +79,7 @@ def test_updates_never_reach_the_server(service: QueryService, server: SparqlSer
 
 def test_a_server_that_is_gone_is_told_of(stores: Stores) -> None:
     nobody = SparqlServer(query="http://127.0.0.1:9/query", update="http://127.0.0.1:9/update")
-    with QueryService(nobody, Limits(query_seconds=30.0)) as service, pytest.raises(StoreError, match="connect"):
+    with QueryService(nobody, LimitSettings(query_seconds=30.0)) as service, pytest.raises(StoreError, match="connect"):
         service.ask("ASK {}")
 
 

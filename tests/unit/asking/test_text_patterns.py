@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quadloom.asking.query_checks import check
-from quadloom.asking.text_patterns import KeptHits, replace_text_patterns
-from quadloom.settings import Limits
+from quadloom.asking.text_patterns import PatternHitCache, replace_text_patterns
+from quadloom.settings import LimitSettings
 from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.protocols import SearchAnswer, SearchRequest, TextDocument
 
@@ -23,13 +23,13 @@ def test_the_same_words_are_looked_up_once_in_two_seconds() -> None:
     now, text = 0.0, Counting()
     text.put([TextDocument(id="http://a.example/", title="Lighthouse")])
     text.commit()
-    kept = KeptHits(text, lambda: now)
-    checked = check('SELECT * { ?p ql:matches "lighthouse" }', Limits())
+    kept = PatternHitCache(text, lambda: now)
+    checked = check('SELECT * { ?p ql:matches "lighthouse" }', LimitSettings())
     for at, asked in ((0.0, 1), (1.9, 1), (2.1, 2)):
         now = at
         assert "VALUES ?p { <http://a.example/> }" in replace_text_patterns(checked, kept)
         assert text.asked == asked
-    other = check('SELECT * { (?p ?score) ql:matches ("lighthouse" 5) }', Limits())
+    other = check('SELECT * { (?p ?score) ql:matches ("lighthouse" 5) }', LimitSettings())
     assert "(<http://a.example/> " in replace_text_patterns(other, kept)
     assert text.asked == 3, "another number of hits is another question"
 
@@ -61,4 +61,7 @@ def test_only_as_many_hits_as_a_plain_limit_can_show(query: str, needed: int) ->
     text = MemoryText()
     text.put([TextDocument(id=f"http://a.example/{number}", title="Lighthouse") for number in range(6)])
     text.commit()
-    assert replace_text_patterns(check(query, Limits()), KeptHits(text)).count("<http://a.example/") == needed
+    assert (
+        replace_text_patterns(check(query, LimitSettings()), PatternHitCache(text)).count("<http://a.example/")
+        == needed
+    )

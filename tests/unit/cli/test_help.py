@@ -12,7 +12,7 @@ import pytest
 
 from quadloom.cli.crawl import progress_lines
 from quadloom.cli.main import COMMANDS, run
-from quadloom.run.meter import Report
+from quadloom.run.meter import CrawlReport
 
 
 def test_help_lists_every_command_once_in_groups(
@@ -36,7 +36,7 @@ def test_a_commands_own_options_come_first(capsys: pytest.CaptureFixture[str]) -
 
 def test_the_live_screen_fits_into_80_columns() -> None:
     phases = dict.fromkeys(("fetch", "detect", "transform", "index", "extract"), 123_456)
-    report = Report(
+    report = CrawlReport(
         state="running", phases=phases, pages=123_456, quads=9_876_543, failed=1_234, denied=567, seconds=4_321.0,
         rates={"fetch": 123.4}, pages_per_second=98.7,
         frontier={"queued": 123_456, "waiting": 1_234_567, "leased": 300},

@@ -14,8 +14,8 @@ import pytest
 from lxml import etree, html
 
 from quadloom.demo import FakeWeb, WebSpec
-from quadloom.demo.exchange import Answer, Request
-from quadloom.demo.layout import Ref
+from quadloom.demo.exchange import DemoRequest, DemoResponse
+from quadloom.demo.layout import PageRef
 from quadloom.demo.traits import traits_of
 
 SPEC = WebSpec(seed=5, pages=700, hosts=12, scale=0.1, links=20, port=8080)
@@ -29,9 +29,9 @@ RDF = {
 }
 
 
-def answer(web: FakeWeb, url: str, accept: str = "") -> Answer:
+def answer(web: FakeWeb, url: str, accept: str = "") -> DemoResponse:
     authority, slash, rest = url.removeprefix("http://").partition("/")
-    return web.answer(Request(authority, slash + rest, accept=accept))
+    return web.answer(DemoRequest(authority, slash + rest, accept=accept))
 
 
 def digest(spec: WebSpec) -> str:
@@ -48,7 +48,7 @@ def web() -> FakeWeb:
 
 
 @pytest.fixture(scope="module")
-def pages(web: FakeWeb) -> dict[str, Answer]:
+def pages(web: FakeWeb) -> dict[str, DemoResponse]:
     return {url: answer(web, url) for url in sorted(web.reachable())}
 
 
@@ -75,7 +75,7 @@ def test_the_mix_is_as_announced(web: FakeWeb) -> None:
     assert set(forms) >= {"rss", "atom", "rss1", "jsonfeed", "ttl", "rdf", "nt", "trig", "nq", "jsonld", "png", "pdf"}
 
 
-def test_rdf_files_hold_exactly_the_expected_triples(web: FakeWeb, pages: dict[str, Answer]) -> None:
+def test_rdf_files_hold_exactly_the_expected_triples(web: FakeWeb, pages: dict[str, DemoResponse]) -> None:
     seen = set()
     for url, given in pages.items():
         wanted = web.expected(url)
@@ -88,7 +88,7 @@ def test_rdf_files_hold_exactly_the_expected_triples(web: FakeWeb, pages: dict[s
     assert seen == set(RDF)
 
 
-def test_html_holds_exactly_the_expected_items(web: FakeWeb, pages: dict[str, Answer]) -> None:
+def test_html_holds_exactly_the_expected_items(web: FakeWeb, pages: dict[str, DemoResponse]) -> None:
     seen: set[str] = set()
     for url, given in pages.items():
         wanted = web.expected(url)
@@ -121,7 +121,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def test_feeds_and_other_xml_parse(web: FakeWeb, pages: dict[str, Answer]) -> None:
+def test_feeds_and_other_xml_parse(web: FakeWeb, pages: dict[str, DemoResponse]) -> None:
     roots = {
         "rss": ("rss", "RDF"),
         "atom": ("feed",),
@@ -146,7 +146,7 @@ def test_feeds_and_other_xml_parse(web: FakeWeb, pages: dict[str, Answer]) -> No
     assert seen == {*roots, "jsonfeed"}
 
 
-def test_binaries_are_what_they_say(web: FakeWeb, pages: dict[str, Answer]) -> None:
+def test_binaries_are_what_they_say(web: FakeWeb, pages: dict[str, DemoResponse]) -> None:
     kinds = {url: web.expected(url).kind for url in pages}
     images = [pages[url].body for url, kind in kinds.items() if kind == "image"]
     papers = [pages[url].body for url, kind in kinds.items() if kind == "pdf"]
@@ -162,7 +162,7 @@ def test_charsets_are_really_odd() -> None:
     seen: dict[str, bytes] = {}
     for host in web.hosts[:-1]:
         for item in range(host.size):
-            ref = Ref(host.index, "item", item)
+            ref = PageRef(host.index, "item", item)
             traits = traits_of(web.layout, ref)
             if web.layout.is_html(ref) and traits.label:
                 seen.setdefault(f"{traits.charset} {traits.label}", answer(web, web.layout.url(ref)).body)
@@ -189,7 +189,7 @@ def test_things_on_two_sites_agree_but_for_some_errors(web: FakeWeb) -> None:
     assert same > 4 * different > 0
 
 
-def test_no_page_leads_to_the_real_web(web: FakeWeb, pages: dict[str, Answer]) -> None:
+def test_no_page_leads_to_the_real_web(web: FakeWeb, pages: dict[str, DemoResponse]) -> None:
     """But for schema.org and other vocabularies, which name terms and are no links."""
     vocabularies = {
         "schema.org",

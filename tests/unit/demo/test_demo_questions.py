@@ -7,8 +7,8 @@ import io
 import pyoxigraph
 
 from fakeweb.reader import Reader
-from quadloom.demo import FakeWeb, Serving, demo_web
-from quadloom.demo.layout import Ref
+from quadloom.demo import DemoServer, FakeWeb, demo_web
+from quadloom.demo.layout import PageRef
 from quadloom.demo.questions import QUESTIONS
 from quadloom.demo.rdf_documents import document
 
@@ -18,7 +18,7 @@ def store_of(web: FakeWeb) -> pyoxigraph.Store:
     store = pyoxigraph.Store()
     for host in web.hosts:
         for item in range(host.size):
-            ref = Ref(host.index, "page" if host.registry else "item", item)
+            ref = PageRef(host.index, "page" if host.registry else "item", item)
             if not (host.registry or web.layout.is_html(ref)):
                 continue
             text = document("nq", [web.layout.thing(ref, 0)], web.layout.url(ref))
@@ -26,7 +26,7 @@ def store_of(web: FakeWeb) -> pyoxigraph.Store:
     return store
 
 
-def test_the_demo_web_is_small_and_sound(demo_site: Serving) -> None:
+def test_the_demo_web_is_small_and_sound(demo_site: DemoServer) -> None:
     web = demo_site.web
     assert len(web.hosts) == 6
     reachable = web.reachable()

@@ -13,29 +13,29 @@ import pytest
 from fakeweb import HostileServer, RequestLog
 from fakeweb.hostile import ATTACKS
 from fakeweb.reader import Reader
-from quadloom.demo import FakeWeb, Serving, WebSpec, serve_in_process
-from quadloom.demo.exchange import Answer, Request
-from quadloom.demo.layout import SPECIALS, Ref
+from quadloom.demo import DemoServer, FakeWeb, WebSpec, serve_in_process
+from quadloom.demo.exchange import DemoRequest, DemoResponse
+from quadloom.demo.layout import SPECIALS, PageRef
 from quadloom.demo.traits import period, traits_of
 
-Start = Callable[..., Serving]
+Start = Callable[..., DemoServer]
 TINY = WebSpec(seed=2, pages=60, hosts=5, scale=0.05, links=8, slow_seconds=0.05)
 
 
 def items(web: FakeWeb) -> list[str]:
-    return [web.layout.url(Ref(h.index, "item", n)) for h in web.hosts[:-1] for n in range(h.size)]
+    return [web.layout.url(PageRef(h.index, "item", n)) for h in web.hosts[:-1] for n in range(h.size)]
 
 
 def test_conditional_requests_get_304_until_the_page_changes(serve: Start) -> None:
     serving = serve(FakeWeb(WebSpec(seed=2, pages=400, hosts=6, scale=0.05, links=8, faults=False)))
     web, reader = serving.web, Reader(serving.port)
     ref = next(
-        Ref(h.index, "item", n)
+        PageRef(h.index, "item", n)
         for h in web.hosts
         for n in range(h.size)
-        if h.validators == "both" and not h.registry and web.layout.is_html(Ref(h.index, "item", n))
-        if period(web.layout, Ref(h.index, "item", n)) == 2
-        and not traits_of(web.layout, Ref(h.index, "item", n)).banner
+        if h.validators == "both" and not h.registry and web.layout.is_html(PageRef(h.index, "item", n))
+        if period(web.layout, PageRef(h.index, "item", n)) == 2
+        and not traits_of(web.layout, PageRef(h.index, "item", n)).banner
     )
     url = web.layout.url(ref)
     first = reader.get(url)
@@ -69,12 +69,12 @@ def test_unchanged_validators_mean_unchanged_bytes() -> None:
     assert again > 100
 
 
-def _answer(web: FakeWeb, url: str) -> Answer:
+def _answer(web: FakeWeb, url: str) -> DemoResponse:
     authority, slash, rest = url.removeprefix("http://").partition("/")
-    return web.answer(Request(authority, slash + rest))
+    return web.answer(DemoRequest(authority, slash + rest))
 
 
-def test_the_registry_negotiates(fake_web: Serving) -> None:
+def test_the_registry_negotiates(fake_web: DemoServer) -> None:
     reader = Reader(fake_web.port)
     url = f"{fake_web.web.layout.bases[-1]}/id/person/3"
     cases = {
@@ -90,7 +90,7 @@ def test_the_registry_negotiates(fake_web: Serving) -> None:
         assert got.headers["location"] == fake_web.web.layout.bases[-1] + path, accept
 
 
-def test_site_search_finds_by_words_and_nothing_for_nonsense(fake_web: Serving) -> None:
+def test_site_search_finds_by_words_and_nothing_for_nonsense(fake_web: DemoServer) -> None:
     web, reader = fake_web.web, Reader(fake_web.port)
     host = next(host for host in web.hosts if host.search)
     base = web.layout.bases[host.index]
@@ -101,10 +101,10 @@ def test_site_search_finds_by_words_and_nothing_for_nonsense(fake_web: Serving) 
     assert b"{searchTerms}" in reader.get(f"{base}/opensearch.xml").body
 
 
-def test_flaky_pages_get_well_and_busy_ones_ask_for_patience(fake_web: Serving) -> None:
+def test_flaky_pages_get_well_and_busy_ones_ask_for_patience(fake_web: DemoServer) -> None:
     web, reader = fake_web.web, Reader(fake_web.port)
     special = {
-        web.layout.special(h, n): web.layout.url(Ref(h.index, "special", n))
+        web.layout.special(h, n): web.layout.url(PageRef(h.index, "special", n))
         for h in web.hosts
         for n in range(web.layout.specials(h))
     }
@@ -154,10 +154,10 @@ def test_spread_names_have_an_address_each(serve: Start) -> None:
             assert sock.recv(12) == b"HTTP/1.1 200"
 
 
-def test_pipelined_requests_are_answered_in_order(fake_web: Serving) -> None:
+def test_pipelined_requests_are_answered_in_order(fake_web: DemoServer) -> None:
     web = fake_web.web
     slow = [
-        web.layout.url(Ref(h.index, "special", n))
+        web.layout.url(PageRef(h.index, "special", n))
         for h in web.hosts
         for n in range(web.layout.specials(h))
         if web.layout.special(h, n) == "slow"
@@ -173,7 +173,7 @@ def test_pipelined_requests_are_answered_in_order(fake_web: Serving) -> None:
     assert data.index(b" 200 ") < data.index(b" 404 ")
 
 
-def test_what_is_not_http_is_refused(fake_web: Serving) -> None:
+def test_what_is_not_http_is_refused(fake_web: DemoServer) -> None:
     for bad, status in ((b"POST / HTTP/1.1\r\n\r\n", b"405"), (b"nonsense\r\n\r\n", b"400"), (b"x" * 70_000, b"431")):
         with socket.create_connection(("127.0.0.1", fake_web.port), timeout=5) as sock:
             sock.sendall(bad)
@@ -184,7 +184,7 @@ def test_the_log_tells_haste_and_trespass(serve: Start) -> None:
     serving = serve(FakeWeb(TINY))
     reader, web = Reader(serving.port), serving.web
     private = next(
-        web.layout.url(Ref(host.index, "private", 0)) for host in web.hosts if host.robots in ("plain", "patterns")
+        web.layout.url(PageRef(host.index, "private", 0)) for host in web.hosts if host.robots in ("plain", "patterns")
     )
     reader.get(web.homes[0])
     time.sleep(0.12)

@@ -9,7 +9,7 @@ import brotli
 import pytest
 import zstandard
 
-from quadloom.fetching.content_coding import Body, coding_of
+from quadloom.fetching.content_coding import BodyDecoder, coding_of
 
 MIB = 1024 * 1024
 
@@ -27,7 +27,7 @@ PACKERS = {
 }
 
 
-def feed(body: Body, data: bytes, size: int) -> bool:
+def feed(body: BodyDecoder, data: bytes, size: int) -> bool:
     return all(body.feed(data[at : at + size]) for at in range(0, len(data), size))
 
 
@@ -36,7 +36,7 @@ def feed(body: Body, data: bytes, size: int) -> bool:
 def test_round_trip_in_pieces(coding: str, size: int) -> None:
     data = bytes(random.Random(1).choices(b"abcdefgh <>/", k=20_000))
     packed = PACKERS[coding](data) if coding else data
-    body = Body(coding, MIB, 200.0)
+    body = BodyDecoder(coding, MIB, 200.0)
     assert feed(body, packed, size)
     assert body.bytes() == data
     assert body.wire == len(packed)
@@ -44,10 +44,10 @@ def test_round_trip_in_pieces(coding: str, size: int) -> None:
 
 
 def test_raw_deflate_and_several_gzip_members_and_padding() -> None:
-    body = Body("deflate", MIB, 200.0)
+    body = BodyDecoder("deflate", MIB, 200.0)
     assert feed(body, raw_deflate(b"hello " * 100), 1)
     assert body.bytes() == b"hello " * 100
-    body = Body("gzip", MIB, 200.0)
+    body = BodyDecoder("gzip", MIB, 200.0)
     assert feed(body, gzip.compress(b"one ") + gzip.compress(b"two") + b"\0\0\0", 5)
     assert body.bytes() == b"one two"
 
@@ -55,7 +55,7 @@ def test_raw_deflate_and_several_gzip_members_and_padding() -> None:
 @pytest.mark.parametrize("coding", PACKERS)
 def test_a_bomb_is_seen_before_it_unpacks(coding: str) -> None:
     packed = PACKERS[coding](bytes(64 * MIB))
-    body = Body(coding, 1024 * MIB, 200.0)
+    body = BodyDecoder(coding, 1024 * MIB, 200.0)
     tracemalloc.start()
     assert not feed(body, packed, 16384)
     peak = tracemalloc.get_traced_memory()[1]
@@ -69,7 +69,7 @@ def test_a_bomb_is_seen_before_it_unpacks(coding: str) -> None:
 @pytest.mark.parametrize("coding", [*PACKERS, ""])
 def test_a_long_body_is_cut_exactly(coding: str) -> None:
     data = random.Random(2).randbytes(300_000)
-    body = Body(coding, 100_000, 200.0)
+    body = BodyDecoder(coding, 100_000, 200.0)
     assert not feed(body, PACKERS[coding](data) if coding else data, 16384)
     assert body.state == "cut"
     assert body.bytes() == data[:100_000]
@@ -78,7 +78,7 @@ def test_a_long_body_is_cut_exactly(coding: str) -> None:
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
 def test_rubbish_is_broken(coding: str) -> None:
-    body = Body(coding, MIB, 200.0)
+    body = BodyDecoder(coding, MIB, 200.0)
     assert not feed(body, b"this is not compressed at all, is it?" * 20, 16384)
     assert body.state == "broken"
 
@@ -86,7 +86,7 @@ def test_rubbish_is_broken(coding: str) -> None:
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br"])
 def test_an_early_end_is_noticed(coding: str) -> None:
     packed = PACKERS[coding](random.Random(3).randbytes(5000))
-    body = Body(coding, MIB, 200.0)
+    body = BodyDecoder(coding, MIB, 200.0)
     assert feed(body, packed[:-20], 1000)
     assert body.incomplete()
 
@@ -95,14 +95,14 @@ def test_zstd_windows_over_8_mib_are_refused() -> None:
     parameters = zstandard.ZstdCompressionParameters(window_log=27, enable_ldm=True)
     packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     packed = packer.compress(random.Random(4).randbytes(200_000)) + packer.flush()
-    body = Body("zstd", MIB, 200.0)
+    body = BodyDecoder("zstd", MIB, 200.0)
     assert not feed(body, packed, 16384)
     assert body.state == "broken"
 
 
 def test_a_sink_takes_the_blocks() -> None:
     taken: list[bytes] = []
-    body = Body("gzip", 10 * MIB, 5000.0, taken.append)
+    body = BodyDecoder("gzip", 10 * MIB, 5000.0, taken.append)
     assert feed(body, gzip.compress(bytes(2 * MIB)), 16384)
     assert sum(map(len, taken)) == 2 * MIB
     assert body.bytes() == b""

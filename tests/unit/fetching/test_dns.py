@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from quadloom.fetching.dns import Answer, Resolver, system_lookup
+from quadloom.fetching.dns import DnsAnswer, DnsResolver, system_lookup
 
 
 class Clock:
@@ -17,7 +17,7 @@ class Clock:
         return self.now
 
 
-def wait(resolver: Resolver, answers: list[Answer], count: int = 1) -> None:
+def wait(resolver: DnsResolver, answers: list[DnsAnswer], count: int = 1) -> None:
     deadline = time.monotonic() + 5
     while len(answers) < count:
         assert time.monotonic() < deadline
@@ -33,8 +33,8 @@ def test_answers_are_cached_and_expire() -> None:
         asked.append(name)
         return ["8.8.8.8", "8.8.4.4"]
 
-    resolver = Resolver(seconds=5, ttl=600, negative_ttl=60, monotonic=clock, lookup=lookup)
-    answers: list[Answer] = []
+    resolver = DnsResolver(seconds=5, ttl=600, negative_ttl=60, monotonic=clock, lookup=lookup)
+    answers: list[DnsAnswer] = []
     assert resolver.cached("a.org") is None
     resolver.ask("a.org", answers.append)
     resolver.ask("a.org", answers.append)
@@ -42,7 +42,7 @@ def test_answers_are_cached_and_expire() -> None:
     assert asked == ["a.org"]
     assert answers[0].addresses == ("8.8.8.8", "8.8.4.4")
     resolver.demote("a.org", "8.8.8.8")
-    assert resolver.cached("a.org") == Answer(("8.8.4.4", "8.8.8.8"))
+    assert resolver.cached("a.org") == DnsAnswer(("8.8.4.4", "8.8.8.8"))
     clock.now += 601
     assert resolver.cached("a.org") is None
     resolver.close()
@@ -54,8 +54,8 @@ def test_failures_are_cached_for_a_shorter_time() -> None:
     def lookup(name: str) -> list[str]:
         raise OSError(-2, "Name or service not known")
 
-    resolver = Resolver(seconds=5, ttl=600, negative_ttl=60, monotonic=clock, lookup=lookup)
-    answers: list[Answer] = []
+    resolver = DnsResolver(seconds=5, ttl=600, negative_ttl=60, monotonic=clock, lookup=lookup)
+    answers: list[DnsAnswer] = []
     resolver.ask("nowhere.org", answers.append)
     wait(resolver, answers)
     assert answers[0].error == "Name or service not known"
@@ -75,8 +75,8 @@ def test_stuck_names_fail_at_their_deadline_and_bind_no_more_threads_than_allowe
         release.wait(10)
         return ["8.8.8.8"]
 
-    resolver = Resolver(seconds=5, ttl=600, negative_ttl=60, monotonic=clock, lookup=lookup, threads=3)
-    answers: list[Answer] = []
+    resolver = DnsResolver(seconds=5, ttl=600, negative_ttl=60, monotonic=clock, lookup=lookup, threads=3)
+    answers: list[DnsAnswer] = []
     before = threading.active_count()
     for number in range(20):
         resolver.ask(f"h{number}.org", answers.append)

@@ -5,7 +5,7 @@ import pytest
 from quadloom.errors import SettingsError
 from quadloom.fetching.guard import Guard, endpoint, literal
 from quadloom.model.url import resolve
-from quadloom.settings import Guard as GuardSettings
+from quadloom.settings import GuardSettings
 
 REFUSED = [
     "0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.255.254",

@@ -9,10 +9,10 @@ from quadloom.fetching import failures, politeness
 from quadloom.fetching.address_clock import AddressClock
 from quadloom.fetching.politeness import back_off, delay_of, pace, retry_after, rules_for, strikes_after
 from quadloom.model.page import Failure, FailureKind, Page
-from quadloom.settings import Politeness, Settings, Site
+from quadloom.settings import PolitenessSettings, Settings, SiteSettings
 
 NOW = 1_800_000_000.0
-RULES = Politeness()
+RULES = PolitenessSettings()
 MOST = politeness.MAX_RETRY_AFTER
 
 
@@ -44,7 +44,7 @@ def test_delay_is_the_largest_wish_within_bounds() -> None:
     assert delay_of(100.0, 0.0, RULES) == RULES.max_delay
     assert delay_of(0.1, 120.0, RULES) == 120.0
     assert delay_of(0.1, 1e6, RULES) == RULES.max_crawl_delay
-    assert delay_of(3.0, 0.0, Politeness(adaptive=0.0)) == 1.0
+    assert delay_of(3.0, 0.0, PolitenessSettings(adaptive=0.0)) == 1.0
 
 
 def test_back_off_doubles_up_to_its_ceiling_with_full_jitter() -> None:
@@ -94,7 +94,9 @@ def test_errors_and_duplicates_cost_more_than_pages() -> None:
 
 
 def test_site_tables_change_what_they_name() -> None:
-    settings = Settings(site=[Site(match="*.slow.org", delay=9.0), Site(match="own.org", robots="ignore")])
+    settings = Settings(
+        site=[SiteSettings(match="*.slow.org", delay=9.0), SiteSettings(match="own.org", robots="ignore")]
+    )
     assert rules_for("a.slow.org:8080", settings).delay == 9.0
     assert rules_for("own.org", settings).robots == "ignore"
     assert rules_for("e.org", settings) == settings.politeness

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from quadloom.phases.transform import transform
-from quadloom.settings import Limits
+from quadloom.settings import LimitSettings
 from quadloom.syntaxes.sink import MAX_CHARACTERS
 
 ENOUGH = 4.0
@@ -82,7 +82,7 @@ def test_a_long_name_used_often_is_cut_at_the_limit_of_characters(content_type: 
 
 def test_the_name_of_the_graph_counts_too() -> None:
     url = f"https://site.example/{'a' * 2000}"
-    body = "".join(f"<a:{number}> <a:b> <a:c> .\n" for number in range(Limits().quads_per_page // 2))
+    body = "".join(f"<a:{number}> <a:b> <a:c> .\n" for number in range(LimitSettings().quads_per_page // 2))
     found = transform(body.encode(), url=url, content_type="application/n-triples")
     assert len(found.nquads) <= MAX_CHARACTERS
     assert "too-many-quads" in [finding.code for finding in found.findings]

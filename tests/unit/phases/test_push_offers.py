@@ -7,17 +7,17 @@ import pytest
 from quadloom.model.page import Page
 from quadloom.model.push import PushOffer
 from quadloom.model.visit import Visit
-from quadloom.pipeline import weave
-from quadloom.settings import Settings, Subscriptions
+from quadloom.pipeline import process_page
+from quadloom.settings import Settings, SubscriptionSettings
 
 URL = "https://a.example/feed"
-ON = Settings(subscriptions=Subscriptions(websub=True))
+ON = Settings(subscriptions=SubscriptionSettings(websub=True))
 HUB, OTHER = "https://hub.example/", "https://other.example/hub"
 
 
 def offer(body: str, type: str, *headers: tuple[str, str], settings: Settings = ON) -> PushOffer | None:
     page = Page(URL, URL, 200, (("content-type", type), *headers), body.encode(), 1.0, 0.1)
-    return weave(page, Visit(URL, URL, "a.example", 1), settings, ()).push
+    return process_page(page, Visit(URL, URL, "a.example", 1), settings, ()).push
 
 
 ATOM = f"""<feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><link rel="hub" href="{HUB}"/>

@@ -14,7 +14,7 @@ import quadloom
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Transformed
 from quadloom.phases.transform import transform
-from quadloom.settings import Crawl, Limits, Settings, Transform
+from quadloom.settings import CrawlSettings, LimitSettings, Settings, TransformSettings
 from quadloom.syntaxes.html_tags import TEXT
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Context, Extractor
@@ -123,7 +123,7 @@ def test_robots_header_holds_for_other_kinds_too() -> None:
 
 
 def test_named_robot_is_the_one_of_the_settings() -> None:
-    settings = Settings(crawl=Crawl(user_agent="Spinner"))
+    settings = Settings(crawl=CrawlSettings(user_agent="Spinner"))
     assert html("<meta name=spinner content=noindex>", settings=settings).noindex
 
 
@@ -134,7 +134,7 @@ def test_unknown_kinds_end_politely() -> None:
 
 
 def test_limits_become_findings() -> None:
-    settings = Settings(limits=Limits(links_per_page=10, quads_per_page=3, text_chars=50))
+    settings = Settings(limits=LimitSettings(links_per_page=10, quads_per_page=3, text_chars=50))
     links = "".join(f"<a href=/{n}>l</a>" for n in range(40))
     images = "".join(f"<img src=/{n}.png>" for n in range(9))
     result = html(f"<title>t</title>{links}{images}<p>" + "word " * 100, settings=settings)
@@ -200,7 +200,7 @@ def test_text_nodes_have_the_number_we_believe() -> None:
 def test_vocabulary_expansion_adds_what_the_vocabulary_entails() -> None:
     page = b'<p vocab="https://v.example/ns#" typeof=Tenor>x</p>'
     vocabulary = b"@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . <#Tenor> rdfs:subClassOf <#Singer> ."
-    wanted = Settings(transform=Transform(vocabulary_expansion=True))
+    wanted = Settings(transform=TransformSettings(vocabulary_expansion=True))
     plain = transform(page, url="https://e.example/", loader=lambda _url: vocabulary)
     full = transform(page, url="https://e.example/", loader=lambda _url: vocabulary, settings=wanted)
     assert "https://v.example/ns#Singer" not in plain.types
@@ -222,7 +222,7 @@ def test_contexts_that_are_not_known_are_not_loaded_where_the_settings_forbid_it
         asked.append(url)
         return b'{"@context": {"name": "https://v.example/name"}}'
 
-    known = Settings(transform=Transform(contexts="known", grddl="allow"))
+    known = Settings(transform=TransformSettings(contexts="known", grddl="allow"))
     transform(page, url="https://e.example/a.jsonld", loader=load, settings=known)
     assert not asked
     assert transform(page, url="https://e.example/a.jsonld", loader=load).nquads

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from quadloom.errors import QuadloomError, UsageError
-from quadloom.run.control import ControlServer, Request, Value, ask
+from quadloom.run.control import ControlRequest, ControlServer, Value, ask
 
 
-def served(folder: Path, handle: Callable[[Request], Value], verb: str = "status") -> Value | None:
+def served(folder: Path, handle: Callable[[ControlRequest], Value], verb: str = "status") -> Value | None:
     server = ControlServer(folder, handle)
     try:
         return ask(folder, verb, number=1)
@@ -19,11 +19,11 @@ def served(folder: Path, handle: Callable[[Request], Value], verb: str = "status
         server.close()
 
 
-def refuse(_request: Request) -> Value:
+def refuse(_request: ControlRequest) -> Value:
     raise UsageError("not this", hint="but that")
 
 
-def be_slow(_request: Request) -> Value:
+def be_slow(_request: ControlRequest) -> Value:
     raise TimeoutError  # as `Crawl.call` does when its thread has no time for it
 
 

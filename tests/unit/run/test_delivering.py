@@ -14,9 +14,9 @@ from fakeweb.receiver import Receiver, receiving
 from quadloom.errors import UsageError
 from quadloom.fetching.client import Client
 from quadloom.model.notice import Notice
-from quadloom.run.delivering import Delivering, headers_of, key_of, signature
+from quadloom.run.delivering import WebhookDeliverer, headers_of, key_of, signature
 from quadloom.scheduling.subscriptions import Subscription
-from quadloom.settings import Guard, Limits, Politeness, Settings
+from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_catalog import MemoryCatalog
 from quadloom.stores.memory_frontier import MemoryFrontier
@@ -26,7 +26,9 @@ from quadloom.stores.protocols import Difference
 NOW = 1_700_000_000.0
 SECRET = "of the test"
 SETTINGS = Settings(
-    guard=Guard(allow=["127.0.0.0/8"]), politeness=Politeness(ip_delay=0.0), limits=Limits(total_seconds=1.0)
+    guard=GuardSettings(allow=["127.0.0.0/8"]),
+    politeness=PolitenessSettings(ip_delay=0.0),
+    limits=LimitSettings(total_seconds=1.0),
 )
 
 
@@ -41,7 +43,7 @@ class Office:
 
     def restart(self) -> None:
         """As a new process: only the outbox is left."""
-        self.delivering = Delivering(self.outbox, self.client, lambda _: Difference(("a",), ()), lambda: self.now)
+        self.delivering = WebhookDeliverer(self.outbox, self.client, lambda _: Difference(("a",), ()), lambda: self.now)
 
     def turn(self, *subscriptions: Subscription, after: float = 0.0) -> int:
         self.now += after
@@ -98,7 +100,7 @@ def test_a_redirect_is_no_acknowledgement(office: Office) -> None:
 
 
 def test_a_private_address_is_refused(office: Office) -> None:
-    with receiving() as receiver, closing(Client(replace(SETTINGS, guard=Guard()))) as guarded:
+    with receiving() as receiver, closing(Client(replace(SETTINGS, guard=GuardSettings()))) as guarded:
         office.client = guarded
         office.restart()
         office.outbox.append(notices(1))
@@ -123,7 +125,9 @@ def test_a_slow_receiver_gets_less_in_a_turn_and_the_rest_later(office: Office) 
     with receiving() as slow:
         slow.delay = 0.05
         office.outbox.append(notices(6))
-        real = Delivering(office.outbox, office.client, lambda _: Difference(), lambda: NOW + 50 * time.monotonic())
+        real = WebhookDeliverer(
+            office.outbox, office.client, lambda _: Difference(), lambda: NOW + 50 * time.monotonic()
+        )
         first = real.turn([hook(slow)])
         assert 1 <= first < 6, "a turn of five seconds, of which each answer takes two and a half"
         while len(slow.order) < 6:

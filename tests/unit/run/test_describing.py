@@ -13,7 +13,7 @@ from quadloom.model.outcome import PageRow
 from quadloom.model.wire import encode
 from quadloom.phases.index import PAGES
 from quadloom.run.describing import _digits, description
-from quadloom.run.schedule_state import Kept
+from quadloom.run.schedule_state import PageScheduleRow
 from quadloom.scheduling.planner import PageSchedule
 from quadloom.stores.oxigraph_quads import OxigraphQuads
 
@@ -22,10 +22,10 @@ RATE = 1.0 / (5.0 * DAY)
 PLAN = PageSchedule(
     weight=2.0, changes_per_second=RATE, log_mean=math.log(RATE), log_variance=0.25, period=3.0 * DAY
 )  # fmt: skip
-KEPT = Kept(PLAN, 1_700_000_000.0, False, 12.3456, 0.25)
+KEPT = PageScheduleRow(PLAN, 1_700_000_000.0, False, 12.3456, 0.25)
 
 
-def row(kept: Kept = KEPT, number: int = 1, visits: int = 4) -> PageRow:
+def row(kept: PageScheduleRow = KEPT, number: int = 1, visits: int = 4) -> PageRow:
     return PageRow(
         fingerprint=number, key="", href=f"https://a.example/{number}", host="a.example", kind="html", visits=visits,
         fetched_at=1_700_000_000.0, changed_at=1_600_000_000.0, quads_digest=b"q", title="A page",
@@ -54,11 +54,11 @@ def test_only_what_is_known_is_stated() -> None:
     plain = description(row(), 200, "", schedule=False)
     everything = {"importance", "usefulness", "changesPerDay", "changesPerDayLow", "changesPerDayHigh", "nextVisit"}
     assert not stated(plain).keys() & everything
-    new = stated(description(row(Kept(PLAN, 1_700_000_000.0), visits=1), 200, "", schedule=True))
+    new = stated(description(row(PageScheduleRow(PLAN, 1_700_000_000.0), visits=1), 200, "", schedule=True))
     assert new.keys() & everything == {"nextVisit"}, "not ranked, and nothing is known of its changes"
-    parked = stated(description(row(Kept(PLAN, 1.7e9, True, 1.0, 1.0)), 200, "", schedule=True))
+    parked = stated(description(row(PageScheduleRow(PLAN, 1.7e9, True, 1.0, 1.0)), 200, "", schedule=True))
     assert "nextVisit" not in parked and "importance" in parked
-    assert description(row(Kept(PageSchedule())), 200, "", schedule=True) == plain
+    assert description(row(PageScheduleRow(PageSchedule())), 200, "", schedule=True) == plain
 
 
 @pytest.mark.parametrize("number", [0.0, 1.0, 0.25, 12.3456, 99999.0, 1e-9, 0.000123456, 0.1, 1234.5, 7e11])
@@ -73,7 +73,7 @@ def test_numbers_come_back_from_the_store_as_they_went_in(number: float) -> None
 
 def test_sparql_can_ask_for_them(tmp_path: Path) -> None:
     quads = OxigraphQuads(tmp_path / "quads")
-    rows = [row(Kept(PLAN, 1.7e9 + n * DAY, False, n + 0.5, 1.0), n) for n in range(20)]
+    rows = [row(PageScheduleRow(PLAN, 1.7e9 + n * DAY, False, n + 0.5, 1.0), n) for n in range(20)]
     quads.describe(PAGES, [(item.href, description(item, 200, "", schedule=True)) for item in rows])
     answer = quads.query(
         "PREFIX ql: <urn:quadloom:> SELECT ?page { GRAPH ql:pages { ?page ql:importance ?i ; ql:nextVisit ?v ; "
@@ -88,7 +88,7 @@ def test_telling_anew_costs_little(tmp_path: Path) -> None:
     quads = OxigraphQuads(tmp_path / "quads")
     best = float("inf")
     for turn in range(6):
-        rows = [row(Kept(PLAN, 1.7e9 + turn * DAY, False, n + 0.5, 1.0), n) for n in range(500)]
+        rows = [row(PageScheduleRow(PLAN, 1.7e9 + turn * DAY, False, n + 0.5, 1.0), n) for n in range(500)]
         began = time.process_time()
         quads.describe(PAGES, [(item.href, description(item, 200, "", schedule=True)) for item in rows])
         best = min(best, (time.process_time() - began) / len(rows)) if turn else best

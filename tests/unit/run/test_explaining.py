@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from quadloom.settings import Politeness, Settings, Site
+from quadloom.settings import PolitenessSettings, Settings, SiteSettings
 from quadloom.warehouse import Warehouse
 
 Robots = Literal["obey", "ignore"]
@@ -25,7 +25,9 @@ Robots = Literal["obey", "ignore"]
 def test_a_site_of_ones_own_decides_about_robots(
     tmp_path: Path, everywhere: Robots, here: Robots | None, verdict: str
 ) -> None:
-    settings = Settings(politeness=Politeness(robots=everywhere), site=[Site(match="own.example", robots=here)])
+    settings = Settings(
+        politeness=PolitenessSettings(robots=everywhere), site=[SiteSettings(match="own.example", robots=here)]
+    )
     with Warehouse.open(tmp_path, settings=settings) as warehouse:
         warehouse.add_seeds(["https://own.example/"])
         reasons = warehouse.why("https://own.example/").reasons

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from quadloom.model.quads import Quads
-from quadloom.run.extracting import Extractor
-from quadloom.run.indexing import Entry
-from quadloom.settings import Crawl, Settings
+from quadloom.run.extracting import UserQueryRunner
+from quadloom.run.indexing import IndexJob
+from quadloom.settings import CrawlSettings, Settings
 from quadloom.stores.sparql_client import SparqlClient, SparqlServer
 from quadloom.stores.sparql_quads import SparqlQuads
 from servers import shared_sparql_server
@@ -33,9 +33,9 @@ def test_links_found_by_query(tmp_path: Path, over: str) -> None:
     pattern = "?page schema:about ?x . ?x schema:url ?target" if over == "index" else "?page schema:url ?target"
     strategy.write_text(f"# over: {over}\nSELECT ?target {{ {pattern} }}\n", encoding="utf-8")
     told: list[str] = []
-    extractor = Extractor(Settings(crawl=Crawl(strategies=[str(strategy)])), server, told.append)
+    extractor = UserQueryRunner(Settings(crawl=CrawlSettings(strategies=[str(strategy)])), server, told.append)
     try:
-        found = extractor.discoveries([Entry(1, page, None, b"", fresh=True, links=links)])
+        found = extractor.discoveries([IndexJob(1, page, None, b"", fresh=True, links=links)])
     finally:
         extractor.close()
     expected = "http://c.example/found" if over == "index" else "http://c.example/linked"

@@ -12,9 +12,9 @@ from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.quads import Quads
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
-from quadloom.run.delivering import LINES, Message, message
+from quadloom.run.delivering import LINES, NoticeMessage, message
 from quadloom.run.notice_feed import atom, event
-from quadloom.run.notifying import Notifying
+from quadloom.run.notifying import ChangeNotifier
 from quadloom.run.subscribing import add_subscription
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.stores.frontier_policy import FrontierPolicy
@@ -51,7 +51,7 @@ def settled(url: str, outcome: Outcome, again_at: float | None = None) -> Settle
 
 
 def told(stores: Stores, settlements: list[Settlement], nquads: bytes = b"", known: dict[int, PageRow] | None = None):  # type: ignore[no-untyped-def]
-    notices = Notifying(stores.catalog, stores.outbox).notices(settlements, lambda _: nquads, known or {}, NOW)
+    notices = ChangeNotifier(stores.catalog, stores.outbox).notices(settlements, lambda _: nquads, known or {}, NOW)
     return [(notice.subscription, notice.kind, notice.url) for notice in notices]
 
 
@@ -88,7 +88,7 @@ def test_the_last_thing_of_a_type_leaves_a_page(stores: Stores, outcome: Outcome
     quads = MemoryQuads()
     quads.replace(Quads.of(url, TYPED.replace(b"<http://a/> .", b"<https://c.example/> .")))
     old = PageRow(fingerprint=fingerprint(url), key=url, href=url, host="c.example", quads_digest=b"d")
-    notifying = Notifying(stores.catalog, stores.outbox, quads)
+    notifying = ChangeNotifier(stores.catalog, stores.outbox, quads)
     notices = notifying.notices([settled(url, outcome)], lambda _: b"", {old.fingerprint: old}, NOW)
     assert [(notice.subscription, notice.kind) for notice in notices] == [("type", kind)]
     elsewhere = settled("https://d.example/", outcome)
@@ -110,7 +110,7 @@ def test_messages_are_cut_and_say_so() -> None:
 def test_the_feed_is_well_formed_whatever_pages_say() -> None:
     evil = "]]></title><script>\x00\x1f\ud800 & \"'"
     messages = [
-        Message(
+        NoticeMessage(
             id=n, subscription="s", at="2026-01-01T00:00:00+00:00", kind="changed", url=evil, title=evil, added=(evil,)
         )
         for n in (1, 2)
@@ -122,5 +122,5 @@ def test_the_feed_is_well_formed_whatever_pages_say() -> None:
 
 
 def test_an_event_stream_can_be_resumed_by_id() -> None:
-    sent = event(Message(id=9, subscription="s", at="", kind="new", title="two\nlines"))
+    sent = event(NoticeMessage(id=9, subscription="s", at="", kind="new", title="two\nlines"))
     assert sent.startswith(b"id: 9\nevent: notice\ndata: {") and sent.endswith(b"}\n\n") and sent.count(b"\n") == 4

@@ -12,10 +12,10 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
-from quadloom.run.pacing import Pacing
+from quadloom.run.pacing import BandwidthPacer
 from quadloom.scheduling.planner import Planner
-from quadloom.scheduling.shares import Shares
-from quadloom.settings import Freshness
+from quadloom.scheduling.shares import BandwidthShares
+from quadloom.settings import FreshnessSettings
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_frontier import MemoryFrontier
 from quadloom.stores.protocols import Frontier
@@ -49,7 +49,7 @@ def settled(visit: Visit, now: float, again_at: float) -> Settlement:
 
 
 def run(
-    frontier: Frontier, pacing: Pacing, *, slots: int, again_after: float, delay: float = -1.0
+    frontier: Frontier, pacing: BandwidthPacer, *, slots: int, again_after: float, delay: float = -1.0
 ) -> list[Counter[str]]:
     """Slot by slot: lease ten times a second, settle at once. Without a `delay` no host's clock is moved."""
     counts: list[Counter[str]] = []
@@ -68,9 +68,9 @@ def run(
     return counts
 
 
-def pacing(bandwidth: float) -> Pacing:
-    shares = Shares(bandwidth, 0.2, 0.4)
-    return Pacing(shares, Planner(Freshness(), bandwidth))
+def pacing(bandwidth: float) -> BandwidthPacer:
+    shares = BandwidthShares(bandwidth, 0.2, 0.4)
+    return BandwidthPacer(shares, Planner(FreshnessSettings(), bandwidth))
 
 
 def test_every_slot_has_the_same_number_of_reads_divided_by_the_shares(frontier: Frontier) -> None:
@@ -105,12 +105,12 @@ def test_requests_go_first_and_are_taken_off_the_next_slot(frontier: Frontier) -
 def test_shares_change_while_running(frontier: Frontier) -> None:
     frontier.add([discovery(number, 2) for number in range(600)], START)
     frontier.add([discovery(number, 3) for number in range(600)], START)
-    shares = Shares(20.0, 0.5, 0.5)
-    pace = Pacing(shares, Planner(Freshness(), 20.0))
+    shares = BandwidthShares(20.0, 0.5, 0.5)
+    pace = BandwidthPacer(shares, Planner(FreshnessSettings(), 20.0))
     before = run(frontier, pace, slots=5, again_after=10_000.0)
     shares.set(0.1, 0.9)
     shares.bandwidth = 40.0
-    pace = Pacing(shares, Planner(Freshness(), 40.0))
+    pace = BandwidthPacer(shares, Planner(FreshnessSettings(), 40.0))
     after = run(frontier, pace, slots=5, again_after=10_000.0)
     assert before[-1] == Counter(suspects=10, pages=10)
     assert after[-1] == Counter(suspects=4, pages=36)
@@ -138,8 +138,8 @@ def test_what_nobody_uses_goes_to_pages_before_their_time(frontier: Frontier) ->
         asked.append(reads)
         return reads if now < START + 5.0 else 0
 
-    shares = Shares(10.0, 0.2, 0.4)
-    pace = Pacing(shares, Planner(Freshness(), 10.0), advance)
+    shares = BandwidthShares(10.0, 0.2, 0.4)
+    pace = BandwidthPacer(shares, Planner(FreshnessSettings(), 10.0), advance)
     for tick in range(100):
         pace.quota(START + tick / 10)
     assert sum(asked[:40]) == pytest.approx(40, abs=6)

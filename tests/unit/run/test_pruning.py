@@ -18,8 +18,8 @@ from quadloom.model.notice import Notice
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.run.pruning import Pruned, horizon, plan, prune
-from quadloom.settings import Settings, Stores
+from quadloom.run.pruning import PruneReport, horizon, plan, prune
+from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.warc_record import encode, file_header
 from quadloom.warehouse import DATABASE, Warehouse
 
@@ -28,7 +28,7 @@ STILL = "http://site.example/still"  # read once, long ago
 TIMES = (1000.0, 2000.0, 3000.0, 4000.0, 5000.0)
 BEFORE = 3500.0
 STEPS = ("forgotten", "emptied", "copied", "repointed", "removed")
-SMALL = Settings(stores=Stores(archive_file_bytes=6000))
+SMALL = Settings(stores=StoreSettings(archive_file_bytes=6000))
 Contents = dict[str, list[tuple[float, bytes]]]
 
 KILLED = """
@@ -96,7 +96,7 @@ def test_old_versions_go_and_the_newest_stay(tmp_path: Path) -> None:
         assert warehouse.verify().ok
         with pytest.raises(NothingFound):
             warehouse.graph_at(PAGES[0], 2500.0)
-        assert prune(warehouse.opened(), BEFORE) == Pruned()
+        assert prune(warehouse.opened(), BEFORE) == PruneReport()
     with Warehouse.open(tmp_path / "warehouse", settings=SMALL) as warehouse:
         assert contents(warehouse) == expected(4000.0, 5000.0)
         assert prune(warehouse.opened(), 1e12).visits == len(PAGES)
@@ -127,7 +127,7 @@ def test_a_file_less_than_half_dead_is_left_and_its_old_visits_are_forgotten(tmp
     with Warehouse.open(filled(tmp_path, Settings()), settings=Settings()) as warehouse:
         files = warehouse.archive.files()
         assert len(files) == 1
-        assert prune(warehouse.opened(), 2500.0) == Pruned(visits=2 * len(PAGES))
+        assert prune(warehouse.opened(), 2500.0) == PruneReport(visits=2 * len(PAGES))
         assert warehouse.archive.files() == files
         assert contents(warehouse) == expected(3000.0, 4000.0, 5000.0)
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from quadloom.errors import UrlError, UsageError
-from quadloom.run.publishing import LIST, Publication, Published, accept, ping_sitemap, publish, pushed
+from quadloom.run.publishing import LIST, Publication, PublishReport, accept, ping_sitemap, publish, pushed
 from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_frontier import MemoryFrontier
@@ -22,13 +22,13 @@ def frontier() -> MemoryFrontier:
 
 def test_every_url_is_accounted_for(frontier: MemoryFrontier) -> None:
     offered = ["https://example.org/a", "https://example.org/b", "https://other.example/", "mailto:x@example.org"]
-    assert publish(frontier, SCOPE, offered, NOW) == Published(new=2, refused=1, invalid=1)
-    assert publish(frontier, SCOPE, offered[:1], NOW) == Published(known=1)
+    assert publish(frontier, SCOPE, offered, NOW) == PublishReport(new=2, refused=1, invalid=1)
+    assert publish(frontier, SCOPE, offered[:1], NOW) == PublishReport(known=1)
 
 
 def test_only_an_owner_can_have_known_pages_read_again(frontier: MemoryFrontier) -> None:
     publish(frontier, SCOPE, ["https://example.org/a"], NOW)
-    assert publish(frontier, SCOPE, ["https://example.org/a"], NOW, owner=True) == Published(refreshed=1)
+    assert publish(frontier, SCOPE, ["https://example.org/a"], NOW, owner=True) == PublishReport(refreshed=1)
     assert [visit.priority for visit in frontier.lease(10, NOW)] == [0]
 
 
@@ -39,9 +39,9 @@ def test_a_publication_is_bounded(frontier: MemoryFrontier) -> None:
 
 def test_only_an_owner_vouches_for_a_change() -> None:
     offered = Publication(urls=["https://a.example/1", "no address"], owner=True)
-    assert pushed(offered, Published(refreshed=1)) == ["https://a.example/1"]
-    assert pushed(offered, Published(new=1)) == [], "not known yet: nothing has changed"
-    assert pushed(replace(offered, owner=False), Published(refreshed=1)) == []
+    assert pushed(offered, PublishReport(refreshed=1)) == ["https://a.example/1"]
+    assert pushed(offered, PublishReport(new=1)) == [], "not known yet: nothing has changed"
+    assert pushed(replace(offered, owner=False), PublishReport(refreshed=1)) == []
 
 
 def test_a_pinged_sitemap_is_read_first(frontier: MemoryFrontier) -> None:
@@ -56,6 +56,6 @@ def test_a_pinged_sitemap_is_read_first(frontier: MemoryFrontier) -> None:
 
 def test_urls_and_a_sitemap_may_come_together(frontier: MemoryFrontier) -> None:
     both = Publication(urls=["https://example.org/a"], sitemap="https://example.org/sitemap.xml", owner=True)
-    assert accept(both, frontier=frontier, scope=SCOPE, now=NOW) == Published(new=2)
+    assert accept(both, frontier=frontier, scope=SCOPE, now=NOW) == PublishReport(new=2)
     with pytest.raises(UsageError):
         accept(Publication(), frontier=frontier, scope=SCOPE, now=NOW)

@@ -10,11 +10,11 @@ import pytest
 from scipy import sparse
 
 from quadloom.model.url import fingerprint
-from quadloom.run.ranking import Ranking
-from quadloom.run.standings import MOVED, Standings, standing_of
+from quadloom.run.ranking import PageRanker
+from quadloom.run.standings import MOVED, PageRanks, page_rank_of
 from quadloom.scheduling.importance import importance
 from quadloom.scheduling.subscriptions import Subscription, personalization
-from quadloom.settings import Freshness
+from quadloom.settings import FreshnessSettings
 
 NOW = 1_000_000.0
 KEYS = [fingerprint(f"https://a.example/{n}") for n in range(40)]
@@ -24,7 +24,7 @@ def packed(*numbers: int) -> bytes:
     return array("q", [KEYS[number] for number in numbers]).tobytes()
 
 
-def star(ranking: Ranking) -> None:
+def star(ranking: PageRanker) -> None:
     """Everybody links to page 0; page 0 links to 1."""
     ranking.append(KEYS[0], packed(1))
     for number in range(1, 30):
@@ -32,11 +32,11 @@ def star(ranking: Ranking) -> None:
     ranking.flush()
 
 
-def make(folder: Path, *subscriptions: Subscription, structured: tuple[int, ...] = (), chi: float = 1.0) -> Ranking:
-    return Ranking(folder, Freshness(chi=chi), lambda: structured, lambda: subscriptions)
+def make(folder: Path, *subscriptions: Subscription, structured: tuple[int, ...] = (), chi: float = 1.0) -> PageRanker:
+    return PageRanker(folder, FreshnessSettings(chi=chi), lambda: structured, lambda: subscriptions)
 
 
-def weigh(ranking: Ranking, keys: list[int], *, are_data: bool = False) -> list[float | None]:
+def weigh(ranking: PageRanker, keys: list[int], *, are_data: bool = False) -> list[float | None]:
     found = ranking.weigh(keys, [are_data] * len(keys))
     return [None if standing is None else standing.weight for standing in found]
 
@@ -115,10 +115,10 @@ def test_a_restart_begins_with_the_last_weights(tmp_path: Path) -> None:
     ranking.close()
     again = make(tmp_path)
     assert weigh(again, KEYS[:30]) == weigh(ranking, KEYS[:30])
-    assert Standings.load(tmp_path / "nowhere").of([1]) == [None]
+    assert PageRanks.load(tmp_path / "nowhere").of([1]) == [None]
     (known,) = ranking.weigh([KEYS[3]], [False])
-    assert standing_of(tmp_path, KEYS[3]) == known
-    assert standing_of(tmp_path, KEYS[39]) is None and standing_of(tmp_path / "nowhere", KEYS[3]) is None
+    assert page_rank_of(tmp_path, KEYS[3]) == known
+    assert page_rank_of(tmp_path, KEYS[39]) is None and page_rank_of(tmp_path / "nowhere", KEYS[3]) is None
 
 
 def test_chi_is_the_mean_weight_of_data_that_was_read(tmp_path: Path) -> None:

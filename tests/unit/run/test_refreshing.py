@@ -15,10 +15,10 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
-from quadloom.run.refreshing import Refreshing, SharesChange, http_date
-from quadloom.run.schedule_state import Kept
+from quadloom.run.refreshing import RefreshScheduler, SharesChange, http_date
+from quadloom.run.schedule_state import PageScheduleRow
 from quadloom.scheduling.planner import Planner
-from quadloom.settings import Freshness, Settings
+from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
@@ -27,7 +27,7 @@ from quadloom.stores.sqlite_schema import SCHEMA
 
 START = 1_700_000_000.0
 HOUR, DAY = 3600.0, 86400.0
-SETTINGS = Settings(freshness=Freshness(bandwidth=1e-5, dead_after=2))
+SETTINGS = Settings(freshness=FreshnessSettings(bandwidth=1e-5, dead_after=2))
 
 
 class Crawled:
@@ -37,7 +37,7 @@ class Crawled:
         self.database = SqliteDatabase.open(folder / "q.db", SCHEMA)
         self.catalog = SqliteCatalog(self.database)
         self.frontier = SqliteFrontier(self.database, FrontierPolicy(delay=0.0, ip_delay=0.0), now=START)
-        self.refreshing = Refreshing(self.catalog, settings)
+        self.refreshing = RefreshScheduler(self.catalog, settings)
 
     def visit(
         self, url: str, outcome: Outcome, at: float, links: tuple[Discovery, ...] = (), modified: str = ""
@@ -86,7 +86,7 @@ def test_a_page_is_read_again_and_its_schedule_is_durable(crawled: Crawled) -> N
     assert done.again_at is not None and done.again_at >= START + HOUR
     stored = crawled.catalog.page(fingerprint("https://a.example/"))
     assert stored is not None
-    kept = decode(stored.schedule, Kept)
+    kept = decode(stored.schedule, PageScheduleRow)
     assert kept.read_at == START and done.again_at == START + kept.plan.period
     assert len(stored.schedule) < 200
 
@@ -107,7 +107,9 @@ def test_a_failure_says_nothing_about_change(crawled: Crawled) -> None:
     crawled.visit("https://a.example/", Outcome.FAILED, START + DAY)
     after = crawled.catalog.page(fingerprint("https://a.example/"))
     assert before is not None and after is not None
-    assert decode(after.schedule, Kept) == decode(before.schedule, Kept), "the gap goes on from the last reading"
+    assert decode(after.schedule, PageScheduleRow) == decode(before.schedule, PageScheduleRow), (
+        "the gap goes on from the last reading"
+    )
 
 
 def test_retries_and_pages_that_never_were_are_left_to_the_frontier(crawled: Crawled) -> None:
@@ -175,11 +177,11 @@ def test_a_restart_knows_the_same_sums(tmp_path: Path, clean: bool) -> None:
     before = crawled.refreshing.planner
     if clean:
         crawled.refreshing.close()
-    after = Refreshing(crawled.catalog, SETTINGS)
+    after = RefreshScheduler(crawled.catalog, SETTINGS)
     assert after.planner.demand.pages == before.demand.pages > 0
     assert _cells(after.planner) == pytest.approx(_cells(before), rel=1e-6, abs=1e-6)
     assert after._dead == crawled.refreshing._dead
-    again = Refreshing(crawled.catalog, SETTINGS)
+    again = RefreshScheduler(crawled.catalog, SETTINGS)
     assert again.planner.demand.pages == before.demand.pages, "a crash right after the start loses nothing"
 
 
@@ -220,14 +222,14 @@ def test_what_is_refused_changes_nothing(crawled: Crawled, refused: SharesChange
 
 
 def test_idle_bandwidth_reads_the_pages_nearest_to_the_end_of_their_periods(tmp_path: Path) -> None:
-    crawled = Crawled(tmp_path, Settings(freshness=Freshness(bandwidth=1e-5, min_interval="1h")))
+    crawled = Crawled(tmp_path, Settings(freshness=FreshnessSettings(bandwidth=1e-5, min_interval="1h")))
     for number in range(6):
         crawled.visit(f"https://a.example/{number}", Outcome.NEW, START + number * HOUR)
     now = START + 5.5 * HOUR
     assert crawled.refreshing.advance(crawled.frontier, 2, now) == 2
     due = {key for key, _, at in crawled.frontier.soonest(9) if at == now}
     parts = {
-        row.fingerprint: (now - row.fetched_at) / decode(row.schedule, Kept).plan.period
+        row.fingerprint: (now - row.fetched_at) / decode(row.schedule, PageScheduleRow).plan.period
         for row in crawled.catalog.scan()
     }
     assert due == set(sorted(parts, key=lambda key: -parts[key])[:2])
@@ -249,7 +251,7 @@ def test_a_pushed_change_does_not_look_like_a_change_at_every_moment(crawled: Cr
     for url in (told, polled):
         row = crawled.catalog.page(fingerprint(url))
         assert row is not None
-        rates.append(decode(row.schedule, Kept).plan.changes_per_second * DAY)
+        rates.append(decode(row.schedule, PageScheduleRow).plan.changes_per_second * DAY)
     assert rates[0] == pytest.approx(0.1, rel=0.25) and rates[1] == pytest.approx(0.1, rel=0.35), rates
 
 

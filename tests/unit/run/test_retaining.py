@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from quadloom.errors import SettingsError
 from quadloom.model.notice import Notice
-from quadloom.run.retaining import Trimmed, trim_notices, trimmed_notices
+from quadloom.run.retaining import TrimReport, trim_notices, trimmed_notices
 from quadloom.run.subscribing import add_subscription, remove_subscription
 from quadloom.scheduling.subscriptions import Subscription
-from quadloom.settings import Subscriptions
+from quadloom.settings import SubscriptionSettings
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_catalog import MemoryCatalog
 from quadloom.stores.memory_frontier import MemoryFrontier
@@ -19,7 +19,7 @@ from quadloom.stores.outbox import Delivery
 
 DAY = 86400.0
 NOW = 1000 * DAY
-SETTINGS = Subscriptions(keep="30d", keep_undelivered="90d")
+SETTINGS = SubscriptionSettings(keep="30d", keep_undelivered="90d")
 
 
 class Stores:
@@ -36,7 +36,7 @@ class Stores:
             at = NOW - age * DAY
             self.outbox.append([Notice(at=at, subscription=id, kind="new") for id in ("feed", "hook")])
 
-    def trim(self, settings: Subscriptions = SETTINGS) -> Trimmed:
+    def trim(self, settings: SubscriptionSettings = SETTINGS) -> TrimReport:
         """What is announced is what goes."""
         announced = trimmed_notices(self.catalog, self.outbox, settings, NOW)
         before = {notice.id for notice in self.outbox.since(0)}
@@ -55,21 +55,21 @@ def stores() -> Stores:
 
 def test_what_nobody_waits_for_goes_after_the_time_to_keep(stores: Stores) -> None:
     stores.outbox.put_delivery(Delivery(subscription="hook", delivered=14))
-    assert stores.trim() == Trimmed(10)
+    assert stores.trim() == TrimReport(10)
     assert stores.ages("feed") == stores.ages("hook") == [20, 0]
-    assert stores.trim() == Trimmed(0)
+    assert stores.trim() == TrimReport(0)
 
 
 def test_what_a_webhook_waits_for_stays_longer(stores: Stores) -> None:
     stores.outbox.put_delivery(Delivery(subscription="hook", delivered=6, attempts=9, error="HTTP 503"))
-    assert stores.trim() == Trimmed(5 + 3)
+    assert stores.trim() == TrimReport(5 + 3)
     assert stores.ages("feed") == [20, 0]
     assert stores.ages("hook") == [60, 40, 20, 0]
     assert stores.outbox.delivery("hook").lost == 0
 
 
 def test_a_receiver_that_is_silent_too_long_loses_notices_and_that_is_counted(stores: Stores) -> None:
-    assert stores.trim() == Trimmed(5 + 2, {"hook": 2})
+    assert stores.trim() == TrimReport(5 + 2, {"hook": 2})
     assert stores.ages("hook") == [80, 60, 40, 20, 0]
     assert stores.outbox.delivery("hook") == Delivery(subscription="hook", lost=2)
     assert stores.trim().lost == {}, "counted once"
@@ -82,7 +82,7 @@ def test_a_removed_subscription_is_waited_for_no_longer(stores: Stores) -> None:
 
 
 def test_forever_is_forever(stores: Stores) -> None:
-    assert stores.trim(replace(SETTINGS, keep="forever")) == Trimmed(0)
+    assert stores.trim(replace(SETTINGS, keep="forever")) == TrimReport(0)
     assert len(stores.outbox.since(0)) == 14
 
 

@@ -16,14 +16,14 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
-from quadloom.run.opened import Opened
-from quadloom.run.ranking import Ranking
-from quadloom.run.refreshing import Refreshing
-from quadloom.run.reviewing import Reviewing
-from quadloom.run.schedule_state import Kept
+from quadloom.run.opened import Stores
+from quadloom.run.ranking import PageRanker
+from quadloom.run.refreshing import RefreshScheduler
+from quadloom.run.reviewing import Rescheduler
+from quadloom.run.schedule_state import PageScheduleRow
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope, ScopeRecord
-from quadloom.settings import Freshness, Settings
+from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_archive import MemoryArchive
 from quadloom.stores.memory_bus import MemoryBus
@@ -36,7 +36,7 @@ from quadloom.stores.sqlite_schema import SCHEMA
 
 START = 1_700_000_000.0
 DAY = 86_400.0
-SETTINGS = Settings(freshness=Freshness(bandwidth=1e-4, dead_after=2))
+SETTINGS = Settings(freshness=FreshnessSettings(bandwidth=1e-4, dead_after=2))
 EVERYWHERE = Scope(ScopeRecord("any"))
 
 
@@ -51,18 +51,18 @@ class Crawled:
         self.scope = EVERYWHERE
         self.guided = False
         self.described: list[PageRow] = []
-        self.ranking = Ranking(folder / "links", SETTINGS.freshness, lambda: (), lambda: ())
+        self.ranking = PageRanker(folder / "links", SETTINGS.freshness, lambda: (), lambda: ())
         self.start()
 
     def start(self) -> None:
         crawl = replace(SETTINGS.crawl, order="importance" if self.guided else "breadth-first")
         settings = replace(SETTINGS, crawl=crawl)
-        self.refreshing = Refreshing(self.catalog, settings, links=self.ranking, scope=lambda: self.scope)
-        stores = Opened(
+        self.refreshing = RefreshScheduler(self.catalog, settings, links=self.ranking, scope=lambda: self.scope)
+        stores = Stores(
             frontier=self.frontier, catalog=self.catalog, archive=MemoryArchive(), quads=MemoryQuads(),
             text=MemoryText(), bus=MemoryBus(), links=self.ranking, scope=lambda: self.scope,
         )  # fmt: skip
-        self.reviewing = Reviewing(stores, self.refreshing, self.described.extend)
+        self.reviewing = Rescheduler(stores, self.refreshing, self.described.extend)
 
     def read(self, *urls: str, outcome: Outcome = Outcome.NEW, at: float = START) -> list[Settlement]:
         settlements = [_settlement(url, outcome, at) for url in urls]
@@ -95,10 +95,10 @@ class Crawled:
         self.reviewing.rescoped()
         self.review()
 
-    def kept(self, url: str) -> Kept:
+    def kept(self, url: str) -> PageScheduleRow:
         row = self.catalog.page(fingerprint(url))
         assert row is not None
-        return decode(row.schedule, Kept)
+        return decode(row.schedule, PageScheduleRow)
 
     def due(self, url: str) -> float:
         explained = self.frontier.explain(url, 0.0)
@@ -137,7 +137,7 @@ def star(crawled: Crawled, pages: Sequence[str]) -> None:
 
 def recounted(crawled: Crawled) -> Planner:
     """The sums as a start after a crash makes them from the rows."""
-    return Refreshing(crawled.catalog, SETTINGS).planner
+    return RefreshScheduler(crawled.catalog, SETTINGS).planner
 
 
 def assert_sums_are_those_of_the_rows(crawled: Crawled) -> None:

@@ -9,7 +9,7 @@ import pytest
 from quadloom.errors import QueryLimit
 from quadloom.model.quads import Quads
 from quadloom.run import standing as standing_module
-from quadloom.run.standing import Standing, lines_of, trouble_of, troubles
+from quadloom.run.standing import StandingQueries, lines_of, trouble_of, troubles
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.frontier_policy import FrontierPolicy
@@ -37,7 +37,7 @@ class Desk:
         self.restart()
 
     def restart(self) -> None:
-        self.standing = Standing(self._ask, troubles(self.catalog), self.told.append)
+        self.standing = StandingQueries(self._ask, troubles(self.catalog), self.told.append)
 
     def _ask(self, _query: str) -> list[str]:
         self.asked += 1

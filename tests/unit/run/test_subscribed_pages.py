@@ -15,11 +15,11 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
 from quadloom.model.url import fingerprint
 from quadloom.model.visit import Visit
-from quadloom.run.refreshing import Refreshing
-from quadloom.run.standing import Standing, lines_of
+from quadloom.run.refreshing import RefreshScheduler
+from quadloom.run.standing import StandingQueries, lines_of
 from quadloom.run.subscribed_pages import subscribed_pages
 from quadloom.scheduling.subscriptions import Subscription
-from quadloom.settings import Freshness, Settings
+from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.sqlite_catalog import SqliteCatalog
 from quadloom.stores.sqlite_database import SqliteDatabase
 from quadloom.stores.warc_record import encode, file_header
@@ -27,7 +27,7 @@ from quadloom.warehouse import DATABASE, Warehouse
 
 HOSTS = ("www.a.example", "b.example")
 URLS = [f"http://{host}/{number}" for host in HOSTS for number in range(15)]
-SETTINGS = Settings(freshness=Freshness(bandwidth=0.001, min_interval="1s", max_interval="90d"))
+SETTINGS = Settings(freshness=FreshnessSettings(bandwidth=0.001, min_interval="1s", max_interval="90d"))
 SUBSCRIPTIONS = {
     "url": (Subscription(id="s", urls=(URLS[7],)), {URLS[7]}),
     "site": (Subscription(id="s", sites=("a.example",)), set(URLS[:15])),
@@ -69,7 +69,7 @@ def next_visits(warehouse: Warehouse) -> dict[str, float]:
     ranking.flush()
     now = time.time()
     ranking.turn(now)
-    refreshing = Refreshing(warehouse.catalog, SETTINGS, links=ranking)
+    refreshing = RefreshScheduler(warehouse.catalog, SETTINGS, links=ranking)
     rows = warehouse.catalog.pages([fingerprint(url) for url in URLS])
     periods: dict[str, float] = {}
     for at in (now + 3600.0, now + 7200.0, now + 10800.0):
@@ -92,7 +92,7 @@ def told(warehouse: Warehouse, subscription: Subscription) -> None:
     warehouse.subscribe(warehouse.checked(subscription))
     if subscription.query:
         warehouse.quads.flush()
-        standing = Standing(lambda query: lines_of(warehouse.queries, query, warehouse.settings.limits))
+        standing = StandingQueries(lambda query: lines_of(warehouse.queries, query, warehouse.settings.limits))
         queries = [subscription]
         assert standing.turn(queries, warehouse.catalog, warehouse.outbox, 1, lambda action: action(), time.time) == 1
 

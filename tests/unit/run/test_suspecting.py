@@ -13,9 +13,9 @@ from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.run.explaining import why
-from quadloom.run.refreshing import Refreshing
+from quadloom.run.refreshing import RefreshScheduler
 from quadloom.run.schedule_state import schedule_of
-from quadloom.run.suspecting import Suspecting
+from quadloom.run.suspecting import DataPredictor
 from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.settings import Settings
 from quadloom.stores.frontier_policy import FrontierPolicy
@@ -36,7 +36,7 @@ class Crawled:
         database = SqliteDatabase.open(folder / "q.db", SCHEMA)
         self.catalog = SqliteCatalog(database)
         self.frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=999), now=START)
-        self.refreshing = Refreshing(self.catalog, Settings())
+        self.refreshing = RefreshScheduler(self.catalog, Settings())
 
     def read(self, *visits: Visit, kind: str, links: tuple[Discovery, ...] = ()) -> list[Settlement]:
         """First reads that found pages of this kind."""
@@ -100,13 +100,13 @@ def test_the_owner_learns_from_first_reads_and_remembers_over_a_restart(crawled:
     (after,) = crawled.read(visit(HUB + "again"), kind="html", links=links)
     assert (priorities(before), priorities(after)) == ({"1": 3}, {"2": 2, "new.xml": 3, "new": 3})
     crawled.refreshing.close()
-    assert Suspecting(crawled.catalog).suspects.dump() == crawled.refreshing.suspecting.suspects.dump()
+    assert DataPredictor(crawled.catalog).suspects.dump() == crawled.refreshing.suspecting.suspects.dump()
 
 
 def test_the_kind_of_a_source_read_long_ago_is_looked_up(crawled: Crawled) -> None:
     source = visit("https://a.example/graph")
     crawled.read(source, kind="turtle")
-    later = Suspecting(crawled.catalog)
+    later = DataPredictor(crawled.catalog)
     new = visit(HUB + "thing", via=source.fingerprint)
     later.learn([Settlement(new, Outcome.NEW, _row(new, "jsonld"))])
     assert later.suspects.dump()["from-data:"] == (1.0, 1.0)

@@ -13,9 +13,9 @@ from quadloom.asking.statistics import Statistics
 from quadloom.errors import StoreError
 from quadloom.model.quads import Quads
 from quadloom.run.failpoints import Failpoints
-from quadloom.run.indexing import Entry, Indexer, Marks
-from quadloom.run.tidying import ENOUGH, Tidying
-from quadloom.settings import Index
+from quadloom.run.indexing import IndexAcks, Indexer, IndexJob
+from quadloom.run.tidying import ENOUGH, StoreCompactor
+from quadloom.settings import IndexSettings
 from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.oxigraph_quads import OxigraphQuads
@@ -55,7 +55,7 @@ class Clock:
 def test_it_starts_only_when_it_pays(written: int, total: int, waited: float, expected: int) -> None:
     clock, store = Clock(), Slow()
     store.may_end.set()
-    tidying = Tidying(store, lambda: total, monotonic=clock)
+    tidying = StoreCompactor(store, lambda: total, monotonic=clock)
     tidying.wrote(written)
     clock.now = waited
     tidying.rest()
@@ -65,7 +65,7 @@ def test_it_starts_only_when_it_pays(written: int, total: int, waited: float, ex
 
 def test_one_at_a_time_and_the_caller_never_waits() -> None:
     clock, store = Clock(), Slow()
-    tidying = Tidying(store, lambda: ENOUGH, monotonic=clock)
+    tidying = StoreCompactor(store, lambda: ENOUGH, monotonic=clock)
     for _ in range(3):
         tidying.wrote(ENOUGH)
         clock.now += 4.0
@@ -80,7 +80,7 @@ def test_one_at_a_time_and_the_caller_never_waits() -> None:
 
 def test_a_slow_disk_is_learned_from() -> None:
     clock, store = Clock(), Slow()
-    tidying = Tidying(store, lambda: ENOUGH, monotonic=clock)
+    tidying = StoreCompactor(store, lambda: ENOUGH, monotonic=clock)
     tidying.wrote(ENOUGH)
     clock.now = 4.0
     tidying.rest()
@@ -100,7 +100,7 @@ def test_its_error_is_kept_for_the_indexer() -> None:
             raise StoreError("the disk is gone")
 
     clock = Clock()
-    tidying = Tidying(Broken(), lambda: ENOUGH, monotonic=clock)
+    tidying = StoreCompactor(Broken(), lambda: ENOUGH, monotonic=clock)
     tidying.wrote(ENOUGH)
     clock.now = 4.0
     tidying.rest()
@@ -119,7 +119,7 @@ def test_files_become_fewer_while_statements_stay(tmp_path: Path) -> None:
     store.flush()
     before, count = len(list((tmp_path / "quads").glob("*.sst"))), len(store)
     clock = Clock()
-    tidying = Tidying(store, lambda: count, monotonic=clock)
+    tidying = StoreCompactor(store, lambda: count, monotonic=clock)
     tidying.wrote(ENOUGH)
     clock.now = 4.0
     tidying.rest()
@@ -135,15 +135,15 @@ def test_an_indexer_that_rests_tidies_and_one_that_works_does_not(
     monkeypatch.setattr("quadloom.run.tidying.ENOUGH", 1000)
     monkeypatch.setattr("quadloom.run.tidying._IDLE_SECONDS", 1.0)
     store = OxigraphQuads(tmp_path / "quads")
-    marks: queue.Queue[Marks] = queue.Queue()
-    settings = Index(text=False, text_commit_seconds=0.05)
+    marks: queue.Queue[IndexAcks] = queue.Queue()
+    settings = IndexSettings(text=False, text_commit_seconds=0.05)
     indexer = Indexer(
         store, MemoryText(), settings, marks.put, lambda _graph, _difference: None, Failpoints(), Statistics()
     )
     for number in range(12):  # over 1.2 s: longer than it would have to rest
         graph = f"http://e.example/{number}"
         lines = "".join(f'<{graph}#{n}> <x:p> "{n}" <{graph}> .\n' for n in range(300))
-        indexer.put([Entry(number, Quads.of(graph, lines.encode()), None, b"", fresh=True)])
+        indexer.put([IndexJob(number, Quads.of(graph, lines.encode()), None, b"", fresh=True)])
         time.sleep(0.1)
         assert indexer.tidying.runs == 0
     until = time.monotonic() + 20

@@ -1,4 +1,4 @@
-"""Pages woven by real workers, paired with their items in order."""
+"""Pages transformed by real workers, paired with their items in order."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.run import weaving
-from quadloom.run.weaving import Weaver
-from quadloom.settings import Crawl, Settings
+from quadloom.run.weaving import TransformPool
+from quadloom.settings import CrawlSettings, Settings
 
-SETTINGS = Settings(crawl=Crawl(workers=2))
+SETTINGS = Settings(crawl=CrawlSettings(workers=2))
 
 
 def task(number: int) -> tuple[Visit, Page] | None:
@@ -31,8 +31,8 @@ def test_results_come_in_the_order_of_the_items_and_reading_stays_near() -> None
             read.append(number)
             yield number
 
-    with Weaver(SETTINGS) as weaver:
-        for position, (number, done) in enumerate(weaver.each(numbers(), task)):
+    with TransformPool(SETTINGS) as pool:
+        for position, (number, done) in enumerate(pool.each(numbers(), task)):
             assert number == position
             assert read[-1] - number <= weaving._AHEAD
             if task(number) is None:
@@ -45,6 +45,6 @@ def test_results_come_in_the_order_of_the_items_and_reading_stays_near() -> None
 
 
 def test_without_a_page_no_worker_starts() -> None:
-    with Weaver(SETTINGS) as weaver:
-        assert list(weaver.each([3, 10], task)) == [(3, None), (10, None)]
-        assert weaver._opened is None
+    with TransformPool(SETTINGS) as pool:
+        assert list(pool.each([3, 10], task)) == [(3, None), (10, None)]
+        assert pool._opened is None

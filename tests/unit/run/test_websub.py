@@ -17,8 +17,8 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.push import PushOffer
 from quadloom.model.url import fingerprint, host_of
 from quadloom.run.seeding import seed_discoveries
-from quadloom.run.websub import Hubs, Topic, read_topics, signed
-from quadloom.settings import Settings, Subscriptions, Web
+from quadloom.run.websub import HubSubscription, HubSubscriptions, read_topics, signed
+from quadloom.settings import Settings, SubscriptionSettings, WebSettings
 from quadloom.stores.frontier_policy import FrontierPolicy
 from quadloom.stores.memory_catalog import MemoryCatalog
 from quadloom.stores.memory_frontier import MemoryFrontier
@@ -28,8 +28,8 @@ DAY = 86400.0
 FEED, HUB = "https://a.example/feed", "https://hub.example/"
 OFFER = PushOffer(f"{FEED}?self", HUB)
 SETTINGS = Settings(
-    subscriptions=Subscriptions(websub=True, websub_topics=3, websub_lease="10d"),
-    web=Web(public_url="https://we.example/"),
+    subscriptions=SubscriptionSettings(websub=True, websub_topics=3, websub_lease="10d"),
+    web=WebSettings(public_url="https://we.example/"),
 )
 
 
@@ -52,10 +52,10 @@ class Desk:
         self.restart()
 
     def restart(self, settings: Settings = SETTINGS) -> None:
-        self.hubs = Hubs(self.catalog, self.frontier, settings, token=lambda: f"token-{next(self._names)}")
+        self.hubs = HubSubscriptions(self.catalog, self.frontier, settings, token=lambda: f"token-{next(self._names)}")
 
     @property
-    def topic(self) -> Topic:
+    def topic(self) -> HubSubscription:
         (topic,) = self.hubs.topics.values()
         return topic
 
@@ -69,7 +69,7 @@ class Desk:
         query |= {f"hub.{name}": value for name, value in more.items()}
         return self.hubs.verify(self.topic.id, query, self.now)
 
-    def subscribed(self, lease: str = "864000") -> Topic:
+    def subscribed(self, lease: str = "864000") -> HubSubscription:
         self.hubs.heard(row(), OFFER, self.now)
         self.asked()
         assert self.verified(lease_seconds=lease) == "echo me"
@@ -95,7 +95,7 @@ def test_a_hub_is_asked_with_an_unguessable_callback(desk: Desk) -> None:
     assert desk.topic.state(NOW) == "asked"
     desk.hubs.heard(row(), OFFER, NOW)
     assert desk.hubs.due(NOW) == [], "the same offer again is no news"
-    real = Hubs(desk.catalog, desk.frontier, SETTINGS)
+    real = HubSubscriptions(desk.catalog, desk.frontier, SETTINGS)
     real.heard(row("https://b.example/feed"), OFFER, NOW)
     (fresh,) = (topic for topic in real.topics.values() if topic.page != desk.topic.page)
     assert len(fresh.id) >= 32 and len(fresh.secret) >= 32 and fresh.id != fresh.secret
@@ -319,7 +319,7 @@ def test_places_are_bounded(desk: Desk) -> None:
     for number in range(5):
         desk.hubs.heard(row(f"https://{number}.example/feed"), OFFER, NOW)
     assert len(desk.hubs.topics) == 3
-    roomy = replace(SETTINGS, subscriptions=Subscriptions(websub=True, websub_topics=1000))
+    roomy = replace(SETTINGS, subscriptions=SubscriptionSettings(websub=True, websub_topics=1000))
     one_site = Desk()
     one_site.restart(roomy)
     for number in range(80):
@@ -346,4 +346,4 @@ def test_switched_off_it_forgets_and_never_asks(desk: Desk) -> None:
     desk.hubs.heard(row(), OFFER, NOW)
     assert desk.hubs.topics == {}
     with pytest.raises(SettingsError, match="websub"):
-        desk.restart(Settings(subscriptions=Subscriptions(websub=True)))
+        desk.restart(Settings(subscriptions=SubscriptionSettings(websub=True)))

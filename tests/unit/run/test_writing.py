@@ -13,23 +13,23 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.pipeline import weave
-from quadloom.run.admission import Admission
+from quadloom.pipeline import process_page
+from quadloom.run.admission import TrapFilter
 from quadloom.run.failpoints import Failpoints
-from quadloom.run.indexing import Indexer, Marks
-from quadloom.run.notifying import Notifying, difference
-from quadloom.run.refreshing import Refreshing
+from quadloom.run.indexing import IndexAcks, Indexer
+from quadloom.run.notifying import ChangeNotifier, difference
+from quadloom.run.refreshing import RefreshScheduler
 from quadloom.run.replay import replay_unindexed
 from quadloom.run.subscribing import add_subscription
-from quadloom.run.writing import Ready, Writer
+from quadloom.run.writing import FinishedVisit, VisitWriter
 from quadloom.scheduling.subscriptions import Subscription
-from quadloom.settings import Freshness, Settings
+from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.protocols import SearchRequest
 from quadloom.stores.warc_record import encode
 from quadloom.warehouse import Warehouse
 
 OLD, NEW = "http://site.example/old", "http://site.example/new"
-SETTINGS = Settings(freshness=Freshness(dead_after=1))
+SETTINGS = Settings(freshness=FreshnessSettings(dead_after=1))
 HTML = (("content-type", "text/html"),)
 
 
@@ -48,15 +48,15 @@ class Crawler:
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
         stores, failpoints = warehouse.opened(), Failpoints()
-        self._marks: list[Marks] = []
+        self._marks: list[IndexAcks] = []
         self._indexer = Indexer(
             stores.quads, stores.text, SETTINGS.index, self._marks.append, stores.changed, failpoints,
             Statistics.resume(stores.catalog, stores.quads),
         )  # fmt: skip
-        self._writer = Writer(
+        self._writer = VisitWriter(
             stores.frontier, stores.catalog, stores.archive, self._indexer, SETTINGS, failpoints,
-            Admission(lambda _text: None), Refreshing(stores.catalog, SETTINGS),
-            Notifying(stores.catalog, stores.outbox, stores.quads),
+            TrapFilter(lambda _text: None), RefreshScheduler(stores.catalog, SETTINGS),
+            ChangeNotifier(stores.catalog, stores.outbox, stores.quads),
         )  # fmt: skip
 
     def visit(self, *pages: Page) -> list[Settlement]:
@@ -68,15 +68,15 @@ class Crawler:
             self._writer.acknowledge(marks)
         self._writer.write([], 0.0)
 
-    def _ready(self, found: Page) -> Ready:
+    def _ready(self, found: Page) -> FinishedVisit:
         url = Url.parse(found.url)
         known = self.warehouse.catalog.page(url.fingerprint) is not None
         visit = Visit(url.href, url.key, url.host, url.fingerprint, known=known, deadline=found.fetched_at + 600)
         pace = HostPace(url.host, "192.0.2.1", 1.0, found.fetched_at + 1.0)
         if not 200 <= found.status < 300:
-            return Ready(visit, found, pace)
-        woven = weave(found, visit, SETTINGS, ())
-        return Ready(visit, found, pace, woven, None if woven.noarchive else encode(found))
+            return FinishedVisit(visit, found, pace)
+        result = process_page(found, visit, SETTINGS, ())
+        return FinishedVisit(visit, found, pace, result, None if result.noarchive else encode(found))
 
 
 @pytest.fixture
@@ -213,7 +213,9 @@ def test_a_quarantined_page_has_cost_its_host_a_request(warehouse: Warehouse) ->
     crawler = Crawler(warehouse)
     pace = HostPace(visit.host, "192.0.2.1", 30.0, 1e10 + 30.0)
     fetched = replace(page(visit.href, "poison", 1e10), url=visit.href)
-    crawler._writer.write([Ready(visit, fetched, pace, reason="quarantined: its transformation crashed, twice")], 1e10)
+    crawler._writer.write(
+        [FinishedVisit(visit, fetched, pace, reason="quarantined: its transformation crashed, twice")], 1e10
+    )
     crawler.close()
     assert warehouse.frontier.lease(1, 1e10 + 5.0) == []
     assert len(warehouse.frontier.lease(1, 1e10 + 31.0)) == 1

@@ -12,16 +12,16 @@ import pytest
 from quadloom.model import wire
 from quadloom.model.outcome import Outcome
 from quadloom.scheduling.objectives import freshness, ideal_period, value
-from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState, Seen
+from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState, VisitObservation
 from quadloom.scheduling.refresh import optimal_rates
-from quadloom.settings import Freshness
+from quadloom.settings import FreshnessSettings
 
 DAY = 86_400.0
-SETTINGS = Freshness(min_interval="1h", max_interval="400d", prior_interval="20d")
+SETTINGS = FreshnessSettings(min_interval="1h", max_interval="400d", prior_interval="20d")
 
 
-def seen(outcome: Outcome, at: float, previous: float = 0.0, **more: float) -> Seen:
-    return Seen(host="a.org", site="a.org", outcome=outcome, fetched_at=at, previous_at=previous, **more)
+def seen(outcome: Outcome, at: float, previous: float = 0.0, **more: float) -> VisitObservation:
+    return VisitObservation(host="a.org", site="a.org", outcome=outcome, fetched_at=at, previous_at=previous, **more)
 
 
 def crawl(
@@ -42,7 +42,7 @@ def crawl(
         outcome = Outcome.NEW if kept[i] is None else Outcome.CHANGED if changed else Outcome.UNCHANGED
         host = f"h{i % hosts}.org"
         decision = planner.settle(
-            Seen(host=host, site=host, outcome=outcome, fetched_at=now, previous_at=float(last[i]),
+            VisitObservation(host=host, site=host, outcome=outcome, fetched_at=now, previous_at=float(last[i]),
                  weight=float(weights[i]), host_delay=delay if i % hosts == 0 else 0.0),
             kept[i],
         )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from quadloom.errors import SettingsError
 from quadloom.model.url import host_of
 from quadloom.scheduling.scope import Scope, ScopeRecord
-from quadloom.settings import Crawl
+from quadloom.settings import CrawlSettings
 
 SEED = "https://www.example.org/start"
 
@@ -77,7 +77,9 @@ def test_further_hosts_count_like_a_seeds() -> None:
 
 
 def test_bytes_and_back() -> None:
-    scope = Scope.from_settings(Crawl(scope="host", include=["*.html"], exclude=["re:zz+"], max_depth=4), [SEED, SEED])
+    scope = Scope.from_settings(
+        CrawlSettings(scope="host", include=["*.html"], exclude=["re:zz+"], max_depth=4), [SEED, SEED]
+    )
     again = Scope.decode(scope.encode())
     assert again.record == scope.record
     assert again.record.seeds == (SEED,)

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quadloom.errors import SettingsError
-from quadloom.scheduling.shares import Reads, Shares
+from quadloom.scheduling.shares import BandwidthShares, ReadCounts
 
-MANY = Reads(suspects=10**6, pages=10**6, refresh=10**6)
+MANY = ReadCounts(suspects=10**6, pages=10**6, refresh=10**6)
 
 
 @pytest.mark.parametrize("bandwidth", [0.37, 3.0, 100.0])
 def test_slots_are_constant_and_shares_exact_in_the_long_run(bandwidth: float) -> None:
-    shares = Shares(bandwidth, 0.2, 0.35)
+    shares = BandwidthShares(bandwidth, 0.2, 0.35)
     slots = [shares.slot(1.0, MANY) for _ in range(2000)]
     totals = np.array([slot.total for slot in slots])
     assert totals.max() - totals.min() <= 1
@@ -25,31 +25,31 @@ def test_slots_are_constant_and_shares_exact_in_the_long_run(bandwidth: float) -
 
 
 def test_unused_shares_roll_over() -> None:
-    shares = Shares(100.0, 0.2, 0.2)
-    first_cycle = shares.slot(1.0, Reads(suspects=1000, pages=1000))
+    shares = BandwidthShares(100.0, 0.2, 0.2)
+    first_cycle = shares.slot(1.0, ReadCounts(suspects=1000, pages=1000))
     assert first_cycle.refresh == 0 and first_cycle.total == 100
     assert first_cycle.suspects == pytest.approx(50, abs=1)
-    later = shares.slot(1.0, Reads(suspects=3, refresh=10_000))
+    later = shares.slot(1.0, ReadCounts(suspects=3, refresh=10_000))
     assert (later.suspects, later.pages, later.refresh) == (3, 0, 97)
 
 
 def test_a_class_that_slept_does_not_starve_the_others_afterwards() -> None:
-    shares = Shares(100.0, 0.5, 0.2)
+    shares = BandwidthShares(100.0, 0.5, 0.2)
     for _ in range(50):
-        shares.slot(1.0, Reads(refresh=10**6))
+        shares.slot(1.0, ReadCounts(refresh=10**6))
     awake = shares.slot(1.0, MANY)
     assert awake.suspects == pytest.approx(50, abs=2) and awake.refresh == pytest.approx(30, abs=2)
 
 
 def test_requests_come_first_within_the_same_bandwidth() -> None:
-    shares = Shares(10.0)
-    slot = shares.slot(1.0, Reads(requests=4, suspects=99, pages=99, refresh=99))
+    shares = BandwidthShares(10.0)
+    slot = shares.slot(1.0, ReadCounts(requests=4, suspects=99, pages=99, refresh=99))
     assert slot.requests == 4 and slot.total == 10
-    assert shares.slot(1.0, Reads(requests=400)).requests == 10
+    assert shares.slot(1.0, ReadCounts(requests=400)).requests == 10
 
 
 def test_everything_can_change_while_running() -> None:
-    shares = Shares(100.0, 0.2, 0.4)
+    shares = BandwidthShares(100.0, 0.2, 0.4)
     shares.slot(1.0, MANY)
     shares.set(0.0, 0.1)
     shares.bandwidth = 40.0
@@ -68,10 +68,10 @@ def test_everything_can_change_while_running() -> None:
 def test_never_more_than_waits_never_less_than_could(
     bandwidth: float, a: float, b: float, loads: list[tuple[int, int, int, int]]
 ) -> None:
-    shares = Shares(bandwidth, a * 0.5, b * 0.5)
+    shares = BandwidthShares(bandwidth, a * 0.5, b * 0.5)
     carried = 0.0
     for requests, suspects, pages, refresh in loads:
-        waiting = Reads(requests=requests, suspects=suspects, pages=pages, refresh=refresh)
+        waiting = ReadCounts(requests=requests, suspects=suspects, pages=pages, refresh=refresh)
         slot = shares.slot(1.0, waiting)
         due = int(bandwidth + carried)
         carried = bandwidth + carried - due
@@ -81,9 +81,9 @@ def test_never_more_than_waits_never_less_than_could(
 
 
 def test_refresh_bandwidth_counts_idle_shares() -> None:
-    shares = Shares(10.0, 0.2, 0.4)
+    shares = BandwidthShares(10.0, 0.2, 0.4)
     assert shares.refresh_bandwidth(MANY) == pytest.approx(4.0)
-    assert shares.refresh_bandwidth(Reads()) == pytest.approx(10.0)
-    partly = shares.refresh_bandwidth(Reads(pages=5))
-    got = [shares.slot(1.0, Reads(pages=10**6, refresh=10**6)).refresh for _ in range(400)]
+    assert shares.refresh_bandwidth(ReadCounts()) == pytest.approx(10.0)
+    partly = shares.refresh_bandwidth(ReadCounts(pages=5))
+    got = [shares.slot(1.0, ReadCounts(pages=10**6, refresh=10**6)).refresh for _ in range(400)]
     assert partly == pytest.approx(np.mean(got), abs=0.05)

@@ -15,7 +15,7 @@ from quadloom.scheduling.plots import Series, line_chart, svg, ticks
 from quadloom.scheduling.refresh import optimal_rates
 from quadloom.scheduling.simulated_signals import Signals, Source
 from quadloom.scheduling.simulated_web import PROCESSES, Process, SimulatedWeb, WebShape, replayed_web, simulated_web
-from quadloom.scheduling.simulator import Plan, Report, run, simulate
+from quadloom.scheduling.simulator import SimulationPlan, SimulationReport, run, simulate
 
 SMALL = WebShape(pages=300, days=200.0, spread=1.0)
 
@@ -58,7 +58,7 @@ def test_changes_are_found_on_the_right_page() -> None:
 @pytest.mark.parametrize("policy", ["harmonic", "xyleme", "freshness"])
 def test_known_rates_reach_the_closed_form(policy: str) -> None:
     web = simulated_web("poisson", SMALL, np.random.default_rng(3))
-    plan = Plan(per_page=0.2, slot=0.1, warm_up=60.0)
+    plan = SimulationPlan(per_page=0.2, slot=0.1, warm_up=60.0)
     row = simulate(web, policy, "known", plan)  # type: ignore[arg-type]
     reads = optimal_rates(web.weights, web.rates, 60.0, policy=policy)  # type: ignore[arg-type]
     assert row.freshness == pytest.approx(freshness(web.weights, web.rates, reads), abs=0.015)
@@ -68,10 +68,10 @@ def test_known_rates_reach_the_closed_form(policy: str) -> None:
 
 
 def test_the_same_seed_gives_the_same_report_and_a_table() -> None:
-    def report(*processes: Process, seed: int = 1) -> Report:
+    def report(*processes: Process, seed: int = 1) -> SimulationReport:
         return run(
             processes, ("harmonic", "by-rate"), shape=WebShape(pages=100, days=80.0, spread=1.0), seed=seed,
-            plan=Plan(per_page=0.1, slot=1.0, warm_up=20.0),
+            plan=SimulationPlan(per_page=0.1, slot=1.0, warm_up=20.0),
         )  # fmt: skip
 
     one = report("poisson", "switching")
@@ -112,7 +112,7 @@ def test_trust_mends_lies_and_push_beats_guessing() -> None:
         row.estimator: row
         for row in run(
             ("poisson",), ("harmonic",), ("bits", "dates", "lying-dates", "lying-dates+trust", "push"),
-            shape=WebShape(pages=400, days=240.0), plan=Plan(per_page=0.1, slot=1.0, warm_up=100.0),
+            shape=WebShape(pages=400, days=240.0), plan=SimulationPlan(per_page=0.1, slot=1.0, warm_up=100.0),
         ).rows
     }  # fmt: skip
     assert rows["lying-dates"].rate_error > 1.2 * rows["bits"].rate_error
@@ -135,7 +135,9 @@ def test_histories_are_replayed_from_each_pages_birth(tmp_path: Path) -> None:
 
 
 def test_plots_are_well_formed(tmp_path: Path) -> None:
-    report = run(("poisson",), ("harmonic",), ("known",), shape=SMALL, plan=Plan(per_page=0.1, slot=1.0, warm_up=50.0))
+    report = run(
+        ("poisson",), ("harmonic",), ("known",), shape=SMALL, plan=SimulationPlan(per_page=0.1, slot=1.0, warm_up=50.0)
+    )
     report.save(tmp_path / "a.svg")
     tree = ElementTree.parse(tmp_path / "a.svg").getroot()
     assert tree.tag == "{http://www.w3.org/2000/svg}svg"

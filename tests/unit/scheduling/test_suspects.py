@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.scheduling.suspects import Suspects, suffix_of
+from quadloom.scheduling.suspects import SuspectModel, suffix_of
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_suffix(href: str, suffix: str) -> None:
 
 
 def test_the_papers_rules() -> None:
-    suspects = Suspects()
+    suspects = SuspectModel()
     assert suspects.suspicion("https://a.org/x.xml", "a.org").suspect
     assert suspects.suspicion("https://a.org/x.rss", "a.org").suspect
     assert suspects.suspicion("https://a.org/x", "a.org", from_data=True).suspect  # unknown suffix on a data page
@@ -34,7 +34,7 @@ def test_the_papers_rules() -> None:
 
 
 def test_a_sites_record_turns_the_verdict() -> None:
-    suspects = Suspects()
+    suspects = SuspectModel()
     for n in range(40):
         suspects.learn(f"https://data.org/{n}", "data.org", "plain", False, "turtle")
         suspects.learn(f"https://dull.org/{n}", "dull.org", "plain", False, "html")
@@ -42,12 +42,12 @@ def test_a_sites_record_turns_the_verdict() -> None:
     assert suspects.suspicion("https://data.org/new", "data.org").suspect
     assert not suspects.suspicion("https://dull.org/new", "dull.org").suspect
     assert not suspects.suspicion("https://dull.org/new.xml", "dull.org").suspect
-    again = Suspects(suspects.dump())
+    again = SuspectModel(suspects.dump())
     assert again.suspicion("https://data.org/new", "data.org") == suspects.suspicion("https://data.org/new", "data.org")
 
 
 def test_memory_is_bounded_and_witnesses_are_named() -> None:
-    suspects = Suspects(limit=50)
+    suspects = SuspectModel(limit=50)
     for n in range(1000):
         suspects.learn(f"https://a{n}.org/x.s{n}", f"a{n}.org", "plain", False, "xml")
     assert len(suspects.dump()) <= 53

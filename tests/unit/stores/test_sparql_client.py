@@ -15,7 +15,7 @@ import pytest
 
 from quadloom.errors import QuerySyntaxError, SettingsError, StoreError
 from quadloom.model.quads import Quads
-from quadloom.settings import Guard, Settings, Stores
+from quadloom.settings import GuardSettings, Settings, StoreSettings
 from quadloom.stores.backends import open_quads, query_source
 from quadloom.stores.sparql_client import ROWS, SparqlClient, SparqlServer, server_of
 from quadloom.stores.sparql_quads import SparqlQuads
@@ -207,7 +207,7 @@ def test_a_reader_does_not_write() -> None:
 
 
 def settings(quads: str, *, allow: tuple[str, ...] = (), **stores: str) -> Settings:
-    return Settings(stores=Stores(quads=quads, **stores), guard=Guard(allow=list(allow)))  # type: ignore[arg-type]
+    return Settings(stores=StoreSettings(quads=quads, **stores), guard=GuardSettings(allow=list(allow)))  # type: ignore[arg-type]
 
 
 def test_addresses_of_known_servers() -> None:

@@ -10,7 +10,7 @@ import pytest
 from quadloom.cli.main import run
 from quadloom.errors import UsageError
 from quadloom.phases.transform import transform
-from quadloom.settings import Settings, Transform
+from quadloom.settings import Settings, TransformSettings
 from quadloom.syntaxes.context_folder import ContextFolder, with_folder
 
 URL = "https://vocab.example/ns/weaving"
@@ -25,7 +25,7 @@ def kept(folder: Path) -> ContextFolder:
 
 
 def settings(folder: Path) -> Settings:
-    return Settings(transform=Transform(contexts="known", contexts_folder=str(folder / "contexts")))
+    return Settings(transform=TransformSettings(contexts="known", contexts_folder=str(folder / "contexts")))
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from quadloom.errors import FetchError, SyntaxInvalid
 from quadloom.model.document import Transformed
 from quadloom.phases.outside import service_sender
 from quadloom.phases.transform import transform
-from quadloom.settings import Service, Settings
-from quadloom.syntaxes.external import FAILURES, FIRST_QUARANTINE, Pool, Reply
+from quadloom.settings import ServiceSettings, Settings
+from quadloom.syntaxes.external import FAILURES, FIRST_QUARANTINE, ServicePool, ServiceReply
 from quadloom.syntaxes.plugins import assembled
 from quadloom.syntaxes.registry import Registry
 
@@ -72,7 +72,7 @@ def always(status: int, media_type: str, body: bytes) -> Answer:
     return lambda _headers, _body: (status, media_type, body)
 
 
-def read(*services: Service, body: bytes = PNG, content_type: str = "image/png") -> Transformed:
+def read(*services: ServiceSettings, body: bytes = PNG, content_type: str = "image/png") -> Transformed:
     settings = Settings(service=list(services))
     made = assembled(Registry({}), settings, service_sender(settings))
     return transform(body, url=URL, content_type=content_type, settings=settings, syntaxes=made.registry)
@@ -84,7 +84,7 @@ def codes(result: Transformed) -> list[str]:
 
 def test_the_body_goes_out_and_rdf_comes_back(serve: Callable[[Answer], Instance]) -> None:
     instance = serve(always(200, "text/turtle; charset=utf-8", TURTLE))
-    result = read(Service(url=instance.url, kinds=["image"]))
+    result = read(ServiceSettings(url=instance.url, kinds=["image"]))
     assert (
         result.nquads
         == f'<{URL}> <http://vocab.example/width> "20"^^<http://www.w3.org/2001/XMLSchema#integer> <{URL}> .\n'.encode()
@@ -113,7 +113,7 @@ def test_the_body_goes_out_and_rdf_comes_back(serve: Callable[[Answer], Instance
 def test_every_syntax_of_an_answer_is_kept(
     serve: Callable[[Answer], Instance], media_type: str, body: bytes, expected: str
 ) -> None:
-    result = read(Service(url=serve(always(200, media_type, body)).url))
+    result = read(ServiceSettings(url=serve(always(200, media_type, body)).url))
     assert expected in result.nquads.decode()
     assert codes(result) == []
 
@@ -132,21 +132,21 @@ def test_every_syntax_of_an_answer_is_kept(
 def test_a_bad_answer_is_a_finding(
     serve: Callable[[Answer], Instance], status: int, media_type: str, body: bytes, code: str
 ) -> None:
-    result = read(Service(url=serve(always(status, media_type, body)).url))
+    result = read(ServiceSettings(url=serve(always(status, media_type, body)).url))
     assert codes(result) == [code]
     assert result.nquads == b""
 
 
 def test_other_kinds_are_not_sent(serve: Callable[[Answer], Instance]) -> None:
     instance = serve(always(200, "text/turtle", TURTLE))
-    assert read(Service(url=instance.url, kinds=["pdf", "image/gif"])).nquads == b""
-    assert read(Service(url=instance.url, kinds=["image/png"])).nquads != b""
+    assert read(ServiceSettings(url=instance.url, kinds=["pdf", "image/gif"])).nquads == b""
+    assert read(ServiceSettings(url=instance.url, kinds=["image/png"])).nquads != b""
     assert len(instance.requests) == 1
 
 
 def test_a_failed_request_is_repeated_on_another_instance(serve: Callable[[Answer], Instance]) -> None:
     ill, well = serve(always(503, "text/plain", b"")), serve(always(200, "text/turtle", TURTLE))
-    service = Service(url=f"{ill.url} {well.url}", retries=1)
+    service = ServiceSettings(url=f"{ill.url} {well.url}", retries=1)
     for _ in range(3):
         assert read(service).nquads != b""
     assert well.requests
@@ -158,7 +158,7 @@ def test_a_slow_service_ends_at_its_timeout(serve: Callable[[Answer], Instance])
         return 200, "text/turtle", TURTLE
 
     started = time.monotonic()
-    assert codes(read(Service(url=serve(slow).url, timeout=0.3, retries=0))) == ["service-failed"]
+    assert codes(read(ServiceSettings(url=serve(slow).url, timeout=0.3, retries=0))) == ["service-failed"]
     assert time.monotonic() - started < 7.0
 
 
@@ -166,13 +166,13 @@ def test_who_is_free_is_asked() -> None:
     """One instance is stuck with a page; the other takes all that comes meanwhile."""
     release, began = threading.Event(), threading.Event()
 
-    def send(url: str, body: bytes, _headers: object, _seconds: float) -> Reply:
+    def send(url: str, body: bytes, _headers: object, _seconds: float) -> ServiceReply:
         if body == b"slow":
             began.set()
             release.wait(10)
-        return Reply(200, url, b"")
+        return ServiceReply(200, url, b"")
 
-    pool = Pool(Service(url="http://one.example/ http://two.example/"), send)
+    pool = ServicePool(ServiceSettings(url="http://one.example/ http://two.example/"), send)
     stuck: list[str] = []
     thread = threading.Thread(target=lambda: stuck.append(pool.ask(b"slow", ()).content_type))
     thread.start()
@@ -193,16 +193,16 @@ class IllService:
         self.ill = True
         self.asked = 0
 
-    def send(self, url: str, body: bytes, headers: object, seconds: float) -> Reply:
+    def send(self, url: str, body: bytes, headers: object, seconds: float) -> ServiceReply:
         self.asked += 1
         if self.ill:
             raise FetchError("connect", "refused")
-        return Reply(200, "text/turtle", TURTLE)
+        return ServiceReply(200, "text/turtle", TURTLE)
 
 
 def test_quarantine_grows_and_one_probe_ends_it() -> None:
     service = IllService()
-    pool = Pool(Service(url="http://one.example/", retries=0), service.send, clock=lambda: service.now)
+    pool = ServicePool(ServiceSettings(url="http://one.example/", retries=0), service.send, clock=lambda: service.now)
     for _ in range(10):
         with pytest.raises(SyntaxInvalid):
             pool.ask(b"", ())

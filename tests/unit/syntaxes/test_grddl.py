@@ -9,7 +9,7 @@ import pytest
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Transformed
 from quadloom.phases.transform import transform
-from quadloom.settings import Settings, Transform
+from quadloom.settings import Settings, TransformSettings
 
 URL = "https://site.example/doc"
 SHEET_URL = "https://sheets.example/name.xsl"
@@ -41,7 +41,7 @@ class Web:
 
 
 def read(body: bytes, web: Web, mode: str, *allow: str, content_type: str = "application/xml") -> Transformed:
-    settings = Settings(transform=Transform(grddl=mode, grddl_allow=list(allow), generic_xml=False))  # type: ignore[arg-type]
+    settings = Settings(transform=TransformSettings(grddl=mode, grddl_allow=list(allow), generic_xml=False))  # type: ignore[arg-type]
     return transform(body, url=URL, content_type=content_type, settings=settings, loader=web)
 
 

@@ -10,8 +10,8 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.syntaxes import contexts, jsonld
 from quadloom.syntaxes.jsonld_context import ContextProcessor
 from quadloom.syntaxes.jsonld_json import canonical, integer_or_double, read
-from quadloom.syntaxes.jsonld_loader import ContextLoader, Loaded
-from quadloom.syntaxes.jsonld_terms import Context
+from quadloom.syntaxes.jsonld_loader import ContextLoader, LoadedDocument
+from quadloom.syntaxes.jsonld_terms import ActiveContext
 
 URL = "https://example.org/doc"
 
@@ -109,7 +109,7 @@ def test_other_addresses_are_not_schema_org(url: str) -> None:
 def test_table_and_its_local_form_define_the_same_terms() -> None:
     known = contexts.find("https://schema.org")
     assert known is not None
-    processed = ContextProcessor(ContextLoader().load).process(Context(None), known.local(), known.url)
+    processed = ContextProcessor(ContextLoader().load).process(ActiveContext(None), known.local(), known.url)
     assert processed.terms.keys() == known.active.terms.keys()
     assert all(term.same_as(known.active.terms[name]) for name, term in processed.terms.items())
     assert len(processed.terms) > 3000
@@ -165,11 +165,11 @@ def test_context_in_an_html_page_and_behind_an_alternate_link() -> None:
     page = b'<script type="application/ld+json">{"@context": {"p": "a:p"}}</script>'
     link = '<c.jsonld>; rel="alternate"; type="application/ld+json"'
 
-    def fetch(url: str) -> Loaded:
+    def fetch(url: str) -> LoadedDocument:
         if url.endswith("c.jsonld"):
-            return Loaded(body=b'{"@context": {"p": "a:p"}}', url=url, content_type="application/ld+json")
+            return LoadedDocument(body=b'{"@context": {"p": "a:p"}}', url=url, content_type="application/ld+json")
         links = (link,) if "linked" in url else ()
-        return Loaded(body=page, url=url, content_type="text/html", links=links)
+        return LoadedDocument(body=page, url=url, content_type="text/html", links=links)
 
     for url in (b"https://c.example/page", b"https://c.example/linked"):
         assert jsonld.extract(b'{"@context": "%b", "p": 1}' % url, url=URL, loader=fetch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.syntaxes.rdfa.references import Base
+from quadloom.syntaxes.rdfa.references import BaseIri
 
 EXAMPLES = {
     "g:h": "g:h",
@@ -46,17 +46,17 @@ EXAMPLES = {
 
 @pytest.mark.parametrize(("reference", "expected"), EXAMPLES.items())
 def test_rfc_3986_examples(reference: str, expected: str) -> None:
-    assert Base("http://a/b/c/d;p?q").resolve(reference) == expected
+    assert BaseIri("http://a/b/c/d;p?q").resolve(reference) == expected
 
 
 def test_absolute_references_are_not_rewritten() -> None:
-    base = Base("http://a/")
+    base = BaseIri("http://a/")
     for iri in ("http://example.org", "HTTP://Example.org/%7e", "urn:isbn:1", "mailto:a@b", "http://é/ü"):
         assert base.resolve(iri) == iri
     assert base.resolve("http://x/a/../b?c/../d") == "http://x/b?c/../d"
 
 
 def test_the_fragment_of_the_base_is_dropped_and_an_empty_path_is_the_root() -> None:
-    assert Base("http://a/b#c").resolve("#d") == "http://a/b#d"
-    assert Base("http://a").resolve("g") == "http://a/g"
-    assert Base("http://a?q").resolve("") == "http://a?q"
+    assert BaseIri("http://a/b#c").resolve("#d") == "http://a/b#d"
+    assert BaseIri("http://a").resolve("g") == "http://a/g"
+    assert BaseIri("http://a?q").resolve("") == "http://a?q"

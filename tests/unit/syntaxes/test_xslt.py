@@ -9,7 +9,7 @@ from lxml import etree
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.phases.transform import transform
-from quadloom.settings import Settings, Transform
+from quadloom.settings import Settings, TransformSettings
 from quadloom.syntaxes import xslt_folder
 from quadloom.syntaxes.xslt import MAX_STYLESHEET_BYTES, compiled
 
@@ -29,7 +29,7 @@ URL = "https://site.example/r/1"
 
 
 def read(body: bytes, folder: Path) -> tuple[str, list[str]]:
-    settings = Settings(transform=Transform(stylesheets=str(folder)))
+    settings = Settings(transform=TransformSettings(stylesheets=str(folder)))
     result = transform(body, url=URL, content_type="application/xml", settings=settings)
     return result.nquads.decode(), [finding.code for finding in result.findings]
 
@@ -103,7 +103,7 @@ def test_text_output_is_turtle_or_what_its_media_type_says(tmp_path: Path) -> No
 
 
 def test_generic_xml_can_be_switched_off() -> None:
-    settings = Settings(transform=Transform(generic_xml=False))
+    settings = Settings(transform=TransformSettings(generic_xml=False))
     assert transform(RECIPE, url=URL, content_type="text/xml", settings=settings).nquads == b""
 
 

@@ -10,8 +10,8 @@ import pytest
 from quadloom.demo.topical_corpus import Corpus
 from quadloom.demo.topical_sites import Family, SitePlan, plan_sites
 from quadloom.demo.topical_web import TopicalWeb
-from quadloom.topical.access import Answer, Ask, run_errand
-from quadloom.topical.channels import Channel, filled, look_up, open_site
+from quadloom.topical.access import SiteRequest, SiteResponse, run_sequence
+from quadloom.topical.channels import SearchChannel, filled, look_up, open_site
 from quadloom.topical.evaluation import SimulatedAccess
 from quadloom.topical.fingerprints import engine_leads, read_description, search_actions
 from quadloom.topical.site_indexes import read_documents, read_sitemap, read_sphinx, slug_words
@@ -24,17 +24,17 @@ class Pages:
 
     def __init__(self, pages: dict[str, str]) -> None:
         self.pages = pages
-        self.asked: list[Ask] = []
+        self.asked: list[SiteRequest] = []
 
-    def ask(self, asks: Sequence[Ask]) -> list[Answer | None]:
+    def ask(self, asks: Sequence[SiteRequest]) -> list[SiteResponse | None]:
         self.asked += asks
         return [self._one(ask.url) for ask in asks]
 
-    def _one(self, url: str) -> Answer:
+    def _one(self, url: str) -> SiteResponse:
         body = self.pages.get(url.removeprefix("http://x.test"))
         if body is None:
-            return Answer(url, 404, "", b"")
-        return Answer(url, 200, "application/rss+xml" if body.startswith("<?xml") else "text/html", body.encode())
+            return SiteResponse(url, 404, "", b"")
+        return SiteResponse(url, 200, "application/rss+xml" if body.startswith("<?xml") else "text/html", body.encode())
 
 
 @cache
@@ -49,7 +49,7 @@ def test_every_kind_of_site_is_opened_and_its_first_answer_is_right(family: Fami
     query = CORPUS.narrow_query(4)
     right = asked = 0
     for plan in chosen:
-        opening = run_errand(open_site(f"http://{plan.host}/", query, "zqnonsense", 0.0), access)
+        opening = run_sequence(open_site(f"http://{plan.host}/", query, "zqnonsense", 0.0), access)
         expected = {"post-form": "form"}.get(plan.search, plan.search)
         if plan.search != "none":
             asked += 1
@@ -65,11 +65,11 @@ def test_paging_reaches_all_results_without_ads_or_navigation() -> None:
     web = TopicalWeb([plan])
     access = SimulatedAccess(web)
     word = CORPUS.category_words[CORPUS.topics[4].category][0]
-    channel = run_errand(open_site(f"http://{plan.host}/", word, "zqnonsense", 0.0), access).channel
+    channel = run_sequence(open_site(f"http://{plan.host}/", word, "zqnonsense", 0.0), access).channel
     found: set[str] = set()
     next_url = ""
     for number in range(40):
-        page = run_errand(look_up(channel, word, number, next_url), access)
+        page = run_sequence(look_up(channel, word, number, next_url), access)
         if page is None or not page.results:
             break
         found |= {result.url for result in page.results}
@@ -90,12 +90,12 @@ def test_a_form_that_answers_alike_is_refused_and_a_login_is_never_sent() -> Non
     home = f"<html><body>{login}{form}<a href=/a>words of an article</a></body></html>"
 
     class Alike(Pages):
-        def ask(self, asks: Sequence[Ask]) -> list[Answer | None]:
+        def ask(self, asks: Sequence[SiteRequest]) -> list[SiteResponse | None]:
             self.asked += asks
-            return [Answer(ask.url, 200, "text/html", home.encode()) for ask in asks]
+            return [SiteResponse(ask.url, 200, "text/html", home.encode()) for ask in asks]
 
     access = Alike({})
-    opening = run_errand(open_site("http://x.test/", "paris", "zqnonsense", 0.0), access)
+    opening = run_sequence(open_site("http://x.test/", "paris", "zqnonsense", 0.0), access)
     assert opening.channel.kind == "links"
     assert all(ask.method == "get" and "login" not in ask.url for ask in access.asked)
 
@@ -109,24 +109,24 @@ def test_a_wordpress_without_its_json_is_asked_for_a_feed() -> None:
             "/?s=paris&feed=rss2&paged=1": f'<?xml version="1.0"?><rss><channel>{item}</channel></rss>',
         }
     )
-    opening = run_errand(open_site("http://x.test/", "paris", "zqnonsense", 0.0), access)
+    opening = run_sequence(open_site("http://x.test/", "paris", "zqnonsense", 0.0), access)
     assert (opening.channel.kind, opening.channel.format) == ("wordpress", "rss")
     assert [result.url for result in opening.first.results] == ["http://x.test/night"]
     assert opening.tried[0].startswith("wordpress: http://x.test/wp-json/")
 
 
 def test_a_channel_survives_its_encoding_and_old_bytes_are_forgotten() -> None:
-    channel = Channel("opensearch", "http://x.test/", "rss", "http://x.test/f?q={searchTerms}", learned_at=5.0)
-    assert Channel.decode(channel.encode()) == channel
-    assert Channel.decode(b"\x01old") is None
+    channel = SearchChannel("opensearch", "http://x.test/", "rss", "http://x.test/f?q={searchTerms}", learned_at=5.0)
+    assert SearchChannel.decode(channel.encode()) == channel
+    assert SearchChannel.decode(b"\x01old") is None
 
 
 def test_a_known_channel_is_asked_without_reading_the_home_page() -> None:
     plan = next(p for p in plans("known") if p.search == "wordpress")
     access = SimulatedAccess(TopicalWeb([plan]))
-    known = run_errand(open_site(f"http://{plan.host}/", CORPUS.narrow_query(4), "zqnonsense", 0.0), access).channel
-    errand = open_site(f"http://{plan.host}/", "word", "zqnonsense", 1.0, known)
-    assert "/wp-json/" in next(errand).url
+    known = run_sequence(open_site(f"http://{plan.host}/", CORPUS.narrow_query(4), "zqnonsense", 0.0), access).channel
+    sequence = open_site(f"http://{plan.host}/", "word", "zqnonsense", 1.0, known)
+    assert "/wp-json/" in next(sequence).url
 
 
 def test_open_search_description_prefers_feeds_and_ignores_suggestions_and_strangers() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quadloom.topical.access import Answer, Ask, run_errand
+from quadloom.topical.access import SiteRequest, SiteResponse, run_sequence
 from quadloom.topical.anchors import read_sheet
-from quadloom.topical.desk import Desk, article_links
+from quadloom.topical.desk import TopicalRun, article_links
 from quadloom.topical.relevance import Topic
 
 
@@ -14,9 +14,10 @@ class Site:
     def __init__(self, pages: dict[str, str]) -> None:
         self._pages = pages
 
-    def ask(self, asks: Sequence[Ask]) -> list[Answer | None]:
+    def ask(self, asks: Sequence[SiteRequest]) -> list[SiteResponse | None]:
         return [
-            Answer(a.url, 200, "text/html", self._pages[a.url].encode()) if a.url in self._pages else None for a in asks
+            SiteResponse(a.url, 200, "text/html", self._pages[a.url].encode()) if a.url in self._pages else None
+            for a in asks
         ]
 
 
@@ -26,9 +27,9 @@ def page(title: str, body: str, head: str = "") -> str:
 
 def test_words_of_the_template_are_not_the_pages_own() -> None:
     access = Site({"http://x.test/1": page("One", "soup"), "http://x.test/2": page("Two", "cake")})
-    desk = Desk(Topic("", "paris"), 10)
-    run_errand(desk.read("http://x.test/1", 0.5, "link"), access)
-    second = run_errand(desk.read("http://x.test/2", 0.5, "link"), access)
+    desk = TopicalRun(Topic("", "paris"), 10)
+    run_sequence(desk.read("http://x.test/1", 0.5, "link"), access)
+    second = run_sequence(desk.read("http://x.test/2", 0.5, "link"), access)
     assert second is not None
     assert second.example.text == "cake"
 
@@ -36,9 +37,9 @@ def test_words_of_the_template_are_not_the_pages_own() -> None:
 def test_a_copy_under_another_address_is_worth_nothing() -> None:
     text = page("Paris museums", "paris museums of paris, a long walk through paris")
     access = Site({"http://x.test/1": text, "http://y.test/1": text})
-    desk = Desk(Topic("", "paris"), 10)
-    first = run_errand(desk.read("http://x.test/1", 0.5, "result"), access)
-    second = run_errand(desk.read("http://y.test/1", 0.5, "result"), access)
+    desk = TopicalRun(Topic("", "paris"), 10)
+    first = run_sequence(desk.read("http://x.test/1", 0.5, "result"), access)
+    second = run_sequence(desk.read("http://y.test/1", 0.5, "result"), access)
     assert first is not None and second is not None
     assert first.worth > 0.5
     assert second.copy
@@ -60,16 +61,16 @@ def test_types_are_seen_in_any_syntax() -> None:
         '<i typeof="schema:Event"></i>',
     ):
         access = Site({"http://x.test/1": page("Paris", "paris", head)})
-        document = run_errand(Desk(Topic("", "paris"), 10).read("http://x.test/1", 0.5, "result"), access)
+        document = run_sequence(TopicalRun(Topic("", "paris"), 10).read("http://x.test/1", 0.5, "result"), access)
         assert document is not None
         assert document.example.types[0].endswith("Event")
 
 
 def test_documents_met_once_only_lower_the_recall_estimate() -> None:
     pages = {f"http://x.test/{n}": page(f"Paris {n}", f"paris paris number{n}") for n in range(10)}
-    desk = Desk(Topic("", "paris"), 50)
+    desk = TopicalRun(Topic("", "paris"), 50)
     for url in pages:
-        run_errand(desk.read(url, 0.5, "result"), Site(pages))
+        run_sequence(desk.read(url, 0.5, "result"), Site(pages))
         desk.met(url)
     alone = desk.recall_estimate()
     for url in pages:

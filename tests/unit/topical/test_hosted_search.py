@@ -16,12 +16,11 @@ import pytest
 
 from quadloom.run.polite_access import PoliteAccess
 from quadloom.run.topic import TopicScope, known_channels, remember_channels
-from quadloom.settings import Crawl, Guard, Politeness, Settings
-from quadloom.settings import Topic as TopicSettings
-from quadloom.topical.access import Answer, Ask, run_errand
-from quadloom.topical.channels import Channel, look_up, open_site
+from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings, TopicSettings
+from quadloom.topical.access import SiteRequest, SiteResponse, run_sequence
+from quadloom.topical.channels import SearchChannel, look_up, open_site
 from quadloom.topical.hosted_search import docsearch_leads, read_algolia, site_leads
-from quadloom.topical.sites import Seed
+from quadloom.topical.sites import SeedSite
 from quadloom.warehouse import Warehouse
 
 KEY, APPLICATION = "0123456789abcdef0123456789abcdef", "EXAMPLE1AB"
@@ -122,11 +121,11 @@ class Rewired:
         self._access = access
         self._port = port
 
-    def ask(self, asks: Sequence[Ask]) -> list[Answer | None]:
-        def moved(ask: Ask) -> Ask:
+    def ask(self, asks: Sequence[SiteRequest]) -> list[SiteResponse | None]:
+        def moved(ask: SiteRequest) -> SiteRequest:
             parts = urlsplit(ask.url)
             target = f"http://{parts.hostname}:{self._port}{parts.path}" + (f"?{parts.query}" if parts.query else "")
-            return Ask(target, ask.method, ask.fields, ask.purpose, payload=ask.payload, headers=ask.headers)
+            return SiteRequest(target, ask.method, ask.fields, ask.purpose, payload=ask.payload, headers=ask.headers)
 
         return self._access.ask([moved(ask) for ask in asks])
 
@@ -135,13 +134,13 @@ class Rewired:
 def access(folder: Path, port: int, delay: float = 0.01, **topic: list[str] | bool) -> Iterator[Rewired]:
     hosts = {"*.test": "127.0.0.1", "*.algolia.net": "127.0.0.1"}
     settings = Settings(
-        crawl=Crawl(contact="a@b.example"),
-        guard=Guard(allow=["127.0.0.0/8"], hosts=hosts),
-        politeness=Politeness(delay=delay, ip_delay=0.0, adaptive=0.0),
+        crawl=CrawlSettings(contact="a@b.example"),
+        guard=GuardSettings(allow=["127.0.0.0/8"], hosts=hosts),
+        politeness=PolitenessSettings(delay=delay, ip_delay=0.0, adaptive=0.0),
         topic=TopicSettings(**topic),  # type: ignore[arg-type]
     )
     with Warehouse.open(folder / "warehouse", settings=settings) as warehouse:
-        scope = TopicScope(settings, [Seed(f"http://docs.test:{port}/")])
+        scope = TopicScope(settings, [SeedSite(f"http://docs.test:{port}/")])
         services = frozenset({f"searx.test:{port}"}) if topic.get("site_queries") else frozenset()
         polite = PoliteAccess(settings, warehouse.frontier, scope, lambda _brought: None, services=services)
         yield Rewired(polite, port)
@@ -188,12 +187,12 @@ def test_sections_of_a_page_become_one_result() -> None:
 def test_docsearch_is_asked_page_by_page_where_the_user_allows_it(tmp_path: Path) -> None:
     services = Services(HOME % (APPLICATION, KEY))
     with serving(services) as port, access(tmp_path, port, third_parties=["*.algolia.net*"]) as polite:
-        opening = run_errand(open_site(f"http://docs.test:{port}/", "looms", "zqnonsense", 5.0), polite)
+        opening = run_sequence(open_site(f"http://docs.test:{port}/", "looms", "zqnonsense", 5.0), polite)
         channel = opening.channel
         assert (channel.kind, channel.format) == ("algolia", "algolia")
         assert [result.title for result in opening.first.results][:2] == ["Chapter 0", "Chapter 1"]
-        second = run_errand(look_up(channel, "looms", 1), polite)
-        third = run_errand(look_up(channel, "looms", 2), polite)
+        second = run_sequence(look_up(channel, "looms", 1), polite)
+        third = run_sequence(look_up(channel, "looms", 2), polite)
     assert second is not None
     assert third is not None
     urls = {result.url for page in (opening.first, second, third) for result in page.results}
@@ -203,7 +202,9 @@ def test_docsearch_is_asked_page_by_page_where_the_user_allows_it(tmp_path: Path
 def test_without_leave_nobody_else_is_asked(tmp_path: Path) -> None:
     services = Services()
     with serving(services) as port, access(tmp_path, port) as polite:
-        ask = Ask(f"https://{APPLICATION.lower()}-dsn.algolia.net/1/indexes/handbook/query", "post", payload=b"{}")
+        ask = SiteRequest(
+            f"https://{APPLICATION.lower()}-dsn.algolia.net/1/indexes/handbook/query", "post", payload=b"{}"
+        )
         assert polite.ask([ask]) == [None]
     assert services.log == []
 
@@ -212,10 +213,10 @@ def test_a_site_without_search_is_asked_for_by_site_query(tmp_path: Path) -> Non
     services = Services()
     with serving(services) as port, access(tmp_path, port, site_queries=True) as polite:
         further = site_leads(["searxng:http://searx.test", "file:x", "brave:"], "")("docs.test")
-        opening = run_errand(open_site("http://docs.test/", "looms", "zqnonsense", 5.0, None, further), polite)
+        opening = run_sequence(open_site("http://docs.test/", "looms", "zqnonsense", 5.0, None, further), polite)
         assert opening.channel.kind == "websearch"
         assert [result.url for result in opening.first.results] == [f"http://docs.test/found/{n}" for n in range(3)]
-        following = run_errand(look_up(opening.channel, "looms", 1), polite)
+        following = run_sequence(look_up(opening.channel, "looms", 1), polite)
         assert following is not None
         assert following.results == ()
     assert not [path for host, _, path in services.log if host == "searx.test" and path == "/robots.txt"]
@@ -227,7 +228,7 @@ def test_errands_that_meet_at_one_host_take_turns(tmp_path: Path, leave: dict[st
     services.robots = ""
     address = "http://searx.test/search?q=site%3Adocs.test+looms&format=json&pageno=1"
     with serving(services) as port, access(tmp_path, port, delay=0.3, **leave) as polite:
-        answers = polite.ask([Ask(address), Ask(address), Ask(address)])
+        answers = polite.ask([SiteRequest(address), SiteRequest(address), SiteRequest(address)])
     assert all(answer is not None and answer.good for answer in answers)
     assert [path for _, _, path in services.log].count("/robots.txt") == ("third_parties" in leave)
     assert min(later - earlier for earlier, later in pairwise(services.times)) > 0.24
@@ -236,9 +237,13 @@ def test_errands_that_meet_at_one_host_take_turns(tmp_path: Path, leave: dict[st
 def test_keys_of_the_configuration_do_not_reach_the_catalog(tmp_path: Path) -> None:
     (lead,) = site_leads(["brave:"], "secret-key")("docs.test")
     assert dict(lead.headers)["X-Subscription-Token"] == "secret-key"
-    hired = Channel("websearch", "http://docs.test/", "brave", lead.template, headers=lead.headers, learned_at=9.0)
-    public = Channel("algolia", "http://other.test/", "algolia", "https://x/", headers=(("k", "v"),), learned_at=9.0)
+    hired = SearchChannel(
+        "websearch", "http://docs.test/", "brave", lead.template, headers=lead.headers, learned_at=9.0
+    )
+    public = SearchChannel(
+        "algolia", "http://other.test/", "algolia", "https://x/", headers=(("k", "v"),), learned_at=9.0
+    )
     with Warehouse.open(tmp_path / "warehouse") as warehouse:
         remember_channels(warehouse.catalog, [hired, public])
-        seeds = [Seed("http://docs.test/"), Seed("http://other.test/")]
+        seeds = [SeedSite("http://docs.test/"), SeedSite("http://other.test/")]
         assert known_channels(warehouse.catalog, seeds, 0.0) == {"other.test": public}

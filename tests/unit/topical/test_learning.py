@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from quadloom.demo.topical_corpus import Corpus
 from quadloom.errors import SettingsError, UsageError
-from quadloom.topical.access import Answer
+from quadloom.topical.access import SiteResponse
 from quadloom.topical.candidates import CandidateModel, CandidateQueue
 from quadloom.topical.crawl import make_strategy, run
-from quadloom.topical.desk import Desk
+from quadloom.topical.desk import TopicalRun
 from quadloom.topical.embeddings import EmbeddingJudge
 from quadloom.topical.evaluation import SimulatedAccess, World
 from quadloom.topical.querying import TermStatistics, combining, top_terms
@@ -166,7 +166,7 @@ def test_rank_fusion_and_the_papers_home_page_rule() -> None:
 
 def test_searchers_read_json_and_files_and_tell_what_is_wrong(tmp_path: Path) -> None:
     body = b'{"results":[{"url":"http://a.test/","title":"A"},{"url":"javascript:x"}],"web":{"results":[{"url":"http://w.test/"}]}}'
-    answer = Answer("http://s.test/", 200, "application/json", body)
+    answer = SiteResponse("http://s.test/", 200, "application/json", body)
     assert [hit.url for hit in SearxngSearcher("http://s.test", lambda _u, _h: answer).search("q", 1)] == [
         "http://a.test/"
     ]
@@ -177,7 +177,7 @@ def test_searchers_read_json_and_files_and_tell_what_is_wrong(tmp_path: Path) ->
     with pytest.raises(SettingsError):
         BraveSearcher("", lambda _u, _h: None)
     with pytest.raises(UsageError, match="JSON"):
-        SearxngSearcher("http://s.test", lambda url, _h: Answer(url, 403, "", b"")).search("q", 5)
+        SearxngSearcher("http://s.test", lambda url, _h: SiteResponse(url, 403, "", b"")).search("q", 5)
     file = tmp_path / "hits.txt"
     file.write_text("# sites\nhttp://a.test/x\tTitle\nnot a url\n", encoding="utf-8")
     assert [hit.title for hit in FileSearcher(file).search("q", 5)] == ["Title"]
@@ -191,7 +191,7 @@ def world_of(seed: int) -> World:
 @pytest.mark.parametrize("name", ["adaptive", "liu-agah", "best-first", "breadth-first", "random"])
 def test_every_strategy_keeps_its_budget_and_ends(name: str) -> None:
     world = world_of(3)
-    desk = Desk(world.topic(), 120, per_site=15)
+    desk = TopicalRun(world.topic(), 120, per_site=15)
     strategy = make_strategy(name, desk, world._seeds, Random(1), 0.0)  # type: ignore[arg-type]
     report = run(strategy, desk, SimulatedAccess(world.web), width=4)
     assert 0 < report.requests <= 120

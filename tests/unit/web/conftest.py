@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from web_fixture import fill
 
-from quadloom.settings import Settings, Web
+from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 from quadloom.web.tokens import FILE, Tokens
 
 with warnings.catch_warnings():
@@ -34,7 +34,7 @@ def token(warehouse_path: Path) -> str:
 @pytest.fixture(scope="session")
 def client(warehouse_path: Path, token: str) -> Iterator[TestClient]:
     """A server that may control, without a limit on the rate."""
-    settings = Settings(web=Web(rate=0.0, concurrency=0))
-    desk = Desk(warehouse_path, settings, may_control=True)
+    settings = Settings(web=WebSettings(rate=0.0, concurrency=0))
+    desk = SiteState(warehouse_path, settings, may_control=True)
     with TestClient(create_app(desk), base_url="http://127.0.0.1:7272", follow_redirects=False) as client:
         yield client

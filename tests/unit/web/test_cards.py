@@ -10,7 +10,7 @@ from web_fixture import BOOK, EVIL
 from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.protocols import Hit, QuadStore
 from quadloom.warehouse import Warehouse
-from quadloom.web.cards import Card, Cards, Fact, card
+from quadloom.web.cards import Card, CardFact, Cards, card
 
 
 def test_a_card_names_the_thing_and_says_a_few_facts(warehouse_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_hostile_literals_come_whole(warehouse_path: Path) -> None:
     with Warehouse.read(warehouse_path) as warehouse:
         found = card(warehouse.quads, EVIL)
     assert found is not None and isinstance(found.label, str)
-    assert all(isinstance(fact, Fact) and len(fact.value.text) <= 80 for fact in found.facts)
+    assert all(isinstance(fact, CardFact) and len(fact.value.text) <= 80 for fact in found.facts)
 
 
 def test_a_card_is_kept_for_seconds_and_made_anew_for_a_new_reading(

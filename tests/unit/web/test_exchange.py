@@ -16,14 +16,14 @@ from quadloom.errors import NothingFound, UsageError
 from quadloom.model import wire
 from quadloom.model.event import Event
 from quadloom.model.notice import Notice
-from quadloom.run.control import ControlServer, Request, Value
-from quadloom.run.standing import Trouble
+from quadloom.run.control import ControlRequest, ControlServer, Value
+from quadloom.run.standing import StandingQueryFailure
 from quadloom.scheduling.subscriptions import Subscription
-from quadloom.settings import Settings, Web
+from quadloom.settings import Settings, WebSettings
 from quadloom.stores.outbox import Delivery
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 from quadloom.web.events import encode
 
 
@@ -88,12 +88,12 @@ class Crawl:
     """A crawl's owner as the site sees it: answers over the real control socket."""
 
     def __init__(self) -> None:
-        self.asked: list[Request] = []
+        self.asked: list[ControlRequest] = []
         self.events = [
             Event(number, "settled", 1.0, f"http://a.example/{number}", {"status": 200}) for number in (5, 6, 7)
         ]
 
-    def answer(self, request: Request) -> Value:
+    def answer(self, request: ControlRequest) -> Value:
         self.asked.append(request)
         if request.verb == "status":
             workers: list[Value] = [["fetch", 11, 1000, 2.0, 3], ["transform-1", 12, 2000, 8.0, 1]]
@@ -119,7 +119,7 @@ def said(crawl: Crawl, verb: str) -> dict[str, Value]:
 def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) -> None:
     crawl = Crawl()
     server = ControlServer(warehouse_path, crawl.answer)
-    desk = Desk(warehouse_path, Settings(web=Web(rate=0)), may_control=True)
+    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0)), may_control=True)
     try:
         with TestClient(create_app(desk), base_url="http://localhost", follow_redirects=False) as client:
             monitor = client.get("/monitor.json").json()
@@ -190,7 +190,7 @@ def test_notices_are_streamed_and_the_feed_has_the_newest(tmp_path: Path) -> Non
              for n in range(1, 501)]
         )  # fmt: skip
     public = "https://data.example/"
-    desk = Desk(path, Settings(web=Web(rate=0, public_url=public)))
+    desk = SiteState(path, Settings(web=WebSettings(rate=0, public_url=public)))
     with TestClient(create_app(desk), base_url="https://data.example", follow_redirects=False) as client:
         feed = client.get("/changes.atom").text
         assert f"<id>{public}changes.atom#500</id>" in feed and "#301</id>" in feed and "#300</id>" not in feed
@@ -215,8 +215,12 @@ def test_a_failing_subscription_says_so_but_not_where_its_webhook_is(tmp_path: P
             Delivery(subscription="deaf", attempts=3, retry_at=60.0, error=f"{hook}: refused", lost=2)
         )
         warehouse.subscribe(Subscription(id="slow", query="ASK {}"))
-        warehouse.catalog.put("standing-trouble:slow", wire.encode(Trouble(0.0, 2, 120.0, "ended after 30 seconds")))
-    with TestClient(create_app(Desk(path, Settings(web=Web(rate=0)))), base_url="http://localhost") as client:
+        warehouse.catalog.put(
+            "standing-trouble:slow", wire.encode(StandingQueryFailure(0.0, 2, 120.0, "ended after 30 seconds"))
+        )
+    with TestClient(
+        create_app(SiteState(path, Settings(web=WebSettings(rate=0)))), base_url="http://localhost"
+    ) as client:
         found = client.get("/subscriptions.json")
         page = client.get("/subscriptions", headers={"accept": "text/html"}).text
     states = {item["id"]: item["state"] for item in found.json()["subscriptions"]}

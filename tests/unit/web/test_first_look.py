@@ -10,10 +10,10 @@ import pytest
 from starlette.testclient import TestClient
 from test_pages import HTML, PAGES
 
-from quadloom.settings import Settings, Web
+from quadloom.settings import Settings, WebSettings
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 
 # Streams without end and dumps of everything: that they answer is proved elsewhere.
 _LONG = ("/events", "/changes/events", "/export.", "/static/")
@@ -24,7 +24,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     path = tmp_path_factory.mktemp("empty") / "data"
     with Warehouse.open(path, settings=Settings()):
         pass
-    desk = Desk(path, Settings(web=Web(rate=0.0, concurrency=0)))
+    desk = SiteState(path, Settings(web=WebSettings(rate=0.0, concurrency=0)))
     with TestClient(create_app(desk), base_url="http://127.0.0.1:7272", follow_redirects=False) as client:
         yield client
 

@@ -9,11 +9,11 @@ import pytest
 from starlette.responses import Response
 from starlette.testclient import TestClient
 
-from quadloom.settings import Settings, Web
+from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
 from quadloom.web.control import COOKIE
-from quadloom.web.desk import Desk
-from quadloom.web.kept import Kept
+from quadloom.web.desk import SiteState
+from quadloom.web.kept import ResponseCache
 from quadloom.web.routes import ROUTES
 
 
@@ -33,7 +33,7 @@ def test_many_at_once_are_one_work_and_a_second_later_it_is_done_anew() -> None:
 
     async def scene() -> None:
         nonlocal now
-        kept, work = Kept(1.0, clock=lambda: now), Counted(200)
+        kept, work = ResponseCache(1.0, clock=lambda: now), Counted(200)
         answers = await asyncio.gather(*(kept.answer(("/", ""), work.make) for _ in range(10)))
         assert {bytes(answer.body) for answer in answers} == {b"answer 1"}
         now = 0.9
@@ -47,7 +47,7 @@ def test_many_at_once_are_one_work_and_a_second_later_it_is_done_anew() -> None:
 
 def test_after_a_change_everything_is_answered_anew() -> None:
     async def scene() -> None:
-        kept, work = Kept(1.0, clock=lambda: 0.0), Counted(200)
+        kept, work = ResponseCache(1.0, clock=lambda: 0.0), Counted(200)
         before = asyncio.ensure_future(kept.answer(("/",), work.make))
         await asyncio.sleep(0)
         kept.forget()
@@ -60,7 +60,7 @@ def test_after_a_change_everything_is_answered_anew() -> None:
 
 def test_refusals_are_not_kept() -> None:
     async def scene() -> None:
-        kept, work = Kept(1.0, clock=lambda: 0.0), Counted(503, 200)
+        kept, work = ResponseCache(1.0, clock=lambda: 0.0), Counted(503, 200)
         assert (await kept.answer(("/",), work.make)).status_code == 503
         assert (await kept.answer(("/",), work.make)).status_code == 200
 
@@ -73,7 +73,7 @@ def test_errors_reach_everybody_and_are_forgotten() -> None:
         raise ValueError("broken")
 
     async def scene() -> None:
-        kept = Kept(1.0, clock=lambda: 0.0)
+        kept = ResponseCache(1.0, clock=lambda: 0.0)
         found = await asyncio.gather(*(kept.answer(("/",), fail) for _ in range(3)), return_exceptions=True)
         assert [type(error) for error in found] == [ValueError] * 3
         assert (await kept.answer(("/",), Counted(200).make)).status_code == 200
@@ -83,7 +83,7 @@ def test_errors_reach_everybody_and_are_forgotten() -> None:
 
 def test_one_who_leaves_takes_nothing_from_others() -> None:
     async def scene() -> None:
-        kept, work = Kept(1.0), Counted(200)
+        kept, work = ResponseCache(1.0), Counted(200)
         leaving = asyncio.ensure_future(kept.answer(("/",), work.make))
         await asyncio.sleep(0)
         staying = asyncio.ensure_future(kept.answer(("/",), work.make))
@@ -102,7 +102,7 @@ def test_what_changes_something_or_needs_a_token_is_never_kept() -> None:
 
 
 def test_twin_page_and_signed_in_reader_do_not_share(warehouse_path: Path, token: str) -> None:
-    desk = Desk(warehouse_path, Settings(web=Web(rate=0)), may_control=True)
+    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0)), may_control=True)
     with TestClient(create_app(desk), base_url="http://localhost") as client:
         html = {"accept": "text/html"}
         assert client.get("/monitor", headers=html).headers["content-type"].startswith("text/html")

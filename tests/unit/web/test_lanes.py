@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 import quadloom.web.pages.inspecting as inspecting
-from quadloom.settings import Settings, Web
+from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 from quadloom.web.lanes import Lane
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 
 
 def test_a_full_line_is_refused_at_once() -> None:
@@ -29,7 +29,7 @@ def test_a_full_line_is_refused_at_once() -> None:
 
     *answered, refused = asyncio.run(scene())
     assert answered == [True, True]
-    assert isinstance(refused, Refused) and refused.status == 503 and int(refused.headers["Retry-After"]) >= 1
+    assert isinstance(refused, RequestRefused) and refused.status == 503 and int(refused.headers["Retry-After"]) >= 1
     lane.close()
 
 
@@ -46,7 +46,7 @@ def test_whose_turn_comes_too_late_is_refused_without_the_work() -> None:
         return await asyncio.gather(*waiting, return_exceptions=True)
 
     first, late = asyncio.run(scene())
-    assert first is True and isinstance(late, Refused) and done == []
+    assert first is True and isinstance(late, RequestRefused) and done == []
     lane.close()
 
 
@@ -80,7 +80,7 @@ def test_a_line_that_is_too_long_for_its_speed_is_refused_at_once() -> None:
 
     answered, refused = asyncio.run(scene())
     assert answered == [True, True, True]
-    assert isinstance(refused, Refused) and refused.headers["Retry-After"] == "6"
+    assert isinstance(refused, RequestRefused) and refused.headers["Retry-After"] == "6"
     lane.close()
 
 
@@ -92,10 +92,10 @@ def test_slow_inspections_leave_the_rest_of_the_site_alone(
 
     def endless(*_arguments: object, **_named: object) -> None:
         gate.wait(30)
-        raise Refused(502, "ended by the test")
+        raise RequestRefused(502, "ended by the test")
 
     monkeypatch.setattr(inspecting, "inspect", endless)
-    desk = Desk(warehouse_path, Settings(web=Web(rate=0)))
+    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0)))
     app = create_app(desk)
 
     async def scene() -> tuple[list[int], list[int]]:

@@ -14,18 +14,18 @@ import pytest
 from starlette.testclient import TestClient
 from web_fixture import BOOK, EVIL
 
-from quadloom.settings import Limits, Settings, Web
+from quadloom.settings import LimitSettings, Settings, WebSettings
 from quadloom.web.app import create_app
 from quadloom.web.control import COOKIE
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 
 ENDLESS = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{n} ?b{n} ?c{n} ." for n in range(12)) + " }"
 
 
 @pytest.fixture(scope="module")
 def narrow(warehouse_path: Path) -> Iterator[TestClient]:
-    limits = Limits(query_seconds=2.0, query_rows=5, query_result_bytes=4000)
-    desk = Desk(warehouse_path, Settings(web=Web(rate=0, concurrency=0), limits=limits))
+    limits = LimitSettings(query_seconds=2.0, query_rows=5, query_result_bytes=4000)
+    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, concurrency=0), limits=limits))
     with TestClient(create_app(desk), base_url="http://localhost") as client:
         yield client
 
@@ -53,7 +53,7 @@ def test_bytes_of_a_result_are_limited(narrow: TestClient) -> None:
 
 
 def test_long_queries_and_deep_ones_are_refused_unread(client: TestClient) -> None:
-    long = "SELECT * { ?s ?p ?o } #" + "x" * Limits().query_length
+    long = "SELECT * { ?s ?p ?o } #" + "x" * LimitSettings().query_length
     body = {"content": long, "headers": {"content-type": "application/sparql-query"}}
     assert client.post("/sparql", **body).status_code == 413  # type: ignore[arg-type]
     deep = "SELECT * { FILTER(" + "(" * 5000 + "1" + ")" * 5000 + ") }"
@@ -96,7 +96,7 @@ def test_inspect_reaches_nothing_private(client: TestClient, host: str) -> None:
 
 
 def test_inspect_of_an_open_server_needs_the_token(warehouse_path: Path, token: str) -> None:
-    desk = Desk(warehouse_path, Settings(web=Web(rate=0, host="192.0.2.1")), may_control=True)
+    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, host="192.0.2.1")), may_control=True)
     with TestClient(create_app(desk), base_url="http://localhost") as client:
         url = {"url": "http://10.0.0.1/"}
         assert client.get("/inspect.json", params=url).status_code == 401

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from quadloom.errors import QuadloomError, QuerySyntaxError
-from quadloom.settings import Settings, Web
+from quadloom.settings import Settings, WebSettings
 from quadloom.web import routes as table
 from quadloom.web.app import create_app
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 from quadloom.web.refusals import status_of
 from quadloom.web.routes import ROUTES, Endpoint
 from thoroughness import examples
@@ -73,14 +73,14 @@ def test_a_defect_shows_nothing_of_itself(
         for found in table.ROUTES
     )
     monkeypatch.setattr(app, "ROUTES", changed)
-    with TestClient(create_app(Desk(warehouse_path, Settings())), base_url="http://localhost") as client:
+    with TestClient(create_app(SiteState(warehouse_path, Settings())), base_url="http://localhost") as client:
         answer = client.get("/about")
     assert is_refusal(answer.json(), 500) and "secret" not in answer.text
     capsys.readouterr()
 
 
 def test_an_empty_directory_is_not_ready(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, Settings(web=Web(rate=0)))
+    desk = SiteState(tmp_path, Settings(web=WebSettings(rate=0)))
     with TestClient(create_app(desk), base_url="http://localhost") as client:
         for path in ("/", "/health/ready", "/search.json", "/sparql?query=ASK{}"):
             answer = client.get(path)

@@ -9,9 +9,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from quadloom.errors import SettingsError
-from quadloom.settings import Settings, Web
+from quadloom.settings import Settings, WebSettings
 from quadloom.web.app import create_app
-from quadloom.web.desk import Desk
+from quadloom.web.desk import SiteState
 from quadloom.web.security import BODY_BYTES, RateLimit, is_loopback, known_hosts
 from quadloom.web.tokens import Tokens
 
@@ -28,8 +28,8 @@ def test_names_of_loopback_are_ours(client: TestClient, host: str) -> None:
 
 
 def test_further_names_by_setting() -> None:
-    assert "data.example" in known_hosts(Web(host="0.0.0.0", hosts=["Data.example"]))
-    assert "0.0.0.0" not in known_hosts(Web(host="0.0.0.0"))
+    assert "data.example" in known_hosts(WebSettings(host="0.0.0.0", hosts=["Data.example"]))
+    assert "0.0.0.0" not in known_hosts(WebSettings(host="0.0.0.0"))
     assert is_loopback("127.3.2.1") and is_loopback("::1") and not is_loopback("10.0.0.1") and not is_loopback("x")
 
 
@@ -55,7 +55,7 @@ def test_control_needs_a_token(client: TestClient, token: str, path: str) -> Non
 
 
 def test_a_reading_server_controls_nothing(warehouse_path: Path, token: str) -> None:
-    with TestClient(create_app(Desk(warehouse_path, Settings())), base_url="http://localhost") as client:
+    with TestClient(create_app(SiteState(warehouse_path, Settings())), base_url="http://localhost") as client:
         answer = client.post("/control/pause", headers={"authorization": f"Bearer {token}"})
         assert answer.status_code == 403 and "--crawl" in answer.json()["hint"]
         assert client.post("/sign-in", data={"token": token}).status_code == 401
@@ -120,7 +120,7 @@ def test_rate_limit_by_client() -> None:
 
 
 def test_rate_limit_is_told(warehouse_path: Path) -> None:
-    desk = Desk(warehouse_path, Settings(web=Web(rate=1.0)))
+    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=1.0)))
     with TestClient(create_app(desk), base_url="http://localhost") as client:
         answers = [client.get("/health/live") for _ in range(5)]
     refused = [answer for answer in answers if answer.status_code == 429]
@@ -135,7 +135,7 @@ def test_static_files_come_from_a_list(client: TestClient) -> None:
 
 
 def test_queries_under_way_are_limited_per_client(warehouse_path: Path) -> None:
-    desk = Desk(warehouse_path, Settings(web=Web(rate=0, concurrency=1)))
+    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, concurrency=1)))
     with TestClient(create_app(desk), base_url="http://localhost") as client:
         with desk.queries.ask("SELECT * { ?s ?p ?o }", client="testclient"):
             answer = client.get("/sparql", params={"query": "ASK {}"})

@@ -12,8 +12,8 @@ from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
-from quadloom.pipeline import weave
-from quadloom.run.admission import TRAPS, Trapped
+from quadloom.pipeline import process_page
+from quadloom.run.admission import TRAPS, TrapCount
 from quadloom.run.settling import settle_page
 from quadloom.settings import Settings
 from quadloom.stores.link_matrix import LinkMatrix
@@ -81,20 +81,20 @@ def fill(path: Path) -> None:
                 url.href, url.href, 200, (("content-type", "text/html; charset=utf-8"),), markup.encode(), at, 0.1
             )
             visit = Visit(url.href, url.key, url.host, url.fingerprint)
-            woven = weave(page, visit, settings, chosen(["all"]))
+            result = process_page(page, visit, settings, chosen(["all"]))
             (ref,) = warehouse.archive.put([encode(page)])
             warehouse.archive.sync()
-            settlement = settle_page(visit, page, woven, None, warehouse.catalog.page(url.fingerprint), ref)
+            settlement = settle_page(visit, page, result, None, warehouse.catalog.page(url.fingerprint), ref)
             with warehouse.catalog.transaction():
                 warehouse.frontier.settle([settlement], at)
                 warehouse.catalog.record([settlement], at)
-            warehouse.quads.replace(woven.quads)
+            warehouse.quads.replace(result.quads)
             links.append(url.fingerprint, [(Url.parse(target).fingerprint, "plain") for target in _LINKS.get(href, ())])
-            assert woven.text is not None
-            warehouse.text.put([woven.text])
-            warehouse.catalog.mark_indexed([(url.fingerprint, woven.quads.digest, woven.text_digest)])
+            assert result.text is not None
+            warehouse.text.put([result.text])
+            warehouse.catalog.mark_indexed([(url.fingerprint, result.quads.digest, result.text_digest)])
         warehouse.text.commit()
-        trap = Trapped("evil.example", "endless calendar", "http://evil.example/<script>window.hit=1</script>", 1234)
+        trap = TrapCount("evil.example", "endless calendar", "http://evil.example/<script>window.hit=1</script>", 1234)
         warehouse.catalog.put(TRAPS, wire.encode([trap]))
         links.close()
         topic = {"narrow": "lighthouse keepers", "broad": "coasts", "requests": 1500, "documents": 40, "harvest": 0.75}

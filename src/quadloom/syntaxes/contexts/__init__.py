@@ -13,7 +13,7 @@ from importlib import resources
 import msgspec
 
 from quadloom.syntaxes.jsonld_json import Json
-from quadloom.syntaxes.jsonld_terms import Context, Term
+from quadloom.syntaxes.jsonld_terms import ActiveContext, TermDefinition
 
 _SPELLING = re.compile(r"https?://(?:www\.)?", re.IGNORECASE)
 _NAMES = {
@@ -24,7 +24,7 @@ _NAMES = {
 }
 
 
-class Group(msgspec.Struct, frozen=True, omit_defaults=True):
+class TermGroup(msgspec.Struct, frozen=True, omit_defaults=True):
     """Terms that differ in nothing but their name: each stands for `namespace` + name."""
 
     namespace: str
@@ -34,28 +34,28 @@ class Group(msgspec.Struct, frozen=True, omit_defaults=True):
     prefix: bool = False
 
 
-class Table(msgspec.Struct, frozen=True, omit_defaults=True):
+class TermTable(msgspec.Struct, frozen=True, omit_defaults=True):
     """A context without scoped contexts. `other` maps the terms whose IRI does not end with their name."""
 
     source: str
     url: str
     vocab: str | None
-    groups: tuple[Group, ...]
+    groups: tuple[TermGroup, ...]
     other: dict[str, str] = {}
     prefixes: dict[str, str] = {}
 
 
-class Known(msgspec.Struct, frozen=True):
+class BundledContext(msgspec.Struct, frozen=True):
     url: str
-    active: Context
-    table: Table
+    active: ActiveContext
+    table: TermTable
 
     def local(self) -> Json:
         """The table as a local context, for the rare document that has defined something before it."""
         return local_context(self.table)
 
 
-def find(url: str) -> Known | None:
+def find(url: str) -> BundledContext | None:
     """The bundled context for `url`, or None. Spellings differ in scheme, `www.`, case of the host, final slash."""
     match = _SPELLING.match(url)
     if match is None or len(url) > 100:
@@ -67,28 +67,28 @@ def find(url: str) -> Known | None:
 
 
 @cache
-def _load(name: str) -> Known:
+def _load(name: str) -> BundledContext:
     data = resources.files(__package__).joinpath(f"{name}.json").read_bytes()
-    table = msgspec.json.decode(data, type=Table)
-    return Known(url=table.url, active=active_context(table), table=table)
+    table = msgspec.json.decode(data, type=TermTable)
+    return BundledContext(url=table.url, active=active_context(table), table=table)
 
 
-def active_context(table: Table) -> Context:
-    context = Context(None)
+def active_context(table: TermTable) -> ActiveContext:
+    context = ActiveContext(None)
     context.vocab = table.vocab
     for group in table.groups:
         for name in group.names.split():
-            term = Term(group.namespace + name)
+            term = TermDefinition(group.namespace + name)
             term.type, term.prefix = group.type, group.prefix
             term.container = frozenset(group.container)
             context.terms[name] = term
     for name, iri in {**table.other, **table.prefixes}.items():
-        context.terms[name] = Term(iri)
+        context.terms[name] = TermDefinition(iri)
         context.terms[name].prefix = name in table.prefixes
     return context
 
 
-def local_context(table: Table) -> dict[str, Json]:
+def local_context(table: TermTable) -> dict[str, Json]:
     local: dict[str, Json] = {"@vocab": table.vocab}
     for group in table.groups:
         for name in group.names.split():

@@ -11,15 +11,15 @@ from selectolax.lexbor import LexborHTMLParser
 from quadloom.syntaxes.html_alone import source_of
 from quadloom.syntaxes.rdfa.folding import fold_patterns
 from quadloom.syntaxes.rdfa.frames import Triple
-from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, Host, HostName, Version
+from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, HostLanguage, HostName, Version
 from quadloom.syntaxes.rdfa.markup import XML_NAMESPACE, LexborMarkup, LxmlMarkup
 from quadloom.syntaxes.rdfa.names import Names, Names10
 from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
 from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
-from quadloom.syntaxes.rdfa.references import Base
+from quadloom.syntaxes.rdfa.references import BaseIri
 from quadloom.syntaxes.rdfa.reporting import DOCUMENT_ERROR, ProcessorGraph, Report
 from quadloom.syntaxes.rdfa.vocabulary import Loader, expand_vocabularies
-from quadloom.syntaxes.rdfa.walking import everything, sparse, walk, weave
+from quadloom.syntaxes.rdfa.walking import everything, sparse, walk, walk_nodes
 from quadloom.syntaxes.rdfa.xml_reading import parse_xml
 from quadloom.syntaxes.sink import Sink
 
@@ -79,11 +79,11 @@ def annotate(
     if not nodes:
         return True
     host = HOSTS["html5"]
-    document = Base(url)
+    document = BaseIri(url)
     base = base or _html_base(tree, url)
-    names_base = document if base == url else Base(base)
+    names_base = document if base == url else BaseIri(base)
     processor = _processor(host, LexborMarkup(), document, names_base, sink, "1.1", report, language, roles)
-    weave(nodes, processor)
+    walk_nodes(nodes, processor)
     processor.finish()
     _pour(_expanded(fold_patterns(processor.triples.found), vocabularies, report), sink)
     return not processor.triples.full
@@ -120,20 +120,20 @@ def _silent(_kind: str, _text: str) -> None:
 
 
 def _html_triples(
-    source: bytes, url: str, sink: Sink, host: Host, version: Version, report: Report | None
+    source: bytes, url: str, sink: Sink, host: HostLanguage, version: Version, report: Report | None
 ) -> list[Triple]:
     tree = LexborHTMLParser(source)
-    base = Base(_html_base(tree, url))
-    processor = _processor(host, LexborMarkup(), Base(url), base, sink, version, report, "", True)
+    base = BaseIri(_html_base(tree, url))
+    processor = _processor(host, LexborMarkup(), BaseIri(url), base, sink, version, report, "", True)
     # Warnings are about every element, and RDFa 1.0 has other makers of statements: both see the whole tree.
-    weave(everything(tree) if report or version == "1.0" else sparse(tree, roles=True), processor)
+    walk_nodes(everything(tree) if report or version == "1.0" else sparse(tree, roles=True), processor)
     processor.finish()
     found = processor.triples.found
     return fold_patterns(found) if host.copies_patterns and version == "1.1" else found
 
 
 def _xml_triples(
-    body: bytes, url: str, sink: Sink, host: Host, version: Version, report: Report | None
+    body: bytes, url: str, sink: Sink, host: HostLanguage, version: Version, report: Report | None
 ) -> list[Triple]:
     root, problem = parse_xml(body)
     if problem and report:
@@ -147,15 +147,15 @@ def _walked(
     root: etree._Element,
     url: str,
     sink: Sink,
-    host: Host,
+    host: HostLanguage,
     version: Version,
     report: Report | None,
     language: str,
     roles: bool,
 ) -> tuple[list[Triple], bool]:
-    base = Base(_xml_base(root, url, host, version))
+    base = BaseIri(_xml_base(root, url, host, version))
     markup = LxmlMarkup(XHTML if version == "1.0" or host.base_element else "")
-    processor = _processor(host, markup, Base(url), base, sink, version, report, language, roles)
+    processor = _processor(host, markup, BaseIri(url), base, sink, version, report, language, roles)
     embedded: list[Triple] = []
 
     def read(block: etree._Element) -> None:
@@ -170,10 +170,10 @@ def _walked(
 
 
 def _processor(
-    host: Host,
+    host: HostLanguage,
     markup: Markup[N],
-    document: Base,
-    base: Base,
+    document: BaseIri,
+    base: BaseIri,
     sink: Sink,
     version: Version,
     report: Report | None,
@@ -195,18 +195,18 @@ def _pour(triples: list[Triple], sink: Sink) -> None:
 def _html_base(tree: LexborHTMLParser, url: str) -> str:
     element = tree.css_first("base[href]")
     href = element.attributes.get("href") if element is not None else None
-    return Base(url).moved(href).iri if href else url
+    return BaseIri(url).moved(href).iri if href else url
 
 
-def _xml_base(root: etree._Element, url: str, host: Host, version: Version) -> str:
+def _xml_base(root: etree._Element, url: str, host: HostLanguage, version: Version) -> str:
     """The base of the whole document. RDFa 1.0 knows XHTML alone, so that its base element counts in every host."""
     if host.base_element or version == "1.0":
         for element in root.iter(f"{{{XHTML}}}base", "base"):
             href = element.get("href")
             if href:
-                return Base(url).moved(href).iri
+                return BaseIri(url).moved(href).iri
     own = root.get(f"{{{XML_NAMESPACE}}}base") if host.xml_base else None
-    return Base(url).moved(own).iri if own else url
+    return BaseIri(url).moved(own).iri if own else url
 
 
 def _read_vocabulary(body: bytes, document: str) -> bytes:

@@ -7,7 +7,7 @@ A frame is what an element leaves to its children. Lists belong to a subject, an
 from __future__ import annotations
 
 from quadloom.syntaxes.rdfa.names import Undo
-from quadloom.syntaxes.rdfa.references import Base
+from quadloom.syntaxes.rdfa.references import BaseIri
 from quadloom.syntaxes.terms import RDF
 
 Triple = tuple[str, str, str]
@@ -42,7 +42,7 @@ class Frame:
         "vocabulary",
     )
 
-    def __init__(self, subject: str, base: Base, language: str) -> None:
+    def __init__(self, subject: str, base: BaseIri, language: str) -> None:
         self.subject = subject
         self.object = subject
         self.base = base

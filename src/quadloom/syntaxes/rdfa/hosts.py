@@ -32,7 +32,7 @@ _XHTML_WORDS = (
 _XHTML_TERMS = {word.lower(): XHV + word for word in _XHTML_WORDS.split()}
 
 
-class Host(msgspec.Struct, frozen=True):
+class HostLanguage(msgspec.Struct, frozen=True):
     """`terms` are the words that stand for an IRI without `@vocab`."""
 
     name: HostName
@@ -48,8 +48,8 @@ class Host(msgspec.Struct, frozen=True):
     embedded_rdf: bool = False
 
 
-HOSTS: dict[HostName, Host] = {
-    "html5": Host(
+HOSTS: dict[HostName, HostLanguage] = {
+    "html5": HostLanguage(
         name="html5",
         html_parser=True,
         plain_lang=True,
@@ -59,7 +59,7 @@ HOSTS: dict[HostName, Host] = {
         datetime=True,
         copies_patterns=True,
     ),
-    "html4": Host(
+    "html4": HostLanguage(
         name="html4",
         html_parser=True,
         plain_lang=True,
@@ -68,7 +68,7 @@ HOSTS: dict[HostName, Host] = {
         mute_link_words=True,
         copies_patterns=True,
     ),
-    "xhtml5": Host(
+    "xhtml5": HostLanguage(
         name="xhtml5",
         plain_lang=True,
         base_element=True,
@@ -77,15 +77,15 @@ HOSTS: dict[HostName, Host] = {
         datetime=True,
         copies_patterns=True,
     ),
-    "xhtml1": Host(
+    "xhtml1": HostLanguage(
         name="xhtml1",
         terms={**_CORE_TERMS, **_XHTML_TERMS},
         plain_lang=True,
         base_element=True,
         inherit_head_body=True,
     ),
-    "xml": Host(name="xml", xml_base=True, embedded_rdf=True),
-    "svg": Host(name="svg", xml_base=True, embedded_rdf=True),
+    "xml": HostLanguage(name="xml", xml_base=True, embedded_rdf=True),
+    "svg": HostLanguage(name="svg", xml_base=True, embedded_rdf=True),
 }
 
 # RDFa 1.0 is defined for XHTML alone; other hosts are read by the same rules.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES, LINK_TYPES_1_0, XHV
-from quadloom.syntaxes.rdfa.references import Base, encoded, is_absolute
+from quadloom.syntaxes.rdfa.references import BaseIri, encoded, is_absolute
 from quadloom.syntaxes.rdfa.reporting import PREFIX_REDEFINITION, UNRESOLVED_CURIE, UNRESOLVED_TERM, Report
 from quadloom.syntaxes.terms import iri as term_of
 
@@ -29,7 +29,7 @@ class Names:
     """The names in scope while a document is walked. Terms come out in N-Triples syntax, None = resolves to nothing."""
 
     def __init__(
-        self, document: Base, terms: Mapping[str, str], new_blank: Callable[[], str], report: Report | None
+        self, document: BaseIri, terms: Mapping[str, str], new_blank: Callable[[], str], report: Report | None
     ) -> None:
         self.declared: dict[str, str] = {}
         self._document = document
@@ -125,7 +125,7 @@ class Names:
         prefix = prefix.lower()
         return self.declared.get(prefix) or INITIAL_PREFIXES.get(prefix)
 
-    def resource(self, value: str | None, base: Base) -> str | None:
+    def resource(self, value: str | None, base: BaseIri) -> str | None:
         """SafeCURIEorCURIEorIRI of `@about` and `@resource`."""
         if value is None:
             return None
@@ -140,7 +140,7 @@ class Names:
             self._missing(UNRESOLVED_CURIE, f"The safe CURIE [{inner}] cannot be resolved")
         return term
 
-    def iri(self, value: str | None, base: Base) -> str | None:
+    def iri(self, value: str | None, base: BaseIri) -> str | None:
         """The IRI of `@href`, `@src` and `@vocab`."""
         if value is None:
             return None
@@ -169,7 +169,7 @@ class Names10(Names):
 
     def __init__(
         self,
-        document: Base,
+        document: BaseIri,
         terms: Mapping[str, str],
         new_blank: Callable[[], str],
         report: Report | None,
@@ -203,7 +203,7 @@ class Names10(Names):
                 found.append(term)
         return found
 
-    def resource(self, value: str | None, base: Base) -> str | None:
+    def resource(self, value: str | None, base: BaseIri) -> str | None:
         if value is None:
             return None
         value = value.strip()

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH, Frame, Lists, Triples
-from quadloom.syntaxes.rdfa.hosts import XHV, Host
+from quadloom.syntaxes.rdfa.hosts import XHV, HostLanguage
 from quadloom.syntaxes.rdfa.names import MAX_NAMESPACE, Names, prefix_pairs
-from quadloom.syntaxes.rdfa.references import Base
+from quadloom.syntaxes.rdfa.references import BaseIri
 from quadloom.syntaxes.rdfa.reporting import RDFA
 from quadloom.syntaxes.rdfa.times import time_datatype
 from quadloom.syntaxes.terms import RDF, TYPE, literal
@@ -68,10 +68,10 @@ class Resources(NamedTuple):
 class Processor(Generic[N]):
     def __init__(
         self,
-        host: Host,
+        host: HostLanguage,
         markup: Markup[N],
         names: Names,
-        base: Base,
+        base: BaseIri,
         new_blank: Callable[[], str],
         *,
         language: str = "",

@@ -16,7 +16,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FORBIDDEN = re.compile('[\x00-\x20<>"{}|^`\\\\\ud800-\udfff]')
 
 
-class Base:
+class BaseIri:
     """The IRI that references are resolved against. Its fragment is dropped (RFC 3986, 5.1)."""
 
     __slots__ = ("_authority", "_directory", "_path", "_scheme", "iri")
@@ -32,10 +32,10 @@ class Base:
         directory = self._path[: self._path.rfind("/") + 1]
         self._directory = directory or ("/" if self._authority else "")
 
-    def moved(self, reference: str) -> Base:
+    def moved(self, reference: str) -> BaseIri:
         """The base that `<base href>` or `xml:base` makes of this one; itself where RDF could not carry the result."""
         term = term_of(self.resolve(reference))
-        return Base(term[1:-1]) if term else self
+        return BaseIri(term[1:-1]) if term else self
 
     def resolve(self, reference: str) -> str:
         reference = reference.strip(" \t\r\n\f")

@@ -2,7 +2,7 @@
 
 Most elements of a page carry no RDFa. Only five attributes make statements: `property`, `typeof`, `vocab`, `rel` and
 `rev` (and `role`). Everything else matters only on the way down to one of these, or below a `rel` without a target,
-which waits for a subject. So `sparse` lets the parser's own selector find the makers, and `weave` visits them and
+which waits for a subject. So `sparse` lets the parser's own selector find the makers, and `walk_nodes` visits them and
 their ancestors, nothing more. A property test holds this equal to visiting everything.
 """
 
@@ -59,7 +59,7 @@ def everything(tree: LexborHTMLParser) -> Iterable[LexborNode]:
     return (node for node in root.traverse() if node.is_element_node) if root is not None else ()
 
 
-def weave(nodes: Iterable[LexborNode], processor: Processor[LexborNode]) -> None:
+def walk_nodes(nodes: Iterable[LexborNode], processor: Processor[LexborNode]) -> None:
     """Enters each node after its ancestors and leaves what is behind. Linear: no element is entered twice."""
     opened: dict[int, int] = {}
     path: list[int] = []

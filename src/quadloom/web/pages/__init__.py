@@ -1,1 +1,1 @@
-"""The pages, one module per group: functions `Ask → View`, whose data is also the page's JSON twin."""
+"""The pages, one module per group: functions `WebRequest → ViewResponse`, whose data is also the page's JSON twin."""

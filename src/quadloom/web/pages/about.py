@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.fetching.request import user_agent
-from quadloom.web.asks import Ask, View
+from quadloom.web.asks import ViewResponse, WebRequest
 
 _TOPIC = "topic:"  # names of the catalog
 _MOST = 500
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True):
+class AboutView(msgspec.Struct, frozen=True, kw_only=True):
     user_agent: str
     token: str  # the word that robots.txt rules address
     contact: str
@@ -32,12 +32,12 @@ class TopicCrawl(msgspec.Struct, frozen=True, kw_only=True):
     graph: str = ""
 
 
-def about_page(ask: Ask) -> View:
+def about_page(ask: WebRequest) -> ViewResponse:
     crawl = ask.desk.settings.crawl
     contact = crawl.contact or ask.warehouse.contact
-    return View(
+    return ViewResponse(
         "about.html",
-        About(
+        AboutView(
             user_agent=user_agent(msgspec.structs.replace(crawl, contact=contact)),
             token=crawl.user_agent,
             contact=contact,
@@ -47,10 +47,10 @@ def about_page(ask: Ask) -> View:
     )
 
 
-def topics_page(ask: Ask) -> View:
+def topics_page(ask: WebRequest) -> ViewResponse:
     catalog = ask.warehouse.catalog
     found = [_topic(name.removeprefix(_TOPIC), catalog.get(name) or b"{}") for name in catalog.names(_TOPIC)[:_MOST]]
-    return View("topics.html", {"topics": sorted(found, key=lambda topic: -topic.finished_at)})
+    return ViewResponse("topics.html", {"topics": sorted(found, key=lambda topic: -topic.finished_at)})
 
 
 def _topic(name: str, stored: bytes) -> TopicCrawl:

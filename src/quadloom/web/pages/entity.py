@@ -11,26 +11,26 @@ from starlette.responses import RedirectResponse, Response
 from quadloom.asking.entity import Entity, Property, as_nquads
 from quadloom.asking.prefixes import expand, shorten
 from quadloom.errors import NothingFound
-from quadloom.web.asks import Ask, View
+from quadloom.web.asks import ViewResponse, WebRequest
 from quadloom.web.labels import labels
 from quadloom.web.negotiation import choose
 from quadloom.web.pictures import Edge, Node, star
 from quadloom.web.rdf_answers import RDF_TYPES, chosen_format, graph_response
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 from quadloom.web.terms import entity_link, is_iri, values_query, vocabulary_of
 
 __all__ = ["RDF_TYPES", "entity_page", "picture"]
 _NEIGHBOURS = 14
 
 
-class Section(msgspec.Struct, frozen=True):
+class VocabularySection(msgspec.Struct, frozen=True):
     """Properties of one vocabulary."""
 
     vocabulary: str
     properties: list[Property]
 
 
-def entity_page(ask: Ask) -> View | Response:
+def entity_page(ask: WebRequest) -> ViewResponse | Response:
     try:
         entity = _entity(ask)
     except NothingFound:
@@ -49,15 +49,15 @@ def entity_page(ask: Ask) -> View | Response:
     ]  # fmt: skip
     extra: dict[str, object] = {
         "names": labels(ask.warehouse.quads, shown),
-        "sections": [Section(space, found) for space, found in sections.items()],
+        "sections": [VocabularySection(space, found) for space, found in sections.items()],
         "places": {source: number for number, source in enumerate(entity.sources, 1)},
         "formats": (("turtle", "Turtle"), ("jsonld", "JSON-LD"), ("nt", "N-Triples"), ("rdfxml", "RDF/XML"),
                     ("nq", "N-Quads")),
     }  # fmt: skip
-    return View("entity.html", entity, extra)
+    return ViewResponse("entity.html", entity, extra)
 
 
-def picture(ask: Ask) -> Response:
+def picture(ask: WebRequest) -> Response:
     """The entity and its nearest neighbours."""
     entity = _entity(ask)
     joined = [
@@ -83,14 +83,14 @@ def picture(ask: Ask) -> Response:
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def _entity(ask: Ask) -> Entity:
+def _entity(ask: WebRequest) -> Entity:
     iri = expand(ask.required("iri", "http://schema.org/Person"))
     if not is_iri(iri):
-        raise Refused(400, f"not an IRI: {iri[:200]}", hint="an absolute IRI, or a name such as schema:Event")
+        raise RequestRefused(400, f"not an IRI: {iri[:200]}", hint="an absolute IRI, or a name such as schema:Event")
     return ask.warehouse.entity(iri)
 
 
-def _values(ask: Ask) -> Response | None:
+def _values(ask: WebRequest) -> Response | None:
     """Most properties that pages link to are described nowhere here, but used: people are shown their values."""
     iri = expand(ask.text("iri").strip())
     used = next(iter(ask.warehouse.quads.match(None, f"<{iri}>", None, None, limit=1)), None)
@@ -99,7 +99,7 @@ def _values(ask: Ask) -> Response | None:
     return RedirectResponse("/sparql?" + urlencode({"query": values_query(iri)}), HTTPStatus.SEE_OTHER)
 
 
-def _wants_rdf(ask: Ask) -> bool:
+def _wants_rdf(ask: WebRequest) -> bool:
     if ask.text("format"):
         return True
     return choose(ask.accept or "text/html", ("text/html", *RDF_TYPES)) not in (None, "text/html")

@@ -8,31 +8,31 @@ from quadloom.asking.prefixes import shorten
 from quadloom.asking.search import search
 from quadloom.asking.statistics import statements_of
 from quadloom.stores.protocols import Hit, SearchRequest
-from quadloom.web.asks import Ask, View
+from quadloom.web.asks import ViewResponse, WebRequest
 
 _EVERYTHING = 1.0  # since this unix time: a filter that all pages pass, so that the index lists them by date
 
 
-class Example(msgspec.Struct, frozen=True):
+class ExampleQuery(msgspec.Struct, frozen=True):
     title: str
     query: str
 
 
-class Home(msgspec.Struct, frozen=True, kw_only=True):
+class HomeView(msgspec.Struct, frozen=True, kw_only=True):
     pages: int
     quads: int
     hosts: int
     running: bool
     types: list[tuple[str, int]]
     recent: tuple[Hit, ...]
-    examples: list[Example]
+    examples: list[ExampleQuery]
 
 
-def home(ask: Ask) -> View:
+def home(ask: WebRequest) -> ViewResponse:
     warehouse = ask.warehouse
     newest = search(warehouse.text, SearchRequest(since=_EVERYTHING, limit=8, facets=True))
     types = newest.facets.get("types", [])
-    view = Home(
+    view = HomeView(
         pages=len(warehouse.text),
         quads=statements_of(warehouse.catalog, warehouse.quads),
         hosts=warehouse.frontier.stats(ask.desk.clock()).hosts,
@@ -41,13 +41,13 @@ def home(ask: Ask) -> View:
         recent=newest.hits,
         examples=examples([name for name, _ in types]),
     )
-    return View("home.html", view)
+    return ViewResponse("home.html", view)
 
 
-def examples(types: list[str]) -> list[Example]:
+def examples(types: list[str]) -> list[ExampleQuery]:
     """Queries that have answers here: they are about the types that are most frequent."""
     found = [
-        Example(
+        ExampleQuery(
             "Which kinds of things are there?",
             "SELECT ?type (COUNT(*) AS ?things)\nWHERE { ?thing a ?type }\nGROUP BY ?type\nORDER BY DESC(?things)\n"
             "LIMIT 20",
@@ -56,14 +56,14 @@ def examples(types: list[str]) -> list[Example]:
     for name in types[:2]:
         term = name if not name.startswith(("http:", "https:", "urn:")) else f"<{name}>"
         found.append(
-            Example(
+            ExampleQuery(
                 f"Things of type {shorten(name)}, and the pages that tell of them",
                 f"SELECT ?thing ?property ?value ?page\nWHERE {{ GRAPH ?page {{ ?thing a {term} ; ?property ?value }} "
                 "}\nLIMIT 20",
             )
         )
     found.append(
-        Example(
+        ExampleQuery(
             "Which pages state the most?",
             "SELECT ?page (COUNT(*) AS ?statements)\nWHERE { GRAPH ?page { ?s ?p ?o } }\nGROUP BY ?page\n"
             "ORDER BY DESC(?statements)\nLIMIT 20",

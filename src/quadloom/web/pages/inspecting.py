@@ -10,25 +10,25 @@ import msgspec
 
 from quadloom.asking.inspect import Inspection, inspect
 from quadloom.model.url import Url
-from quadloom.web.asks import Ask, View
+from quadloom.web.asks import ViewResponse, WebRequest
 from quadloom.web.control import authorise
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 from quadloom.web.rendering import counted
 from quadloom.web.security import is_loopback
-from quadloom.web.terms import Statement, statements
+from quadloom.web.terms import StatementView, statements
 
 _PASTED = "https://example.org/pasted"
 _STATEMENTS = 300
 _LINKS = 300
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class InspectView(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     inspection: Inspection | None
-    statements: list[Statement]
+    statements: list[StatementView]
 
 
-def inspect_page(ask: Ask) -> View:
+def inspect_page(ask: WebRequest) -> ViewResponse:
     url, markup = ask.text("url").strip(), ask.text("markup")
     content_type = "text/html"
     if ask.content_type == "application/json":
@@ -47,17 +47,23 @@ def inspect_page(ask: Ask) -> View:
         _may_visit(ask)
         found = inspect(Url.parse(url).href, settings=ask.desk.settings)
     elif ask.request.method == "POST":
-        raise Refused(400, "nothing to inspect", hint='send {"url": "https://example.org/"}, or the markup itself')
+        raise RequestRefused(
+            400, "nothing to inspect", hint='send {"url": "https://example.org/"}, or the markup itself'
+        )
     else:
-        return View("inspect.html", Report(verdict="", inspection=None, statements=[]), state)
+        return ViewResponse("inspect.html", InspectView(verdict="", inspection=None, statements=[]), state)
     stated = list(statements(found.nquads.decode().split("\n")[:_STATEMENTS]))
     shown = msgspec.structs.replace(found, links=found.links[:_LINKS])
-    return View("inspect.html", Report(verdict=_verdict(found), inspection=shown, statements=stated), state)
+    return ViewResponse(
+        "inspect.html", InspectView(verdict=_verdict(found), inspection=shown, statements=stated), state
+    )
 
 
-def _may_visit(ask: Ask) -> None:
+def _may_visit(ask: WebRequest) -> None:
     if ask.request.headers.get("sec-fetch-site", "none") == "cross-site":
-        raise Refused(403, "another site's page may not make this server visit pages", hint="ask from /inspect itself")
+        raise RequestRefused(
+            403, "another site's page may not make this server visit pages", hint="ask from /inspect itself"
+        )
     if not is_loopback(ask.desk.settings.web.host):
         authorise(ask.request, ask.desk)
 

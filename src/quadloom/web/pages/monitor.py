@@ -12,20 +12,20 @@ import msgspec
 from quadloom.asking.statistics import statements_of
 from quadloom.model.event import Event
 from quadloom.monitor.balance import Balance
-from quadloom.monitor.freshness import SAMPLE, Freshness, freshness
-from quadloom.monitor.heartbeat import Beat, heartbeat
+from quadloom.monitor.freshness import SAMPLE, FreshnessReport, freshness
+from quadloom.monitor.heartbeat import WorkerLoad, heartbeat
 from quadloom.run.balancing import balance_of
-from quadloom.run.meter import Report
+from quadloom.run.meter import CrawlReport
 from quadloom.stores.protocols import FrontierStats, HostRow
-from quadloom.web.asks import Ask, View
-from quadloom.web.feed import Point
+from quadloom.web.asks import ViewResponse, WebRequest
+from quadloom.web.feed import ChartPoint
 from quadloom.web.rendering import counted
 
 _BUSIEST = 10
 _STATES = ("queued", "waiting", "leased", "done", "dead", "parked")  # of a URL; the rest of the figures count hosts
 
 
-class Busy(msgspec.Struct, frozen=True):
+class BusyHost(msgspec.Struct, frozen=True):
     host: str
     site: str
     pages: int
@@ -34,35 +34,35 @@ class Busy(msgspec.Struct, frozen=True):
     blocked: str
 
 
-class Monitor(msgspec.Struct, frozen=True, kw_only=True):
+class MonitorView(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     running: bool
     state: str
     sentence: str
-    report: Report | None
+    report: CrawlReport | None
     balance: Balance
-    workers: list[Beat]
+    workers: list[WorkerLoad]
     frontier: dict[str, int]
     outcomes: dict[str, int]
     statuses: dict[str, int]
     kinds: dict[str, int]
     quads: int
     documents: int
-    freshness: Freshness
+    freshness: FreshnessReport
     findings: dict[str, int]
-    busiest: list[Busy]
+    busiest: list[BusyHost]
     events: list[Event]
-    points: list[Point]
+    points: list[ChartPoint]
 
 
-def monitor_page(ask: Ask) -> View:
+def monitor_page(ask: WebRequest) -> ViewResponse:
     warehouse, now = ask.warehouse, ask.desk.clock()
     live = ask.desk.feed.report()
-    report = msgspec.convert(live, Report) if live is not None else None
+    report = msgspec.convert(live, CrawlReport) if live is not None else None
     stats = warehouse.frontier.stats(now)
     counts = warehouse.catalog.counts()
     sample = warehouse.catalog.scan(limit=SAMPLE)
-    found = Monitor(
+    found = MonitorView(
         at=now,
         running=report is not None,
         state=report.state if report else "stopped",
@@ -82,10 +82,10 @@ def monitor_page(ask: Ask) -> View:
         events=ask.desk.feed.events(0, 20)[::-1],
         points=ask.desk.feed.points()[-120:],
     )
-    return View("monitor.html", found, {"states": {name: found.frontier[name] for name in _STATES}})
+    return ViewResponse("monitor.html", found, {"states": {name: found.frontier[name] for name in _STATES}})
 
 
-def _sentence(report: Report | None, stats: FrontierStats, documents: int) -> str:
+def _sentence(report: CrawlReport | None, stats: FrontierStats, documents: int) -> str:
     """One line that says it all, for people who hear the page as well."""
     waiting = f"{counted(stats.queued, 'URL')} due now, {stats.waiting} later"
     if report is None:
@@ -105,6 +105,6 @@ def _activity(row: HostRow) -> tuple[int, int]:
     return -row.queued, -row.pages
 
 
-def _busy(row: HostRow, now: float) -> Busy:
+def _busy(row: HostRow, now: float) -> BusyHost:
     blocked = f"{row.block_reason or 'resting'} for {row.blocked_until - now:.0f} s" if row.blocked_until > now else ""
-    return Busy(row.host, row.site, row.pages, row.queued, row.delay, blocked)
+    return BusyHost(row.host, row.site, row.pages, row.queued, row.delay, blocked)

@@ -14,11 +14,11 @@ from quadloom.model.url import Url
 from quadloom.run.explaining import Why
 from quadloom.stores.protocols import Difference, VisitRow
 from quadloom.warehouse import Warehouse
-from quadloom.web.asks import Ask, View
+from quadloom.web.asks import ViewResponse, WebRequest
 from quadloom.web.labels import labels
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 from quadloom.web.security import SANDBOX
-from quadloom.web.terms import Statement, is_web, statements
+from quadloom.web.terms import StatementView, is_web, statements
 
 _STATEMENTS = 500
 _LINKS = 200
@@ -26,7 +26,7 @@ _LISTED = 50  # of them on the page; the twin has all
 _BODY = 2 * 1024 * 1024
 
 
-class Visited(msgspec.Struct, frozen=True, kw_only=True):
+class VisitView(msgspec.Struct, frozen=True, kw_only=True):
     """One visit, and what it changed of the last one before it."""
 
     at: float
@@ -39,7 +39,7 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     archived: bool
 
 
-class Linked(msgspec.Struct, frozen=True):
+class LinkedPage(msgspec.Struct, frozen=True):
     url: str
     relation: str
 
@@ -48,18 +48,18 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     page: PageRow
     found_on: str
-    visits: list[Visited]
-    statements: list[Statement]
+    visits: list[VisitView]
+    statements: list[StatementView]
     statements_total: int
-    links_out: list[Linked]
-    links_in: list[Linked]
+    links_out: list[LinkedPage]
+    links_in: list[LinkedPage]
     why: Why | None
     difference: Difference | None = None
     difference_from: float = 0.0
     difference_to: float = 0.0
 
 
-def page_view(ask: Ask) -> View:
+def page_view(ask: WebRequest) -> ViewResponse:
     warehouse, row = ask.warehouse, _row(ask)
     graph = row.final_url or row.href
     lines = warehouse.quads.graph(graph).decode().split("\n")[:-1]
@@ -82,10 +82,10 @@ def page_view(ask: Ask) -> View:
     )
     shown = [term.text for statement in stated for term in (statement.subject, statement.object) if term.kind == "iri"]
     read = {link.url for link in found.links_out[:_LISTED] if _is_read(warehouse, link.url)}
-    return View("page.html", found, {"names": labels(warehouse.quads, shown), "read": read})
+    return ViewResponse("page.html", found, {"names": labels(warehouse.quads, shown), "read": read})
 
 
-def archived_body(ask: Ask) -> Response:
+def archived_body(ask: WebRequest) -> Response:
     """What the server sent, as plain text in a sandbox: the charset as detected, nothing interpreted."""
     row, at = _row(ask), ask.text("at")
     ref = row.archive
@@ -104,25 +104,27 @@ def archived_body(ask: Ask) -> Response:
     )
 
 
-def _row(ask: Ask) -> PageRow:
+def _row(ask: WebRequest) -> PageRow:
     url = Url.parse(ask.required("url", "https://example.org/"))
     row = ask.warehouse.catalog.page(url.fingerprint)
     if row is None:
         state = ask.warehouse.frontier.explain(url.key, ask.desk.clock())
         known = f"; it is {state.state} in the frontier" if state else ""
-        raise Refused(404, f"{url.href} was not read yet{known}", hint="search finds the pages that were")
+        raise RequestRefused(404, f"{url.href} was not read yet{known}", hint="search finds the pages that were")
     return row
 
 
 def _archived(warehouse: Warehouse, ref: ArchiveRef | None) -> Page:
     if ref is None:
-        raise Refused(404, "no body of this visit is archived", hint="unchanged, denied and failed visits bring none")
+        raise RequestRefused(
+            404, "no body of this visit is archived", hint="unchanged, denied and failed visits bring none"
+        )
     try:
         page = warehouse.archive.get(ref)
     except (ArchiveDamaged, StoreError) as error:
-        raise Refused(503, error.message, hint=error.hint or "run `quadloom verify`") from error
+        raise RequestRefused(503, error.message, hint=error.hint or "run `quadloom verify`") from error
     if not isinstance(page, Page):
-        raise Refused(404, "this visit failed and brought no body", hint="choose another visit")
+        raise RequestRefused(404, "this visit failed and brought no body", hint="choose another visit")
     return page
 
 
@@ -138,11 +140,11 @@ def _found_on(warehouse: Warehouse, row: PageRow) -> str:
     return parent.href if parent else ""
 
 
-def _visits(history: list[VisitRow]) -> list[Visited]:
+def _visits(history: list[VisitRow]) -> list[VisitView]:
     """Newest first, as the catalog gives them; each is compared with the one after it in the list."""
     older = [*history[1:], None]
     return [
-        Visited(
+        VisitView(
             at=visit.fetched_at,
             status=visit.status,
             outcome=visit.outcome,
@@ -156,7 +158,7 @@ def _visits(history: list[VisitRow]) -> list[Visited]:
     ]
 
 
-def _difference(ask: Ask, row: PageRow, visits: list[Visited]) -> tuple[Difference | None, float, float]:
+def _difference(ask: WebRequest, row: PageRow, visits: list[VisitView]) -> tuple[Difference | None, float, float]:
     """Between the two visits that were chosen; without a choice, the newest change is only prepared for choosing."""
     newest = next((place for place, visit in enumerate(visits) if visit.graph_changed), 0)
     end = visits[newest].at if visits else 0.0
@@ -167,9 +169,9 @@ def _difference(ask: Ask, row: PageRow, visits: list[Visited]) -> tuple[Differen
     return ask.warehouse.changes(row.href, min(begin, end), max(begin, end)), begin, end
 
 
-def _links_out(stated: list[Statement], graph: str) -> list[Linked]:
+def _links_out(stated: list[StatementView], graph: str) -> list[LinkedPage]:
     found = {
-        statement.object.text: Linked(statement.object.text, statement.predicate)
+        statement.object.text: LinkedPage(statement.object.text, statement.predicate)
         for statement in stated
         if statement.object.kind == "iri" and statement.object.text != graph and is_web(statement.object.text)
         and not statement.predicate.endswith("#type")
@@ -177,11 +179,11 @@ def _links_out(stated: list[Statement], graph: str) -> list[Linked]:
     return list(found.values())[:_LINKS]
 
 
-def _links_in(warehouse: Warehouse, graph: str) -> list[Linked]:
+def _links_in(warehouse: Warehouse, graph: str) -> list[LinkedPage]:
     """Pages that name this one in their statements."""
     lines = warehouse.quads.match(None, None, f"<{graph}>", None, limit=2 * _LINKS)
     found = {
-        (statement.graph, statement.predicate): Linked(statement.graph, statement.predicate)
+        (statement.graph, statement.predicate): LinkedPage(statement.graph, statement.predicate)
         for statement in statements(lines)
         if statement.graph != graph and is_web(statement.graph)
     }

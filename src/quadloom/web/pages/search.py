@@ -10,9 +10,9 @@ import msgspec
 from quadloom.asking.prefixes import shorten
 from quadloom.asking.search import as_sparql, search, search_request
 from quadloom.stores.protocols import Hit
-from quadloom.web.asks import Ask, View
+from quadloom.web.asks import ViewResponse, WebRequest
 from quadloom.web.cards import Card
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 from quadloom.web.terms import quoted
 
 _DEFAULT, _MOST = 10, 100
@@ -32,13 +32,13 @@ class Facet(msgspec.Struct, frozen=True):
     chosen: bool = False
 
 
-class Group(msgspec.Struct, frozen=True):
+class FacetGroup(msgspec.Struct, frozen=True):
     name: str
     heading: str
     values: list[Facet]
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class SearchView(msgspec.Struct, frozen=True, kw_only=True):
     """`next` is opaque: give it back to get the next part."""
 
     q: str
@@ -52,7 +52,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     sparql: str = ""
 
 
-def search_page(ask: Ask) -> View:
+def search_page(ask: WebRequest) -> ViewResponse:
     text = ask.text("q").strip()
     limit = ask.number("limit", _DEFAULT, low=1, high=_MOST)
     offset = _offset(ask.text("next"))
@@ -72,7 +72,7 @@ def search_page(ask: Ask) -> View:
     if not text and not any((request.types, request.vocabularies, request.sites, request.languages, request.kinds)):
         request = msgspec.structs.replace(request, since=request.since or 1.0)  # all pages, the newest first
     answer = search(ask.warehouse.text, request)
-    found = Found(
+    found = SearchView(
         q=text,
         hits=answer.hits,
         total=answer.total,
@@ -90,10 +90,10 @@ def search_page(ask: Ask) -> View:
         "until": ask.text("until"),
         "short": shorten,
     }
-    return View("search.html", found, {**extra, "chosen": _chosen(ask)})
+    return ViewResponse("search.html", found, {**extra, "chosen": _chosen(ask)})
 
 
-def _groups(ask: Ask, facets: dict[str, list[tuple[str, int]]]) -> list[Group]:
+def _groups(ask: WebRequest, facets: dict[str, list[tuple[str, int]]]) -> list[FacetGroup]:
     groups = []
     for name, facet, heading in FACETS:
         chosen, without = ask.texts(name), ask.link(**{name: None, "next": None})
@@ -103,11 +103,11 @@ def _groups(ask: Ask, facets: dict[str, list[tuple[str, int]]]) -> list[Group]:
             for value, count in facets.get(facet, [])[:12]
         ]
         if values:
-            groups.append(Group(name, heading, values))
+            groups.append(FacetGroup(name, heading, values))
     return groups
 
 
-def _chosen(ask: Ask) -> list[tuple[str, str]]:
+def _chosen(ask: WebRequest) -> list[tuple[str, str]]:
     """What a new search in the same form keeps."""
     return [(name, value) for name, _, _ in FACETS for value in ask.texts(name)]
 
@@ -127,4 +127,4 @@ def _offset(mark: str) -> int:
 
 
 def _wrong() -> int:
-    raise Refused(400, "next is not a mark of ours", hint="take it from the last answer, or leave it out")
+    raise RequestRefused(400, "next is not a mark of ours", hint="take it from the last answer, or leave it out")

@@ -11,12 +11,12 @@ from starlette.responses import Response
 from quadloom.asking.search import search
 from quadloom.asking.site_links import SiteLinks, site_links
 from quadloom.model.outcome import PageRow
-from quadloom.run.admission import Trapped, read_traps
+from quadloom.run.admission import TrapCount, read_traps
 from quadloom.stores.protocols import HostRow, SearchRequest
-from quadloom.web.asks import Ask, View
+from quadloom.web.asks import ViewResponse, WebRequest
 from quadloom.web.pages.entity import PICTURE_POLICY
 from quadloom.web.pictures import Branch, Edge, Node, star, tree
-from quadloom.web.refusals import Refused
+from quadloom.web.refusals import RequestRefused
 from quadloom.web.terms import page_link
 
 _HOSTS = 100_000
@@ -37,7 +37,7 @@ _SORTS = {
 SORTS = tuple(_SORTS)
 
 
-class Host(msgspec.Struct, frozen=True, kw_only=True):
+class HostView(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     site: str
     pages: int
@@ -53,23 +53,23 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     trapped: int  # URLs that were refused because they look endless
 
 
-class Site(msgspec.Struct, frozen=True, kw_only=True):
+class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    hosts: list[Host]
+    hosts: list[HostView]
     pages: list[PageRow]
     kinds: dict[str, int]
     outcomes: dict[str, int]
     findings: dict[str, int]
     types: list[tuple[str, int]]
     vocabularies: list[tuple[str, int]]
-    traps: list[Trapped]
+    traps: list[TrapCount]
     links: SiteLinks
 
 
-def sites_page(ask: Ask) -> View:
+def sites_page(ask: WebRequest) -> ViewResponse:
     sort = ask.text("sort", "pages")
     if sort not in _SORTS:
-        raise Refused(400, f"cannot sort by {sort[:30]}", hint=f"sort by {', '.join(SORTS)}")
+        raise RequestRefused(400, f"cannot sort by {sort[:30]}", hint=f"sort by {', '.join(SORTS)}")
     limit = ask.number("limit", 100, low=1, high=1000)
     traps = read_traps(ask.warehouse.catalog)
     counts = _trapped(traps)
@@ -77,7 +77,7 @@ def sites_page(ask: Ask) -> View:
     part = ask.text("q").strip().lower()
     wanted = [row for row in rows if part in row.host] if part else rows
     shown = sorted(wanted, key=(lambda row: -counts[row.host]) if sort == "traps" else _SORTS[sort])[:limit]
-    return View(
+    return ViewResponse(
         "sites.html",
         {"hosts": [_host(row, counts) for row in shown], "total": len(rows), "matching": len(wanted), "sort": sort,
          "traps": traps[:_TRAPS], "traps_total": len(traps)},
@@ -85,14 +85,14 @@ def sites_page(ask: Ask) -> View:
     )  # fmt: skip
 
 
-def site_page(ask: Ask) -> View:
+def site_page(ask: WebRequest) -> ViewResponse:
     name, hosts = _hosts(ask)
     pages = _pages(ask, hosts)
     names = {row.host for row in hosts}
     traps = [trap for trap in read_traps(ask.warehouse.catalog) if trap.host in names]
     counts = _trapped(traps)
     words = search(ask.warehouse.text, SearchRequest(sites=(name,), limit=1, facets=True)).facets
-    site = Site(
+    site = SiteView(
         name=name,
         hosts=[_host(row, counts) for row in hosts],
         pages=sorted(pages, key=lambda page: (page.depth, page.href))[:_LISTED],
@@ -104,10 +104,10 @@ def site_page(ask: Ask) -> View:
         traps=traps,
         links=_links(ask, name, hosts, pages),
     )
-    return View("site.html", site, {"now": ask.desk.clock(), "page_count": len(pages)})
+    return ViewResponse("site.html", site, {"now": ask.desk.clock(), "page_count": len(pages)})
 
 
-def picture(ask: Ask) -> Response:
+def picture(ask: WebRequest) -> Response:
     """How the site's pages were found from each other, nearest to the seeds first."""
     name, hosts = _hosts(ask)
     pages = sorted(_pages(ask, hosts), key=lambda page: (page.depth, page.href))[:_DRAWN]
@@ -122,7 +122,7 @@ def picture(ask: Ask) -> Response:
     return Response(drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
 
 
-def neighbours(ask: Ask) -> Response:
+def neighbours(ask: WebRequest) -> Response:
     """The site among those that link to it and those that it links to."""
     name, hosts = _hosts(ask)
     links = _links(ask, name, hosts, _pages(ask, hosts))
@@ -138,33 +138,33 @@ def neighbours(ask: Ask) -> Response:
     return Response(drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
 
 
-def _links(ask: Ask, name: str, hosts: list[HostRow], pages: list[PageRow]) -> SiteLinks:
+def _links(ask: WebRequest, name: str, hosts: list[HostRow], pages: list[PageRow]) -> SiteLinks:
     whole = len(pages) >= sum(row.pages for row in hosts)
     return site_links(ask.warehouse.path / "links", ask.warehouse.catalog, name, pages, all_pages=whole)
 
 
-def _trapped(traps: list[Trapped]) -> Counter[str]:
+def _trapped(traps: list[TrapCount]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for trap in traps:
         counts[trap.host] += trap.count
     return counts
 
 
-def _hosts(ask: Ask) -> tuple[str, list[HostRow]]:
+def _hosts(ask: WebRequest) -> tuple[str, list[HostRow]]:
     name = ask.path("name")
     hosts = [row for row in ask.warehouse.frontier.hosts(limit=_HOSTS) if name in (row.site, row.host)]
     if not hosts:
-        raise Refused(404, f"no site {name[:100]} is known", hint="/sites lists those that are")
+        raise RequestRefused(404, f"no site {name[:100]} is known", hint="/sites lists those that are")
     return hosts[0].site, hosts
 
 
-def _pages(ask: Ask, hosts: list[HostRow]) -> list[PageRow]:
+def _pages(ask: WebRequest, hosts: list[HostRow]) -> list[PageRow]:
     each = max(20, _PAGES // len(hosts))
     return [page for row in hosts[:50] for page in ask.warehouse.catalog.scan(limit=each, host=row.host)]
 
 
-def _host(row: HostRow, trapped: Counter[str]) -> Host:
-    return Host(
+def _host(row: HostRow, trapped: Counter[str]) -> HostView:
+    return HostView(
         host=row.host, site=row.site, pages=row.pages, queued=row.queued, delay=row.delay, crawl_delay=row.crawl_delay,
         failures=row.failures, next_at=row.next_at, blocked_until=row.blocked_until, block_reason=row.block_reason,
         address=row.address, robots_known=bool(row.robots), trapped=trapped[row.host],

@@ -11,12 +11,12 @@ from quadloom.asking.entity import Value
 from quadloom.asking.prefixes import PREFIXES
 from quadloom.asking.sparql import form_of
 from quadloom.errors import QueryError, StoreError
-from quadloom.web.asks import Ask, View
+from quadloom.web.asks import ViewResponse, WebRequest
 from quadloom.web.negotiation import prefers_html
-from quadloom.web.pages.home import Example, examples
-from quadloom.web.refusals import Refusal, Refused, refusal_of
+from quadloom.web.pages.home import ExampleQuery, examples
+from quadloom.web.refusals import Refusal, RequestRefused, refusal_of
 from quadloom.web.rendering import json_response
-from quadloom.web.sparql_protocol import Asked, answer, asked, service_description
+from quadloom.web.sparql_protocol import SparqlRequest, answer, asked, service_description
 from quadloom.web.terms import value_of_binding
 from quadloom.web.usage import usage
 
@@ -27,7 +27,7 @@ _WORDS = 60
 _SHOWN = {prefix: iri for prefix, iri in sorted(PREFIXES.items(), key=lambda it: -len(it[1])) if prefix != "dct"}
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True):
+class ResultTable(msgspec.Struct, frozen=True, kw_only=True):
     """A result as the page shows it: rows, a verdict, or a graph as text."""
 
     variables: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-def sparql_page(ask: Ask) -> View | Response:
+def sparql_page(ask: WebRequest) -> ViewResponse | Response:
     """People who ask for HTML get the editor, with the result below it; everybody else speaks the protocol."""
     for_people = prefers_html(ask.accept) and not ask.text("format")
     if not for_people:
@@ -50,12 +50,12 @@ def sparql_page(ask: Ask) -> View | Response:
         if wanted is not None:
             query = wanted.query
             table = _table(ask, wanted)
-    except (QueryError, StoreError, Refused) as error:
+    except (QueryError, StoreError, RequestRefused) as error:
         refusal, _ = refusal_of(error)
     return _editor(ask, query, table, refusal)
 
 
-def _editor(ask: Ask, query: str, table: Table | None, refusal: Refusal | None) -> View:
+def _editor(ask: WebRequest, query: str, table: ResultTable | None, refusal: Refusal | None) -> ViewResponse:
     data: dict[str, object] = {
         "query": query or _FIRST,
         "table": table,
@@ -64,10 +64,10 @@ def _editor(ask: Ask, query: str, table: Table | None, refusal: Refusal | None) 
         "prefixes": _SHOWN,
         "endpoint": str(ask.request.url.replace(query="", fragment="")),
     }
-    return View("sparql.html", data, status=refusal.status if refusal else 200)
+    return ViewResponse("sparql.html", data, status=refusal.status if refusal else 200)
 
 
-def _table(ask: Ask, wanted: Asked) -> Table:
+def _table(ask: WebRequest, wanted: SparqlRequest) -> ResultTable:
     limits = msgspec.structs.replace(ask.desk.settings.limits, query_rows=_ROWS)
     form = form_of(wanted.query, limits)
     began = time.monotonic()
@@ -78,29 +78,31 @@ def _table(ask: Ask, wanted: Asked) -> Table:
     )  # fmt: skip
     with running:
         if form == "ask":
-            return Table(verdict=running.boolean(), seconds=time.monotonic() - began)
+            return ResultTable(verdict=running.boolean(), seconds=time.monotonic() - began)
         if form == "graph":
             text = running.read().decode()
-            return Table(graph=text, truncated=running.truncated, seconds=time.monotonic() - began)
+            return ResultTable(graph=text, truncated=running.truncated, seconds=time.monotonic() - began)
         rows = [
             [value_of_binding(row[name]) if name in row else None for name in running.variables]
             for row in running.rows()
         ]
-    return Table(variables=running.variables, rows=rows, truncated=running.truncated, seconds=time.monotonic() - began)
+    return ResultTable(
+        variables=running.variables, rows=rows, truncated=running.truncated, seconds=time.monotonic() - began
+    )
 
 
-def _examples(ask: Ask) -> list[Example]:
+def _examples(ask: WebRequest) -> list[ExampleQuery]:
     try:
         return examples([use.short for use in usage(ask.desk).classes])
     except (QueryError, StoreError):
         return examples([])
 
 
-def completions(ask: Ask) -> Response:
+def completions(ask: WebRequest) -> Response:
     """The most used words that begin with, or contain, what is typed."""
     kind, start = ask.text("kind", "class"), ask.text("start").strip("<>").lower()
     if kind not in ("class", "property"):
-        raise Refused(400, "kind is class or property", hint="?kind=class&start=Ev")
+        raise RequestRefused(400, "kind is class or property", hint="?kind=class&start=Ev")
     known = usage(ask.desk)
     words = known.classes if kind == "class" else known.properties
     found = [use for use in words if start in use.iri.lower() or start in use.short.lower()]

@@ -10,19 +10,19 @@ from datetime import UTC, datetime
 import msgspec
 from starlette.responses import Response
 
-from quadloom.run.delivering import Message
+from quadloom.run.delivering import NoticeMessage
 from quadloom.run.notice_feed import atom
 from quadloom.run.standing import trouble_of
 from quadloom.run.subscribing import state_of
 from quadloom.scheduling.subscriptions import Subscription
 from quadloom.warehouse import Warehouse
-from quadloom.web.asks import Ask, View
+from quadloom.web.asks import ViewResponse, WebRequest
 from quadloom.web.rendering import json_response
 
 _NOTICES = 200
 
 
-class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
+class SubscriptionView(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     urls: tuple[str, ...]
@@ -34,17 +34,17 @@ class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
     state: str  # `ok`, or what is wrong with the query or the webhook
 
 
-def subscriptions_page(ask: Ask) -> View:
+def subscriptions_page(ask: WebRequest) -> ViewResponse:
     found = [_public(item, _state(ask.warehouse, item.id)) for item in ask.warehouse.subscriptions()]
-    return View("subscriptions.html", {"subscriptions": found})
+    return ViewResponse("subscriptions.html", {"subscriptions": found})
 
 
-def changes(ask: Ask) -> Response:
+def changes(ask: WebRequest) -> Response:
     """Notices after `since`, oldest first; give the last id back to go on."""
     return json_response({"notices": _notices(ask)})
 
 
-def changes_feed(ask: Ask) -> Response:
+def changes_feed(ask: WebRequest) -> Response:
     """The newest notices, or those after `since`. Entries are named by our public address where there is one, so they
     stay the same for whoever reads the feed by another name."""
     public = ask.desk.settings.web.public_url.rstrip("/")
@@ -55,12 +55,12 @@ def changes_feed(ask: Ask) -> Response:
     return Response(feed, media_type="application/atom+xml")
 
 
-def _notices(ask: Ask) -> list[Message]:
+def _notices(ask: WebRequest) -> list[NoticeMessage]:
     since = ask.number("since", 0, low=0, high=1 << 62)
     return ask.warehouse.notices(since, subscription=ask.text("subscription"), limit=_NOTICES)
 
 
-def _newest(ask: Ask) -> list[Message]:
+def _newest(ask: WebRequest) -> list[NoticeMessage]:
     return ask.warehouse.newest_notices(subscription=ask.text("subscription"), limit=_NOTICES)
 
 
@@ -71,8 +71,8 @@ def _state(warehouse: Warehouse, id: str) -> str:
     return state_of(delivery, trouble_of(warehouse.catalog, id))
 
 
-def _public(item: Subscription, state: str) -> Subscribed:
-    return Subscribed(
+def _public(item: Subscription, state: str) -> SubscriptionView:
+    return SubscriptionView(
         id=item.id, name=item.name, urls=item.urls, sites=item.sites, types=item.types, query=item.query,
         has_webhook=bool(item.webhook), created_at=item.created_at, state=state,
     )  # fmt: skip

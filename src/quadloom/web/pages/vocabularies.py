@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from quadloom.web.asks import Ask, View
+from quadloom.web.asks import ViewResponse, WebRequest
 from quadloom.web.usage import usage
 
 
-def vocabularies_page(ask: Ask) -> View:
-    return View("vocabularies.html", {"vocabularies": usage(ask.desk).vocabularies()})
+def vocabularies_page(ask: WebRequest) -> ViewResponse:
+    return ViewResponse("vocabularies.html", {"vocabularies": usage(ask.desk).vocabularies()})

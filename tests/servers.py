@@ -22,7 +22,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from quadloom.stores.s3_bucket import S3Address
+from quadloom.stores.archive.s3_bucket import S3Address
 
 _START_SECONDS = 30.0
 # Credentials of nobody: the server takes any.

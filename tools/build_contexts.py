@@ -15,12 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.syntaxes import jsonld_json
-from quadloom.syntaxes.contexts import TermGroup, TermTable, active_context
-from quadloom.syntaxes.jsonld_context import ContextProcessor, RemoteContext
-from quadloom.syntaxes.jsonld_terms import UNSET, ActiveContext, TermDefinition
+from quadloom.syntaxes.jsonld import json as jsonld_json
+from quadloom.syntaxes.jsonld.context import ContextProcessor, RemoteContext
+from quadloom.syntaxes.jsonld.contexts import TermGroup, TermTable, active_context
+from quadloom.syntaxes.jsonld.terms import UNSET, ActiveContext, TermDefinition
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "quadloom" / "syntaxes" / "contexts"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "quadloom" / "syntaxes" / "jsonld" / "contexts"
 
 
 def main() -> int:

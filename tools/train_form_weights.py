@@ -1,4 +1,4 @@
-"""Learns the weights of `quadloom.topical.forms` from annotated pages.
+"""Learns the weights of `quadloom.topical.forms.classifier` from annotated pages.
 
     python tools/train_form_weights.py [--report]
 
@@ -20,9 +20,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from quadloom.model.url import host_of, site_of
-from quadloom.topical.form_features import NAMES, features
-from quadloom.topical.form_reading import read_forms
-from quadloom.topical.forms import FormWeights, is_harmless
+from quadloom.topical.forms.classifier import FormWeights, is_harmless
+from quadloom.topical.forms.features import NAMES, features
+from quadloom.topical.forms.reading import read_forms
 
 TARGET = Path(__file__).parents[1] / "src/quadloom/topical/data/form_weights.json"
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from quadloom.version import __version__
 
 if TYPE_CHECKING:
-    from quadloom.asking.inspect import inspect as inspect
+    from quadloom.asking.inspect.inspect import inspect as inspect
     from quadloom.phases.transform import transform as transform
     from quadloom.warehouse import Warehouse as Warehouse
     from quadloom.warehouse import open_warehouse as open
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Warehouse", "__version__", "inspect", "open", "transform"]
 
 _PLACES = {
-    "inspect": ("quadloom.asking.inspect", "inspect"),
+    "inspect": ("quadloom.asking.inspect.inspect", "inspect"),
     "open": ("quadloom.warehouse", "open_warehouse"),
     "transform": ("quadloom.phases.transform", "transform"),
     "Warehouse": ("quadloom.warehouse", "Warehouse"),

@@ -9,7 +9,7 @@
 * fetch    `quadloom.fetching` brings a `Page`; it runs in its own process and never looks into a body.
 * weave    (below) detect, transform, and the parts of index and extract that need no store. It is a plain
            function of a page, so it runs in disposable worker processes, in `inspect`, in `import` and in `rebuild`.
-* settle   `quadloom.run.writing` puts archive, catalog, quads and text to disk, in that order.
+* settle   `quadloom.ingest.ingest` puts archive, catalog, quads and text to disk, in that order.
 
 `process_page` is the one error boundary: whatever a page does to our code becomes a `Finding`, never an exception.
 """

@@ -17,42 +17,42 @@ from typing import BinaryIO
 import msgspec
 
 from quadloom.cluster.worker import ClusterWorker
+from quadloom.crawl.control import Value
+from quadloom.crawl.explain import Why, why
+from quadloom.crawl.publication import Publication, PublishReport, accept
+from quadloom.crawl.requests import request_pages, request_urls
+from quadloom.crawl.scope import ScopeEdits, is_judged_by, judge, read_edits, scope_of, write_edits
+from quadloom.crawl.session import CrawlSession
 from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.export.dump import DumpReport, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
 from quadloom.fetching.guard import is_opened
+from quadloom.maintenance.import_ import ImportReport, import_pages
+from quadloom.maintenance.replay import replay_taken
+from quadloom.maintenance.upkeep import VerifyReport, rebuild, set_damaged_aside, verify
 from quadloom.model.event import EventKind
 from quadloom.model.url import Url
-from quadloom.phases.outside import document_loader
-from quadloom.run.control import Value
-from quadloom.run.explaining import Why, why
-from quadloom.run.importing import ImportReport, import_pages
-from quadloom.run.notice_board import NoticeBoard
-from quadloom.run.opened import LinkRanking, Stores
-from quadloom.run.publishing import Publication, PublishReport, accept
-from quadloom.run.ranking import PageRanker
-from quadloom.run.replay import replay_taken
-from quadloom.run.requesting import request_pages, request_urls
-from quadloom.run.running import CrawlSession
-from quadloom.run.schedule_state import Schedule, schedule_of
-from quadloom.run.scoping import ScopeEdits, is_judged_by, judge, read_edits, scope_of, write_edits
-from quadloom.run.seeding import seed_discoveries
-from quadloom.run.standings import page_rank_of
-from quadloom.run.subscribed_pages import subscribed_pages
-from quadloom.run.upkeep import VerifyReport, rebuild, set_damaged_aside, verify
+from quadloom.phases.loaders import document_loader
+from quadloom.phases.seeds import seed_discoveries
+from quadloom.ranking.page_ranks import page_rank_of
+from quadloom.ranking.ranker import PageRanker
+from quadloom.refresh.state import Schedule, schedule_of
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load, with_limits
 from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text, query_source
 from quadloom.stores.outbox import Outbox
-from quadloom.stores.postgres_frontier import PostgresFrontier
-from quadloom.stores.postgres_state import ClusterState
+from quadloom.stores.postgres.frontier import PostgresFrontier
+from quadloom.stores.postgres.state import ClusterState
 from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
 from quadloom.stores.shards import SHARDS
-from quadloom.stores.sqlite_database import WarehouseLock
+from quadloom.stores.sqlite.database import WarehouseLock
 from quadloom.stores.state import DATABASE as DATABASE
+from quadloom.stores.stores import LinkRanking, Stores
+from quadloom.subscriptions.notice_board import NoticeBoard
+from quadloom.subscriptions.pages import subscribed_pages
 
 
 class Warehouse(NoticeBoard):

@@ -90,8 +90,8 @@ def settings(**politeness: float):  # type: ignore[no-untyped-def]
 
 
 def quadloom_client(targets: list[str]) -> int:
-    from quadloom.fetching.client import Client
-    from quadloom.fetching.request import FetchRequest
+    from quadloom.fetching.http.client import Client
+    from quadloom.fetching.http.request import FetchRequest
 
     client = Client(settings())
     done: list[int] = []

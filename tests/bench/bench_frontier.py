@@ -15,11 +15,11 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import fingerprint
 from quadloom.model.visit import Visit
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase
-from quadloom.stores.sqlite_frontier import SqliteFrontier
-from quadloom.stores.sqlite_schema import SCHEMA
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.schema import SCHEMA
 
 LINKS, NEW, BATCH, HOSTS = 100, 10, 128, 2000
 

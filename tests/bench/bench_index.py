@@ -18,9 +18,9 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from quadloom.model.quads import Quads, line_fingerprints
-from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import SearchRequest, TextDocument
-from quadloom.stores.tantivy_text import TantivyText
+from quadloom.stores.quads.oxigraph import OxigraphQuads
+from quadloom.stores.text.tantivy import TantivyText
 
 QUADS = 30
 WORDS = [

@@ -14,8 +14,8 @@ from contract_backends import PostgresState
 from contract_records import found, settlement
 
 from quadloom.model.link import Discovery
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.postgres_database import PostgresDatabase
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.postgres.database import PostgresDatabase
 
 PAGES, LINKS, NEW, HOSTS = 100, 25, 10, 200
 

@@ -11,8 +11,8 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes import jsonld
-from quadloom.syntaxes.jsonld_loader import LoadedDocument
+from quadloom.syntaxes.jsonld import document as jsonld
+from quadloom.syntaxes.jsonld.loader import LoadedDocument
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
 SUITE = SHARED / "suites" / "json-ld"

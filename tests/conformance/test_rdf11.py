@@ -10,7 +10,7 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, NamedNode, RdfFormat,
 from pyoxigraph import parse as reference_parse
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.rdf_files import RdfKind, parse
+from quadloom.syntaxes.rdf.files import RdfKind, parse
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
 SUITE = SHARED / "suites" / "rdf11"

@@ -21,7 +21,7 @@ from contract_backends import (
 )
 
 from quadloom.stores.memory_bus import MemoryBus
-from quadloom.stores.postgres_bus import PostgresBus
+from quadloom.stores.postgres.bus import PostgresBus
 
 
 @pytest.fixture(params=STATES)

@@ -12,37 +12,37 @@ from pathlib import Path
 from typing import Protocol
 
 from postgres_server import postgres
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.memory_archive import MemoryArchive
+from quadloom.stores.archive.s3 import S3Archive
+from quadloom.stores.archive.s3_bucket import S3Bucket
+from quadloom.stores.archive.shared import SharedWarcArchive
+from quadloom.stores.archive.warc import WarcArchive
+from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
-from quadloom.stores.memory_catalog import MemoryCatalog
-from quadloom.stores.memory_frontier import MemoryFrontier
-from quadloom.stores.memory_outbox import MemoryOutbox
-from quadloom.stores.memory_quads import MemoryQuads
-from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.outbox import Outbox
-from quadloom.stores.oxigraph_quads import OxigraphQuads
-from quadloom.stores.postgres_bus import PostgresBus
-from quadloom.stores.postgres_catalog import PostgresCatalog
-from quadloom.stores.postgres_database import PostgresDatabase
-from quadloom.stores.postgres_frontier import PostgresFrontier
-from quadloom.stores.postgres_outbox import PostgresOutbox
-from quadloom.stores.postgres_shards import ShardLeases
-from quadloom.stores.postgres_text import PostgresText
+from quadloom.stores.postgres.bus import PostgresBus
+from quadloom.stores.postgres.catalog import PostgresCatalog
+from quadloom.stores.postgres.database import PostgresDatabase
+from quadloom.stores.postgres.frontier import PostgresFrontier
+from quadloom.stores.postgres.outbox import PostgresOutbox
+from quadloom.stores.postgres.shards import ShardLeases
+from quadloom.stores.postgres.text import PostgresText
 from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
-from quadloom.stores.s3_archive import S3Archive
-from quadloom.stores.s3_bucket import S3Bucket
+from quadloom.stores.quads.memory import MemoryQuads
+from quadloom.stores.quads.oxigraph import OxigraphQuads
+from quadloom.stores.quads.sparql import SparqlQuads
+from quadloom.stores.quads.sparql_client import SparqlClient, SparqlServer
 from quadloom.stores.shards import SHARDS
-from quadloom.stores.shared_warc_archive import SharedWarcArchive
-from quadloom.stores.sparql_client import SparqlClient, SparqlServer
-from quadloom.stores.sparql_quads import SparqlQuads
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase
-from quadloom.stores.sqlite_frontier import SqliteFrontier
-from quadloom.stores.sqlite_outbox import SqliteOutbox
-from quadloom.stores.sqlite_schema import SCHEMA
-from quadloom.stores.tantivy_text import TantivyText
-from quadloom.stores.warc_archive import WarcArchive
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.outbox import SqliteOutbox
+from quadloom.stores.sqlite.schema import SCHEMA
+from quadloom.stores.text.tantivy import TantivyText
+from quadloom_lab.memory.archive import MemoryArchive
+from quadloom_lab.memory.catalog import MemoryCatalog
+from quadloom_lab.memory.frontier import MemoryFrontier
+from quadloom_lab.memory.outbox import MemoryOutbox
+from quadloom_lab.memory.text import MemoryText
 from servers import new_bucket, shared_sparql_server
 
 

@@ -10,7 +10,7 @@ from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Hop, Page
-from quadloom.stores.warc_record import encode
+from quadloom.stores.archive.warc_record import encode
 
 
 def page(number: int, body: bytes = b"<html>hello</html>") -> Page:

@@ -7,7 +7,7 @@ import time
 
 from quadloom.model.event import Event
 from quadloom.stores.memory_bus import MemoryBus
-from quadloom.stores.postgres_bus import PostgresBus
+from quadloom.stores.postgres.bus import PostgresBus
 
 
 def event(number: int) -> Event:

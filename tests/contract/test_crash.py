@@ -18,13 +18,13 @@ from msgspec.structs import replace
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import Settlement
 from quadloom.model.page import Page
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock
-from quadloom.stores.sqlite_frontier import SqliteFrontier
-from quadloom.stores.sqlite_schema import SCHEMA
-from quadloom.stores.warc_archive import WarcArchive
-from quadloom.stores.warc_record import encode
+from quadloom.stores.archive.warc import WarcArchive
+from quadloom.stores.archive.warc_record import encode
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase, WarehouseLock
+from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.schema import SCHEMA
 
 PAGES = 400
 BATCH = 8

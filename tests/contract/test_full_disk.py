@@ -12,14 +12,14 @@ import pytest
 from quadloom.errors import DiskFull
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
-from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.archive.warc import WarcArchive
+from quadloom.stores.archive.warc_record import encode
 from quadloom.stores.protocols import TextDocument
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase
-from quadloom.stores.sqlite_schema import SCHEMA
-from quadloom.stores.tantivy_text import TantivyText
-from quadloom.stores.warc_archive import WarcArchive
-from quadloom.stores.warc_record import encode
+from quadloom.stores.quads.oxigraph import OxigraphQuads
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.stores.sqlite.schema import SCHEMA
+from quadloom.stores.text.tantivy import TantivyText
 
 
 @pytest.fixture

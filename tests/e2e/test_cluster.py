@@ -23,7 +23,7 @@ from quadloom.demo.web import FakeWeb
 from quadloom.model.event import Event
 from quadloom.model.outcome import PageRow
 from quadloom.model.wire import decode
-from quadloom.stores.postgres_schema import BEHIND
+from quadloom.stores.postgres.schema import BEHIND
 from quadloom.stores.shards import SHARDS
 from servers import new_bucket, sparql_server
 

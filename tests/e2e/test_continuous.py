@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from xxhash import xxh3_128_digest
 
+from quadloom.crawl.control import Value, ask
+from quadloom.crawl.explain import Why
 from quadloom.demo import DemoServer, FakeWeb, WebSpec, serve_in_process
 from quadloom.demo.exchange import DemoRequest
-from quadloom.run.control import Value, ask
-from quadloom.run.explaining import Why
 from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
 

@@ -18,12 +18,12 @@ import pytest
 
 from fakeweb.hub import Hub, hub_on_loopback
 from fakeweb.scripted import Answer, ScriptedSite
+from quadloom.crawl.control import ask
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.model.url import fingerprint
-from quadloom.run.control import ask
-from quadloom.run.websub import HubSubscription, read_topics
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.subscriptions.websub import HubSubscription, read_topics
 from quadloom.warehouse import DATABASE
 
 

@@ -18,13 +18,13 @@ from faults.crawling import command, finish, kill_group, must_be_read, requests,
 from quadloom.demo.serving import DemoServer, serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
-from quadloom.run.failpoints import EXIT_CODE
-from quadloom.run.upkeep import all_pages
+from quadloom.ingest.failpoints import EXIT_CODE
+from quadloom.maintenance.upkeep import all_pages
 from quadloom.settings_loading import load
-from quadloom.stores.s3_bucket import S3Address, S3Bucket
+from quadloom.stores.archive.s3_bucket import S3Address, S3Bucket
 from quadloom.warehouse import Warehouse
-from quadloom.web.app import create_app
-from quadloom.web.desk import SiteState
+from quadloom.web.server.app import create_app
+from quadloom.web.server.state import SiteState
 from servers import Server, new_bucket, sparql_server
 
 SPEC = WebSpec(seed=5, pages=60, hosts=5, scale=0.1, links=30, traps=False, slow_seconds=0.0, crawl_delay=0.0)

@@ -11,7 +11,7 @@ from faults.crawling import command, finish, requests, write_config
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
-from quadloom.run.failpoints import EXIT_CODE
+from quadloom.ingest.failpoints import EXIT_CODE
 
 # The same as `all`, asked of the page's own graph.
 EVERYTHING = """

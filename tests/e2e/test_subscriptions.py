@@ -14,16 +14,16 @@ import pytest
 
 from fakeweb.receiver import receiving
 from fakeweb.scripted import Answer, ScriptedSite, html
+from quadloom.crawl.control import ask
 from quadloom.errors import QuadloomError
 from quadloom.model.notice import Notice
 from quadloom.model.url import canonical, fingerprint
 from quadloom.model.wire import decode
-from quadloom.run.control import ask
-from quadloom.run.schedule_state import PageScheduleRow
+from quadloom.refresh.state import PageScheduleRow
 from quadloom.settings import Settings
 from quadloom.settings_loading import load
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.warehouse import DATABASE, Warehouse
 
 PAGES = 60

@@ -18,12 +18,12 @@ import msgspec
 import pytest
 
 from quadloom.cli.main import run
-from quadloom.demo.topical_corpus import Corpus
-from quadloom.demo.topical_sites import SitePlan, plan_sites
-from quadloom.demo.topical_web import TopicalWeb
 from quadloom.model.url import Url
-from quadloom.topical.channels import SearchChannel
+from quadloom.topical.search.channels import SearchChannel
 from quadloom.warehouse import Warehouse
+from quadloom_lab.topical.corpus import Corpus
+from quadloom_lab.topical.sites import SitePlan, plan_sites
+from quadloom_lab.topical.web import TopicalWeb
 
 TOPIC = 3
 DELAY = 0.05

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from e2e.live_site import Live, live_site
-from quadloom.run.control import ask
+from quadloom.crawl.control import ask
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "web-assets" / "node_modules" / "axe-core" / "axe.min.js"

@@ -19,11 +19,11 @@ import uvicorn
 from hypothesis import HealthCheck, settings
 
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.app import create_app
-from quadloom.web.desk import SiteState
-from quadloom.web.openapi import describe
+from quadloom.web.api.openapi import describe
 from quadloom.web.routes import ROUTES
-from quadloom.web.tokens import FILE, Tokens
+from quadloom.web.server.app import create_app
+from quadloom.web.server.state import SiteState
+from quadloom.web.server.tokens import FILE, Tokens
 from thoroughness import examples
 from unit.web.web_fixture import fill
 

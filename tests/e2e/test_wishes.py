@@ -13,7 +13,7 @@ import pytest
 import quadloom
 from fakeweb.scripted import Answer, ScriptedSite, html
 from faults.crawling import finish
-from quadloom.run.admission import read_traps
+from quadloom.ingest.traps import read_traps
 from quadloom.settings import Settings, SiteSettings
 from quadloom.settings_loading import Value, load
 from quadloom.warehouse import Warehouse

@@ -11,7 +11,7 @@ from faults.crawling import command, finish, must_be_read, requests, write_confi
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
-from quadloom.run.failpoints import EXIT_CODE, POINTS
+from quadloom.ingest.failpoints import EXIT_CODE, POINTS
 
 
 @pytest.mark.parametrize("point", POINTS)

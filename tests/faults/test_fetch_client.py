@@ -16,10 +16,10 @@ import zstandard
 from fetch_server import Seen, Server, reply
 
 from quadloom.errors import FetchError
-from quadloom.fetching.client import Client
-from quadloom.fetching.content_coding import BodyDecoder
-from quadloom.fetching.request import FetchRequest, Result
-from quadloom.fetching.transport import HttpTransport, fetch_one
+from quadloom.fetching.http.client import Client
+from quadloom.fetching.http.content_coding import BodyDecoder
+from quadloom.fetching.http.document import HttpTransport, fetch_one
+from quadloom.fetching.http.request import FetchRequest, Result
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings

@@ -9,12 +9,12 @@ import pytest
 from fetch_server import Seen, Server, reply
 
 from quadloom.errors import FetchError
-from quadloom.fetching.client import Client
 from quadloom.fetching.fetcher import Fetcher
 from quadloom.fetching.guard import Guard
-from quadloom.fetching.request import FetchRequest, Result
-from quadloom.fetching.transfer import Transfer
-from quadloom.fetching.transport import HttpTransport
+from quadloom.fetching.http.client import Client
+from quadloom.fetching.http.document import HttpTransport
+from quadloom.fetching.http.request import FetchRequest, Result
+from quadloom.fetching.http.transfer import Transfer
 from quadloom.model.page import Failure
 from quadloom.model.url import Url, resolve
 from quadloom.model.visit import Visit

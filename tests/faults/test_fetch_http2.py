@@ -15,9 +15,9 @@ pytest.importorskip("h2", reason="the package h2 (a part of the `dev` extra) is 
 
 from h2_server import H2Server, Stream, make_certificate
 
-from quadloom.fetching.client import Client
 from quadloom.fetching.fetcher import Fetcher
-from quadloom.fetching.request import FetchRequest, Result
+from quadloom.fetching.http.client import Client
+from quadloom.fetching.http.request import FetchRequest, Result
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings

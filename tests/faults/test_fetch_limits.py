@@ -15,8 +15,8 @@ import pytest
 import zstandard
 from fetch_server import Seen, Server, endless, reply
 
-from quadloom.fetching.client import Client
-from quadloom.fetching.request import FetchRequest, Result
+from quadloom.fetching.http.client import Client
+from quadloom.fetching.http.request import FetchRequest, Result
 from quadloom.model.page import Failure, Page
 from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from quadloom.crawl.fetch_process import FetchProcess
 from quadloom.fetching.fetcher import FetchResult
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.run.fetch_process import FetchProcess
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 
 PAGES, HOSTS, UNDER_WAY = 3000, 300, 300

@@ -20,7 +20,7 @@ from faults.crawling import (
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
-from quadloom.run.upkeep import all_pages
+from quadloom.maintenance.upkeep import all_pages
 from quadloom.warehouse import Warehouse
 
 

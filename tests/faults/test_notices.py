@@ -20,10 +20,10 @@ from faults.crawling import command, finish, kill_group, start, wait_for_request
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
-from quadloom.run.delivering import NoticeMessage
-from quadloom.run.failpoints import EXIT_CODE
-from quadloom.scheduling.subscriptions import Subscription
+from quadloom.ingest.failpoints import EXIT_CODE
+from quadloom.model.subscription import Subscription
 from quadloom.stores.outbox import Delivery
+from quadloom.subscriptions.deliver import NoticeMessage
 from quadloom.warehouse import Warehouse
 
 SECRET = "a secret of the test"

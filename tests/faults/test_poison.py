@@ -12,10 +12,10 @@ import pytest
 from quadloom.errors import UsageError
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.run.workers import TransformResult, WorkerPool
 from quadloom.settings import CrawlSettings, LimitSettings, Settings
-from quadloom.stores.warc_record import encode, file_header
+from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
+from quadloom.workers.pool import TransformResult, WorkerPool
 
 PLUGIN = """
 import ctypes, time

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from e2e.live_site import live_site
 from quadloom.asking.statistics import OPEN
-from quadloom.run.control import ask
+from quadloom.crawl.control import ask
 from quadloom.warehouse import Warehouse
 
 

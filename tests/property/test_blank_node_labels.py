@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quadloom.syntaxes.blank_nodes import skolemise
+from quadloom.syntaxes.rdf.blank_nodes import skolemise
 from thoroughness import examples
 
 PAGE = "https://example.org/page"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quadloom.asking.prefixes import PREFIXES
-from quadloom.asking.query_checks import template
+from quadloom.asking.sparql.checks import template
+from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.model.link import Link, LinkKind
 from quadloom.model.url import host_of, site_of
 from quadloom.phases.extract import STRATEGIES

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.jsonld_context import ContextProcessor
-from quadloom.syntaxes.jsonld_expand import expand_document
-from quadloom.syntaxes.jsonld_fast import ContextCache, FastWalk, NotSimple
-from quadloom.syntaxes.jsonld_json import Json
-from quadloom.syntaxes.jsonld_loader import ContextLoader
-from quadloom.syntaxes.jsonld_rdf import RdfWriter
-from quadloom.syntaxes.jsonld_terms import ActiveContext
+from quadloom.syntaxes.jsonld.context import ContextProcessor
+from quadloom.syntaxes.jsonld.expand import expand_document
+from quadloom.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
+from quadloom.syntaxes.jsonld.json import Json
+from quadloom.syntaxes.jsonld.loader import ContextLoader
+from quadloom.syntaxes.jsonld.rdf import RdfWriter
+from quadloom.syntaxes.jsonld.terms import ActiveContext
 from quadloom.syntaxes.sink import Sink
 from thoroughness import examples
 

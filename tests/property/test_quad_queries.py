@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quadloom.model.quads import Quads
-from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.quads.oxigraph import OxigraphQuads
 
 Quad = tuple[str, str, str, str]
 nodes = st.sampled_from([f"<urn:n:{n}>" for n in range(5)])

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quadloom.errors import StoreError
-from quadloom.stores.sparql_text import exchange, graph_name, insertion
+from quadloom.stores.quads.sparql_text import exchange, graph_name, insertion
 from quadloom.syntaxes.terms import iri, literal
 from thoroughness import examples
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from quadloom.asking.statistics import OPEN, STATISTICS, Statistics, ended
 from quadloom.model.quads import Quads
-from quadloom.run.topic import SCORE
-from quadloom.stores.memory_quads import MemoryQuads
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase
-from quadloom.stores.sqlite_schema import SCHEMA
+from quadloom.stores.quads.memory import MemoryQuads
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.stores.sqlite.schema import SCHEMA
+from quadloom.topical.topic import SCORE
 from thoroughness import examples
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from quadloom.model.url import host_of, site_of
-from quadloom.topical.form_reading import Form, read_forms
-from quadloom.topical.forms import SearchForm, find_search_form
+from quadloom.topical.forms.classifier import SearchForm, find_search_form
+from quadloom.topical.forms.reading import Form, read_forms
 
 _SPEC = importlib.util.find_spec("formasaurus")
 pytestmark = pytest.mark.skipif(

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quadloom.scheduling.figures import closed_forms, learned_rates
-from quadloom.scheduling.simulated_web import Process, WebShape
-from quadloom.scheduling.simulator import SimulationPlan, SimulationRow, run
+from quadloom_lab.scheduling.figures import closed_forms, learned_rates
+from quadloom_lab.scheduling.simulated_web import Process, WebShape
+from quadloom_lab.scheduling.simulator import SimulationPlan, SimulationRow, run
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
 HISTORY = SHARED / "data" / "change-trace-docs-site.csv.gz"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.topical.evaluation import World, equal_recall_ratio, interval, run
-from quadloom.topical.plot import recall_plot
+from quadloom_lab.topical.evaluation import World, equal_recall_ratio, interval, run
+from quadloom_lab.topical.plot import recall_plot
 
 
 def test_adaptive_beats_following_links_on_a_held_out_web() -> None:

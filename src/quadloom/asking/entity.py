@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pyoxigraph as ox
 
-from quadloom.asking.prefixes import PREFIXES, expand
+from quadloom.asking.sparql.prefixes import PREFIXES, expand
 from quadloom.errors import NothingFound
 from quadloom.stores.protocols import QuadStore
 

@@ -16,8 +16,8 @@ from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.pipeline import process_page
 from quadloom.settings import Settings
-from quadloom.stores.oxigraph_quads import lines_of
 from quadloom.stores.protocols import Archive, Catalog, Difference, VisitRow
+from quadloom.stores.quads.oxigraph import lines_of
 from quadloom.syntaxes.registry import Loader
 
 

@@ -11,7 +11,7 @@ from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
 from quadloom.asking.history import PageHistory, Versions, history
 from quadloom.asking.search import moment, search, search_request
-from quadloom.asking.sparql import QueryResult, QueryService
+from quadloom.asking.sparql.service import QueryResult, QueryService
 from quadloom.asking.statistics import Summary, summary
 from quadloom.model.quads import Quads
 from quadloom.settings import Settings

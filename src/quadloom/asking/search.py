@@ -1,6 +1,6 @@
 """Keyword search: what a person means by a type or vocabulary, turned into what the text index knows.
 
-Ranking, phrases, prefixes, fields, facets and snippets are the index's (`quadloom.stores.text_query` has the syntax);
+Ranking, phrases, prefixes, fields, facets and snippets are the index's (`quadloom.stores.text.query` has the syntax);
 here names become IRIs, and every search can be shown as the SPARQL query that it equals.
 """
 
@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from quadloom.asking.prefixes import shorten, type_iris, vocabulary_iris
-from quadloom.asking.text_patterns import as_sparql
+from quadloom.asking.sparql.prefixes import shorten, type_iris, vocabulary_iris
+from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.errors import UsageError
 from quadloom.stores.protocols import SearchAnswer, SearchRequest, TextIndex
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from quadloom.cli.crawl import follow
+from quadloom.cli.crawling.crawl import follow
 from quadloom.cli.session import Session, session
 from quadloom.demo.questions import QUESTIONS, Question
 from quadloom.demo.serving import serve_in_process

@@ -19,10 +19,10 @@ from cyclopts import Parameter
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.stores.state import exists
-from quadloom.web.app import create_app
-from quadloom.web.desk import SiteState
-from quadloom.web.security import is_loopback
-from quadloom.web.tokens import FILE, Tokens
+from quadloom.web.server.app import create_app
+from quadloom.web.server.security import is_loopback
+from quadloom.web.server.state import SiteState
+from quadloom.web.server.tokens import FILE, Tokens
 
 _STOP_SECONDS = 60.0
 _BACKLOG = 2048  # connections that wait to be taken; the system's own limit may be lower

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from quadloom.errors import QuadloomError
-from quadloom.stores.postgres_database import PostgresDatabase
-from quadloom.stores.postgres_frontier import PULLED, PostgresFrontier
-from quadloom.stores.postgres_shards import ShardLeases
+from quadloom.stores.postgres.database import PostgresDatabase
+from quadloom.stores.postgres.frontier import PULLED, PostgresFrontier
+from quadloom.stores.postgres.shards import ShardLeases
 from quadloom.stores.shards import SHARDS
 
 _TEND_SECONDS = 0.25  # between two looks for links that others found

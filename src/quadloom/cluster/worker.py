@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from quadloom.cluster.membership import Membership, ShardCallbacks
-from quadloom.stores.postgres_frontier import PostgresFrontier
-from quadloom.stores.postgres_state import ClusterState
+from quadloom.stores.postgres.frontier import PostgresFrontier
+from quadloom.stores.postgres.state import ClusterState
 
 
 class CrawlThread(Protocol):
@@ -18,7 +18,7 @@ class CrawlThread(Protocol):
 
 
 class ClusterWorker:
-    """Accompanies a crawl; see `quadloom.run.running.ClusterMember`."""
+    """Accompanies a crawl; see `quadloom.crawl.session.ClusterMember`."""
 
     def __init__(
         self, state: ClusterState, frontier: PostgresFrontier, duties: ShardCallbacks, *, heartbeat: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from quadloom.asking.prefixes import PREFIXES, shorten
+from quadloom.asking.sparql.prefixes import PREFIXES, shorten
 from quadloom.asking.statistics import Summary
 from quadloom.syntaxes.terms import iri, literal
 

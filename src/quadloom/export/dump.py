@@ -16,16 +16,16 @@ import msgspec
 import pyoxigraph as ox
 import zstandard
 
-from quadloom.asking.prefixes import PREFIXES
 from quadloom.asking.questions import WarehouseQueries
-from quadloom.asking.result_formats import GRAPH_FORMATS
+from quadloom.asking.sparql.prefixes import PREFIXES
+from quadloom.asking.sparql.result_formats import GRAPH_FORMATS
 from quadloom.errors import UsageError
 from quadloom.export.description import dataset_description
 from quadloom.export.parquet import write_parquet
 from quadloom.export.selection import PageGraph, Selection, selected_graphs, selected_pages
+from quadloom.stores.archive.warc_record import encode as encode_record
+from quadloom.stores.archive.warc_record import file_header
 from quadloom.stores.protocols import Archive, Catalog, QuadStore
-from quadloom.stores.warc_record import encode as encode_record
-from quadloom.stores.warc_record import file_header
 
 SUFFIXES = {
     "nq": "nq", "nquads": "nq", "trig": "trig", "ttl": "turtle", "turtle": "turtle", "nt": "nt", "jsonld": "jsonld",

@@ -18,7 +18,7 @@ from typing import BinaryIO
 import pyoxigraph as ox
 import zstandard
 
-from quadloom.asking.result_formats import GRAPH_FORMATS
+from quadloom.asking.sparql.result_formats import GRAPH_FORMATS
 from quadloom.errors import UsageError
 
 MEMORY = 4 << 30  # address space; a bulk load of any size stays well below

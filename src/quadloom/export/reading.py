@@ -26,7 +26,7 @@ from quadloom.model.page import Page
 from quadloom.model.url import resolve
 from quadloom.phases.index import PAGES
 from quadloom.settings import LimitSettings
-from quadloom.stores import warc_record
+from quadloom.stores.archive import warc_record
 
 RDF_SUFFIXES = {
     "nq": "nq", "nquads": "nq", "trig": "trig", "ttl": "turtle", "nt": "nt", "jsonld": "jsonld", "rdf": "rdfxml",

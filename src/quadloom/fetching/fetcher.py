@@ -21,10 +21,11 @@ from random import Random
 
 import msgspec
 
-from quadloom.fetching import failures, politeness
-from quadloom.fetching.client import Client
+from quadloom.fetching import politeness
 from quadloom.fetching.dns import DnsLookup, system_lookup
-from quadloom.fetching.request import ACCEPT_ROBOTS, FetchRequest, Result
+from quadloom.fetching.http import failures
+from quadloom.fetching.http.client import Client
+from quadloom.fetching.http.request import ACCEPT_ROBOTS, FetchRequest, Result
 from quadloom.fetching.robots import Robots, RobotsRow, parse, path_of, verdict
 from quadloom.fetching.wanted import Wanted, but_not
 from quadloom.model.outcome import HostPace

@@ -65,7 +65,7 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     archive: ArchiveRef | None = None
     findings: tuple[Finding, ...] = ()
     reason: str = ""  # of a failure, denial or quarantine, for people
-    schedule: bytes = b""  # what the refresh schedule keeps of the page, encoded `quadloom.run.refreshing.Kept`
+    schedule: bytes = b""  # what the refresh schedule keeps of the page, encoded `quadloom.refresh.scheduler.Kept`
     lines: bytes = b""  # `line_fingerprints` of the graph as settled, empty = unknown
 
 

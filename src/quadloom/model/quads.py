@@ -23,7 +23,7 @@ class Quads(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, graph: str, nquads: bytes) -> Quads:
-        """Wrap lines that are already canonical (`quadloom.syntaxes.blank_nodes.skolemise` makes them so)."""
+        """Wrap lines that are already canonical (`quadloom.syntaxes.rdf.blank_nodes.skolemise` makes them so)."""
         return cls(graph, nquads, nquads.count(b"\n"), xxh3_128_digest(nquads) if nquads else b"")
 
 

@@ -137,7 +137,7 @@ def discovery(link: Link, visit: Visit) -> Discovery:
 
 def _discovery(link: Link, target: LinkTarget, visit: Visit, lastmod: float) -> Discovery:
     """Of ordinary priority: whether it is a suspect of structured data is judged by the owner, who alone has learned
-    it (`quadloom.run.suspecting`)."""
+    it (`quadloom.refresh.predictor`)."""
     return Discovery(
         href=link.target,
         key=target.key,

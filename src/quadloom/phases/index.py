@@ -11,8 +11,8 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_of, site_of
 from quadloom.stores.protocols import TextDocument
-from quadloom.syntaxes.blank_nodes import skolemise
-from quadloom.syntaxes.link_quads import link_quads
+from quadloom.syntaxes.rdf.blank_nodes import skolemise
+from quadloom.syntaxes.rdf.link_quads import link_quads
 from quadloom.syntaxes.terms import XSD, iri, literal
 
 PAGES = "urn:quadloom:pages"
@@ -62,7 +62,7 @@ def page_description(row: PageRow, status: int, source: str) -> bytes:
 
     A statement costs some 15 µs of CPU and 200 bytes, so there are few: what a page says of itself (language,
     description …) is in its own graph. Nothing in here changes while a page stays as it is; how it stands and when it
-    is read again comes on top (`quadloom.run.describing`). All of it can be derived again from catalog and archive, so
+    is read again comes on top (`quadloom.ingest.describe`). All of it can be derived again from catalog and archive, so
     that `rebuild` makes the same.
     """
     subject = iri(row.final_url or row.href)

@@ -14,13 +14,13 @@ from quadloom.model.link import Link
 from quadloom.phases.detect import detected
 from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
-from quadloom.syntaxes.data_links import data_links
-from quadloom.syntaxes.html_meta import read_robots
+from quadloom.syntaxes.feeds.sitemaps import links_allowed
+from quadloom.syntaxes.html.meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
+from quadloom.syntaxes.prefilter import signs_in
+from quadloom.syntaxes.rdf.data_links import data_links
 from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
-from quadloom.syntaxes.signs import signs_in
 from quadloom.syntaxes.sink import MAX_CHARACTERS
-from quadloom.syntaxes.sitemaps_rdf import links_allowed
 from quadloom.syntaxes.terms import TYPE
 
 _DEFAULTS = Settings()

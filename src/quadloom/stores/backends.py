@@ -12,20 +12,20 @@ from pathlib import Path
 
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings
-from quadloom.stores.memory_quads import MemoryQuads
-from quadloom.stores.oxigraph_quads import OxigraphQuads
-from quadloom.stores.postgres_database import PostgresDatabase
-from quadloom.stores.postgres_state import ClusterState, database_url
-from quadloom.stores.postgres_text import PostgresText
+from quadloom.stores.archive.s3 import S3Archive
+from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
+from quadloom.stores.archive.shared import SharedWarcArchive, worker_name
+from quadloom.stores.archive.warc import WarcArchive
+from quadloom.stores.postgres.database import PostgresDatabase
+from quadloom.stores.postgres.state import ClusterState, database_url
+from quadloom.stores.postgres.text import PostgresText
 from quadloom.stores.protocols import Archive, QuadStore, TextIndex
-from quadloom.stores.s3_archive import S3Archive
-from quadloom.stores.s3_bucket import S3Bucket, address_of
-from quadloom.stores.shared_warc_archive import SharedWarcArchive, worker_name
-from quadloom.stores.sparql_client import SparqlServer, server_of
-from quadloom.stores.sparql_quads import RefilledQuads, SparqlQuads
+from quadloom.stores.quads.memory import MemoryQuads
+from quadloom.stores.quads.oxigraph import OxigraphQuads
+from quadloom.stores.quads.sparql import RefilledQuads, SparqlQuads
+from quadloom.stores.quads.sparql_client import SparqlServer, server_of
 from quadloom.stores.state import EmbeddedState, State
-from quadloom.stores.tantivy_text import TantivyText
-from quadloom.stores.warc_archive import WarcArchive
+from quadloom.stores.text.tantivy import TantivyText
 
 
 def _warc(folder: Path, settings: Settings, writable: bool) -> Archive:

@@ -21,8 +21,8 @@ from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.visit import Visit
-from quadloom.stores.quota import Quota
-from quadloom.stores.scoring import Place, Scored
+from quadloom.stores.frontier.quota import Quota
+from quadloom.stores.frontier.scoring import Place, Scored
 from quadloom.stores.text_records import Hit, SearchAnswer, SearchRequest, TextDocument
 
 __all__ = [
@@ -261,7 +261,7 @@ class ArchiveRecord(msgspec.Struct, frozen=True):
 
 
 class Archive(Protocol):
-    """Append-only record of everything that servers said. Only whole files ever go (`quadloom.run.pruning`)."""
+    """Append-only record of everything that servers said. Only whole files ever go (`quadloom.maintenance.prune`)."""
 
     def put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
         """Append a batch. The references become readable after `sync`."""
@@ -346,7 +346,7 @@ class QuadStore(Protocol):
 
     def query(self, sparql: str) -> bytes:
         """A trusted query, union default graph; results as SPARQL JSON, or N-Triples for graphs.
-        User queries go through `quadloom.asking.sparql`, which can be killed."""
+        User queries go through `quadloom.asking.sparql.service`, which can be killed."""
         ...
 
     def graphs(self) -> Iterator[str]: ...

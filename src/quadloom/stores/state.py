@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from quadloom.settings import Settings
-from quadloom.stores.frontier_policy import FrontierPolicy
+from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
 from quadloom.stores.outbox import Outbox
 from quadloom.stores.protocols import Bus, Catalog, Frontier, ScopeRules
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase
-from quadloom.stores.sqlite_frontier import SqliteFrontier
-from quadloom.stores.sqlite_outbox import SqliteOutbox
-from quadloom.stores.sqlite_schema import SCHEMA
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.outbox import SqliteOutbox
+from quadloom.stores.sqlite.schema import SCHEMA
 
 T = TypeVar("T")
 DATABASE = "quadloom.db"

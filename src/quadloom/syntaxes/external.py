@@ -18,10 +18,12 @@ from lxml import etree
 from quadloom.errors import FetchError, SyntaxInvalid
 from quadloom.model.document import Document, Kind
 from quadloom.settings import ServiceSettings
-from quadloom.syntaxes import generic_xml, xslt, xslt_folder
-from quadloom.syntaxes.rdf_files import RdfKind
+from quadloom.syntaxes.rdf.files import RdfKind
 from quadloom.syntaxes.registry import Context, Extractor, Registry
 from quadloom.syntaxes.terms import RDF
+from quadloom.syntaxes.xml import generic as generic_xml
+from quadloom.syntaxes.xml import stylesheet_folder as xslt_folder
+from quadloom.syntaxes.xml import xslt
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 SYNTAX = "external"
@@ -179,7 +181,9 @@ def keep(context: Context, reply: ServiceReply) -> None:
 
 
 def _keep_json_ld(context: Context, body: bytes) -> None:
-    from quadloom.syntaxes import jsonld  # the complete JSON-LD machinery, only where a service answers in it
+    from quadloom.syntaxes.jsonld import (
+        document as jsonld,  # the complete JSON-LD machinery, only where a service answers in it
+    )
 
     nquads = jsonld.extract(body, url=context.base, loader=context.loader)
     context.sink.pour(xslt.apart(nquads))

@@ -7,25 +7,20 @@ from __future__ import annotations
 
 import re
 
-from quadloom.syntaxes import (
-    feeds,
-    generic_xml,
-    grddl,
-    html,
-    html_meta,
-    json_feed,
-    microdata,
-    microformats,
-    opengraph,
-    opml,
-    plain_text,
-    readers,
-    sitemaps_rdf,
-    xslt_bundle,
-    xslt_folder,
-)
+from quadloom.syntaxes import plain_text, readers
+from quadloom.syntaxes.feeds import json_feed, opml
+from quadloom.syntaxes.feeds import sitemaps as sitemaps_rdf
+from quadloom.syntaxes.feeds import xml_feeds as feeds
+from quadloom.syntaxes.html import meta as html_meta
+from quadloom.syntaxes.html import opengraph
+from quadloom.syntaxes.html import page as html
+from quadloom.syntaxes.microdata import extract as microdata
+from quadloom.syntaxes.microformats import extract as microformats
 from quadloom.syntaxes.rdfa.walking import HINTS
 from quadloom.syntaxes.registry import Extractor, Registry
+from quadloom.syntaxes.xml import generic as generic_xml
+from quadloom.syntaxes.xml import grddl, xslt_bundle
+from quadloom.syntaxes.xml import stylesheet_folder as xslt_folder
 
 # Roles are for assistive technology; the crawl does not read them.
 _RDFA_SIGNS = tuple(pattern for name, pattern in HINTS.items() if name != "role")

@@ -6,7 +6,7 @@ from itertools import islice
 
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
-from quadloom.syntaxes.html_text import fold
+from quadloom.syntaxes.html.text import fold
 from quadloom.syntaxes.registry import Context
 
 _SCHEMES = ("http://", "https://")

@@ -9,7 +9,7 @@ import lxml.html
 import msgspec
 
 from quadloom.model.url import canonical, host_of, resolve, site_of
-from quadloom.topical.form_reading import parse_html
+from quadloom.topical.forms.reading import parse_html
 
 MAX_ANCHORS = 3000
 _DEPTH = 6  # elements above a link that make its signature

@@ -18,13 +18,13 @@ from typing import Literal, Protocol
 import msgspec
 
 from quadloom.topical.access import Access, RequestSequence, SiteRequest
-from quadloom.topical.channels import SearchChannel
-from quadloom.topical.desk import RELEVANT, FoundDocument, TopicalRun
-from quadloom.topical.fingerprints import SearchLead
+from quadloom.topical.run import RELEVANT, FoundDocument, TopicalRun
+from quadloom.topical.search.channels import SearchChannel
+from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.sites import SeedSite
-from quadloom.topical.strategy_adaptive import Adaptive
-from quadloom.topical.strategy_links import LinkCrawl
-from quadloom.topical.strategy_liu_agah import LiuAgah
+from quadloom.topical.strategies.adaptive import Adaptive
+from quadloom.topical.strategies.links import LinkCrawl
+from quadloom.topical.strategies.liu_agah import LiuAgah
 
 StrategyName = Literal["adaptive", "liu-agah", "best-first", "breadth-first", "random"]
 STRATEGIES: tuple[StrategyName, ...] = ("adaptive", "liu-agah", "best-first", "breadth-first", "random")

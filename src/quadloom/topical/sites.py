@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.model.url import host_of
-from quadloom.topical.channels import SearchChannel
-from quadloom.topical.querying import Mode, QueryTerm
+from quadloom.topical.search.channels import SearchChannel
+from quadloom.topical.search.queries import Mode, QueryTerm
 
 
 class SeedSite(msgspec.Struct, frozen=True):

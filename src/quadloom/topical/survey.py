@@ -9,7 +9,7 @@ from random import Random
 import msgspec
 
 from quadloom.topical.access import RequestSequence
-from quadloom.topical.channels import SearchChannel, open_site
+from quadloom.topical.search.channels import SearchChannel, open_site
 from quadloom.topical.sites import SeedSite
 
 

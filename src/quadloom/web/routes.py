@@ -11,10 +11,10 @@ from typing import Literal
 import msgspec
 from starlette.responses import Response
 
-from quadloom.web import control, events, exchange, graph_store, metrics, sparql_protocol, static_serving
-from quadloom.web.asks import Handler, WebRequest
-from quadloom.web.described import Parameter
-from quadloom.web.openapi import describe
+from quadloom.web.api import control, events, graph_store, metrics, sparql_protocol
+from quadloom.web.api import downloads as exchange
+from quadloom.web.api.openapi import describe
+from quadloom.web.api.parameter import Parameter
 from quadloom.web.pages import (
     about,
     entity,
@@ -28,6 +28,8 @@ from quadloom.web.pages import (
     subscriptions,
     vocabularies,
 )
+from quadloom.web.server import static_serving
+from quadloom.web.server.requests import Handler, WebRequest
 
 # Where a handler runs (see `desk.py`): `reading` with a view of the warehouse, `scanning` likewise for what looks at
 # much of it; in threads that may wait, `asking` for queries, `visiting` for foreign servers, `waiting` for the rest;

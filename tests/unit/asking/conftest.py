@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.asking.sparql import QueryService
+from quadloom.asking.sparql.service import QueryService
 from quadloom.model.quads import Quads
 from quadloom.settings import LimitSettings
-from quadloom.stores.oxigraph_quads import OxigraphQuads
 from quadloom.stores.protocols import TextDocument
-from quadloom.stores.tantivy_text import TantivyText
+from quadloom.stores.quads.oxigraph import OxigraphQuads
+from quadloom.stores.text.tantivy import TantivyText
 
 A, B, C = "http://a.example/1", "http://b.example/2", "http://c.example/3"
 SCHEMA, OWL = "http://schema.org/", "http://www.w3.org/2002/07/owl#"

@@ -8,7 +8,7 @@ import pytest
 
 from quadloom.errors import NothingFound
 from quadloom.model.page import Page
-from quadloom.stores.warc_record import encode, file_header
+from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
 
 URL = "http://site.example/event"

@@ -14,7 +14,7 @@ import pyoxigraph as ox
 import pytest
 
 import quadloom
-from quadloom.asking.inspect import inspect
+from quadloom.asking.inspect.inspect import inspect
 from quadloom.cli.main import run
 from quadloom.errors import UsageError
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings

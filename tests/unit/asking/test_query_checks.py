@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadloom.asking.query_checks import check, scan
+from quadloom.asking.sparql.checks import check, scan
 from quadloom.errors import QueryRefused
 from quadloom.settings import LimitSettings
 

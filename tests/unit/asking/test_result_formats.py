@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadloom.asking.result_formats import GRAPH_FORMATS, boolean, row_writer, write_graph
+from quadloom.asking.sparql.result_formats import GRAPH_FORMATS, boolean, row_writer, write_graph
 
 TERMS: list[ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None] = [
     ox.NamedNode("http://x.example/a?b&c"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.asking.prefixes import expand, shorten, type_iris
 from quadloom.asking.search import as_sparql, moment, search, search_request
-from quadloom.asking.sparql import QueryService
+from quadloom.asking.sparql.prefixes import expand, shorten, type_iris
+from quadloom.asking.sparql.service import QueryService
 from quadloom.errors import UsageError
 from unit.asking.conftest import A, B, C, Stores
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from quadloom.asking.sparql import QueryService
+from quadloom.asking.sparql.service import QueryService
 from quadloom.errors import QueryLimit, QueryRefused, QuerySyntaxError
 from quadloom.settings import LimitSettings
 from quadloom.stores.protocols import TextDocument

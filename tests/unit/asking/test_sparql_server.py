@@ -7,12 +7,12 @@ from contextlib import closing
 
 import pytest
 
-from quadloom.asking.query_forwarding import with_prefixes
-from quadloom.asking.sparql import QueryService
+from quadloom.asking.sparql.forwarding import with_prefixes
+from quadloom.asking.sparql.service import QueryService
 from quadloom.errors import QueryRefused, StoreError
 from quadloom.settings import LimitSettings
-from quadloom.stores.sparql_client import SparqlServer
-from quadloom.stores.sparql_quads import SparqlQuads
+from quadloom.stores.quads.sparql import SparqlQuads
+from quadloom.stores.quads.sparql_client import SparqlServer
 from servers import sparql_server
 from unit.asking.conftest import PAGES, Stores
 from unit.asking.test_sparql import (

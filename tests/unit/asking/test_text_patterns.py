@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.asking.query_checks import check
-from quadloom.asking.text_patterns import PatternHitCache, replace_text_patterns
+from quadloom.asking.sparql.checks import check
+from quadloom.asking.sparql.text_patterns import PatternHitCache, replace_text_patterns
 from quadloom.settings import LimitSettings
-from quadloom.stores.memory_text import MemoryText
 from quadloom.stores.protocols import SearchAnswer, SearchRequest, TextDocument
+from quadloom_lab.memory.text import MemoryText
 
 
 class Counting(MemoryText):

@@ -9,7 +9,7 @@ import pytest
 
 from quadloom.cli.main import run
 from quadloom.model.page import Page
-from quadloom.stores.warc_record import encode, file_header
+from quadloom.stores.archive.warc_record import encode, file_header
 
 PAGES = {
     "https://a.example/broken": b'<title>one</title><script type="application/ld+json">{"@type": }</script>'

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from quadloom.cli.crawl import progress_lines
+from quadloom.cli.crawling.crawl import progress_lines
 from quadloom.cli.main import COMMANDS, run
-from quadloom.run.meter import CrawlReport
+from quadloom.crawl.report import CrawlReport
 
 
 def test_help_lists_every_command_once_in_groups(

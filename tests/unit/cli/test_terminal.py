@@ -8,8 +8,8 @@ import json
 import pytest
 from rich.console import Console
 
-from quadloom.cli import status
-from quadloom.cli.ask import _print_hits
+from quadloom.cli.asking import status
+from quadloom.cli.asking.ask import _print_hits
 from quadloom.cli.session import Session, harmless
 from quadloom.stores.protocols import Hit, SearchAnswer
 

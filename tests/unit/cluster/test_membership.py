@@ -10,10 +10,10 @@ import pytest
 from postgres_server import postgres
 from quadloom.cluster.membership import Membership
 from quadloom.errors import StoreError
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.postgres_database import PostgresDatabase
-from quadloom.stores.postgres_frontier import PostgresFrontier
-from quadloom.stores.postgres_shards import ShardLeases
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.postgres.database import PostgresDatabase
+from quadloom.stores.postgres.frontier import PostgresFrontier
+from quadloom.stores.postgres.shards import ShardLeases
 from quadloom.stores.shards import SHARDS
 
 pytestmark = pytest.mark.cluster

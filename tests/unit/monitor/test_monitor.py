@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from quadloom.crawl.balance import balance
+from quadloom.crawl.freshness import freshness
+from quadloom.crawl.heartbeat import heartbeat
 from quadloom.model.outcome import PageRow
-from quadloom.monitor.balance import balance
-from quadloom.monitor.freshness import freshness
-from quadloom.monitor.heartbeat import heartbeat
 
 PAGES = dict.fromkeys(("fetch", "detect", "transform", "index", "extract"), 1000)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from quadloom.ingest.indexer import IndexJob
+from quadloom.ingest.link_queries import UserQueryRunner
 from quadloom.model.quads import Quads
-from quadloom.run.extracting import UserQueryRunner
-from quadloom.run.indexing import IndexJob
 from quadloom.settings import CrawlSettings, Settings
-from quadloom.stores.sparql_client import SparqlClient, SparqlServer
-from quadloom.stores.sparql_quads import SparqlQuads
+from quadloom.stores.quads.sparql import SparqlQuads
+from quadloom.stores.quads.sparql_client import SparqlClient, SparqlServer
 from servers import shared_sparql_server
 
 PAGE, OTHER = "http://a.example/page", "http://b.example/other"

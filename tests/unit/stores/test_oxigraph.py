@@ -8,7 +8,7 @@ import pytest
 
 from quadloom.errors import StoreError, WarehouseLocked
 from quadloom.model.quads import Quads
-from quadloom.stores.oxigraph_quads import OxigraphQuads
+from quadloom.stores.quads.oxigraph import OxigraphQuads
 
 G = "http://a.example/"
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"

@@ -17,13 +17,13 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.postgres_arrays import columns
-from quadloom.stores.postgres_catalog import PostgresCatalog
-from quadloom.stores.postgres_database import PostgresDatabase, plain
-from quadloom.stores.postgres_frontier import PostgresFrontier
-from quadloom.stores.postgres_schema import MIGRATIONS
-from quadloom.stores.postgres_shards import ShardLeases
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.postgres.arrays import columns
+from quadloom.stores.postgres.catalog import PostgresCatalog
+from quadloom.stores.postgres.database import PostgresDatabase, plain
+from quadloom.stores.postgres.frontier import PostgresFrontier
+from quadloom.stores.postgres.schema import MIGRATIONS
+from quadloom.stores.postgres.shards import ShardLeases
 from quadloom.stores.shards import SHARDS
 
 PAGES, BATCH = 300, 6

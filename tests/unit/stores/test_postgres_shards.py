@@ -12,10 +12,10 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.postgres_database import PostgresDatabase
-from quadloom.stores.postgres_frontier import PostgresFrontier
-from quadloom.stores.postgres_shards import ShardLeases
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.postgres.database import PostgresDatabase
+from quadloom.stores.postgres.frontier import PostgresFrontier
+from quadloom.stores.postgres.shards import ShardLeases
 from quadloom.stores.shards import SHARDS, shard_of
 
 POLICY = FrontierPolicy(delay=5.0, ip_delay=0.0)

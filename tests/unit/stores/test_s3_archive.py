@@ -17,11 +17,11 @@ from quadloom.errors import ArchiveDamaged, SettingsError, StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Page
 from quadloom.settings import GuardSettings, Settings, StoreSettings
+from quadloom.stores.archive.s3 import S3Archive
+from quadloom.stores.archive.s3_bucket import PART_BYTES, S3Address, S3Bucket, address_of
+from quadloom.stores.archive.s3_tails import Tails
+from quadloom.stores.archive.warc_record import encode
 from quadloom.stores.backends import open_archive
-from quadloom.stores.s3_archive import S3Archive
-from quadloom.stores.s3_bucket import PART_BYTES, S3Address, S3Bucket, address_of
-from quadloom.stores.s3_tails import Tails
-from quadloom.stores.warc_record import encode
 from servers import free_port, new_bucket
 
 obstore = pytest.importorskip("obstore", reason="needs the package obstore: pip install 'quadloom[cluster]'")

@@ -17,8 +17,8 @@ from quadloom.errors import QuerySyntaxError, SettingsError, StoreError
 from quadloom.model.quads import Quads
 from quadloom.settings import GuardSettings, Settings, StoreSettings
 from quadloom.stores.backends import open_quads, query_source
-from quadloom.stores.sparql_client import ROWS, SparqlClient, SparqlServer, server_of
-from quadloom.stores.sparql_quads import SparqlQuads
+from quadloom.stores.quads.sparql import SparqlQuads
+from quadloom.stores.quads.sparql_client import ROWS, SparqlClient, SparqlServer, server_of
 from servers import sparql_server
 
 YES = b'{"head":{},"boolean":true}'

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.sqlite_catalog import SqliteCatalog
-from quadloom.stores.sqlite_database import SqliteDatabase, WarehouseLock, translate
-from quadloom.stores.sqlite_frontier import SqliteFrontier
-from quadloom.stores.sqlite_schema import SCHEMA
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase, WarehouseLock, translate
+from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.schema import SCHEMA
 
 
 def test_one_owner_at_a_time(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> No
     script = """
         import sys, time
         from pathlib import Path
-        from quadloom.stores.sqlite_database import WarehouseLock
+        from quadloom.stores.sqlite.database import WarehouseLock
         lock = WarehouseLock(Path(sys.argv[1]))
         print("locked", flush=True)
         time.sleep(60)
@@ -122,9 +122,9 @@ def test_a_full_disk_undoes_the_transaction_and_nothing_else(tmp_path: Path) -> 
         import resource, signal, sys
         from pathlib import Path
         from quadloom.errors import StoreError
-        from quadloom.stores.sqlite_catalog import SqliteCatalog
-        from quadloom.stores.sqlite_database import SqliteDatabase
-        from quadloom.stores.sqlite_schema import SCHEMA
+        from quadloom.stores.sqlite.catalog import SqliteCatalog
+        from quadloom.stores.sqlite.database import SqliteDatabase
+        from quadloom.stores.sqlite.schema import SCHEMA
         database = SqliteDatabase.open(Path(sys.argv[1]), SCHEMA)
         catalog = SqliteCatalog(database)
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -11,7 +11,7 @@ import pytest
 
 from quadloom.errors import StoreError, WarehouseLocked
 from quadloom.stores.protocols import SearchRequest, TextDocument
-from quadloom.stores.tantivy_text import TantivyText
+from quadloom.stores.text.tantivy import TantivyText
 
 
 def test_a_reader_beside_the_writer_follows_its_commits(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_killed_writer_leaves_its_last_commit_and_no_lock(tmp_path: Path) -> N
         import os, signal, sys
         from pathlib import Path
         from quadloom.stores.protocols import TextDocument
-        from quadloom.stores.tantivy_text import TantivyText
+        from quadloom.stores.text.tantivy import TantivyText
         index = TantivyText(Path(sys.argv[1]))
         index.put([TextDocument(id=f"http://a.example/{n}", title="kept") for n in range(50)])
         index.commit()

@@ -12,8 +12,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.page import Failure, Page
-from quadloom.stores.warc_archive import WarcArchive
-from quadloom.stores.warc_record import encode
+from quadloom.stores.archive.warc import WarcArchive
+from quadloom.stores.archive.warc_record import encode
 
 
 def page(number: int, size: int = 5000) -> Page:

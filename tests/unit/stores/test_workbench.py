@@ -12,11 +12,11 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
-from quadloom.stores.frontier_policy import FrontierPolicy
-from quadloom.stores.recent_fingerprints import RecentFingerprints
-from quadloom.stores.sqlite_database import SqliteDatabase
-from quadloom.stores.sqlite_frontier import SqliteFrontier
-from quadloom.stores.sqlite_schema import SCHEMA
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.frontier.recent_fingerprints import RecentFingerprints
+from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.schema import SCHEMA
 
 
 def found(href: str, depth: int = 1, priority: int = 3) -> Discovery:

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.blank_nodes import skolemise
+from quadloom.syntaxes.rdf.blank_nodes import skolemise
 
 PAGE = "https://example.org/page"
 

@@ -12,7 +12,7 @@ import pytest
 
 from quadloom.errors import FetchError, SyntaxInvalid
 from quadloom.model.document import Transformed
-from quadloom.phases.outside import service_sender
+from quadloom.phases.loaders import service_sender
 from quadloom.phases.transform import transform
 from quadloom.settings import ServiceSettings, Settings
 from quadloom.syntaxes.external import FAILURES, FIRST_QUARANTINE, ServicePool, ServiceReply

@@ -11,12 +11,13 @@ from lxml import etree
 
 from quadloom.phases.detect import detect
 from quadloom.settings import Settings
-from quadloom.syntaxes import feeds, sitemaps_rdf
-from quadloom.syntaxes.feeds_dates import moment
-from quadloom.syntaxes.feeds_writing import plain
-from quadloom.syntaxes.feeds_xml import mended
+from quadloom.syntaxes.feeds import sitemaps as sitemaps_rdf
+from quadloom.syntaxes.feeds import xml_feeds as feeds
+from quadloom.syntaxes.feeds.dates import moment
+from quadloom.syntaxes.feeds.writing import plain
+from quadloom.syntaxes.feeds.xml import mended
 from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.xslt_bundle import NAMES, bundled
+from quadloom.syntaxes.xml.xslt_bundle import NAMES, bundled
 
 URL = "https://site.example/feed"
 RSS = """<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"

@@ -7,11 +7,12 @@ import time
 import pytest
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes import contexts, jsonld
-from quadloom.syntaxes.jsonld_context import ContextProcessor
-from quadloom.syntaxes.jsonld_json import canonical, integer_or_double, read
-from quadloom.syntaxes.jsonld_loader import ContextLoader, LoadedDocument
-from quadloom.syntaxes.jsonld_terms import ActiveContext
+from quadloom.syntaxes.jsonld import contexts
+from quadloom.syntaxes.jsonld import document as jsonld
+from quadloom.syntaxes.jsonld.context import ContextProcessor
+from quadloom.syntaxes.jsonld.json import canonical, integer_or_double, read
+from quadloom.syntaxes.jsonld.loader import ContextLoader, LoadedDocument
+from quadloom.syntaxes.jsonld.terms import ActiveContext
 
 URL = "https://example.org/doc"
 

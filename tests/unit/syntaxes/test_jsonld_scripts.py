@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.jsonld import annotate_scripts
-from quadloom.syntaxes.jsonld_loader import ContextLoader
+from quadloom.syntaxes.jsonld.document import annotate_scripts
+from quadloom.syntaxes.jsonld.loader import ContextLoader
 from quadloom.syntaxes.sink import Sink
 
 PAGE = "https://shop.example/p/1"

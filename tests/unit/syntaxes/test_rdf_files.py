@@ -7,7 +7,7 @@ import time
 import pytest
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.rdf_files import RdfKind, parse, read
+from quadloom.syntaxes.rdf.files import RdfKind, parse, read
 
 URL = "https://example.org/dir/file"
 HEAD = b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/" xmlns:unused="http://u/">'

@@ -10,8 +10,8 @@ from lxml import etree
 from quadloom.errors import SyntaxInvalid
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings, TransformSettings
-from quadloom.syntaxes import xslt_folder
-from quadloom.syntaxes.xslt import MAX_STYLESHEET_BYTES, compiled
+from quadloom.syntaxes.xml import stylesheet_folder as xslt_folder
+from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, compiled
 
 XSL = (
     '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:ql="urn:quadloom:xslt"'

@@ -7,14 +7,14 @@ from functools import cache
 
 import pytest
 
-from quadloom.demo.topical_corpus import Corpus
-from quadloom.demo.topical_sites import Family, SitePlan, plan_sites
-from quadloom.demo.topical_web import TopicalWeb
 from quadloom.topical.access import SiteRequest, SiteResponse, run_sequence
-from quadloom.topical.channels import SearchChannel, filled, look_up, open_site
-from quadloom.topical.evaluation import SimulatedAccess
-from quadloom.topical.fingerprints import engine_leads, read_description, search_actions
-from quadloom.topical.site_indexes import read_documents, read_sitemap, read_sphinx, slug_words
+from quadloom.topical.search.channels import SearchChannel, filled, look_up, open_site
+from quadloom.topical.search.engines import engine_leads, read_description, search_actions
+from quadloom.topical.search.site_indexes import read_documents, read_sitemap, read_sphinx, slug_words
+from quadloom_lab.topical.corpus import Corpus
+from quadloom_lab.topical.evaluation import SimulatedAccess
+from quadloom_lab.topical.sites import Family, SitePlan, plan_sites
+from quadloom_lab.topical.web import TopicalWeb
 
 CORPUS = Corpus(11)
 

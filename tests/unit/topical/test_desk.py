@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from quadloom.topical.access import SiteRequest, SiteResponse, run_sequence
 from quadloom.topical.anchors import read_sheet
-from quadloom.topical.desk import TopicalRun, article_links
 from quadloom.topical.relevance import Topic
+from quadloom.topical.run import TopicalRun, article_links
 
 
 class Site:

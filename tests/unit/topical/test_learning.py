@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from quadloom.demo.topical_corpus import Corpus
 from quadloom.errors import SettingsError, UsageError
 from quadloom.topical.access import SiteResponse
-from quadloom.topical.candidates import CandidateModel, CandidateQueue
 from quadloom.topical.crawl import make_strategy, run
-from quadloom.topical.desk import TopicalRun
 from quadloom.topical.embeddings import EmbeddingJudge
-from quadloom.topical.evaluation import SimulatedAccess, World
-from quadloom.topical.querying import TermStatistics, combining, top_terms
 from quadloom.topical.relevance import Example, Relevance, Topic, words_of
-from quadloom.topical.web_search import BraveSearcher, FileSearcher, SearxngSearcher, WebHit, sites_of
+from quadloom.topical.run import TopicalRun
+from quadloom.topical.search.queries import TermStatistics, combining, top_terms
+from quadloom.topical.search.web_search import BraveSearcher, FileSearcher, SearxngSearcher, WebHit, sites_of
+from quadloom.topical.strategies.candidates import CandidateModel, CandidateQueue
+from quadloom_lab.topical.corpus import Corpus
+from quadloom_lab.topical.evaluation import SimulatedAccess, World
 
 CORPUS = Corpus(21)
 

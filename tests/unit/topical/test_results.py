@@ -7,8 +7,8 @@ import time
 import pytest
 
 from quadloom.topical.anchors import read_sheet, unwrapped
-from quadloom.topical.result_formats import read_discourse, read_feed, read_mediawiki, read_solr, read_wordpress
-from quadloom.topical.results import learn_wrapper, next_url, read_results, total_of
+from quadloom.topical.search.result_formats import read_discourse, read_feed, read_mediawiki, read_solr, read_wordpress
+from quadloom.topical.search.results import learn_wrapper, next_url, read_results, total_of
 
 NAV = '<nav><a href="/">Home</a> <a href="/about">About us</a></nav>'
 

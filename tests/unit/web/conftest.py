@@ -10,9 +10,9 @@ import pytest
 from web_fixture import fill
 
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.app import create_app
-from quadloom.web.desk import SiteState
-from quadloom.web.tokens import FILE, Tokens
+from quadloom.web.server.app import create_app
+from quadloom.web.server.state import SiteState
+from quadloom.web.server.tokens import FILE, Tokens
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from web_fixture import BOOK, EVIL
 
-from quadloom.stores.memory_quads import MemoryQuads
 from quadloom.stores.protocols import Hit, QuadStore
+from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.warehouse import Warehouse
-from quadloom.web.cards import Card, CardFact, Cards, card
+from quadloom.web.view.cards import Card, CardFact, Cards, card
 
 
 def test_a_card_names_the_thing_and_says_a_few_facts(warehouse_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_hostile_literals_come_whole(warehouse_path: Path) -> None:
 def test_a_card_is_kept_for_seconds_and_made_anew_for_a_new_reading(
     warehouse_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import quadloom.web.cards as module
+    import quadloom.web.view.cards as module
 
     now, looked = 0.0, 0
 
@@ -58,7 +58,7 @@ def test_a_card_is_kept_for_seconds_and_made_anew_for_a_new_reading(
 
 def test_a_card_that_the_next_view_denies_is_not_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first may come from a view that is older than the hit."""
-    import quadloom.web.cards as module
+    import quadloom.web.view.cards as module
 
     said = iter([None, Card("urn:x", "new", (), ()), Card("urn:x", "new", (), ())])
     monkeypatch.setattr(module, "card", lambda _quads, _page: next(said))

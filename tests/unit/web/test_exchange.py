@@ -12,19 +12,19 @@ import pytest
 from starlette.testclient import TestClient
 from web_fixture import BOOK
 
+from quadloom.crawl.control import ControlRequest, ControlServer, Value
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model import wire
 from quadloom.model.event import Event
 from quadloom.model.notice import Notice
-from quadloom.run.control import ControlRequest, ControlServer, Value
-from quadloom.run.standing import StandingQueryFailure
-from quadloom.scheduling.subscriptions import Subscription
+from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings, WebSettings
 from quadloom.stores.outbox import Delivery
+from quadloom.subscriptions.standing_queries import StandingQueryFailure
 from quadloom.warehouse import Warehouse
-from quadloom.web.app import create_app
-from quadloom.web.desk import SiteState
-from quadloom.web.events import encode
+from quadloom.web.api.events import encode
+from quadloom.web.server.app import create_app
+from quadloom.web.server.state import SiteState
 
 
 def quads(data: bytes, format: ox.RdfFormat) -> set[str]:

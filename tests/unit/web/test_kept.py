@@ -10,11 +10,11 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.app import create_app
-from quadloom.web.control import COOKIE
-from quadloom.web.desk import SiteState
-from quadloom.web.kept import ResponseCache
+from quadloom.web.api.control import COOKIE
 from quadloom.web.routes import ROUTES
+from quadloom.web.server.app import create_app
+from quadloom.web.server.response_cache import ResponseCache
+from quadloom.web.server.state import SiteState
 
 
 class Counted:

@@ -11,10 +11,10 @@ import pytest
 
 import quadloom.web.pages.inspecting as inspecting
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.app import create_app
-from quadloom.web.desk import SiteState
-from quadloom.web.lanes import Lane
-from quadloom.web.refusals import RequestRefused
+from quadloom.web.server.app import create_app
+from quadloom.web.server.lanes import Lane
+from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.state import SiteState
 
 
 def test_a_full_line_is_refused_at_once() -> None:

@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 from web_fixture import BOOK, EVIL
 
 from quadloom.settings import LimitSettings, Settings, WebSettings
-from quadloom.web.app import create_app
-from quadloom.web.control import COOKIE
-from quadloom.web.desk import SiteState
+from quadloom.web.api.control import COOKIE
+from quadloom.web.server.app import create_app
+from quadloom.web.server.state import SiteState
 
 ENDLESS = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{n} ?b{n} ?c{n} ." for n in range(12)) + " }"
 

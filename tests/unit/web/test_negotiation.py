@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadloom.web.negotiation import choose, prefers_html
-from quadloom.web.terms import direction, is_iri, is_web
+from quadloom.web.server.negotiation import choose, prefers_html
+from quadloom.web.view.terms import direction, is_iri, is_web
 
 OFFERED = ("application/json", "text/csv", "text/html")
 

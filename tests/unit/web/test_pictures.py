@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadloom.web.pictures import Branch, Edge, Node, star, tree
+from quadloom.web.view.pictures import Branch, Edge, Node, star, tree
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -10,10 +10,10 @@ from starlette.testclient import TestClient
 
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.app import create_app
-from quadloom.web.desk import SiteState
-from quadloom.web.security import BODY_BYTES, RateLimit, is_loopback, known_hosts
-from quadloom.web.tokens import Tokens
+from quadloom.web.server.app import create_app
+from quadloom.web.server.security import BODY_BYTES, RateLimit, is_loopback, known_hosts
+from quadloom.web.server.state import SiteState
+from quadloom.web.server.tokens import Tokens
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "127.0.0.1@evil.example", "[::2]"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quadloom.cli.main import run
-from quadloom.web.tokens import FILE, Tokens
+from quadloom.web.server.tokens import FILE, Tokens
 
 
 def test_listening_elsewhere_needs_a_token(

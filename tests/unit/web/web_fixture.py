@@ -7,17 +7,17 @@ from pathlib import Path
 import msgspec
 
 from quadloom.asking.statistics import STATISTICS, Statistics
+from quadloom.ingest.settle import settle_page
+from quadloom.ingest.traps import TRAPS, TrapCount
 from quadloom.model import wire
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.pipeline import process_page
-from quadloom.run.admission import TRAPS, TrapCount
-from quadloom.run.settling import settle_page
+from quadloom.ranking.link_matrix import LinkMatrix
 from quadloom.settings import Settings
-from quadloom.stores.link_matrix import LinkMatrix
-from quadloom.stores.warc_record import encode
+from quadloom.stores.archive.warc_record import encode
 from quadloom.warehouse import Warehouse
 
 BOOK = "http://books.example/lighthouse"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quadloom.syntaxes import rdf_files
+from quadloom.syntaxes.rdf import files as rdf_files
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import XSD, iri, literal
 from quadloom_pdf_metadata.info import date_time, info

@@ -8,7 +8,7 @@ import pyoxigraph
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.syntaxes.html_alone import source_of
+from quadloom.syntaxes.html.alone import source_of
 from quadloom.syntaxes.rdfa.folding import fold_patterns
 from quadloom.syntaxes.rdfa.frames import Triple
 from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, HostLanguage, HostName, Version

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Set
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from quadloom.syntaxes.prefilter import signs_in
 from quadloom.syntaxes.rdfa.hosts import XHTML
 from quadloom.syntaxes.rdfa.markup import XML_NAMESPACE
 from quadloom.syntaxes.rdfa.processing import Processor
-from quadloom.syntaxes.signs import signs_in
 from quadloom.syntaxes.terms import RDF
 
 _MAKERS = ("property", "typeof", "vocab", "rev", "role")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from quadloom.fetching.request import user_agent
-from quadloom.web.asks import ViewResponse, WebRequest
+from quadloom.fetching.http.request import user_agent
+from quadloom.web.server.requests import ViewResponse, WebRequest
 
 _TOPIC = "topic:"  # names of the catalog
 _MOST = 500
@@ -20,7 +20,7 @@ class AboutView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicCrawl(msgspec.Struct, frozen=True, kw_only=True):
-    """How a topic's last crawl went (`quadloom.run.topic` writes it). `harvest`: share of relevant documents."""
+    """How a topic's last crawl went (`quadloom.topical.topic` writes it). `harvest`: share of relevant documents."""
 
     name: str = ""
     broad: str = ""

@@ -9,15 +9,15 @@ import msgspec
 from starlette.responses import RedirectResponse, Response
 
 from quadloom.asking.entity import Entity, Property, as_nquads
-from quadloom.asking.prefixes import expand, shorten
+from quadloom.asking.sparql.prefixes import expand, shorten
 from quadloom.errors import NothingFound
-from quadloom.web.asks import ViewResponse, WebRequest
-from quadloom.web.labels import labels
-from quadloom.web.negotiation import choose
-from quadloom.web.pictures import Edge, Node, star
-from quadloom.web.rdf_answers import RDF_TYPES, chosen_format, graph_response
-from quadloom.web.refusals import RequestRefused
-from quadloom.web.terms import entity_link, is_iri, values_query, vocabulary_of
+from quadloom.web.api.rdf_answers import RDF_TYPES, chosen_format, graph_response
+from quadloom.web.server.negotiation import choose
+from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.view.labels import labels
+from quadloom.web.view.pictures import Edge, Node, star
+from quadloom.web.view.terms import entity_link, is_iri, values_query, vocabulary_of
 
 __all__ = ["RDF_TYPES", "entity_page", "picture"]
 _NEIGHBOURS = 14

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import msgspec
 
-from quadloom.asking.inspect import Inspection, inspect
+from quadloom.asking.inspect.inspect import Inspection, inspect
 from quadloom.model.url import Url
-from quadloom.web.asks import ViewResponse, WebRequest
-from quadloom.web.control import authorise
-from quadloom.web.refusals import RequestRefused
-from quadloom.web.rendering import counted
-from quadloom.web.security import is_loopback
-from quadloom.web.terms import StatementView, statements
+from quadloom.web.api.control import authorise
+from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.server.security import is_loopback
+from quadloom.web.view.rendering import counted
+from quadloom.web.view.terms import StatementView, statements
 
 _PASTED = "https://example.org/pasted"
 _STATEMENTS = 300

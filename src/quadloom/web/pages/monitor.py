@@ -10,16 +10,16 @@ from collections import Counter
 import msgspec
 
 from quadloom.asking.statistics import statements_of
+from quadloom.crawl.balance import Balance
+from quadloom.crawl.balancing import balance_of
+from quadloom.crawl.freshness import SAMPLE, FreshnessReport, freshness
+from quadloom.crawl.heartbeat import WorkerLoad, heartbeat
+from quadloom.crawl.report import CrawlReport
 from quadloom.model.event import Event
-from quadloom.monitor.balance import Balance
-from quadloom.monitor.freshness import SAMPLE, FreshnessReport, freshness
-from quadloom.monitor.heartbeat import WorkerLoad, heartbeat
-from quadloom.run.balancing import balance_of
-from quadloom.run.meter import CrawlReport
 from quadloom.stores.protocols import FrontierStats, HostRow
-from quadloom.web.asks import ViewResponse, WebRequest
-from quadloom.web.feed import ChartPoint
-from quadloom.web.rendering import counted
+from quadloom.web.server.crawl_feed import ChartPoint
+from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.view.rendering import counted
 
 _BUSIEST = 10
 _STATES = ("queued", "waiting", "leased", "done", "dead", "parked")  # of a URL; the rest of the figures count hosts

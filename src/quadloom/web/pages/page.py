@@ -7,18 +7,18 @@ import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.search import moment
+from quadloom.crawl.explain import Why
 from quadloom.errors import ArchiveDamaged, StoreError, UrlError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import Url
-from quadloom.run.explaining import Why
 from quadloom.stores.protocols import Difference, VisitRow
 from quadloom.warehouse import Warehouse
-from quadloom.web.asks import ViewResponse, WebRequest
-from quadloom.web.labels import labels
-from quadloom.web.refusals import RequestRefused
-from quadloom.web.security import SANDBOX
-from quadloom.web.terms import StatementView, is_web, statements
+from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.server.security import SANDBOX
+from quadloom.web.view.labels import labels
+from quadloom.web.view.terms import StatementView, is_web, statements
 
 _STATEMENTS = 500
 _LINKS = 200

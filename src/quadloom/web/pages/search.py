@@ -7,13 +7,13 @@ import binascii
 
 import msgspec
 
-from quadloom.asking.prefixes import shorten
 from quadloom.asking.search import as_sparql, search, search_request
+from quadloom.asking.sparql.prefixes import shorten
 from quadloom.stores.protocols import Hit
-from quadloom.web.asks import ViewResponse, WebRequest
-from quadloom.web.cards import Card
-from quadloom.web.refusals import RequestRefused
-from quadloom.web.terms import quoted
+from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.view.cards import Card
+from quadloom.web.view.terms import quoted
 
 _DEFAULT, _MOST = 10, 100
 # Parameter of the address → name of the facet in the index, heading.

@@ -10,14 +10,14 @@ from starlette.responses import Response
 
 from quadloom.asking.search import search
 from quadloom.asking.site_links import SiteLinks, site_links
+from quadloom.ingest.traps import TrapCount, read_traps
 from quadloom.model.outcome import PageRow
-from quadloom.run.admission import TrapCount, read_traps
 from quadloom.stores.protocols import HostRow, SearchRequest
-from quadloom.web.asks import ViewResponse, WebRequest
 from quadloom.web.pages.entity import PICTURE_POLICY
-from quadloom.web.pictures import Branch, Edge, Node, star, tree
-from quadloom.web.refusals import RequestRefused
-from quadloom.web.terms import page_link
+from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.view.pictures import Branch, Edge, Node, star, tree
+from quadloom.web.view.terms import page_link
 
 _HOSTS = 100_000
 _PAGES = 2000

@@ -8,17 +8,17 @@ import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.entity import Value
-from quadloom.asking.prefixes import PREFIXES
-from quadloom.asking.sparql import form_of
+from quadloom.asking.sparql.prefixes import PREFIXES
+from quadloom.asking.sparql.service import form_of
 from quadloom.errors import QueryError, StoreError
-from quadloom.web.asks import ViewResponse, WebRequest
-from quadloom.web.negotiation import prefers_html
+from quadloom.web.api.sparql_protocol import SparqlRequest, answer, asked, service_description
 from quadloom.web.pages.home import ExampleQuery, examples
-from quadloom.web.refusals import Refusal, RequestRefused, refusal_of
-from quadloom.web.rendering import json_response
-from quadloom.web.sparql_protocol import SparqlRequest, answer, asked, service_description
-from quadloom.web.terms import value_of_binding
-from quadloom.web.usage import usage
+from quadloom.web.server.negotiation import prefers_html
+from quadloom.web.server.refusals import Refusal, RequestRefused, refusal_of
+from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.view.rendering import json_response
+from quadloom.web.view.terms import value_of_binding
+from quadloom.web.view.usage import usage
 
 _ROWS = 1000
 _FIRST = "SELECT ?thing ?type\nWHERE { ?thing a ?type }\nLIMIT 20"

@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 import msgspec
 from starlette.responses import Response
 
-from quadloom.run.delivering import NoticeMessage
-from quadloom.run.notice_feed import atom
-from quadloom.run.standing import trouble_of
-from quadloom.run.subscribing import state_of
-from quadloom.scheduling.subscriptions import Subscription
+from quadloom.model.subscription import Subscription
+from quadloom.subscriptions.deliver import NoticeMessage
+from quadloom.subscriptions.feed import atom
+from quadloom.subscriptions.registry import state_of
+from quadloom.subscriptions.standing_queries import trouble_of
 from quadloom.warehouse import Warehouse
-from quadloom.web.asks import ViewResponse, WebRequest
-from quadloom.web.rendering import json_response
+from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.view.rendering import json_response
 
 _NOTICES = 200
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from quadloom.web.asks import ViewResponse, WebRequest
-from quadloom.web.usage import usage
+from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.view.usage import usage
 
 
 def vocabularies_page(ask: WebRequest) -> ViewResponse:

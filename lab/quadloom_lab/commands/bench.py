@@ -1,0 +1,89 @@
+"""`quadloom bench`: what the pipeline costs, on the fake web on loopback; other benches have modules of their own."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import msgspec
+from cyclopts import App
+
+from quadloom.cli.crawling.crawl import follow
+from quadloom.cli.session import session
+from quadloom.demo.serving import serve_in_process
+from quadloom.demo.spec import WebSpec
+from quadloom.demo.web import FakeWeb
+from quadloom.settings import GuardSettings, PolitenessSettings, Settings
+from quadloom.warehouse import Warehouse
+
+bench = App(name="bench", help="Measure the pipeline on a fake web on loopback.")
+bench.command("quadloom_lab.commands.bench_topical:topical", name="topical")
+bench.command("quadloom_lab.commands.bench_importance:importance", name="importance")
+bench.command("quadloom_lab.commands.bench_scheduling:scheduling", name="scheduling")
+
+
+@bench.command
+def pipeline(
+    *, pages: int = 3000, hosts: int = 40, workers: int = 1, seed: int = 1, folder: Path | None = None
+) -> None:
+    """Crawl a fake web without pauses; print CPU-ms per page for the whole pipeline and for each phase.
+
+    Parameters
+    ----------
+    pages
+        content pages of the fake web
+    hosts
+        hosts it is spread over
+    workers
+        transform processes
+    seed
+        which fake web
+    folder
+        where to put the warehouse; a temporary folder without
+    """
+    s = session()
+    web = FakeWeb(
+        WebSpec(seed=seed, pages=pages, hosts=hosts, crawl_delay=0.0, slow_seconds=0.0, faults=False, traps=False)
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="quadloom-bench-") as temporary,
+        serve_in_process(web, logging=False, prerender=True) as serving,
+    ):
+        settings = bench_settings(s.settings, serving.web, workers)
+        with Warehouse.open(folder or Path(temporary), settings=settings) as warehouse:
+            running = warehouse.start(serving.web.seeds)
+            report, _ = follow(s, running)
+            stored = len(warehouse.quads)
+        server = serving.load()
+    visits = max(1, report.phases.get("fetch", 0))
+    per_page = {phase: round(seconds * 1000 / visits, 3) for phase, seconds in report.cpu.items()}
+    result = {
+        "visits": visits,
+        "pages": report.pages,
+        "quads": stored,
+        "seconds": report.seconds,
+        "pages_per_second": round(visits / report.seconds, 1),
+        "cpu_ms_per_page": round(sum(per_page.values()), 3),
+        "cpu_ms_per_page_by_phase": per_page,
+        "server_cpu_ms_per_request": round(server.cpu_seconds * 1000 / max(1, server.requests), 3),
+        "workers": workers,
+    }
+    if s.json:
+        s.emit(result)
+        return
+    s.write(f"visits\t{visits}\npages\t{report.pages}\nquads\t{stored}\nseconds\t{report.seconds:.1f}")
+    s.write(f"pages per second\t{visits / report.seconds:.1f}\nCPU-ms per page\t{sum(per_page.values()):.2f}")
+    for phase, cost in per_page.items():
+        s.write(f"  {phase}\t{cost:.3f}")
+
+
+def bench_settings(settings: Settings, web: FakeWeb, workers: int) -> Settings:
+    """No pauses, loopback allowed, names of the fake web known; everything else as configured."""
+    return msgspec.structs.replace(
+        settings,
+        crawl=msgspec.structs.replace(
+            settings.crawl, scope="any", contact="bench@quadloom.invalid", workers=workers, max_wait=0.5
+        ),
+        politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, per_site=16, adaptive=0.0, retries=0),
+        guard=GuardSettings(allow=["127.0.0.0/8"], hosts=web.hosts_override()),
+    )

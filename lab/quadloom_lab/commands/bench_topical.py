@@ -1,0 +1,76 @@
+"""`quadloom bench topical`: strategies of the topical crawl side by side on a simulated web."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from cyclopts import Parameter
+
+from quadloom.cli.session import session
+from quadloom_lab.topical.evaluation import BUDGET, RECALL, Interval
+from quadloom_lab.topical.evaluation import run as evaluate
+from quadloom_lab.topical.plot import recall_plot
+
+
+def topical(
+    *,
+    seeds: int = 5,
+    budget: int = BUDGET,
+    sites: int = 60,
+    templates: Literal["held-out", "known"] = "held-out",
+    plot: Path | None = None,
+    curves: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Compare topical strategies where the truth is known; every request counts.
+
+    Parameters
+    ----------
+    seeds
+        webs, each with a topic and words of its own
+    budget
+        requests of one run
+    sites
+        sites of a web
+    templates
+        page templates and worlds: those set aside for measuring, or those used while tuning
+    plot
+        SVG file for recall over requests
+    curves
+        with --json, the whole curves too
+    """
+    s = session()
+    family: Literal["held_out", "known"] = "held_out" if templates == "held-out" else "known"
+    result = evaluate(seeds=seeds, budget=budget, sites=sites, family=family, progress=s.say)
+    if plot is not None:
+        plot.write_text(recall_plot(result), encoding="utf-8")
+        s.say(f"plot in {plot}")
+    if s.json:
+        runs = result.runs if curves else tuple(msgspec.structs.replace(run, curve=()) for run in result.runs)
+        s.emit(msgspec.structs.replace(result, runs=runs))
+        return
+    s.table(
+        ("strategy", "harvest", "per request", "recall", f"webs at recall {RECALL}", "harvest there", "requests there"),
+        [
+            (
+                row.strategy,
+                _shown(row.harvest),
+                _shown(row.per_request),
+                _shown(row.recall),
+                f"{row.reached}/{result.seeds}",
+                _shown(row.harvest_at_recall),
+                f"{row.requests_at_recall.mean:.0f}" if row.requests_at_recall else "-",
+            )
+            for row in result.rows
+        ],
+    )
+    best = result.advantage
+    s.write(
+        f"adaptive against {result.best_baseline}, the best baseline, at equal recall: "
+        f"{best.mean:.2f} times the documents per request (95 % {best.low:.2f} to {best.high:.2f})"
+    )
+
+
+def _shown(value: Interval | None) -> str:
+    return f"{value.mean:.2f} [{value.low:.2f}, {value.high:.2f}]" if value else "-"

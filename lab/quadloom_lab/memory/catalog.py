@@ -1,0 +1,140 @@
+"""The catalog as dictionaries: the reference of the contract suite and a test double."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
+from quadloom.stores.catalog_rows import count_names, visit_row
+from quadloom.stores.protocols import VisitRow
+from quadloom_lab.memory.frontier import MemoryFrontier
+
+
+class JoinedStore(Protocol):
+    """Another store in the same transactions."""
+
+    def snapshot(self) -> object: ...
+
+    def restore(self, snapshot: object) -> None: ...
+
+
+class MemoryCatalog:
+    """Shares its transactions with `frontier`, as the durable backends do."""
+
+    def __init__(self, frontier: MemoryFrontier) -> None:
+        self._pages: dict[int, PageRow] = {}
+        self._visits: dict[int, dict[float, VisitRow]] = {}
+        self._values: dict[str, bytes] = {}
+        self._inside = False
+        self._joined: list[JoinedStore] = [frontier]
+
+    def join(self, store: JoinedStore) -> None:
+        """What is done to `store` inside a transaction is undone with it."""
+        self._joined.append(store)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        return self._transaction()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        if self._inside:
+            yield
+            return
+        before = copy.deepcopy((self._pages, self._visits, self._values))
+        others = [(store, store.snapshot()) for store in self._joined]
+        self._inside = True
+        try:
+            yield
+        except BaseException:
+            self._pages, self._visits, self._values = before
+            for store, snapshot in others:
+                store.restore(snapshot)
+            raise
+        finally:
+            self._inside = False
+
+    def record(self, settlements: Sequence[Settlement], now: float) -> None:
+        for page in (settlement.page for settlement in settlements):
+            if page is None:
+                continue
+            self._visits.setdefault(page.fingerprint, {})[page.fetched_at] = visit_row(page)
+            old = self._pages.get(page.fingerprint)
+            if old is None or old.fetched_at <= page.fetched_at:
+                marks = (old.indexed_quads, old.indexed_text) if old else (b"", b"")
+                self._pages[page.fingerprint] = replace(page, indexed_quads=marks[0], indexed_text=marks[1])
+
+    def page(self, fingerprint: int) -> PageRow | None:
+        return self._pages.get(fingerprint)
+
+    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]:
+        return {key: self._pages[key] for key in fingerprints if key in self._pages}
+
+    def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:
+        keys = [key for key in sorted(self._pages) if key > after and host in ("", self._pages[key].host)]
+        return [self._pages[key] for key in keys[:limit]]
+
+    def history(self, fingerprint: int) -> list[VisitRow]:
+        visits = self._visits.get(fingerprint, {})
+        return [visits[time] for time in sorted(visits, reverse=True)]
+
+    def forget(self, visits: Sequence[tuple[int, float]]) -> None:
+        for key, fetched_at in visits:
+            self._visits.get(key, {}).pop(fetched_at, None)
+
+    def amend(self, pages: Sequence[PageRow]) -> None:
+        for page in pages:
+            old = self._pages.get(page.fingerprint)
+            if old is not None and old.fetched_at == page.fetched_at:
+                self._pages[page.fingerprint] = replace(
+                    page, indexed_quads=old.indexed_quads, indexed_text=old.indexed_text
+                )
+
+    def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
+        for key in fingerprints:
+            page = self._pages.get(key)
+            if page is not None and page.archive is not None and page.archive in moved:
+                self._pages[key] = replace(page, archive=moved[page.archive])
+            for at, visit in self._visits.get(key, {}).items():
+                if visit.archive is not None and visit.archive in moved:
+                    self._visits[key][at] = replace(visit, archive=moved[visit.archive])
+
+    def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
+        behind = [
+            page
+            for page in self._pages.values()
+            if (page.indexed_quads, page.indexed_text) != (page.quads_digest, page.text_digest)
+            and (page.fetched_at, page.fingerprint) > after
+        ]
+        return sorted(behind, key=lambda page: (page.fetched_at, page.fingerprint))[:limit]
+
+    def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
+        for key, quads, text in marks:
+            if key in self._pages:
+                self._pages[key] = replace(self._pages[key], indexed_quads=quads, indexed_text=text)
+
+    def get(self, name: str) -> bytes | None:
+        return self._values.get(name)
+
+    def put(self, name: str, value: bytes | None) -> None:
+        if value is None:
+            self._values.pop(name, None)
+        else:
+            self._values[name] = value
+
+    def names(self, prefix: str) -> list[str]:
+        return sorted(name for name in self._values if name.startswith(prefix))
+
+    def counts(self) -> dict[str, int]:
+        counter: Counter[str] = Counter()
+        for page in self._pages.values():
+            counter.update(count_names(str(page.outcome), page.kind, page.status))
+        return dict(sorted(counter.items()))
+
+    def close(self) -> None:
+        """Nothing to write."""

@@ -1,0 +1,365 @@
+"""The frontier as plain dictionaries: the reference of the contract suite and a test double.
+
+Every call looks at everything, so each rule can be read off the code; `sqlite_frontier` does the same by index.
+What is durable elsewhere is simply kept here: `reopen` stands for the end of a process.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from math import ceil
+
+from msgspec.structs import replace
+
+from quadloom.model.link import Discovery, LinkKind
+from quadloom.model.outcome import Outcome, Settlement
+from quadloom.model.url import fingerprint, site_of
+from quadloom.model.visit import Visit
+from quadloom.stores.frontier import policy as rules
+from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
+from quadloom.stores.frontier.quota import Quota, VisitClass, WeightedRoundRobin
+from quadloom.stores.frontier.scoring import Place, Scored
+from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
+
+
+class _Url:
+    def __init__(self, found: Discovery) -> None:
+        self.href, self.key, self.host, self.fingerprint = found.href, found.key, found.host, found.fingerprint
+        self.depth, self.priority, self.score = found.depth, found.priority, found.score
+        self.kind: LinkKind = found.kind
+        self.via, self.anchor = found.via, found.anchor
+        self.state = UrlState.QUEUED
+        self.due = 0.0
+        self.attempt = 1
+        self.visits = 0
+        self.etag = self.last_modified = self.outcome = ""
+        self.token = -1.0
+
+
+class _Host:
+    def __init__(self, name: str) -> None:
+        self.row = HostRow(host=name, site=site_of(name))
+        self.asked_at = float("-inf")  # last lease
+        self.turn = 0  # of its site's last lease, for fairness
+        self.turns = WeightedRoundRobin()
+
+
+class MemoryFrontier:
+    def __init__(self, policy: FrontierPolicy, *, now: float, scope: ScopeRules | None = None) -> None:
+        self.policy = policy
+        self._scope = scope
+        self._urls: dict[int, _Url] = {}
+        self._hosts: dict[str, _Host] = {}
+        self._leases: dict[int, tuple[Visit, float, float]] = {}  # visit, clocks of host and address before it
+        self._addresses: dict[str, float] = {}
+        self._site_turns: dict[str, int] = {}
+        self._turn = 0
+
+    def reopen(self, now: float, scope: ScopeRules | None = None) -> None:
+        """As after a kill: leases are gone, and every host waits its full delay."""
+        for leased in self._leases:
+            self._urls[leased].attempt += 1
+        self._leases.clear()
+        self._addresses = {host.row.address: now + self.policy.ip_delay for host in self._hosts.values()}
+        for host in self._hosts.values():
+            self._set(host, next_at=max(host.row.next_at, now + self._delay(host.row)))
+        self._scope = scope or self._scope
+
+    def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
+        new = known = refused = 0
+        for found in discoveries:
+            url = self._urls.get(found.fingerprint)
+            if url is not None:
+                url.priority, url.depth = min(url.priority, found.priority), min(url.depth, found.depth)
+                known += 1
+            elif self._scope is not None and self._scope.verdict(found.href, found.host, found.depth):
+                refused += 1
+            else:
+                self._insert(found)
+                new += 1
+        return AddReport(new, known, refused)
+
+    def _insert(self, found: Discovery) -> _Url:
+        url = self._urls[found.fingerprint] = _Url(found)
+        host = self._hosts.setdefault(found.host, _Host(found.host))
+        if self._exhausted(host.row):
+            url.state = UrlState.OVER_BUDGET
+        return url
+
+    def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
+        self._wake(now, refresh_first=quota is not None)
+        visits: list[Visit] = []
+        while len(visits) < limit:
+            free = [url for url in self._candidates() if self._ready_at(self._hosts[url.host]) <= now]
+            if quota is not None:
+                free = [url for url in free if quota.allows(url.priority, url.visits > 0)]
+            if not free:
+                break
+            chosen = min(free, key=self._turn_of)
+            if quota is not None:
+                if chosen.priority > 0:
+                    chosen = self._of_class_in_turn([url for url in free if url.host == chosen.host], quota)
+                quota.take(chosen.priority, chosen.visits > 0)
+            visits.append(self._hand_out(chosen, now, duration))
+        return visits
+
+    def _of_class_in_turn(self, urls: list[_Url], quota: Quota) -> _Url:
+        """Of one host's URLs that the quota allows."""
+        waiting = {VisitClass.of(url.priority, url.visits > 0) for url in urls}
+        turns = self._hosts[urls[0].host].turns
+        kind = turns.next(quota.shares, waiting)
+        turns.served(kind, quota.shares, waiting)
+        return min((url for url in urls if VisitClass.of(url.priority, url.visits > 0) is kind), key=self._turn_of)
+
+    def _wake(self, now: float, *, refresh_first: bool = False) -> None:
+        for leased in [key for key, (visit, _, _) in self._leases.items() if visit.deadline <= now]:
+            del self._leases[leased]
+            self._urls[leased].attempt += 1
+        for url in self._urls.values():
+            if url.state is UrlState.WAITING and url.due <= now:
+                exhausted = not url.visits and self._exhausted(self._hosts[url.host].row)
+                url.state = UrlState.OVER_BUDGET if exhausted else UrlState.QUEUED
+                url.priority = rules.priority_due(url.priority, url.visits, refresh_first)
+
+    def _candidates(self) -> list[_Url]:
+        """Queued URLs that only politeness may hold back."""
+        active: dict[str, int] = {}
+        for visit, _, _ in self._leases.values():
+            active[visit.host] = active.get(visit.host, 0) + 1
+        queued = [url for url in self._urls.values() if url.state is UrlState.QUEUED]
+        free = {url.host for url in queued if active.get(url.host, 0) < self._room(url.host)}
+        return [url for url in queued if url.host in free and url.fingerprint not in self._leases]
+
+    def _turn_of(self, url: _Url) -> tuple[bool, int, int, tuple[int, float, float], int]:
+        host = self._hosts[url.host]
+        order = rules.rank(self.policy.order, url.priority, url.depth, url.score, url.due)
+        return url.priority > 0, self._site_turns.get(host.row.site, 0), host.turn, order, url.fingerprint
+
+    def _hand_out(self, url: _Url, now: float, duration: float) -> Visit:
+        host = self._hosts[url.host]
+        visit = Visit(
+            url.href, url.key, url.host, url.fingerprint, url.depth, url.priority, url.kind, url.attempt, now,
+            now + duration, url.etag, url.last_modified, url.visits > 0, url.via, url.anchor, url.score,
+        )  # fmt: skip
+        address_clock = self._addresses.get(host.row.address, 0.0)
+        self._leases[url.fingerprint] = (visit, host.row.next_at, address_clock)
+        self._set(host, next_at=now + self._delay(host.row))
+        host.asked_at = now
+        if host.row.address:
+            self._addresses[host.row.address] = now + self.policy.ip_delay
+        self._turn += 1
+        host.turn = self._site_turns[host.row.site] = self._turn
+        return visit
+
+    def settle(self, settlements: Sequence[Settlement], now: float) -> None:
+        for settlement in settlements:
+            visit = settlement.visit
+            asked = self._end_lease(visit, asked=settlement.pace is not None)
+            url = self._urls.get(visit.fingerprint) or self._insert(rules.discovery_of(visit))
+            if url.token == rules.token_of(settlement):
+                continue
+            url.token = rules.token_of(settlement)
+            self._settle_url(url, settlement)
+            self._settle_host(self._hosts[url.host], settlement, asked)
+            self.add(settlement.discoveries, now)
+
+    def _end_lease(self, visit: Visit, *, asked: bool) -> float:
+        """Drop the lease if it is still this visit's; a host that was not asked gets its turn back."""
+        lease = self._leases.get(visit.fingerprint)
+        if lease is None or lease[0].deadline != visit.deadline:
+            return float("-inf")
+        del self._leases[visit.fingerprint]
+        host = self._hosts[visit.host]
+        if not asked and host.asked_at == visit.not_before:
+            self._set(host, next_at=lease[1])
+            host.asked_at = float("-inf")
+            if host.row.address:
+                self._addresses[host.row.address] = lease[2]
+        return visit.not_before
+
+    def _settle_url(self, url: _Url, settlement: Settlement) -> None:
+        again = rules.is_wanted_again(url.priority, settlement)
+        url.state, url.attempt = rules.state_after(settlement), rules.attempt_after(settlement)
+        url.priority = rules.priority_after(url.priority, settlement)
+        url.due = settlement.again_at or 0.0
+        if again:
+            url.state, url.priority, url.due = UrlState.QUEUED, 0, 0.0
+        url.outcome = settlement.outcome
+        if settlement.outcome in rules.SUCCESSES:
+            url.visits += 1
+            if settlement.page is not None:
+                url.etag, url.last_modified = settlement.page.etag, settlement.page.last_modified
+
+    def _settle_host(self, host: _Host, settlement: Settlement, asked_at: float) -> None:
+        pace, row = settlement.pace, host.row
+        if pace is None:
+            return
+        blocked = max(row.blocked_until, pace.blocked_until)
+        self._set(
+            host,
+            address=pace.address or row.address,
+            delay=pace.delay,
+            blocked_until=blocked,
+            block_reason=pace.reason if pace.blocked_until and blocked == pace.blocked_until else row.block_reason,
+            failures=row.failures + 1 if settlement.outcome is Outcome.FAILED else 0,
+            pages=row.pages + 1,
+            spent=row.spent + rules.cost_of(settlement),
+        )
+        self._set(host, next_at=max(host.row.next_at, pace.next_at, asked_at + self._delay(host.row)))
+        if pace.address:
+            clock = rules.contact_time(settlement) + self.policy.ip_delay
+            self._addresses[pace.address] = max(self._addresses.get(pace.address, 0.0), clock)
+        self._apply_budget(host)
+
+    def _apply_budget(self, host: _Host) -> None:
+        before, after = UrlState.QUEUED, UrlState.OVER_BUDGET
+        if not self._exhausted(host.row):
+            before, after = after, before
+        for url in self._urls.values():
+            mine = url.host == host.row.host and url.state is before and url.fingerprint not in self._leases
+            if mine and url.priority > 0 and not url.visits:  # requests and refreshes are not what a budget is for
+                url.state = after
+
+    def release(self, visits: Sequence[Visit], now: float) -> None:
+        for visit in visits:
+            self._end_lease(visit, asked=False)
+
+    def next_due(self, now: float) -> float | None:
+        times = [max(now, self._ready_at(self._hosts[url.host])) for url in self._candidates()]
+        for url in self._urls.values():
+            if url.state is UrlState.WAITING:
+                times.append(max(now, url.due, self._ready_at(self._hosts[url.host])))
+        return min(times, default=None)
+
+    def block(self, host: str, until: float, reason: str) -> None:
+        entry = self._hosts.setdefault(host, _Host(host))
+        self._set(entry, blocked_until=until, block_reason=reason)
+
+    def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:
+        return [row for name in sorted(self._hosts)[offset : offset + limit] if (row := self.host(name))]
+
+    def host(self, host: str) -> HostRow | None:
+        entry = self._hosts.get(host)
+        if entry is None:
+            return None
+        queued = sum(url.host == host and url.state is UrlState.QUEUED for url in self._urls.values())
+        return replace(entry.row, queued=queued)
+
+    def put_host(self, row: HostRow) -> None:
+        host = self._hosts.setdefault(row.host, _Host(row.host))
+        self._set(
+            host, delay=row.delay, budget=row.budget, crawl_delay=row.crawl_delay, robots=row.robots,
+            robots_expires=row.robots_expires,
+        )  # fmt: skip
+        self._set(host, next_at=max(host.row.next_at, host.asked_at + self._delay(host.row)))
+        self._apply_budget(host)
+
+    def request(self, urls: Sequence[Discovery], now: float) -> int:
+        for found in urls:
+            url = self._urls.get(found.fingerprint) or self._insert(found)
+            url.state, url.priority = UrlState.QUEUED, 0
+        return len({found.fingerprint for found in urls})
+
+    def set_scope(self, scope: ScopeRules) -> int:
+        self._scope = scope
+        moved = 0
+        for url in self._urls.values():
+            if url.fingerprint in self._leases:
+                continue  # under way: its settlement decides
+            inside = scope.verdict(url.href, url.host, url.depth) is None
+            if inside and url.state is UrlState.OUT_OF_SCOPE:
+                url.state = UrlState.WAITING if url.due else UrlState.QUEUED
+                moved += 1
+            elif not inside and url.state in (UrlState.QUEUED, UrlState.WAITING):
+                url.state = UrlState.OUT_OF_SCOPE
+                moved += 1
+        return moved
+
+    def reschedule(self, times: Sequence[tuple[int, str, float]], now: float) -> None:
+        for key, _, due in times:
+            url = self._urls.get(key)
+            if url is not None and url.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
+                url.state, url.due = UrlState.WAITING, due
+
+    def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
+        unread = [url for url in self._urls.values() if url.state is UrlState.QUEUED and not url.visits]
+        rest = sorted((url for url in unread if url.fingerprint > after[1]), key=lambda url: url.fingerprint)[:limit]
+        scores = scored([(url.fingerprint, url.score) for url in rest])
+        for url, score in zip(rest, scores, strict=True):
+            if score is not None and url.fingerprint not in self._leases:
+                url.score = score
+        return (0, rest[-1].fingerprint) if rest else None
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        urls = self._urls.values()
+        held_back = {u.host for u in urls if u.state is UrlState.QUEUED and u.fingerprint not in self._leases}
+        waiting = [url for url in urls if url.state is UrlState.WAITING and url.host not in held_back]
+        known = sorted((url for url in waiting if url.visits and url.attempt == 1), key=lambda url: url.due)
+        return [(url.fingerprint, url.host, url.due) for url in known[:limit]]
+
+    def explain(self, key: str, now: float) -> Explanation | None:
+        url = self._urls.get(fingerprint(key))
+        row = self.host(url.host) if url is not None else None
+        if url is None or row is None:
+            return None
+        lease = self._leases.get(url.fingerprint)
+        peers = [u for u in self._urls.values() if u.host == url.host and u.state is UrlState.QUEUED and u is not url]
+        facts = rules.UrlFacts(
+            key=url.key, state=url.state, leased_until=lease[0].deadline if lease else 0.0, priority=url.priority,
+            depth=url.depth, score=url.score, due=url.due, attempt=url.attempt, visits=url.visits,
+            past=rules.UrlPast(url.outcome, url.kind, url.via),
+            ahead=sum(self._turn_of(peer) < self._turn_of(url) for peer in peers),
+        )  # fmt: skip
+        return rules.explain(facts, row, self._delay(row), self._budget(row), now)
+
+    def stats(self, now: float) -> FrontierStats:
+        count = {state: sum(url.state is state for url in self._urls.values()) for state in UrlState}
+        leased = sum(self._urls[key].state is UrlState.QUEUED for key in self._leases)
+        return FrontierStats(
+            queued=count[UrlState.QUEUED] - leased, waiting=count[UrlState.WAITING], leased=leased,
+            done=count[UrlState.DONE], dead=count[UrlState.DEAD],
+            parked=count[UrlState.OUT_OF_SCOPE] + count[UrlState.OVER_BUDGET], hosts=len(self._hosts),
+            blocked_hosts=sum(host.row.blocked_until > now for host in self._hosts.values()),
+        )  # fmt: skip
+
+    def close(self) -> None:
+        self._leases.clear()
+
+    def snapshot(self) -> object:
+        """Everything that a rolled-back transaction must undo; leases and clocks are not durable and stay."""
+        return copy.deepcopy((self._urls, self._hosts))
+
+    def restore(self, snapshot: object) -> None:
+        assert isinstance(snapshot, tuple)
+        clocks = {name: host.row.next_at for name, host in self._hosts.items()}
+        self._urls, self._hosts = snapshot
+        for name, host in self._hosts.items():
+            self._set(host, next_at=max(host.row.next_at, clocks.get(name, 0.0)))
+        self._leases = {key: lease for key, lease in self._leases.items() if key in self._urls}
+
+    def _room(self, host: str) -> int:
+        """Visits at a time: `per_site`, what the budget still pays for, or one while the host is in trouble."""
+        row = self._hosts[host].row
+        room = 1 if row.failures else self._rules(host).per_site or 1
+        return min(room, max(1, ceil(self._budget(row) - row.spent))) if self._budget(row) > 0 else room
+
+    def _rules(self, host: str) -> rules.HostException:
+        return self.policy.for_host(host)
+
+    def _delay(self, row: HostRow) -> float:
+        return max(self._rules(row.host).delay or 0.0, row.crawl_delay, row.delay)
+
+    def _budget(self, row: HostRow) -> float:
+        return row.budget or self._rules(row.host).budget or 0.0
+
+    def _exhausted(self, row: HostRow) -> bool:
+        budget = self._budget(row)
+        return 0 < budget <= row.spent
+
+    def _ready_at(self, host: _Host) -> float:
+        return max(host.row.next_at, host.row.blocked_until, self._addresses.get(host.row.address, 0.0))
+
+    @staticmethod
+    def _set(host: _Host, **changes: str | float | int | bytes) -> None:
+        host.row = replace(host.row, **changes)

@@ -1,0 +1,228 @@
+"""How fast the importance fixpoint is, beside scipy's sparse product in the same run: `quadloom bench importance`.
+
+`compare` takes turns: one product of scipy's, one step of a power iteration written with scipy, one sweep of ours, and
+so on; each figure is the best of its turns, because the machine may be shared and a neighbour only ever adds.
+CPU seconds count all threads, wall seconds are what a user waits. Uniformly random links are the worst case for any
+cache, and the best one for the number of sweeps, which `count_sweeps` counts on a web of sites as well.
+
+`under_limit` proves that the matrix need not fit: a process cuts it into slice files, another one, which may allocate
+less than the packed matrix beyond what its libraries hold already, computes the fixpoint from them. RLIMIT_DATA counts
+private memory, and not the slices that are mapped from disk.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from quadloom.errors import InputError
+from quadloom.ranking.importance import Engine, ImportanceIteration, fixpoint, importance_of_slices, sweep
+from quadloom.ranking.link_slices import FileSlices, MemorySlices, slice_width, write_slices
+from quadloom.ranking.sweeps import SliceSweeps, Sweeps, sweeps_of
+
+Vector = npt.NDArray[np.float64]
+
+_MEBI = 1 << 20
+_DAMPING = 0.85
+_ROOM = 48 * _MEBI  # under a limit: stacks and heaps of threads (16 MiB each), masks and one-time temporaries
+_HOME = 1000  # pages of a site, in the web that counts sweeps
+
+
+class SweepSeconds(msgspec.Struct, frozen=True):
+    """The best of several turns."""
+
+    cpu: float
+    wall: float
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """`product`: scipy's alone; `power_step`: with the vector arithmetic of an iteration; `sweep`, `fine_sweep`: ours,
+    with values in single and in double precision. Memory in MiB."""
+
+    pages: int
+    links: int
+    engine: str
+    threads: int
+    product: SweepSeconds
+    power_step: SweepSeconds
+    sweep: SweepSeconds
+    fine_sweep: SweepSeconds
+    cutting: float
+    scipy_matrix: float
+    own_matrix: float
+    peak: float
+
+    @property
+    def cpu_ratio(self) -> float:
+        return self.product.cpu / self.sweep.cpu
+
+    @property
+    def wall_ratio(self) -> float:
+        return self.product.wall / self.sweep.wall
+
+
+class SweepCounts(msgspec.Struct, frozen=True):
+    """Sweeps to a tolerance: Jacobi's (one slice) and block Gauss–Seidel's (64 slices), on random and site-like links.
+    Gauss–Seidel saves less where links stay within their slice, because a slice is finished at once."""
+
+    tolerance: float
+    random_jacobi: int
+    random_blocks: int
+    near_jacobi: int
+    near_blocks: int
+
+
+class LimitedFixpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A fixpoint in a process that may allocate `limit` MiB beyond its libraries, `whole` with them."""
+
+    limit: float
+    whole: float
+    own_matrix: float
+    scipy_matrix: float
+    sweeps: int
+    total: float
+    seconds: float
+
+
+def compare(pages: int, degree: int, *, engine: Engine = "auto", turns: int = 4) -> Comparison:
+    """Time a sweep over `pages` × `degree` random links beside scipy's product over the same."""
+    csr = random_links(pages, degree)
+    began = time.process_time()
+    if engine == "scipy":
+        ours: Sweeps = sweeps_of(csr, engine="scipy")
+        bytes_per_link = 8
+    else:
+        bytes_per_link = 4
+        ours = SliceSweeps(MemorySlices(csr.indptr, csr.indices, slice_width(pages)))
+    cutting = time.process_time() - began
+    # The links are random, so the matrix itself is as good as its transpose, which would cost another copy of it.
+    vector = np.full(pages, 1.0 / pages)
+    iteration = ImportanceIteration(ours, _DAMPING, None, "normalize", None)
+    times: dict[str, list[SweepSeconds]] = {"product": [], "power": [], "sweep": [], "fine": []}
+    with ThreadPoolExecutor(ours.threads) as pool:
+        sweep(iteration, pool)  # compiles
+        for _ in range(turns):
+            times["product"].append(_timed(lambda: csr @ vector))
+            times["power"].append(_timed(lambda: _power_step(csr, vector, degree)))
+            times["sweep"].append(_timed(lambda: sweep(iteration, pool)))
+        iteration.refine()
+        sweep(iteration, pool)
+        for _ in range(turns):
+            times["fine"].append(_timed(lambda: sweep(iteration, pool)))
+    best = {name: SweepSeconds(min(t.cpu for t in all_), min(t.wall for t in all_)) for name, all_ in times.items()}
+    return Comparison(
+        pages=pages, links=pages * degree, engine=type(ours).__name__, threads=ours.threads,
+        product=best["product"], power_step=best["power"], sweep=best["sweep"], fine_sweep=best["fine"],
+        cutting=cutting, scipy_matrix=_scipy_bytes(pages, degree) / _MEBI,
+        own_matrix=pages * degree * bytes_per_link / _MEBI,
+        peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    )  # fmt: skip
+
+
+def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> SweepCounts:
+    """Gauss–Seidel over slices against Jacobi, on random links and on a web where nine links of ten stay on a site."""
+    rng = np.random.default_rng(2)
+    sources = np.repeat(np.arange(pages), degree)
+    home = sources // _HOME * _HOME + rng.integers(0, _HOME, len(sources))
+    anywhere = rng.integers(0, pages, len(sources))
+    near = np.where(rng.random(len(sources)) < 0.9, home, anywhere) % pages
+    indptr = np.arange(0, pages * degree + 1, degree)
+
+    def sweeps(targets: npt.NDArray[np.int64], width: int) -> int:
+        slices = MemorySlices(indptr, targets.astype(np.int32), width)
+        return fixpoint(SliceSweeps(slices), tol=tolerance).iterations
+
+    found = [sweeps(targets, width) for targets in (anywhere, near) for width in (pages, max(pages // 64, 1))]
+    return SweepCounts(tolerance, *found)
+
+
+def under_limit(pages: int, degree: int, tolerance: float = 1e-6) -> LimitedFixpoint:
+    """The fixpoint from disk, in a process that must not allocate as much as the matrix takes."""
+    width = max(min(slice_width(pages), pages // 16), 1)
+    with tempfile.TemporaryDirectory(prefix="quadloom-bench-") as name:
+        csr = random_links(pages, degree)
+        slices = write_slices(Path(name), csr.indptr, csr.indices, width)
+        np.save(Path(name) / "outdegree.npy", slices.outdegree)
+        threads = len(os.sched_getaffinity(0))
+        # Importance and values in double precision, the out-degrees, a buffer per thread.
+        limit = pages * (8 + 8 + 4) + threads * 8 * width + _ROOM
+        matrix = sum(path.stat().st_size for path in Path(name).glob("*.links"))
+        if limit >= matrix:
+            raise InputError(
+                f"the limit, {limit >> 20} MiB, is no smaller than the matrix", hint="take more pages or more links"
+            )
+        given = [name, str(pages), str(width), str(limit), str(tolerance)]
+        done = subprocess.run(
+            [sys.executable, "-m", "quadloom_lab.scheduling.importance_speed", *given],
+            check=True,
+            stdout=subprocess.PIPE,
+        )
+    whole, sweeps, total, seconds = msgspec.json.decode(done.stdout, type=tuple[float, int, float, float])
+    return LimitedFixpoint(
+        limit=limit / _MEBI, whole=whole / _MEBI, own_matrix=matrix / _MEBI,
+        scipy_matrix=_scipy_bytes(pages, degree) / _MEBI, sweeps=sweeps, total=total, seconds=seconds,
+    )  # fmt: skip
+
+
+def random_links(pages: int, degree: int) -> sparse.csr_array:
+    """A web of uniformly random links, `degree` per page; all have weight 1."""
+    rng = np.random.default_rng(0)
+    kind = np.int32 if pages * degree < 2**31 else np.int64
+    indptr = np.arange(0, pages * degree + 1, degree, dtype=kind)
+    targets = rng.integers(0, pages, pages * degree, dtype=np.int32)
+    return sparse.csr_array((np.ones(len(targets)), targets, indptr), shape=(pages, pages))
+
+
+def _power_step(csr: sparse.csr_array, vector: Vector, degree: int) -> float:
+    """What anybody would write with scipy: the new vector, normalised, and its change."""
+    new = _DAMPING * (csr @ (vector / degree)) + (1.0 - _DAMPING) / len(vector)
+    new /= new.sum()
+    return float(np.abs(new - vector).sum())
+
+
+def _timed(work: Callable[[], object]) -> SweepSeconds:
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return SweepSeconds(time.process_time() - cpu, time.perf_counter() - wall)
+
+
+def _scipy_bytes(pages: int, degree: int) -> int:
+    return pages * degree * (8 + 4) + (pages + 1) * 4
+
+
+def _private_bytes() -> int:
+    """What RLIMIT_DATA counts: VmData of this process."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) << 10
+    raise InputError("this system does not tell how much memory a process holds", hint="Linux does")
+
+
+def _limited(directory: Path, pages: int, width: int, limit: int, tolerance: float) -> tuple[float, int, float, float]:
+    # Load and compile everything first, in both precisions, so that what is held now is the libraries' own.
+    importance_of_slices(MemorySlices(np.array([0, 1, 1]), np.array([1], dtype=np.int32), 2))
+    whole = _private_bytes() + limit
+    resource.setrlimit(resource.RLIMIT_DATA, (whole, whole))
+    slices = FileSlices(directory, pages, width, np.load(directory / "outdegree.npy"))
+    began = time.process_time()
+    found = importance_of_slices(slices, tol=tolerance)
+    seconds = (time.process_time() - began) / found.iterations
+    return whole, found.iterations, float(found.vector.sum()), seconds
+
+
+if __name__ == "__main__":
+    name, *numbers, wanted = sys.argv[1:]
+    answer = _limited(Path(name), *(int(n) for n in numbers), float(wanted))  # type: ignore[call-arg]  # as many as it takes
+    sys.stdout.buffer.write(msgspec.json.encode(answer))

@@ -1,0 +1,262 @@
+"""Strategies side by side on a simulated web whose truth is known: `quadloom bench topical`.
+
+Every request counts: home pages, probes, result pages, documents, failures. `harvest` is the paper's measure,
+relevant among documents; `per request` is the headline. At equal recall, relevant documents per request compare as
+the requests needed compare, inversely. Copies of a document count once. The judge (labels) never meets the crawler,
+which sees twenty examples and two hundred counterexamples from texts that no site serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+import msgspec
+import numpy as np
+
+from quadloom.model.url import canonical
+from quadloom.topical.access import SiteRequest, SiteResponse
+from quadloom.topical.crawl import STRATEGIES, StrategyName, make_strategy
+from quadloom.topical.crawl import run as run_crawl
+from quadloom.topical.relevance import Example, Topic
+from quadloom.topical.run import TopicalRun
+from quadloom.topical.search.web_search import WebHit, sites_of
+from quadloom.topical.sites import SeedSite
+from quadloom_lab.topical.corpus import Corpus, CorpusText
+from quadloom_lab.topical.engines import make_engine
+from quadloom_lab.topical.sites import Family, plan_sites
+from quadloom_lab.topical.web import TopicalWeb
+
+BUDGET = 1500
+RECALL = 0.5
+POSITIVES, NEGATIVES = 20, 200
+
+
+class EvaluationRun(msgspec.Struct, frozen=True):
+    """One strategy on one web. `curve`: (requests, distinct relevant documents, documents) after each document."""
+
+    strategy: str
+    seed: int
+    requests: int
+    documents: int
+    relevant: int
+    total: int
+    curve: tuple[tuple[int, int, int], ...]
+    purposes: dict[str, int]
+
+    @property
+    def recall(self) -> float:
+        return self.relevant / self.total
+
+    def at_recall(self, level: float) -> tuple[int, float] | None:
+        """(requests needed, harvest so far) at a level of recall; None = never reached."""
+        for requests, relevant, documents in self.curve:
+            if relevant >= level * self.total:
+                return requests, relevant / documents
+        return None
+
+
+class Interval(msgspec.Struct, frozen=True):
+    mean: float
+    low: float
+    high: float
+
+
+class EvaluationRow(msgspec.Struct, frozen=True):
+    """A strategy over all seeds; intervals are 95 % bootstrap over webs."""
+
+    strategy: str
+    harvest: Interval
+    per_request: Interval
+    recall: Interval
+    requests: float
+    reached: int  # webs on which the recall level was reached
+    harvest_at_recall: Interval | None = None
+    requests_at_recall: Interval | None = None
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    rows: tuple[EvaluationRow, ...]
+    best_baseline: str
+    advantage: Interval  # documents per request against the best baseline at equal recall
+    advantages: dict[str, Interval]
+    runs: tuple[EvaluationRun, ...]
+    family: str
+    seeds: int
+    budget: int
+    sites: int
+
+
+class SimulatedAccess:
+    """The web of a bench as `Access`; redirects are followed, as a browser would, each at the price of a request."""
+
+    def __init__(self, web: TopicalWeb) -> None:
+        self._web = web
+        self.hops = 0
+
+    def ask(self, asks: Sequence[SiteRequest]) -> list[SiteResponse | None]:
+        return [self._one(ask) for ask in asks]
+
+    def _one(self, ask: SiteRequest) -> SiteResponse | None:
+        url = ask.url
+        response = self._web.respond(url, ask.method, ask.fields)
+        for _ in range(3):
+            if not response.location:
+                break
+            url = response.location
+            self.hops += 1
+            response = self._web.respond(url)
+        return SiteResponse(url, response.status, response.content_type, response.body) if response.status else None
+
+
+def run(
+    *,
+    seeds: int = 5,
+    budget: int = BUDGET,
+    sites: int = 60,
+    family: Family = "held_out",
+    strategies: Sequence[StrategyName] = STRATEGIES,
+    progress: Callable[[str], None] = lambda _line: None,
+) -> Evaluation:
+    """Run all strategies on `seeds` webs, each with a topic of its own."""
+    runs = []
+    for seed in range(seeds):
+        world = World(seed, family, sites)
+        for name in strategies:
+            result = world.run(name, budget)
+            runs.append(result)
+            progress(
+                f"web {seed} {name}: {result.relevant} of {result.total} in {result.requests} requests, "
+                f"harvest {result.relevant / max(1, result.documents):.2f}"
+            )
+    return summarise(runs, family, budget, sites)
+
+
+class World:
+    """A corpus, a topic and the web that serves it."""
+
+    def __init__(self, seed: int, family: Family, sites: int = 60) -> None:
+        self.seed = seed
+        held_out = family == "held_out"
+        self._corpus = Corpus(seed + (1000 if held_out else 0))
+        random = Random(f"world {seed} {family}")
+        self._topic = random.randrange(len(self._corpus.topics))
+        self._plans = plan_sites(self._corpus, self._topic, seed, family, sites)
+        self.web = TopicalWeb(self._plans)
+        self._truth = {canonical(url): number for url, number in self.web.truth(self._topic).items()}
+        self._seeds = self._search_web()
+
+    def topic(self) -> Topic:
+        corpus, number = self._corpus, self._topic
+        random = Random(f"examples {self.seed}")
+        others = [t for t in range(len(corpus.topics)) if t != number]
+        siblings = corpus.siblings(number)
+        negatives = [random.choice(siblings) if n % 3 == 0 else random.choice(others) for n in range(NEGATIVES)]
+        return Topic(
+            broad=corpus.broad_query(number),
+            narrow=corpus.narrow_query(number),
+            examples=tuple(_example(corpus.text(number, random)) for _ in range(POSITIVES)),
+            counterexamples=tuple(_example(corpus.text(other, random)) for other in negatives),
+        )
+
+    def _search_web(self) -> list[SeedSite]:
+        """A web searcher over all pages of the web: two broad queries, 200 hits each."""
+        placed = [(f"http://{plan.host}{d.path}", d.text) for plan in self._plans for d in plan.documents]
+        engine = make_engine("tantivy", [(text.title, text.body, text.day) for _, text in placed])
+        queries = (self._corpus.broad_query(self._topic), self._corpus.narrow_query(self._topic))
+        rankings = [[WebHit(placed[number][0]) for number in engine.search(query)[:200]] for query in queries]
+        return sites_of(rankings)
+
+    def run(self, name: StrategyName, budget: int) -> EvaluationRun:
+        desk = TopicalRun(self.topic(), budget, per_site=100)
+        access = SimulatedAccess(self.web)
+        random = Random(f"{name} {self.seed}")
+        judged = _Judged(self._truth)
+        strategy = make_strategy(name, desk, self._seeds, random, 0.0)
+        run_crawl(strategy, desk, access, progress=judged.note)
+        return EvaluationRun(
+            strategy=name,
+            seed=self.seed,
+            requests=desk.spent + access.hops,
+            documents=len(desk.found),
+            relevant=len(judged.distinct),
+            total=len(set(self._truth.values())),
+            curve=tuple(judged.curve),
+            purposes=desk.purposes,
+        )
+
+
+class _Judged:
+    """Follows a crawl with the labels in hand."""
+
+    def __init__(self, truth: dict[str, int]) -> None:
+        self._truth = truth
+        self._read = 0
+        self.distinct: set[int] = set()
+        self.curve: list[tuple[int, int, int]] = []
+
+    def note(self, desk: TopicalRun) -> None:
+        for found in desk.found[self._read :]:
+            number = self._truth.get(canonical(found.url))
+            if number is not None:
+                self.distinct.add(number)
+            self._read += 1
+            self.curve.append((desk.spent, len(self.distinct), self._read))
+
+
+def summarise(runs: Sequence[EvaluationRun], family: str, budget: int, sites: int) -> Evaluation:
+    names = list(dict.fromkeys(run.strategy for run in runs))
+    rows = tuple(_row(name, [run for run in runs if run.strategy == name]) for name in names)
+    ours = {run.seed: run for run in runs if run.strategy == "adaptive"}
+    advantages = {}
+    for name in names:
+        if name != "adaptive" and ours:
+            theirs = [run for run in runs if run.strategy == name]
+            advantages[name] = interval([equal_recall_ratio(ours[run.seed], run) for run in theirs])
+    best = min(advantages, key=lambda name: advantages[name].mean) if advantages else ""
+    none = Interval(0.0, 0.0, 0.0)
+    return Evaluation(
+        rows,
+        best,
+        advantages.get(best, none),
+        advantages,
+        tuple(runs),
+        family,
+        len({run.seed for run in runs}),
+        budget,
+        sites,
+    )
+
+
+def equal_recall_ratio(ours: EvaluationRun, theirs: EvaluationRun) -> float:
+    """Our documents per request over theirs, at the recall both reached but no more than `RECALL`."""
+    level = min(RECALL, ours.recall, theirs.recall)
+    a, b = ours.at_recall(level), theirs.at_recall(level)
+    return b[0] / a[0] if a and b and a[0] else 1.0
+
+
+def _row(name: str, runs: Sequence[EvaluationRun]) -> EvaluationRow:
+    reached = [found for run in runs if (found := run.at_recall(RECALL)) is not None]
+    return EvaluationRow(
+        strategy=name,
+        harvest=interval([run.relevant / max(1, run.documents) for run in runs]),
+        per_request=interval([run.relevant / max(1, run.requests) for run in runs]),
+        recall=interval([run.recall for run in runs]),
+        requests=sum(run.requests for run in runs) / len(runs),
+        reached=len(reached),
+        harvest_at_recall=interval([harvest for _, harvest in reached]) if reached else None,
+        requests_at_recall=interval([float(requests) for requests, _ in reached]) if reached else None,
+    )
+
+
+def interval(values: Sequence[float], draws: int = 2000) -> Interval:
+    """Mean with a 95 % percentile bootstrap; the draws are the same every time."""
+    data = np.asarray(values, dtype=float)
+    generator = np.random.default_rng(7)
+    means = data[generator.integers(0, len(data), (draws, len(data)))].mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Interval(round(float(data.mean()), 4), round(float(low), 4), round(float(high), 4))
+
+
+def _example(text: CorpusText) -> Example:
+    return Example(text.title, text.body)

@@ -1,0 +1,148 @@
+"""Everything about one document: how it was reached, what it is, what it says, what is wrong with it. Stores nothing.
+
+The source may be a URL, a file or bytes. A URL is visited as the crawl would, with robots.txt, redirects and the
+guard. The transformation runs in a process of its own, so that a hostile file costs no more than its limits.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from quadloom.asking.inspect.child import InspectResult, InspectTask, transform_apart
+from quadloom.asking.inspect.items import PREFIXES, InspectedItem, items_of
+from quadloom.asking.inspect.values import odd_values
+from quadloom.asking.inspect.visit import visit
+from quadloom.errors import UsageError
+from quadloom.model.finding import Finding
+from quadloom.model.link import Link
+from quadloom.model.page import Failure, Hop
+from quadloom.settings import Settings
+
+__all__ = ["PREFIXES", "InspectedItem", "Inspection", "inspect"]
+
+_DEFAULTS = Settings()
+_NOWHERE = "urn:quadloom:input"  # the base of bytes that came without one
+
+
+class Timings(msgspec.Struct, frozen=True):
+    """Seconds: `fetch` on the wall clock, `transform` of CPU."""
+
+    fetch: float = 0.0
+    transform: float = 0.0
+
+
+class Inspection(msgspec.Struct, frozen=True):
+    """What was found out. `failure` says why there is no more than that; it is empty where all went well.
+
+    `robots` is one of allowed, disallowed, unavailable, unknown, ignored, or `not asked` for what is not on the web.
+    `nquads` are the page's statements in the graph of its URL, blank nodes as they are.
+    """
+
+    url: str
+    status: int = 0
+    media_type: str = ""
+    kind: str = ""
+    charset: str = ""
+    size: int = 0
+    robots: str = "not asked"
+    title: str = ""
+    language: str = ""
+    noindex: bool = False
+    nofollow: bool = False
+    reasons: tuple[str, ...] = ()
+    items: tuple[InspectedItem, ...] = ()
+    syntaxes: tuple[tuple[str, int], ...] = ()
+    quads: int = 0
+    nquads: bytes = b""
+    links: tuple[Link, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    hops: tuple[Hop, ...] = ()
+    timings: Timings = Timings()
+    failure: str = ""
+    truncated: bool = False
+
+
+def inspect(
+    source: str | bytes | os.PathLike[str],
+    *,
+    settings: Settings = _DEFAULTS,
+    url: str = "",
+    content_type: str | None = None,
+) -> Inspection:
+    """Look at a URL, a file or bytes. `url` and `content_type` stand in for what a file does not say.
+
+    Raises `UsageError` where there is no such file. What the web does wrong is in the answer.
+    """
+    if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
+        return _of_url(source, settings)
+    if isinstance(source, bytes):
+        body, base = source, url or _NOWHERE
+    else:
+        body, base = _read(Path(source), settings), url or Path(source).absolute().as_uri()
+    result = transform_apart(InspectTask(body, base, content_type, (), settings))
+    return _report(Inspection(url=base, size=len(body)), result, body)
+
+
+def _of_url(href: str, settings: Settings) -> Inspection:
+    visited = visit(href, settings)
+    result = visited.result
+    begun = Inspection(
+        url=result.url,
+        status=result.status,
+        robots=visited.robots,
+        findings=result.findings,
+        hops=visited.hops,
+        timings=Timings(fetch=result.seconds),
+    )
+    if isinstance(result, Failure):
+        return msgspec.structs.replace(begun, failure=f"{result.kind}: {result.message}")
+    begun = msgspec.structs.replace(
+        begun, url=result.final_url, size=len(result.body), truncated=result.truncated, media_type=result.content_type
+    )
+    task = InspectTask(result.body, result.final_url, result.content_type or None, result.headers, settings)
+    return _report(begun, transform_apart(task), result.body)
+
+
+def _report(begun: Inspection, result: InspectResult, body: bytes) -> Inspection:
+    found = result.transformed
+    if found is None:
+        finding = Finding(
+            "transform-killed",
+            f"its transformation {result.failure}",
+            "error",
+            advice="a crawl quarantines such a page; the limits are limits.transform_seconds and transform_bytes",
+        )
+        return msgspec.structs.replace(
+            begun, failure=f"its transformation {result.failure}", findings=(*begun.findings, finding)
+        )
+    return msgspec.structs.replace(
+        begun,
+        media_type=found.media_type,
+        kind=found.kind,
+        charset=found.charset,
+        title=found.title,
+        language=found.language,
+        noindex=found.noindex,
+        nofollow=found.nofollow,
+        reasons=found.reasons,
+        items=items_of(found),
+        syntaxes=found.syntaxes,
+        quads=found.nquads.count(b"\n"),
+        nquads=found.nquads,
+        links=found.links,
+        findings=(*begun.findings, *found.findings, *odd_values(found, body)),
+        timings=Timings(begun.timings.fetch, result.seconds),
+    )
+
+
+def _read(path: Path, settings: Settings) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(settings.limits.body_bytes)
+    except OSError as error:
+        raise UsageError(
+            f"{path}: {error.strerror}", hint="give a URL that begins with http:// or https://, a file, or - for stdin"
+        ) from None

@@ -1,0 +1,273 @@
+"""SPARQL for strangers: checked, run in a process that can be killed, streamed, and ended at its limits.
+
+`QueryService` keeps a few query processes warm. Each query has one to itself from its first word to its last byte, so
+a killed query takes nothing with it and the next one answers. SPARQL is the language for conjunctive queries
+over the warehouse; there is no second one. All graphs together are the default graph, unless FROM or the caller says
+otherwise: every page is a graph of its own, and a newcomer's `?s ?p ?o` shall find something.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from quadloom.asking.sparql.checks import Form, Token, check
+from quadloom.asking.sparql.prefixes import PREFIXES
+from quadloom.asking.sparql.process import QueryProcess
+from quadloom.asking.sparql.result_formats import GRAPH_MEDIA, ROW_MEDIA
+from quadloom.asking.sparql.text_patterns import PatternHitCache, replace_text_patterns
+from quadloom.asking.sparql.worker import QueryEnd, QueryRequest
+from quadloom.errors import QueryError, QueryLimit, QueryRefused, StoreError
+from quadloom.settings import LimitSettings
+from quadloom.stores.protocols import TextIndex
+from quadloom.stores.quads.sparql_client import SparqlServer
+from quadloom.syntaxes.terms import iri
+
+_BUSY_SECONDS = 10.0
+
+
+class Binding(msgspec.Struct, frozen=True, rename={"language": "xml:lang"}):
+    """A term of a result: `type` uri, literal, bnode or triple (its `value` then has subject, predicate, object)."""
+
+    type: str
+    value: str | dict[str, object]
+    language: str = ""
+    datatype: str = ""
+
+
+Row = dict[str, Binding]
+
+
+class _Bindings(msgspec.Struct):
+    bindings: list[Row]
+
+
+class _Table(msgspec.Struct):
+    results: _Bindings
+
+
+class _Verdict(msgspec.Struct):
+    boolean: bool
+
+
+class QueryResult:
+    """A result on its way. Iterate for its bytes, once; `ended` and `truncated` are known after the last.
+
+    Close it (or use it as a context manager) when leaving early: that ends the query.
+    """
+
+    def __init__(self, service: QueryService, process: QueryProcess, form: Form, format: str, client: str) -> None:
+        self._service = service
+        self._process: QueryProcess | None = process
+        self._client = client
+        self.form = form
+        self.format = format
+        self.media_type = GRAPH_MEDIA[format] if form == "graph" else ROW_MEDIA[format]
+        self.variables: tuple[str, ...] = ()
+        self.ended: QueryEnd | None = None
+
+    @property
+    def truncated(self) -> bool:
+        """Whether a row or byte limit cut the result; it is well-formed nevertheless."""
+        return self.ended is not None and bool(self.ended.truncated)
+
+    def __iter__(self) -> Iterator[bytes]:
+        process = self._process
+        if process is None:
+            return
+        try:
+            for chunk in process.chunks():
+                if isinstance(chunk, QueryEnd):
+                    self.ended = chunk
+                else:
+                    yield chunk
+        finally:
+            self.close()
+
+    def read(self) -> bytes:
+        """The whole document."""
+        return b"".join(self)
+
+    def rows(self) -> list[Row]:
+        """Solutions of a SELECT in format json: name → `Binding`."""
+        return msgspec.json.decode(self.read(), type=_Table).results.bindings
+
+    def values(self) -> list[tuple[str, ...]]:
+        """Solutions as plain texts in the order of `variables`; unbound = empty."""
+        return [tuple(str(row[name].value) if name in row else "" for name in self.variables) for row in self.rows()]
+
+    def boolean(self) -> bool:
+        """The verdict of an ASK in format json."""
+        return msgspec.json.decode(self.read(), type=_Verdict).boolean
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            self._service._give_back(process, self._client)
+
+    def __enter__(self) -> QueryResult:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class QueryService:
+    """Runs queries on a store (its directory, or its server); safe for many threads.
+
+    `concurrency`: queries under way per client, 0 = no limit.
+    """
+
+    def __init__(
+        self,
+        store: Path | SparqlServer,
+        limits: LimitSettings,
+        *,
+        text: TextIndex | None = None,
+        processes: int = 2,
+        concurrency: int = 0,
+    ) -> None:
+        self._store = store
+        self._limits = limits
+        self._text = PatternHitCache(text) if text is not None else None
+        self._concurrency = concurrency
+        self._idle: list[QueryProcess] = []
+        self._busy: set[QueryProcess] = set()
+        self._running: Counter[str] = Counter()
+        self._slots = threading.BoundedSemaphore(processes)
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def ask(
+        self,
+        query: str,
+        *,
+        format: str = "",
+        default_graphs: Sequence[str] = (),
+        named_graphs: Sequence[str] = (),
+        limits: LimitSettings | None = None,
+        client: str = "",
+        fresh: bool = False,
+    ) -> QueryResult:
+        """Check and start a query; returns when the first bytes are there.
+
+        `format`: json, xml, csv, tsv for rows and verdicts; turtle, nt, nq, trig, jsonld, rdfxml for graphs; empty =
+        json or turtle. Given graphs are the dataset and win over FROM. `fresh`: see all that is committed now, not only
+        what was two seconds ago. Raises `QueryError`.
+        """
+        limits = limits or self._limits
+        checked = check(query, limits)
+        for graph in (*default_graphs, *named_graphs):
+            if iri(graph) is None:
+                raise QueryRefused(f"not an IRI: {graph[:200]!r}", hint="graphs are named by the URLs of pages")
+        chosen = _format(format, checked.form)
+        rewritten = replace_text_patterns(checked, self._text)
+        request = QueryRequest(
+            query=rewritten,
+            written=checked.text,
+            format=chosen,
+            prefixes=PREFIXES,
+            written_prefixes=used_prefixes(checked.tokens),
+            union=not checked.has_dataset,
+            default_graphs=tuple(default_graphs),
+            named_graphs=tuple(named_graphs),
+            rows=limits.query_rows,
+            result_bytes=limits.query_result_bytes,
+            seconds=limits.query_seconds,
+            fresh=fresh,
+        )
+        return self.run(request, checked.form, client=client)
+
+    def run(self, request: QueryRequest, form: Form = "select", *, client: str = "") -> QueryResult:
+        """Start a request that has been checked already."""
+        process = self._take(client)
+        answer = QueryResult(self, process, form, request.format, client)
+        try:
+            head = process.start(request)
+        except (QueryError, StoreError):
+            answer.close()
+            raise
+        answer.form, answer.variables = head.form, head.variables
+        return answer
+
+    def close(self) -> None:
+        """End all queries and processes."""
+        with self._lock:
+            self._closed = True
+            processes = [*self._idle, *self._busy]
+            self._idle = []
+        for process in processes:
+            process.kill()
+
+    def __enter__(self) -> QueryService:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _take(self, client: str) -> QueryProcess:
+        if isinstance(self._store, Path) and not self._store.is_dir():
+            raise StoreError(f"there are no quads at {self._store}", hint="run `quadloom crawl URL` first")
+        with self._lock:
+            if self._concurrency and self._running[client] >= self._concurrency:
+                raise QueryLimit(
+                    f"{self._concurrency} queries of yours are under way already", hint="wait until one of them ends"
+                )
+            self._running[client] += 1
+        if not self._slots.acquire(timeout=_BUSY_SECONDS):
+            self._leave(client)
+            raise QueryLimit("all query processes are busy", hint="try again in a few seconds")
+        with self._lock:
+            process = None
+            while self._idle and (process is None or not process.alive):
+                process = self._idle.pop()
+            if process is None or not process.alive:
+                process = QueryProcess(self._store, self._limits.query_bytes)
+            self._busy.add(process)
+        return process
+
+    def _give_back(self, process: QueryProcess, client: str) -> None:
+        with self._lock:
+            self._busy.discard(process)
+            keep = process.free and process.alive and not self._closed
+            if keep:
+                self._idle.append(process)
+        if not keep:
+            process.kill()
+        self._leave(client)
+        self._slots.release()
+
+    def _leave(self, client: str) -> None:
+        with self._lock:
+            self._running[client] -= 1
+            if self._running[client] <= 0:
+                del self._running[client]
+
+
+def form_of(query: str, limits: LimitSettings) -> Form:
+    """select, ask or graph: what content negotiation must know before the query runs. Raises `QueryRefused`."""
+    return check(query, limits).form
+
+
+def used_prefixes(tokens: Sequence[Token]) -> dict[str, str]:
+    """Well-known prefixes that the query itself writes: a result in Turtle uses the same and no others."""
+    written = {token.text.partition(":")[0] for token in tokens if token.kind == "name"}
+    return {name: iri for name, iri in PREFIXES.items() if name in written or name == "rdf"}
+
+
+def _format(format: str, form: Form) -> str:
+    known = GRAPH_MEDIA if form == "graph" else ROW_MEDIA
+    chosen = format or ("turtle" if form == "graph" else "json")
+    if chosen not in known:
+        what = "a graph" if form == "graph" else "rows"
+        raise QueryRefused(f"{chosen} cannot hold {what}", hint=f"choose one of {', '.join(known)}")
+    return chosen

@@ -1,0 +1,205 @@
+"""Words in a query: `?page ql:matches "solar eclipse"` joins the text index with triple patterns.
+
+The pattern is replaced by its hits before the engine sees the query, in place, so that everything around it
+(OPTIONAL, FILTER, GRAPH ?page { … }) works on as usual::
+
+    ?page ql:matches "solar eclipse" .                 VALUES ?page { <…> <…> } .
+    (?page ?score) ql:matches ("solar eclipse" 50) .   VALUES (?page ?score) { (<…> 7.3) … } .
+
+The object is what one would type into the search box, optionally with the number of hits wanted (1,000 unless said).
+`?page` is the page's URL, which is also the name of its graph.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from quadloom.asking.sparql.checks import CheckedQuery, Token, place
+from quadloom.asking.sparql.prefixes import PREFIXES
+from quadloom.errors import QuerySyntaxError
+from quadloom.stores.protocols import Hit, SearchRequest, TextIndex
+from quadloom.syntaxes.terms import iri, literal
+
+MATCHES = PREFIXES["ql"] + "matches"
+DEFAULT_HITS = 1000
+MAX_HITS = 10_000
+_KEPT_SECONDS = 2.0
+_KEPT = 64  # questions
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_SIMPLE = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+
+
+class PatternHitCache:
+    """A text index for patterns: the hits of the last few questions are given again for `_KEPT_SECONDS`.
+
+    The addresses of a thousand hits cost 20 ms, and an editor's user runs the same words again and again. A query sees
+    quads of two seconds ago as well, so nothing becomes older by this. Safe for many threads.
+    """
+
+    def __init__(self, text: TextIndex, clock: Callable[[], float] = time.monotonic) -> None:
+        self._text = text
+        self._clock = clock
+        self._kept: OrderedDict[SearchRequest, tuple[float, tuple[Hit, ...]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def hits(self, request: SearchRequest) -> tuple[Hit, ...]:
+        now = self._clock()
+        with self._lock:
+            until, known = self._kept.get(request, (0.0, ()))
+        if until > now:
+            return known
+        found = self._text.search(request).hits
+        with self._lock:
+            self._kept[request] = (now + _KEPT_SECONDS, found)
+            self._kept.move_to_end(request)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+
+def replace_text_patterns(checked: CheckedQuery, text: PatternHitCache | None) -> str:
+    """The query with each text pattern replaced by its hits. Raises `QuerySyntaxError` for one that stands wrong."""
+    tokens = checked.tokens
+    names = _names(tokens)
+    parts: list[str] = []
+    done = 0
+    for index, token in enumerate(tokens):
+        if token.text not in names:
+            continue
+        start, subject = _subject(tokens, index, checked.text)
+        words, limit, stop = _object(tokens, index + 1, checked.text)
+        limit = min(limit, _enough(tokens, start, stop))
+        hits = text.hits(SearchRequest(text=words, limit=limit, snippets=False)) if text is not None else ()
+        parts.append(checked.text[done : tokens[start].start])
+        parts.append(_values(subject, hits))
+        done = tokens[stop - 1].end
+        if stop < len(tokens) and tokens[stop].text == ";":
+            # The predicate list goes on: say its subject again.
+            parts.append(f" {subject[0]}")
+            done = tokens[stop].end
+    parts.append(checked.text[done:])
+    return "".join(parts)
+
+
+def _names(tokens: Sequence[Token]) -> frozenset[str]:
+    """All ways to write the predicate here: the IRI, and `x:matches` for each prefix x bound to our namespace."""
+    names = {f"<{MATCHES}>"}
+    prefixes = {"ql:": PREFIXES["ql"]}
+    for first, second, third in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if first.kind == "word" and first.text.upper() == "PREFIX" and third.kind == "iri":
+            prefixes[second.text] = third.text[1:-1]
+    names.update(f"{prefix}matches" for prefix, iri in prefixes.items() if iri == PREFIXES["ql"])
+    return frozenset(names)
+
+
+def _subject(tokens: Sequence[Token], index: int, text: str) -> tuple[int, tuple[str, ...]]:
+    """Index of the subject's first token, and its variables."""
+    before = tokens[index - 1] if index else None
+    variables: tuple[str, ...]
+    if before is not None and before.kind == "variable":
+        start, variables = index - 1, (before.text,)
+    elif before is not None and before.text == ")" and index >= 4 and tokens[index - 4].text == "(":
+        start, variables = index - 4, (tokens[index - 3].text, tokens[index - 2].text)
+    else:
+        raise _misplaced(tokens[index], text)
+    opening = tokens[start - 1] if start else None
+    if opening is None or not (opening.text in ("{", "}", ".") or opening.kind == "word"):
+        raise _misplaced(tokens[index], text)
+    if not all(variable[0] in "?$" for variable in variables):
+        raise _misplaced(tokens[index], text)
+    return start, variables
+
+
+def _object(tokens: Sequence[Token], index: int, text: str) -> tuple[str, int, int]:
+    """Words, number of hits, and the index after the object."""
+    found = tokens[index : index + 4]
+    if found and found[0].kind == "string":
+        return _unquoted(found[0].text), DEFAULT_HITS, index + 1
+    shape = [token.kind if token.kind in ("string", "word") else token.text for token in found]
+    if shape[:3] == ["(", "string", ")"]:
+        return _unquoted(found[1].text), DEFAULT_HITS, index + 3
+    if shape == ["(", "string", "word", ")"] and found[2].text.isdigit():
+        return _unquoted(found[1].text), max(1, min(int(found[2].text), MAX_HITS)), index + 4
+    raise _misplaced(tokens[index - 1], text)
+
+
+def _enough(tokens: Sequence[Token], start: int, stop: int) -> int:
+    """How many hits `SELECT ?page { ?page ql:matches "words" } LIMIT 10` can show: ten, which saves reading a thousand.
+
+    Only where the pattern is all there is: anything else beside it might drop hits or order them otherwise.
+    """
+    before = [token for token in tokens[:start] if token.text.upper() != "WHERE"]
+    after = [token.text.upper() for token in tokens[stop:]]
+    selects = [place for place, token in enumerate(before) if token.text.upper() == "SELECT"]
+    shown = before[selects[0] + 1 :] if selects else []
+    alone = bool(shown) and shown[-1].text == "{" and all(
+        token.kind == "variable" or token.text == "*" for token in shown[:-1]
+    )  # fmt: skip
+    match after[1:] if after[:1] == ["."] else after:
+        case ["}", "LIMIT", number] if alone and number.isdigit() and len(number) < 9:
+            return max(1, int(number))
+    return MAX_HITS
+
+
+def _values(variables: tuple[str, ...], hits: Sequence[Hit]) -> str:
+    """A URL may hold what no IRI may (`|`, `^`); such a page has no graph to join with, and would break the query."""
+    found = [(term, hit.score) for hit in hits if (term := iri(hit.id)) is not None]
+    if len(variables) == 1:
+        return f"VALUES {variables[0]} {{ {' '.join(term for term, _ in found)} }}"
+    rows = " ".join(f"({term} {score:.4f})" for term, score in found)
+    return f"VALUES ({' '.join(variables)}) {{ {rows} }}"
+
+
+def _unquoted(text: str) -> str:
+    width = 3 if text[:3] in ('"""', "'''") else 1
+    return _ESCAPE.sub(lambda match: _SIMPLE.get(match.group(1), match.group(1)), text[width:-width])
+
+
+def _misplaced(token: Token, text: str) -> QuerySyntaxError:
+    line, column = place(text, token.start)
+    return QuerySyntaxError(
+        f"{token.text} at line {line}, column {column} must stand first in a triple of its own",
+        hint='write ?page ql:matches "words" or (?page ?score) ql:matches ("words" 50)',
+        line=line,
+        column=column,
+    )
+
+
+def as_sparql(request: SearchRequest) -> str:
+    """The query that a search stands for: the same pages, with titles."""
+    lines = ["SELECT DISTINCT ?page ?score ?title WHERE {"]
+    if request.text:
+        lines.append(f"  (?page ?score) ql:matches ({literal(request.text)} {MAX_HITS}) .")
+    lines += _patterns("a", "type", request.types)
+    lines += _vocabulary_pattern(request.vocabularies)
+    for what, values in (("site", request.sites), ("kind", request.kinds)):
+        if values:
+            listed = " ".join(literal(value) for value in values)
+            lines.append(f"  GRAPH ql:pages {{ ?page ql:{what} ?{what} . VALUES ?{what} {{ {listed} }} }}")
+    if request.languages:
+        tests = " || ".join(f"LANGMATCHES(?language, {literal(language)})" for language in request.languages)
+        lines.append(f"  GRAPH ?page {{ ?page dcterms:language ?language . FILTER({tests}) }}")
+    lines.append("  OPTIONAL { GRAPH ql:pages { ?page dcterms:title ?title } }")
+    lines.append("}")
+    lines.append(
+        f"ORDER BY DESC(?score) LIMIT {request.limit}" + (f" OFFSET {request.offset}" if request.offset else "")
+    )
+    return "\n".join(lines)
+
+
+def _patterns(predicate: str, name: str, iris: Sequence[str]) -> list[str]:
+    if not iris:
+        return []
+    listed = " ".join(term for name in iris if (term := iri(name)) is not None)
+    return [f"  GRAPH ?page {{ ?thing {predicate} ?{name} . VALUES ?{name} {{ {listed} }} }}"]
+
+
+def _vocabulary_pattern(spaces: Sequence[str]) -> list[str]:
+    if not spaces:
+        return []
+    tests = " || ".join(f"STRSTARTS(STR(?term), {literal(space)})" for space in dict.fromkeys(spaces))
+    return [f"  GRAPH ?page {{ ?any ?term ?value . FILTER({tests}) }}"]

@@ -1,0 +1,178 @@
+"""`quadloom inspect`: one document looked at from all sides."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import msgspec
+import pyoxigraph as ox
+from cyclopts import Parameter
+
+from quadloom.asking.inspect.inspect import PREFIXES, Inspection
+from quadloom.asking.inspect.inspect import inspect as look
+from quadloom.cli.session import session
+from quadloom.model.finding import Finding
+
+_WIDTH = 80
+_ROWS = 30
+_MARKS = {"error": "✗ error", "warning": "! warning", "info": "· note"}
+Format = Literal["text", "turtle", "nquads", "jsonld", "json"]
+
+
+def inspect(
+    source: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    *,
+    format: Format = "text",
+    syntax: Annotated[list[str] | None, Parameter(negative="")] = None,
+    url: str = "",
+    content_type: str | None = None,
+) -> int:
+    """Look at one page or file: verdict, data by syntax, links, findings. Stores nothing.
+
+    Parameters
+    ----------
+    source
+        a URL, a file, or - for standard input
+    format
+        text for people; turtle, nquads or jsonld print the statements; json prints everything
+    syntax
+        read only this syntax, such as jsonld; may be repeated
+    url
+        the address a file stands for: its base and graph name
+    content_type
+        the label a file would have had
+    """
+    s = session()
+    s.override({"transform.syntaxes": list(syntax) if syntax else None})
+    body = sys.stdin.buffer.read(s.settings.limits.body_bytes) if source == "-" else None
+    seen = look(body if body is not None else source, settings=s.settings, url=url, content_type=content_type)
+    if s.json or format == "json":
+        s.emit({**msgspec.to_builtins(seen, builtin_types=(bytes,)), "nquads": seen.nquads.decode("utf-8", "replace")})
+    elif format == "text":
+        for line in report(seen):
+            s.write(line)
+        s.say(_next(source, seen))
+    else:
+        s.write(serialised(seen.nquads, format))
+    if seen.failure:
+        if format != "text":
+            s.say(f"{seen.url}: {seen.failure}")
+        return 5 if seen.failure.startswith("its transformation") else 1
+    return 0
+
+
+def serialised(nquads: bytes, format: Literal["turtle", "nquads", "jsonld"]) -> str:
+    """The statements in a syntax. Turtle has one graph, the page's, so it leaves graph names out."""
+    if format == "nquads" or not nquads:
+        return nquads.decode("utf-8", "replace")
+    quads = ox.parse(nquads, ox.RdfFormat.N_QUADS, lenient=True)  # a page may name things by odd IRIs
+    if format == "jsonld":
+        data = ox.serialize(quads, format=ox.RdfFormat.JSON_LD)
+    else:
+        used = {prefix: space for prefix, space in PREFIXES.items() if f"<{space}".encode() in nquads}
+        data = ox.serialize((quad.triple for quad in quads), format=ox.RdfFormat.TURTLE, prefixes=used)
+    return (data or b"").decode("utf-8")
+
+
+def report(seen: Inspection) -> Iterator[str]:
+    """The lines for people, at most 80 columns where what they hold allows it."""
+    yield _headline(seen)
+    for hop in seen.hops:
+        yield f"  redirected ({hop.status}) to {hop.location}"
+    if seen.failure:
+        yield f"✗ failed: {seen.failure}"
+    else:
+        yield _verdict(seen)
+    if seen.title:
+        yield _cut(f"title      {seen.title}" + (f" ({seen.language})" if seen.language else ""))
+    for name, value in (("noindex", seen.noindex), ("nofollow", seen.nofollow)):
+        if value:
+            yield f"! the page asks robots for {name}"
+    if seen.items:
+        yield from _table(seen)
+    for finding in seen.findings:
+        yield from _finding(finding)
+    if seen.reasons and not seen.quads:
+        yield "why: " + "; ".join(seen.reasons)
+
+
+def _headline(seen: Inspection) -> str:
+    status = f"{seen.status} " if seen.status else ""
+    kind = seen.media_type.partition(";")[0] or seen.kind or "nothing"
+    robots = f" · robots: {seen.robots}" if seen.robots != "not asked" else ""
+    cut = " (cut)" if seen.truncated else ""
+    return f"{seen.url}  {status}{kind} · {_size(seen.size)}{cut}{robots}"
+
+
+def _verdict(seen: Inspection) -> str:
+    errors = sum(finding.severity == "error" for finding in seen.findings)
+    warnings = sum(finding.severity == "warning" for finding in seen.findings)
+    syntaxes = len({item.syntax for item in seen.items})
+    parts = [
+        f"{_count(len(seen.items), 'item')} in {_count(syntaxes, 'syntax', 'syntaxes')}" if seen.items else "no items",
+        _count(seen.quads, "quad"),
+        _count(len(seen.links), "link"),
+    ]
+    if errors:
+        parts.append(_count(errors, "error"))
+    if warnings:
+        parts.append(_count(warnings, "warning"))
+    return ("✓ " if seen.items else "· ") + " · ".join(parts)
+
+
+def _table(seen: Inspection) -> Iterator[str]:
+    rows = [
+        (item.syntax, item.type or "-", item.id, ", ".join(_locals(item.properties))) for item in seen.items[:_ROWS]
+    ]
+    head = ("syntax", "type", "id", "properties")
+    widths = [min(max(len(row[column]) for row in (head, *rows)), 28) for column in range(3)]
+    for row in (head, *rows):
+        cells = [_cut(row[column], widths[column]).ljust(widths[column]) for column in range(3)]
+        yield _cut("  ".join((*cells, row[3]))).rstrip()
+    if len(seen.items) > _ROWS:
+        yield f"… and {len(seen.items) - _ROWS} more (--json has all)"
+
+
+def _locals(properties: tuple[str, ...]) -> list[str]:
+    """Names without prefix: in a table the type's prefix tells it; a full IRI keeps its last part."""
+    return list(
+        dict.fromkeys(name[max(name.rfind(":"), name.rfind("/"), name.rfind("#")) + 1 :] for name in properties)
+    )
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    """`! warning jsonld line 214: what — advice`, folded at 80 columns."""
+    words = f"{_MARKS[finding.severity]}: {finding}".split()
+    line = ""
+    for word in words:
+        if line and len(line) + 1 + len(word) > _WIDTH:
+            yield line
+            line = "    " + word
+        else:
+            line = f"{line} {word}" if line else word
+    yield line
+
+
+def _next(source: str, seen: Inspection) -> str:
+    if seen.robots == "disallowed":
+        return 'next: the site asks robots to stay away; for a site of your own set [[site]] robots = "ignore"'
+    if seen.failure:
+        return "next: quadloom check looks for common causes"
+    keeps = f" · quadloom crawl {source} keeps them" if seen.status else ""
+    return f"next: --format turtle prints the quads{keeps}"
+
+
+def _size(size: int) -> str:
+    if size < 1000:
+        return f"{size} B"
+    return f"{size / 1000:.0f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _cut(text: str, width: int = _WIDTH) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,273 @@
+"""`quadloom crawl`: read sites, and go on where it stopped."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.live import Live
+from rich.text import Text
+
+from quadloom.cli.crawling.lifeline import when_input_ends
+from quadloom.cli.session import Session, session
+from quadloom.crawl.report import CrawlReport
+from quadloom.crawl.session import CrawlSession
+from quadloom.errors import SettingsError, UrlError, UsageError
+from quadloom.fetching.guard import is_opened
+from quadloom.model.url import Url
+from quadloom.stores.state import exists
+from quadloom.warehouse import Warehouse
+
+_BARE = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/|$)")  # example.org/page, as people write it
+
+
+def crawl(
+    *urls: str,
+    seeds: Path | None = None,
+    scope: Literal["page", "host", "site", "any"] | None = None,
+    depth: int | None = None,
+    max_pages: int | None = None,
+    max_seconds: float | None = None,
+    max_failures: int | None = None,
+    delay: float | None = None,
+    contact: str | None = None,
+    strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
+    workers: int | None = None,
+    forever: Annotated[bool, Parameter(negative="")] = False,
+    until_input_ends: Annotated[bool, Parameter(negative="")] = False,
+    ray: str | None = None,
+    ray_workers: int = 0,
+) -> int:
+    """Crawl from URLs: fetch, recognise, turn into quads, index, follow links; or go on where the last crawl stopped.
+
+    Parameters
+    ----------
+    urls
+        where to start; without any, what is queued (or `crawl.seeds`) is crawled
+    seeds
+        file with one URL a line, `-` for standard input
+    scope
+        how far links are followed: this page, its host, its site, anywhere
+    depth
+        links away from a seed
+    max_pages
+        stop after so many pages
+    max_seconds
+        stop after so many seconds
+    max_failures
+        end with exit code 5 when more visits than this failed
+    delay
+        seconds between two requests to one host
+    contact
+        URL or mail address shown to the sites you visit
+    strategy
+        which links to follow: all, same-site, external, feeds, seealso, vocabulary, sitemaps, or a .rq file
+    workers
+        transform processes
+    forever
+        go on: keep what is known fresh, and read what is new
+    until_input_ends
+        finish and save when standard input ends, so that a crawl does not outlive the program that started it
+    ray
+        address of a Ray cluster (auto, local, ray://host:10001) whose machines crawl together
+    ray_workers
+        how many workers there, 0 = one for each machine
+    """
+    s = session()
+    s.override(
+        {
+            "crawl.scope": scope,
+            "crawl.max_depth": depth,
+            "crawl.max_pages": max_pages,
+            "crawl.max_seconds": max_seconds,
+            "crawl.contact": contact,
+            "crawl.strategies": list(strategy) if strategy else None,
+            "crawl.workers": workers,
+            "politeness.delay": delay,
+        }
+    )
+    starts = [*urls, *urls_from_file(seeds)]
+    if ray is not None:
+        from quadloom.cli.crawling.crawl_ray import crawl_on_ray
+
+        return crawl_on_ray(s, starts or s.settings.crawl.seeds, ray, ray_workers)
+    _check(s, starts)
+    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+        require_contact(s, warehouse, starts)
+        running = warehouse.start(starts or s.settings.crawl.seeds, forever=forever)
+        if until_input_ends:
+            when_input_ends(lambda: _left_alone(s, running))
+        report, interrupted = follow(s, running)
+    return finish(s, report, interrupted, max_failures)
+
+
+def _check(s: Session, starts: list[str]) -> None:
+    """What can be told before a warehouse is made: a first attempt that fails leaves nothing behind."""
+    for url in starts:
+        try:
+            Url.parse(url)
+        except UrlError as error:
+            if _BARE.match(url):
+                raise UrlError(error.message, hint=f"did you mean https://{url} ?") from None
+            raise
+    if exists(s.warehouse, s.settings):
+        return
+    first = starts or s.settings.crawl.seeds
+    if not first:
+        raise UsageError(
+            f"nothing to crawl: no URL is given, and there is no warehouse at {s.warehouse} to go on with",
+            hint="quadloom crawl https://your.site",
+        )
+    private = all(is_opened(Url.parse(url).host, s.settings.guard) for url in first)
+    if not s.settings.crawl.contact and not private and not _can_ask():
+        raise _no_contact()
+
+
+def _left_alone(s: Session, running: CrawlSession) -> None:
+    """Whoever started us is gone, and most likely those who read our messages too."""
+    s.quiet = True
+    running.stop()
+
+
+def follow(s: Session, running: CrawlSession) -> tuple[CrawlReport, bool]:
+    """Run a crawl to its end with progress on stderr. First Ctrl-C (or SIGTERM) drains and saves, the second forces."""
+    interrupted = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        interrupted.set()
+        running.stop()
+        s.say_at_once("finishing what is under way and saving; press Ctrl-C again to force")
+
+    previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with ProgressDisplay(s) as progress:
+            for _ in running:
+                progress.show(running.report)
+            report = running.report()
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    return report, interrupted.is_set()
+
+
+def finish(s: Session, report: CrawlReport, interrupted: bool, max_failures: int | None) -> int:
+    """The last words of a crawl, and its exit code."""
+    if s.json:
+        s.emit(report)
+    else:
+        s.say(
+            f"{report.pages} pages · {report.quads} quads · {report.failed} failed · {report.denied} denied · "
+            f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
+        )
+        queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)
+        s.say(f"{queued} URLs left to read · {waiting} to be read again later")
+        if waiting and not (report.pages or queued or interrupted):
+            s.say("hint: nothing is due; `quadloom refresh` reads pages at once, `quadloom crawl --forever` in time")
+    if interrupted:
+        s.say("interrupted; all that was settled is saved\nhint: the same command goes on where it stopped")
+        return 130
+    if max_failures is not None and report.failed > max_failures:
+        s.say(f"{report.failed} visits failed, more than --max-failures {max_failures}")
+        s.say("hint: `quadloom sites --sort failed` tells where")
+        return 5
+    return 0
+
+
+class ProgressDisplay:
+    """Phase counters, pages per second and the frontier: in place on a terminal, a line every ten seconds elsewhere."""
+
+    def __init__(self, s: Session) -> None:
+        self._session = s
+        self._live: Live | None = None
+        self._shown = time.monotonic()
+        self._terminal = sys.stderr.isatty()
+
+    def __enter__(self) -> ProgressDisplay:
+        if self._terminal and not self._session.quiet:
+            self._live = Live(Text("starting …"), console=self._session.err, refresh_per_second=4, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, report_now: object) -> None:
+        now = time.monotonic()
+        if self._session.quiet or now - self._shown < (0.25 if self._terminal else 10.0):
+            return
+        self._shown = now
+        report = report_now() if callable(report_now) else report_now
+        if not isinstance(report, CrawlReport):
+            return
+        lines = progress_lines(report)
+        if self._live is not None:
+            self._live.update(Text("\n".join(lines)))
+        else:
+            self._session.say(" · ".join(lines))
+
+
+def progress_lines(report: CrawlReport) -> tuple[str, str, str]:
+    """Three lines, each short enough for a terminal of 80 columns until the counts have seven digits."""
+    phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
+    frontier = report.frontier
+    now = report.rates.get("fetch", 0.0)
+    minutes, seconds = divmod(int(report.seconds), 60)
+    return (
+        phases,
+        f"{now:.1f} pages/s now, {report.pages_per_second:.1f} on average · {report.quads} quads · "
+        f"{report.failed} failed · {report.denied} denied",
+        f"URLs: {frontier.get('queued', 0)} due, {frontier.get('waiting', 0)} later, "
+        f"{frontier.get('leased', 0)} under way · {minutes}:{seconds:02} min",
+    )
+
+
+def urls_from_file(path: Path | None) -> list[str]:
+    if path is None:
+        return []
+    if str(path) == "-":
+        text = sys.stdin.read()
+    elif path.is_file():
+        text = path.read_text(encoding="utf-8")
+    else:
+        raise UsageError(f"no file at {path}", hint="give a text file with one URL a line, or - for standard input")
+    return url_lines(text)
+
+
+def url_lines(text: str) -> list[str]:
+    """One URL a line; empty lines and those that begin with # say nothing."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None:
+    """Sites must be able to reach whoever visits them. Asked once, then remembered in the warehouse."""
+    if s.settings.crawl.contact or warehouse.contact or warehouse.is_private(starts):
+        return
+    if not _can_ask():
+        raise _no_contact()
+    s.err.print("The sites you visit see who you are. A URL or mail address for them: ", end="")
+    answer = sys.stdin.readline().strip()
+    if not answer:
+        raise SettingsError("no contact given", hint="add --contact you@example.org")
+    warehouse.remember_contact(answer)
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _no_contact() -> SettingsError:
+    return SettingsError(
+        "no contact given: the sites you visit must be able to reach you",
+        hint="add --contact you@example.org, or contact = … below [crawl] in quadloom.toml",
+    )

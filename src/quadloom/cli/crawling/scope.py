@@ -1,0 +1,87 @@
+"""`quadloom scope`: which URLs may be visited, also while a crawl runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from cyclopts import App, Parameter
+
+from quadloom.cli.session import session
+from quadloom.crawl.control import ask
+from quadloom.crawl.scope import ScopeEdits
+from quadloom.errors import UsageError
+from quadloom.warehouse import Warehouse
+
+scope = App(name="scope", help="Show or change which URLs may be visited, also while a crawl runs.")
+Patterns = Annotated[list[str] | None, Parameter(negative="")]
+
+
+@scope.command
+def show() -> None:
+    """Print reach, depth, seeds and all patterns, with where each comes from."""
+    s = session()
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        rules, edits = warehouse.scope.record, warehouse.scope_edits()
+    if s.json:
+        s.emit({"rules": rules, "added": edits})
+        return
+    rows: list[tuple[str, str, str]] = [
+        ("reach", rules.reach, "crawl.scope"),
+        ("depth", str(rules.max_depth), "crawl.max_depth"),
+        *(("seed", seed, "seeds add") for seed in rules.seeds),
+    ]
+    for name, patterns, own in (
+        ("include", rules.include, edits.include),
+        ("exclude", rules.exclude, edits.exclude),
+        ("host", rules.hosts, edits.host),
+    ):
+        rows += [(name, text, "scope add" if text in own else f"crawl.{name}") for text in patterns]
+    s.table(["rule", "value", "from"], rows)
+
+
+@scope.command
+def add(*, include: Patterns = None, exclude: Patterns = None, host: Patterns = None) -> None:
+    """Add rules; what is queued is judged anew: what fell out is parked, what came in is queued again.
+
+    Parameters
+    ----------
+    include
+        follow only URLs matching this glob (or `re:` expression); may be repeated
+    exclude
+        never follow URLs matching this glob (or `re:` expression); may be repeated
+    host
+        glob of hosts that count like a seed's; may be repeated
+    """
+    _change(include, exclude, host, remove=False)
+
+
+@scope.command
+def remove(*, include: Patterns = None, exclude: Patterns = None, host: Patterns = None) -> None:
+    """Remove rules that `scope add` added.
+
+    Parameters
+    ----------
+    include
+        pattern as it was added
+    exclude
+        pattern as it was added
+    host
+        glob as it was added
+    """
+    _change(include, exclude, host, remove=True)
+
+
+def _change(include: Patterns, exclude: Patterns, host: Patterns, *, remove: bool) -> None:
+    s = session()
+    rules = ScopeEdits(tuple(include or ()), tuple(exclude or ()), tuple(host or ()))
+    if not any(rules.rules):
+        raise UsageError("no rule was named", hint="give --include, --exclude or --host with a pattern")
+    answer = ask(s.warehouse, "scope", remove=remove, rules=msgspec.to_builtins(rules))
+    if answer is None:
+        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+            answer = warehouse.change_scope(rules, remove=remove)
+    if s.json:
+        s.emit({"moved": answer})
+    else:
+        s.write(f"{answer} URLs moved")

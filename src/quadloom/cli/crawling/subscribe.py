@@ -1,0 +1,235 @@
+"""`quadloom subscribe` and `quadloom changes`: be told when something changes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+from uuid import uuid4
+
+import msgspec
+from cyclopts import App, Parameter
+
+from quadloom.asking.sparql.prefixes import type_iris
+from quadloom.cli.session import Session, session
+from quadloom.crawl.control import ask
+from quadloom.errors import UsageError
+from quadloom.model.subscription import Subscription
+from quadloom.subscriptions.deliver import NoticeMessage
+from quadloom.subscriptions.registry import date, state_of
+from quadloom.subscriptions.standing_queries import trouble_of
+from quadloom.subscriptions.websub import read_topics
+from quadloom.warehouse import Warehouse
+
+subscribe = App(name="subscribe", help="Be told when pages, sites, types of things or a query's answer change.")
+Several = Annotated[list[str] | None, Parameter(negative="")]
+_POLL = 0.5  # seconds between two looks with --follow
+
+
+@subscribe.command
+def add(
+    *,
+    id: str = "",
+    name: str = "",
+    url: Several = None,
+    site: Several = None,
+    type: Several = None,
+    query: str = "",
+    webhook: str = "",
+    secret_file: Path | None = None,
+) -> None:
+    """Add a subscription. Its pages are read more often, and each change gives a notice.
+
+    Parameters
+    ----------
+    id
+        short name in addresses and notices [default: made up]
+    name
+        what people read
+    url
+        a page; may be repeated
+    site
+        a site or host; may be repeated
+    type
+        pages with things of this class, as schema:Event or an IRI; may be repeated
+    query
+        a SPARQL query, or a file with one; its answer is watched
+    webhook
+        where notices are POSTed; without, `changes` and the feed have them
+    secret_file
+        file with the secret that signs what is POSTed
+    """
+    s = session()
+    subscription = Subscription(
+        id=id or uuid4().hex[:12],
+        name=name,
+        urls=tuple(url or ()),
+        sites=tuple(site or ()),
+        types=tuple(iri for text in type or () for iri in type_iris(text)),
+        query=_query(query),
+        webhook=webhook,
+        secret=_secret(secret_file),
+        created_at=time.time(),
+    )
+    answer = ask(s.warehouse, "subscribe", **msgspec.to_builtins(subscription))
+    if answer is None:
+        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+            warehouse.subscribe(warehouse.checked(subscription))
+    if s.json:
+        s.emit({"id": subscription.id})
+    else:
+        s.write(subscription.id)
+
+
+@subscribe.command(name="list")
+def list_() -> None:
+    """List all subscriptions, and how far their webhooks are."""
+    s = session()
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        rows = [
+            (item, warehouse.outbox.delivery(item.id), trouble_of(warehouse.catalog, item.id))
+            for item in warehouse.subscriptions()
+        ]
+    if s.json:
+        for item, delivery, trouble in rows:
+            shown = msgspec.structs.replace(item, secret="set" if item.secret else "")
+            s.emit({**msgspec.structs.asdict(shown), "delivery": delivery, "trouble": trouble})
+        return
+    s.table(
+        ["id", "name", "to", "webhook", "delivered", "state"],
+        [
+            (
+                item.id,
+                item.name,
+                " ".join((*item.urls, *item.sites, *item.types)) or item.query,
+                item.webhook,
+                delivery.delivered if item.webhook else "",
+                state_of(delivery, trouble),
+            )
+            for item, delivery, trouble in rows
+        ],
+    )
+
+
+@subscribe.command
+def remove(id: str) -> None:
+    """Remove a subscription; its notices stay until they are trimmed.
+
+    Parameters
+    ----------
+    id
+        as `subscribe list` shows it
+    """
+    s = session()
+    if ask(s.warehouse, "unsubscribe", id=id) is None:
+        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+            warehouse.unsubscribe(id)
+    s.say(f"{id} removed")
+
+
+@subscribe.command
+def hubs() -> None:
+    """List the pages whose hubs tell us of changes (WebSub), and how that goes.
+
+    Their secrets and callbacks are shown to nobody.
+    """
+    s = session()
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        topics = sorted(read_topics(warehouse.catalog), key=lambda topic: topic.href)
+    now = time.time()
+    if s.json:
+        for topic in topics:
+            s.emit(
+                {
+                    "page": topic.href, "topic": topic.topic, "hub": topic.hub, "state": topic.state(now),
+                    "active_until": topic.active_until, "next_at": topic.next_at, "pushes": topic.pushes,
+                    "pushed_at": topic.pushed_at, "error": topic.error,
+                }
+            )  # fmt: skip
+        return
+    s.table(
+        ["page", "hub", "state", "until", "pushes", "error"],
+        [
+            (
+                topic.href,
+                topic.hub,
+                topic.state(now),
+                date(topic.active_until) if topic.active_until else "",
+                topic.pushes,
+                topic.error,
+            )
+            for topic in topics
+        ],
+    )
+
+
+def changes(
+    *,
+    since: int = 0,
+    subscription: str = "",
+    follow: Annotated[bool, Parameter(negative="")] = False,
+    limit: int = 0,
+) -> None:
+    """Print notices of changes, oldest first, each with its id.
+
+    Parameters
+    ----------
+    since
+        only notices after this id: give the last one you have seen
+    subscription
+        only notices of this subscription
+    follow
+        wait for new ones until interrupted
+    limit
+        end after so many
+    """
+    s = session()
+    printed = 0
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        while True:
+            found = warehouse.notices(
+                since, subscription=subscription, limit=min(limit - printed, 100) if limit else 100
+            )
+            for notice in found:
+                _print(s, notice)
+                since = notice.id
+            printed += len(found)
+            if (limit and printed >= limit) or (not found and not follow):
+                break
+            sys.stdout.flush()  # whoever reads a pipe wants them now
+            if not found:
+                time.sleep(_POLL)
+        if not printed and not warehouse.subscriptions():
+            s.say("nobody has subscribed\nhint: `quadloom subscribe add --site example.org` tells of a site's changes")
+        elif not printed:
+            s.say("no changes" + (f" after notice {since}" if since else " yet"))
+
+
+def _print(s: Session, notice: NoticeMessage) -> None:
+    if s.json:
+        s.emit(notice)
+        return
+    s.write(f"{notice.id}\t{notice.at}\t{notice.subscription}\t{notice.kind}\t{notice.url}\t{notice.title}")
+    for sign, lines in (("-", notice.removed), ("+", notice.added)):
+        for line in lines:
+            s.write(f"{sign} {line}")
+    if notice.more:
+        s.write(f"… and {notice.more} more")
+
+
+def _query(text: str) -> str:
+    if text and "{" not in text:
+        path = Path(text)
+        if not path.is_file():
+            raise UsageError(f"neither a query nor a file: {text!r}", hint="give SPARQL, or a path to a .rq file")
+        return path.read_text(encoding="utf-8")
+    return text
+
+
+def _secret(path: Path | None) -> str:
+    if path is None:
+        return ""
+    if not path.is_file():
+        raise UsageError(f"no file at {path}", hint="write the secret into a file that only you can read")
+    return path.read_text(encoding="utf-8").strip()

@@ -1,0 +1,308 @@
+"""`quadloom topic`: gather pages on a topic through sites' own search; `quadloom topic survey`: who has one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import App, Parameter
+from rich.live import Live
+from rich.table import Table
+
+from quadloom.cli.crawling.crawl import require_contact, urls_from_file
+from quadloom.cli.session import Session, session
+from quadloom.errors import FetchError, NothingFound, UsageError
+from quadloom.fetching.http.document import HttpTransport
+from quadloom.model.url import Url, resolve
+from quadloom.settings_loading import secret
+from quadloom.topical.access import SiteResponse
+from quadloom.topical.anchors import read_sheet
+from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
+from quadloom.topical.embeddings import EmbeddingJudge, load_encoder
+from quadloom.topical.relevance import Example, Topic
+from quadloom.topical.run import RELEVANT, TopicalRun
+from quadloom.topical.search.engines import SearchLead
+from quadloom.topical.search.hosted import site_leads
+from quadloom.topical.search.web_search import (
+    BraveSearcher,
+    FileSearcher,
+    SearxngSearcher,
+    WarehouseSearcher,
+    WebSearcher,
+    sites_of,
+)
+from quadloom.topical.sites import SeedSite
+from quadloom.topical.strategies.adaptive import Adaptive
+from quadloom.topical.survey import SurveyedSite, shares
+from quadloom.topical.topic import crawl_topic, survey_sites
+from quadloom.warehouse import Warehouse
+
+topic = App(name="topic", help="Gather pages on a topic through sites' own search.")
+_HITS = 200  # of one web searcher
+_ROWS = 12  # of the live table
+
+
+@topic.default
+def gather(
+    broad: str = "",
+    narrow: str = "",
+    *,
+    example: Annotated[list[str] | None, Parameter(negative="")] = None,
+    against: Annotated[list[str] | None, Parameter(negative="")] = None,
+    type: Annotated[list[str] | None, Parameter(negative="")] = None,
+    seeds: Path | None = None,
+    searcher: Annotated[list[str] | None, Parameter(negative="")] = None,
+    budget: int | None = None,
+    per_site: int | None = None,
+    strategy: StrategyName | None = None,
+    home_pages_only: bool | None = None,
+    embeddings: str | None = None,
+    contact: str | None = None,
+    delay: float | None = None,
+) -> int:
+    """Find sites by a broad query, ask each site's own search for a narrow one, keep what is relevant.
+
+    Parameters
+    ----------
+    broad
+        words for sites, such as Travel [default: the first of topic.words]
+    narrow
+        words for pages, such as paris [default: the others of topic.words]
+    example
+        URL or file of a page that is on the topic; may be given several times
+    against
+        URL or file of a page that is not
+    type
+        type that pages must state, such as schema:Event
+    seeds
+        file with one site a line, `-` for standard input; without it, web searchers find sites
+    searcher
+        searxng:URL, brave:, file:PATH or warehouse:
+    budget
+        requests in all
+    per_site
+        documents taken from one site at most
+    strategy
+        adaptive, liu-agah, best-first, breadth-first or random
+    home_pages_only
+        take only home pages from web search, as Liu and Agah did
+    embeddings
+        judge documents by this sentence-transformers model (extra `embeddings`) instead of the light model
+    contact
+        URL or mail address shown to the sites you visit
+    delay
+        seconds between two requests to one host
+    """
+    s = session()
+    s.override(
+        {
+            "topic.budget": budget,
+            "topic.per_site": per_site,
+            "topic.home_pages_only": home_pages_only,
+            "topic.searchers": list(searcher) if searcher else None,
+            "crawl.contact": contact,
+            "politeness.delay": delay,
+        }
+    )
+    first, *others = s.settings.topic.words or [""]
+    broad, narrow = broad or first, narrow or " ".join(others) or first
+    if not broad:
+        raise UsageError("no words given", hint='quadloom topic "Travel" "paris", or words = […] below [topic]')
+    if not s.settings.topic.use_site_search and (strategy or s.settings.topic.strategy) in ("adaptive", "liu-agah"):
+        strategy = "best-first"  # the best of those that follow links alone
+    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+        sites = _sites(s, warehouse, broad, seeds)
+        require_contact(s, warehouse, [site.home for site in sites])
+        wanted = Topic(
+            broad,
+            narrow,
+            _examples(s, example or ()),
+            _examples(s, against or ()),
+            tuple(type or s.settings.topic.types),
+        )
+        s.say(f"{len(sites)} sites, {s.settings.topic.budget} requests at most")
+        with _Display(s) as display:
+            report = crawl_topic(
+                warehouse.opened(),
+                warehouse.settings,
+                wanted,
+                sites,
+                strategy=strategy or s.settings.topic.strategy,
+                judge=EmbeddingJudge(wanted, load_encoder(embeddings)) if embeddings else None,
+                site_search=_site_search(s),
+                progress=display.show,
+            )
+    return _tell(s, report)
+
+
+@topic.command
+def survey(file: Path, *, contact: str | None = None, delay: float | None = None) -> None:
+    """Print which share of sites has a search of its own, and of what kind.
+
+    Parameters
+    ----------
+    file
+        one site a line, `-` for standard input
+    contact
+        URL or mail address shown to the sites you visit
+    delay
+        seconds between two requests to one host
+    """
+    s = session()
+    s.override({"crawl.contact": contact, "politeness.delay": delay})
+    sites = [SeedSite(_home(url)) for url in urls_from_file(file)]
+    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+        require_contact(s, warehouse, [site.home for site in sites])
+        lines = survey_sites(warehouse.opened(), warehouse.settings, list(dict.fromkeys(sites)))
+    _print_survey(s, lines)
+
+
+def _print_survey(s: Session, lines: Sequence[SurveyedSite]) -> None:
+    if s.json:
+        sites = [
+            {"home": line.home, "kind": line.channel.kind, "reached": line.reached, "tried": list(line.tried)}
+            for line in lines
+        ]
+        s.emit({"sites": sites, "shares": [{"kind": k, "sites": n, "share": round(v, 4)} for k, n, v in shares(lines)]})
+        return
+    s.table(("site", "way in"), [(line.home, line.channel.kind if line.reached else "not reached") for line in lines])
+    s.write("")
+    s.table(("way in", "sites", "share"), [(kind, count, f"{value:.0%}") for kind, count, value in shares(lines)])
+
+
+def _sites(s: Session, warehouse: Warehouse, broad: str, seeds: Path | None) -> list[SeedSite]:
+    if seeds is not None:
+        homes = list(dict.fromkeys(_home(url) for url in urls_from_file(seeds)))
+        return [SeedSite(home, 1.0 / (60 + rank)) for rank, home in enumerate(homes, 1)]
+    with HttpTransport(s.settings) as transport:
+        searchers = [_searcher(name, warehouse, transport) for name in s.settings.topic.searchers or ["warehouse:"]]
+        rankings = [searcher.search(broad, _HITS) for searcher in searchers]
+    sites = sites_of(rankings, home_pages_only=s.settings.topic.home_pages_only)
+    if not sites:
+        raise NothingFound(
+            f"no web searcher found a site for {broad!r}",
+            hint="give sites with --seeds FILE, or a searcher: --searcher searxng:https://your.instance",
+        )
+    return sites
+
+
+def _site_search(s: Session) -> Callable[[str], list[SearchLead]]:
+    topic = s.settings.topic
+    return site_leads(topic.searchers if topic.site_queries else [], secret("BRAVE_KEY"))
+
+
+def _searcher(name: str, warehouse: Warehouse, transport: HttpTransport) -> WebSearcher:
+    def fetch(url: str, headers: tuple[tuple[str, str], ...]) -> SiteResponse | None:
+        try:
+            page = transport.fetch_one(url, accept="application/json", headers=headers)
+        except FetchError as error:
+            session().say(f"{name}: {error.message}")  # or nobody could tell a wrong address from a rare word
+            return SiteResponse(url, error.status, "", b"") if error.status else None
+        return SiteResponse(page.final_url, page.status, page.content_type, page.body)
+
+    kind, _, rest = name.partition(":")
+    if kind == "searxng" and rest:
+        return SearxngSearcher(rest, fetch)
+    if kind == "brave":
+        return BraveSearcher(secret("BRAVE_KEY"), fetch)
+    if kind == "file" and rest:
+        return FileSearcher(Path(rest))
+    if kind == "warehouse":
+        return WarehouseSearcher(warehouse.text)
+    raise UsageError(f"unknown web searcher {name!r}", hint="searxng:URL, brave:, file:PATH or warehouse:")
+
+
+def _examples(s: Session, places: Sequence[str]) -> tuple[Example, ...]:
+    found = []
+    with HttpTransport(s.settings) as transport:
+        for place in places:
+            if resolve(place) is not None:
+                page = transport.fetch_one(place, accept="text/html, */*;q=0.1")
+                found.append(_read_example(page.body, page.final_url))
+            elif Path(place).is_file():
+                found.append(_read_example(Path(place).read_bytes(), ""))
+            else:
+                raise UsageError(f"no example at {place}", hint="give a URL or a file of text or HTML")
+    return tuple(found)
+
+
+def _read_example(body: bytes, url: str) -> Example:
+    if b"<html" in body[:2000].lower() or b"<!doctype html" in body[:200].lower():
+        sheet = read_sheet(body, url or "http://example.invalid/")
+        return Example(sheet.title, " ".join(sheet.runs), url)
+    title, _, text = body.decode("utf-8", "replace").partition("\n")
+    return Example(title.strip(), text, url)
+
+
+def _home(text: str) -> str:
+    url = Url.parse(text if "://" in text else f"https://{text}")
+    return f"{url.href.partition('://')[0]}://{url.host}/"
+
+
+def _tell(s: Session, report: TopicReport) -> int:
+    relevant = sorted((f for f in report.found if f.verdict >= RELEVANT and not f.copy), key=lambda f: -f.verdict)
+    if s.json:
+        s.emit(msgspec.structs.replace(report, found=tuple(relevant)))
+    else:
+        s.table(
+            ("score", "page", "title", "found by"),
+            [
+                (f"{f.verdict:.2f}", f.url, f.title, f"{f.query or f.source}{', no in-link' if f.isolated else ''}")
+                for f in relevant
+            ],
+        )
+        s.say(
+            f"{report.relevant} relevant of {report.documents} documents (harvest {report.harvest:.0%}) in "
+            f"{report.requests} requests ({report.per_request:.2f} each); recall about {report.recall_estimate:.0%}"
+        )
+        if report.refused:
+            s.say(
+                "not asked: " + ", ".join(f"{count} for {reason}" for reason, count in sorted(report.refused.items()))
+            )
+    return 0 if relevant else NothingFound.exit_code
+
+
+class _Display:
+    """Sites, queries, harvest, recall while it runs: a table on a terminal, a line every ten seconds elsewhere."""
+
+    def __init__(self, s: Session) -> None:
+        self._session = s
+        self._shown = time.monotonic()
+        self._live = Live(console=s.err, refresh_per_second=4, transient=True)
+        self._is_live = sys.stderr.isatty() and not s.quiet and not s.json
+
+    def __enter__(self) -> _Display:
+        if self._is_live:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_live:
+            self._live.stop()
+
+    def show(self, desk: TopicalRun, strategy: TopicalStrategy) -> None:
+        now = time.monotonic()
+        if self._session.quiet or now - self._shown < (0.3 if self._is_live else 10.0):
+            return
+        self._shown = now
+        line = (
+            f"{desk.spent} of {desk.budget} requests · {len(desk.found)} documents · {desk.relevant} relevant · "
+            f"harvest {desk.relevant / max(1, len(desk.found)):.0%} · recall about {desk.recall_estimate():.0%}"
+        )
+        if not self._is_live:
+            self._session.say(line)
+            return
+        table = Table(title=line, title_justify="left", box=None, pad_edge=False)
+        for column in ("site", "way in", "queries", "requests", "relevant", "last query"):
+            table.add_column(column)
+        if isinstance(strategy, Adaptive):
+            opened = sorted((x for x in strategy.sites.values() if x.channel), key=lambda x: -x.relevant)
+            for site in opened[:_ROWS]:
+                kind = site.channel.kind if site.channel else ""
+                last = next(reversed(site.arms), "")
+                table.add_row(site.host, kind, str(len(site.arms)), str(site.requests), str(site.relevant), last)
+        self._live.update(table)

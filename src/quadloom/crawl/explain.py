@@ -1,0 +1,149 @@
+"""Why a URL is where it is, and when it is read next: every number with the rule behind it, for `quadloom why`.
+
+Each part of the crawl explains what it decides itself: scope, robots.txt, frontier, catalog, refresh schedule, ranking.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from quadloom.errors import NothingFound
+from quadloom.fetching.politeness import rules_for
+from quadloom.fetching.robots import RobotsRow, path_of, verdict
+from quadloom.model.outcome import PageRow
+from quadloom.model.url import Url, site_of
+from quadloom.model.wire import decode
+from quadloom.ranking.page_ranks import MOVED, PageRank
+from quadloom.refresh.state import PageScheduleRow, Schedule
+from quadloom.scheduling.planner import Planner
+from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel
+from quadloom.settings import Settings
+from quadloom.stores.protocols import Catalog, Explanation, Frontier, HostRow, ScopeRules
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """One fact: `value` of `what`, decided by `part` of the crawl under `rule`."""
+
+    part: str
+    what: str
+    value: str
+    rule: str
+
+
+class Why(msgspec.Struct, frozen=True):
+    url: str
+    key: str
+    state: str
+    reasons: tuple[Reason, ...]
+
+
+def why(
+    text: str, *, frontier: Frontier, catalog: Catalog, scope: ScopeRules, schedule: Schedule, settings: Settings,
+    now: float, standing: PageRank | None = None,
+) -> Why:  # fmt: skip
+    """All reasons for one URL. Raises `NothingFound` where it was never met and the scope has nothing to say on it."""
+    url = Url.parse(text)
+    explanation = frontier.explain(url.key, now)
+    row = catalog.page(url.fingerprint)
+    reasons = [_scope_reason(scope, url, row)]
+    reasons += _robots_reasons(frontier.host(url.host), url, settings)
+    if explanation is None and row is None:
+        if reasons[0].value == "inside":
+            raise NothingFound(
+                f"{url.href} was never met: no page read so far links to it",
+                hint=f"`quadloom seeds add {url.href}` queues it",
+            )
+        return Why(url.href, url.key, "unknown", tuple(reasons))
+    state = explanation.state if explanation is not None else "unknown"
+    reasons += [Reason("frontier", *line) for line in (explanation.lines if explanation is not None else ())]
+    if explanation is not None:
+        reasons += _discovery_reasons(url, explanation, catalog, schedule.suspects)
+    if row is not None:
+        reasons += _page_reasons(row)
+        reasons += _schedule_reasons(row, schedule.planner)
+    reasons += _ranking_reasons(standing, settings, schedule.chi)
+    return Why(url.href, url.key, state, tuple(reasons))
+
+
+def _scope_reason(scope: ScopeRules, url: Url, row: PageRow | None) -> Reason:
+    refusal = scope.verdict(url.href, url.host, row.depth if row is not None else 0)
+    return Reason(
+        "scope", "verdict", "inside" if refusal is None else "outside", refusal or "reach, patterns and depth allow it"
+    )
+
+
+def _robots_reasons(host: HostRow | None, url: Url, settings: Settings) -> list[Reason]:
+    if rules_for(url.host, settings).robots == "ignore":
+        return [Reason("robots", "verdict", "not asked", "politeness.robots, or that of a [[site]], is ignore")]
+    stored = RobotsRow.decode(host.robots) if host is not None and host.robots else None
+    if stored is None:
+        return [Reason("robots", "verdict", "not known yet", "robots.txt is read before the first page of a host")]
+    age = Reason(
+        "robots", "robots.txt", stored.status, f"read {_date(stored.fetched_at)}, valid until {_date(stored.expires)}"
+    )
+    if stored.status == "unavailable":
+        return [
+            age,
+            Reason("robots", "verdict", "disallowed", stored.reason or "an unavailable robots.txt forbids all"),
+        ]
+    rule = verdict(stored.robots.rules, path_of(url.href))
+    if rule is None:
+        return [age, Reason("robots", "verdict", "allowed", "the longest matching rule allows it, or none matches")]
+    return [age, Reason("robots", "verdict", "disallowed", f"Disallow: {rule.pattern}")]
+
+
+def _discovery_reasons(url: Url, found: Explanation, catalog: Catalog, suspects: SuspectModel) -> list[Reason]:
+    """Where the URL was met first, and how likely it looks to be structured data."""
+    source = catalog.page(found.via) if found.via else None
+    from_data = source is not None and source.kind in DATA_KINDS
+    suspicion = suspects.suspicion(url.href, url.site, found.kind, from_data)
+    witnesses = ", ".join(f"{name} {probability:.2g}" for name, probability in suspicion.witnesses)
+    return [
+        Reason("discovery", "met first", source.href if source else "as a seed, a request or in a listing",
+               f"through a link of kind {found.kind}"),
+        Reason("discovery", "suspicion", f"{suspicion.probability:.2g}",
+               f"structured data above 0.5, first read in σ_X's share: {witnesses}, learned from first reads"),
+    ]  # fmt: skip
+
+
+def _page_reasons(row: PageRow) -> list[Reason]:
+    changed = _date(row.changed_at) if row.changed_at else "none"
+    kind = f"{row.kind or 'unknown kind'} {row.media_type}".strip()
+    return [
+        Reason("page", "last visit", _date(row.fetched_at), f"{row.outcome}: {row.reason or f'HTTP {row.status}'}"),
+        Reason("page", "last change", changed, "graph or main text differed"),
+        Reason("page", "found through", row.link_kind or "unknown", f"{row.depth} links from a seed"),
+        Reason("page", "holds", f"{row.quads} quads, {row.links} links", kind),
+    ]
+
+
+def _schedule_reasons(row: PageRow, planner: Planner) -> list[Reason]:
+    if not row.schedule:
+        return [Reason("schedule", "next visit", "none", "never read with success, so nothing to refresh")]
+    kept = decode(row.schedule, PageScheduleRow)
+    lines = planner.explain(row.host, site_of(row.host), kept.plan, kept.read_at)
+    if kept.parked:
+        lines[-1] = ("next visit", "none", "outside the scope: kept, but not planned and not in the demand")
+    return [Reason("schedule", *line) for line in lines]
+
+
+def _ranking_reasons(standing: PageRank | None, settings: Settings, chi: float) -> list[Reason]:
+    rules = settings.freshness
+    told = f"told anew when it moves by {MOVED:.0%}; looked for every {rules.importance_every}"
+    if standing is None:
+        return [Reason("ranking", "weight in the last ranking", "not ranked yet", told)]
+    importance = f"{standing.importance:.4g} times the mean of all pages"
+    usefulness = f"{standing.usefulness:.4g} times the mean of ordinary pages"
+    return [
+        Reason("ranking", "importance", importance, f"fixpoint over links, damping {rules.damping:g}"),
+        Reason("ranking", "usefulness", usefulness,
+               f"importance of the structured data it leads to ({rules.usefulness} over links)"),
+        Reason("ranking", "weight in the last ranking", f"{standing.weight:.4g}",
+               f"importance of data (mean χ = {chi:g}), usefulness of others (mean 1), promotion; {told}"),
+    ]  # fmt: skip
+
+
+def _date(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,88 @@
+"""The owner's handle on the fetcher process; restarts it when it dies, and returns what it had in hand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from quadloom.crawl.fetcher_main import FetchedBatch, FetchOrder
+from quadloom.fetching.fetcher import FetchResult
+from quadloom.model import wire
+from quadloom.model.visit import Visit
+from quadloom.process import threads
+from quadloom.process.channel import ChannelClosed, ChildProcess, start
+from quadloom.settings import Settings
+
+
+class FetchProcess:
+    """`fetched` is called (from a receiving thread) with every visit that came back; `lost` with visits that were
+    in hand when the process died: their leases go back to the frontier."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        fetched: Callable[[Sequence[FetchResult]], None],
+        lost: Callable[[Sequence[Visit]], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._settings = settings
+        self._fetched = fetched
+        self._lost = lost
+        self._failed = failed
+        self._lock = threading.Lock()
+        self._in_hand: dict[int, Visit] = {}
+        self._closing = False
+        self._spent_cpu = 0.0
+        self._child = self._started()
+
+    @property
+    def in_hand(self) -> int:
+        return len(self._in_hand)
+
+    def send(self, visits: Sequence[Visit], robots: dict[str, bytes], strikes: dict[str, int]) -> None:
+        with self._lock:
+            child = self._child
+            self._in_hand.update((visit.fingerprint, visit) for visit in visits)
+        try:
+            child.channel.send(FetchOrder(tuple(visits), robots, strikes))
+        except ChannelClosed:
+            return  # the receiving thread sees the end too and gives the visits back
+
+    def cpu_seconds(self) -> float:
+        return self._spent_cpu + self._child.cpu_seconds()
+
+    def heartbeat(self) -> tuple[str, int, int, float, int]:
+        child = self._child
+        return ("fetch", child.process.pid, child.resident_bytes(), child.cpu_seconds(), len(self._in_hand))
+
+    def close(self) -> None:
+        self._closing = True
+        self._spent_cpu = self.cpu_seconds()
+        self._child.kill()
+        self._child.channel.close()
+
+    def _started(self) -> ChildProcess:
+        child = start("quadloom.crawl.fetcher_main", self._settings)
+        threads.start("fetch-receiver", lambda: self._receive(child), self._failed)
+        return child
+
+    def _receive(self, child: ChildProcess) -> None:
+        try:
+            while True:
+                batch = wire.decode(child.channel.receive_bytes(), FetchedBatch)
+                with self._lock:
+                    for item in batch.fetched:
+                        self._in_hand.pop(item.visit.fingerprint, None)
+                self._fetched(batch.fetched)
+        except ChannelClosed:
+            if not self._closing:
+                self._replace(child)
+
+    def _replace(self, dead: ChildProcess) -> None:
+        with self._lock:
+            self._spent_cpu += dead.cpu_seconds()
+            dead.kill()
+            lost = list(self._in_hand.values())
+            self._in_hand.clear()
+            self._child = self._started()
+        self._lost(lost)

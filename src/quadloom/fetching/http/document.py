@@ -1,0 +1,111 @@
+"""Single requests through the guarded client: `inspect`, JSON-LD contexts, stylesheets, sitemaps, webhooks, searchers.
+
+The same guard, limits and headers as the crawl; a helper fetch is the classic way round both. Unlike the crawl, which
+hands redirects back to the frontier, a single request follows them, each hop through the guard. robots.txt is not
+asked: these are requests on a person's or a document's explicit behalf, not crawling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+
+from quadloom.errors import FetchError
+from quadloom.fetching.dns import DnsLookup, system_lookup
+from quadloom.fetching.http.client import Client
+from quadloom.fetching.http.request import ACCEPT_PAGE, FetchRequest, Result
+from quadloom.model.page import Failure, Page
+from quadloom.model.visit import Visit
+from quadloom.settings import Settings
+
+
+class HttpTransport:
+    """`Transport` over the network. Synchronous, one request at a time, connections kept between them.
+
+    Raises only `FetchError`. Close it, or use it as a context manager.
+    """
+
+    def __init__(self, settings: Settings, *, lookup: DnsLookup = system_lookup, ca_file: str = "") -> None:
+        self._client = Client(settings, lookup=lookup, ca_file=ca_file)
+        self._redirects = settings.limits.redirects
+
+    def send(self, visit: Visit) -> Page:
+        """Bring the page of a visit, over redirects, conditionally where the visit has validators."""
+        return self._run(
+            FetchRequest(
+                href=visit.href,
+                etag=visit.etag,
+                last_modified=visit.last_modified,
+                priority=visit.priority,
+                redirects=self._redirects,
+            )
+        )
+
+    def fetch_one(
+        self,
+        href: str,
+        *,
+        accept: str = ACCEPT_PAGE,
+        method: str = "GET",
+        payload: bytes = b"",
+        headers: tuple[tuple[str, str], ...] = (),
+        max_bytes: int = 0,
+        allow_hop: Callable[[str], str | None] | None = None,
+        sink: Callable[[bytes], None] | None = None,
+    ) -> Page:
+        """One request. `sink` takes a long body in blocks; `allow_hop` may veto redirects; `max_bytes` 0 = the limit.
+
+        Something else than GET and HEAD is never redirected: a webhook's payload goes where it was sent or nowhere.
+        """
+        return self._run(
+            FetchRequest(
+                href=href,
+                accept=accept,
+                method=method,
+                payload=payload,
+                headers=headers,
+                max_bytes=max_bytes,
+                allow_hop=allow_hop,
+                sink=sink,
+                redirects=self._redirects if method in ("GET", "HEAD") else 0,
+            )
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+    def __enter__(self) -> HttpTransport:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self, request: FetchRequest) -> Page:
+        results: list[Result] = []
+        self._client.submit(request, results.append)
+        while not results:
+            self._client.step(1.0)
+        result = results[0]
+        if isinstance(result, Failure):
+            raise _error(result)
+        return result
+
+
+def fetch_one(href: str, settings: Settings, *, accept: str = ACCEPT_PAGE, max_bytes: int = 0) -> Page:
+    """One page with a client of its own; for more than one keep an `HttpTransport`."""
+    with HttpTransport(settings) as transport:
+        return transport.fetch_one(href, accept=accept, max_bytes=max_bytes)
+
+
+def _error(failure: Failure) -> FetchError:
+    advice = failure.findings[0].advice if failure.findings else ""
+    return FetchError(
+        failure.kind,
+        f"{failure.url}: {failure.message}",
+        hint=advice,
+        transient=failure.transient,
+        retry_after=failure.retry_after,
+        status=failure.status,
+    )

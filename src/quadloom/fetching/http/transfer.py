@@ -1,0 +1,238 @@
+"""One reusable libcurl handle and the response that is coming in on it.
+
+The handle, its callbacks and its header list are made once and used for thousands of requests; a request sets only
+the URL, the address and, where they differ from the last ones, the header lines. libcurl calls `list.append` for each
+header line directly, without a Python frame; the headers are read when the first body byte arrives, which is also
+the moment to cut what is unwanted, too large or in a coding we did not offer.
+
+The address is pinned twice. `CONNECT_TO` sends every connection of the handle to the checked address, whatever host
+name libcurl reads out of the URL, so libcurl never resolves anything. `OPENSOCKETFUNCTION` judges the address once
+more at the moment of connecting, so that no forgotten option can open a door.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import pycurl
+
+from quadloom.fetching.http.content_coding import BodyDecoder, coding_of
+from quadloom.fetching.http.request import FetchRequest
+from quadloom.model.page import FailureKind
+from quadloom.settings import LimitSettings
+
+_HTTP_ONLY = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
+_ABORT = -1  # from a write callback: not the number of bytes given, so libcurl ends the transfer
+_AUTHORITIES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+Headers = tuple[tuple[str, str], ...]
+Verdict = Literal["", "cut"] | tuple[FailureKind, str]
+
+
+class Transfer:
+    """A handle and its state. `verdict` is "" while all is well, "cut" for a body over its limit, or the failure."""
+
+    __slots__ = (
+        "_limits", "_lines", "_sent_lines", "address", "body", "curl", "header_bytes", "headers", "http_version",
+        "request", "status", "url", "verdict",
+    )  # fmt: skip
+
+    def __init__(self, limits: LimitSettings, judge: Callable[[str], str | None], ca_file: str) -> None:
+        self._limits = limits
+        self._lines: list[bytes] = []
+        self._sent_lines: tuple[str, ...] = ()
+        self.body: BodyDecoder | None = None
+        self.curl = _handle(limits, judge, ca_file, self._lines, self._on_body)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the last request, so that an idle handle holds no body."""
+        if self.body is not None:
+            self.body.release()
+        self.request: FetchRequest | None = None
+        self.url = ""
+        self.address = ""
+        self.status = 0
+        self.headers: Headers = ()
+        self.header_bytes = 0
+        self.http_version = ""
+        self.body = None
+        self.verdict: Verdict = ""
+        self._lines.clear()
+
+    def prepare(self, request: FetchRequest, url: str, address: str, lines: tuple[str, ...], seconds: float) -> None:
+        """Set up for one request to `address`, to end within `seconds`."""
+        curl = self.curl
+        self.request = request
+        self.url = url
+        self.address = address
+        curl.setopt(pycurl.URL, url)
+        curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
+        curl.setopt(pycurl.TIMEOUT_MS, max(1, int(seconds * 1000)))
+        if lines != self._sent_lines:
+            curl.setopt(pycurl.HTTPHEADER, list(lines))
+            self._sent_lines = lines
+        if request.method != "GET":
+            self._prepare_method(request)
+
+    def reusable(self) -> bool:
+        """Handles that sent something else than GET are thrown away: their options would have to be undone."""
+        return self.request is None or self.request.method == "GET"
+
+    def finish_headers(self) -> None:
+        """At the end: read the headers if no body byte has done so; notice a body of which nothing could be decoded."""
+        if self.body is None and not self.verdict:
+            self._read_headers()
+        body = self.body
+        if body is not None and body.wire and not body.decoded and not self.verdict and body.incomplete():
+            self.verdict = ("protocol", f"the body is not valid {self._coding_name()}")
+
+    def _prepare_method(self, request: FetchRequest) -> None:
+        if request.method == "HEAD":
+            self.curl.setopt(pycurl.NOBODY, 1)
+            return
+        self.curl.setopt(pycurl.CUSTOMREQUEST, request.method)
+        self.curl.setopt(pycurl.POSTFIELDSIZE, len(request.payload))
+        self.curl.setopt(pycurl.POSTFIELDS, request.payload)
+
+    def _on_body(self, data: bytes) -> int | None:
+        """libcurl's write callback. Nothing may be raised through C, and no part of it can."""
+        if self.body is None:
+            self._read_headers()
+            if self.verdict:
+                return _ABORT
+        body = self.body
+        if body is None:
+            return _ABORT
+        if body.feed(data):
+            return None
+        if body.state == "cut":
+            self.verdict = "cut"
+        elif body.state == "bomb":
+            ratio = f"more than {self._limits.decode_ratio:g} times its transferred size (limits.decode_ratio)"
+            self.verdict = ("bomb", f"{body.wire} bytes decoded to {body.decoded} and counting: {ratio}")
+        else:
+            self.verdict = ("protocol", f"the body is not valid {self._coding_name()}")
+        return _ABORT
+
+    def _coding_name(self) -> str:
+        return self._header("content-encoding")[:40]
+
+    def _header(self, name: str) -> str:
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return ""
+
+    def _read_headers(self) -> None:
+        limits = self._limits
+        lines = self._lines
+        self.header_bytes = sum(map(len, lines))
+        self._parse_headers(lines)
+        request = self.request
+        if request is None:
+            self.verdict = ("internal", "a response without a request")
+        elif self.header_bytes > limits.header_bytes:
+            self.verdict = ("headers", f"{self.header_bytes} bytes of headers (limits.header_bytes)")
+        elif len(self.headers) > limits.header_count:
+            self.verdict = ("headers", f"{len(self.headers)} headers (limits.header_count)")
+        else:
+            self._open_body(request)
+
+    def _open_body(self, request: FetchRequest) -> None:
+        limits = self._limits
+        encoding = self._header("content-encoding")
+        coding = coding_of(encoding) if encoding else ""
+        if coding is None:
+            self.verdict = ("protocol", f"content coding {encoding[:80]!r}: unknown, or more than one")
+            return
+        if 200 <= self.status < 300:
+            length = self._header("content-length")
+            if length.isdecimal() and len(length) < 20 and int(length) > limits.large_bytes:
+                self.verdict = ("too-large", f"{length} bytes announced (limits.large_bytes)")
+                return
+            if request.wanted is not None and not request.wanted(self._header("content-type"), self.url):
+                self.verdict = ("unwanted", f"content type {self._header('content-type')[:80]!r} is not asked for")
+                return
+        sink = request.sink if 200 <= self.status < 300 else None
+        self.body = BodyDecoder(coding, request.max_bytes or limits.body_bytes, limits.decode_ratio, sink)
+
+    def _parse_headers(self, lines: list[bytes]) -> None:
+        """The last block of header lines: before it there may be 1xx responses."""
+        pairs: list[tuple[str, str]] = []
+        for line in lines:
+            if line.startswith(b"HTTP/"):
+                pairs = []
+                words = line.split(None, 2)
+                self.http_version = words[0][5:].decode("latin-1")
+                self.status = int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+                continue
+            name, colon, value = line.decode("latin-1").partition(":")
+            if colon:
+                pairs.append((name.strip().lower(), value.strip()))
+            elif pairs and line[:1] in b" \t" and line.strip():
+                # obsolete line folding: RFC 9112 5.2 lets a client replace it by a space
+                pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {name.strip()}")
+        self.headers = tuple(pairs)
+
+
+def _handle(
+    limits: LimitSettings,
+    judge: Callable[[str], str | None],
+    ca_file: str,
+    lines: list[bytes],
+    on_body: Callable[[bytes], int | None],
+) -> pycurl.Curl:
+    curl = pycurl.Curl()
+    for option, value in (
+        (pycurl.NOSIGNAL, 1),
+        (pycurl.PROTOCOLS, _HTTP_ONLY),
+        (pycurl.REDIR_PROTOCOLS, _HTTP_ONLY),
+        (pycurl.FOLLOWLOCATION, 0),
+        (pycurl.PROXY, ""),  # an empty string switches off the proxy variables of the environment
+        (pycurl.NOPROXY, "*"),
+        (pycurl.PATH_AS_IS, 1),
+        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
+        (
+            pycurl.PIPEWAIT,
+            1,
+        ),  # a host that is asked several things at once is asked over one connection where it can be
+        (pycurl.HTTP_CONTENT_DECODING, 0),
+        (pycurl.SSL_VERIFYPEER, 1),
+        (pycurl.SSL_VERIFYHOST, 2),
+        (pycurl.CONNECTTIMEOUT_MS, int(limits.connect_seconds * 1000)),
+        (pycurl.LOW_SPEED_LIMIT, limits.low_speed_bytes),
+        (pycurl.LOW_SPEED_TIME, max(1, round(limits.low_speed_seconds))),
+        (pycurl.BUFFERSIZE, 32 * 1024),
+        (pycurl.HEADERFUNCTION, lines.append),
+        (pycurl.WRITEFUNCTION, on_body),
+        (pycurl.OPENSOCKETFUNCTION, _opener(judge)),
+    ):
+        curl.setopt(option, value)
+    authorities = ca_file or system_authorities()
+    if authorities:
+        curl.setopt(pycurl.CAINFO, authorities)
+    return curl
+
+
+@cache
+def system_authorities() -> str:
+    """The machine's certificate authorities. A libcurl from a wheel looks where its build machine had them (Red Hat's
+    path), which on Debian would make every certificate unknown. Empty = none found: libcurl then refuses all."""
+    candidates = (ssl.get_default_verify_paths().cafile, *_AUTHORITIES)
+    return next((path for path in candidates if path and Path(path).is_file()), "")
+
+
+def _opener(judge: Callable[[str], str | None]) -> Callable[..., socket.socket | int]:
+    def open_socket(_purpose: int, target: tuple[int, int, int, tuple[str | bytes, int]]) -> socket.socket | int:
+        family, kind, protocol, address = target
+        name = address[0].decode() if isinstance(address[0], bytes) else address[0]
+        if judge(name) is not None:
+            return int(pycurl.SOCKET_BAD)
+        return socket.socket(family, kind, protocol)
+
+    return open_socket

@@ -1,0 +1,97 @@
+"""The user's own link strategies: queries asked of every page that was indexed, in a process that can be killed.
+
+They run when a batch of pages is committed to the indexes, before these are marked; what they find enters the
+frontier in the transaction that writes the marks. A crash in between repeats both, and adding a URL twice changes
+nothing. A query that fails or takes too long costs its page nothing but these links, and is told once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from quadloom.asking.sparql.checks import check, template
+from quadloom.asking.sparql.prefixes import PREFIXES
+from quadloom.asking.sparql.service import QueryService, Row
+from quadloom.asking.sparql.worker import QueryRequest
+from quadloom.errors import QueryError, QueryLimit, SettingsError, StoreError
+from quadloom.ingest.indexer import IndexJob
+from quadloom.model.link import Discovery, Link
+from quadloom.model.url import canonical, host_of, resolve
+from quadloom.model.visit import Visit
+from quadloom.phases.extract import discovery
+from quadloom.phases.extract_queries import UserQuery, user_queries
+from quadloom.settings import Settings
+from quadloom.stores.quads.sparql_client import SparqlServer
+from quadloom.syntaxes.terms import iri
+
+
+class UserQueryRunner:
+    """Asks each user query of each page. `store`: where `# over: index` queries go, None where they cannot."""
+
+    def __init__(self, settings: Settings, store: Path | SparqlServer | None, tell: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._tell = tell
+        self._told: set[str] = set()
+        self.queries = user_queries(settings.crawl.strategies)
+        self._service = QueryService(store or Path("."), settings.limits, processes=1)
+        for query in self.queries:
+            if query.over == "index" and store is None:
+                raise SettingsError(f"{query.name}: `# over: index` needs a quad store", hint="use `# over: page`")
+            self._try(query)
+
+    def discoveries(self, entries: Sequence[IndexJob]) -> tuple[Discovery, ...]:
+        """What all queries find on these pages, each URL once a page."""
+        found: list[Discovery] = []
+        for query in self.queries:
+            for entry in entries:
+                if (entry.links or query.over == "index") and iri(entry.quads.graph) is not None:
+                    found += self._ask(query, entry)
+        return tuple(found)
+
+    def close(self) -> None:
+        self._service.close()
+
+    def _try(self, query: UserQuery) -> None:
+        """Find mistakes at the start, not at the first page."""
+        checked = check(query.text, self._settings.limits)
+        if checked.form != "select":
+            raise SettingsError(f"{query.name} is not a SELECT query", hint="select the variable ?target")
+        try:
+            self._service.run(self._request(query, "http://quadloom.invalid/", b"")).read()
+        except QueryError as error:
+            raise SettingsError(f"{query.name}: {error.message}", hint=error.hint) from None
+
+    def _request(self, query: UserQuery, page: str, data: bytes | None) -> QueryRequest:
+        limits = self._settings.limits
+        text = f"<{page}>".join(template(query.text, "page"))
+        return QueryRequest(
+            query=text, written=text, format="json", prefixes=PREFIXES, rows=limits.links_per_page,
+            result_bytes=limits.body_bytes, seconds=limits.transform_seconds, data=data, fresh=True,
+        )  # fmt: skip
+
+    def _ask(self, query: UserQuery, entry: IndexJob) -> list[Discovery]:
+        data = entry.quads.nquads + entry.links if query.over == "page" else None
+        try:
+            answer = self._service.run(self._request(query, entry.quads.graph, data))
+            rows = answer.rows()
+        except (QueryError, QueryLimit, StoreError) as error:
+            if query.name not in self._told:
+                self._told.add(query.name)
+                self._tell(f"{query.name} on {entry.quads.graph}: {error.message}")
+            return []
+        return _discoveries(rows, answer.variables, entry)
+
+
+def _discoveries(rows: Sequence[Row], variables: Sequence[str], entry: IndexJob) -> list[Discovery]:
+    name = "target" if "target" in variables else variables[0] if variables else ""
+    graph = entry.quads.graph
+    visit = Visit(graph, canonical(graph), host_of(graph), entry.fingerprint, entry.depth)
+    found: dict[int, Discovery] = {}
+    for row in rows:
+        term, anchor = row.get(name), row.get("anchor")
+        href = resolve(str(term.value)) if term is not None and term.type == "uri" else None
+        if href is not None:
+            item = discovery(Link(href, graph, "other", str(anchor.value) if anchor else ""), visit)
+            found.setdefault(item.fingerprint, item)
+    return list(found.values())

@@ -1,0 +1,286 @@
+"""The link matrix of a warehouse: who links to whom, appended by the crawl, read by the importance fixpoint.
+
+Two layers in `<warehouse>/links/`:
+
+* **Edge segments** (`000001.edges`, …): 17-byte records (source, target, kind), appended as pages are settled. A record
+  of kind `ANEW` says that the links of its source start over, so a page read again replaces its old links. Segments
+  are only ever appended to by the process that made them; after a crash a torn last record is ignored and a new segment
+  begins. They are the truth of this store, and `quadloom rebuild` can make them again from the archive.
+* **The matrix** (`matrix-<generation>/`): dense page ids in order of first appearance (`fingerprints`), their sorted
+  index, CSR arrays (`indptr`, `targets`) and, on demand, slices. `rebuild` merges what segments gained since the last
+  time: only the new links are sorted, old rows are streamed through in chunks, and ids never change, so an importance
+  vector stays valid as a warm start. A new generation becomes visible by one atomic rename of the manifest.
+
+Guarantees: `append` is buffered, `sync` makes it durable; `rebuild` is idempotent and leaves either the old or the new
+generation; parallel links between two pages count once, as in the paper's out(i).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from quadloom.errors import StoreError
+from quadloom.model.link import LinkKind
+from quadloom.ranking.link_slices import FileSlices, row_chunks, slice_width, write_slices
+
+RECORD = np.dtype([("source", "<i8"), ("target", "<i8"), ("kind", "u1")])
+Records = npt.NDArray[np.void]
+Fingerprints = npt.NDArray[np.int64]
+
+# The byte of a kind is its place here: append, never insert.
+KINDS: tuple[LinkKind, ...] = (
+    "plain", "typed", "next", "alternate", "feed", "canonical", "describedby", "search", "seealso", "vocabulary",
+    "sitemap", "item", "embed", "image", "redirect", "stylesheet", "seed", "published", "result", "other",
+)  # fmt: skip
+_CODES = {kind: code for code, kind in enumerate(KINDS)}
+ANEW = 255
+# An image or a stylesheet is not a page that a reader walks to, and would only dilute its page's vote.
+UNCOUNTED: frozenset[LinkKind] = frozenset({"image", "stylesheet"})
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What the current generation was built from: bytes of each segment that are merged."""
+
+    generation: int = 0
+    pages: int = 0
+    links: int = 0
+    merged: dict[str, int] = {}
+
+
+class LinkMatrix:
+    """One writer process; readers may open the same directory and see the last generation."""
+
+    def __init__(self, directory: Path, *, segment_bytes: int = 64 << 20, links_at_once: int = 4_000_000) -> None:
+        self.directory = directory
+        self._segment_bytes = segment_bytes
+        self._links_at_once = links_at_once
+        self._segment: BinaryIO | None = None
+        directory.mkdir(parents=True, exist_ok=True)
+        self.manifest = self._read_manifest()
+
+    def append(self, source: int, links: Iterable[tuple[int, LinkKind]]) -> None:
+        """All links of a page just read, as (fingerprint, kind). Replaces what an earlier reading said."""
+        pairs = list(links)
+        records = np.empty(len(pairs) + 1, dtype=RECORD)
+        records["source"] = source
+        records[0] = (source, 0, ANEW)
+        if pairs:
+            records["target"][1:] = [target for target, _ in pairs]
+            records["kind"][1:] = [_CODES[kind] for _, kind in pairs]
+        self.append_records(records)
+
+    def append_records(self, records: Records) -> None:
+        """Many pages at once, in the form of `RECORD`."""
+        if self._segment is None or self._segment.tell() >= self._segment_bytes:
+            self._next_segment()
+        assert self._segment is not None  # _next_segment opened it
+        self._segment.write(records.tobytes())
+
+    def show(self) -> None:
+        """Let other processes see what was appended."""
+        if self._segment is not None:
+            self._segment.flush()
+
+    def sync(self) -> None:
+        """Return when all that was appended is on disk."""
+        if self._segment is not None:
+            self._segment.flush()
+            os.fsync(self._segment.fileno())
+
+    def close(self) -> None:
+        if self._segment is not None:
+            self.sync()
+            self._segment.close()
+            self._segment = None
+
+    def rebuild(self) -> Manifest:
+        """Merge new segments into the matrix. Cheap if there is nothing new; old generations are removed."""
+        if self._segment is not None:
+            self._segment.flush()
+        for name, position, records in self._unmerged():
+            merged = {**self.manifest.merged, name: position}
+            self._merge(records, merged)
+        self._remove_old()
+        return self.manifest
+
+    def csr(self) -> sparse.csr_array:
+        """Row i = out-links of page i, all weights 1, link targets mapped from disk."""
+        indptr, targets = self._indptr(), self._targets()
+        values = np.ones(len(targets), dtype=np.int8)
+        return sparse.csr_array((values, targets, indptr), shape=(self.manifest.pages, self.manifest.pages))
+
+    def slices(self, width: int | None = None) -> FileSlices:
+        """The matrix cut for fixpoints that need not fit into memory; cut once per generation."""
+        width = width or slice_width(self.manifest.pages)
+        done = self._generation / f"packed-{width}"
+        indptr = self._indptr()
+        if done.is_dir():
+            return FileSlices(done, self.manifest.pages, width, np.diff(indptr).astype(np.int32))
+        unfinished = self._generation / f"packed-{width}.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        slices = write_slices(unfinished, indptr, self._targets(), width, links_at_once=self._links_at_once)
+        unfinished.rename(done)
+        slices.directory = done
+        return slices
+
+    def fingerprints(self) -> Fingerprints:
+        """Fingerprint of every page, by id."""
+        return self._integers("fingerprints")
+
+    def ids(self, fingerprints: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Dense ids of pages; −1 = not in the matrix."""
+        wanted = np.asarray(fingerprints, dtype=np.int64)
+        known, ids = self._integers("index-fingerprints"), self._small_integers("index-ids")
+        if not len(known):
+            return np.full(wanted.shape, -1, dtype=np.int64)
+        place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return np.where(known[place] == wanted, ids[place], -1).astype(np.int64)
+
+    # Segments
+
+    def _segments(self) -> list[Path]:
+        return sorted(self.directory.glob("*.edges"))
+
+    def _next_segment(self) -> None:
+        self.close()
+        numbers = [int(path.stem) for path in self._segments()]
+        self._segment = (self.directory / f"{max(numbers, default=0) + 1:06d}.edges").open("xb", buffering=1 << 18)
+
+    def _unmerged(self) -> Iterator[tuple[str, int, Records]]:
+        """(segment, bytes merged after this part, records), in order of writing."""
+        for path in self._segments():
+            position = self.manifest.merged.get(path.name, 0)
+            whole = path.stat().st_size // RECORD.itemsize * RECORD.itemsize
+            while position < whole:
+                count = min((whole - position) // RECORD.itemsize, self._links_at_once)
+                records = np.fromfile(path, dtype=RECORD, count=count, offset=position)
+                position += len(records) * RECORD.itemsize
+                yield path.name, position, records
+
+    # The matrix
+
+    @property
+    def _generation(self) -> Path:
+        return self.directory / f"matrix-{self.manifest.generation:08d}"
+
+    def _integers(self, name: str) -> npt.NDArray[np.int64]:
+        path = self._generation / name
+        if not path.exists() or path.stat().st_size == 0:
+            return np.empty(0, dtype=np.int64)
+        return np.asarray(np.memmap(path, dtype=np.int64, mode="r"))
+
+    def _small_integers(self, name: str) -> npt.NDArray[np.int32]:
+        path = self._generation / name
+        if not path.exists() or path.stat().st_size == 0:
+            return np.empty(0, dtype=np.int32)
+        return np.asarray(np.memmap(path, dtype=np.int32, mode="r"))
+
+    def _indptr(self) -> npt.NDArray[np.int64]:
+        indptr = self._integers("indptr")
+        return indptr if len(indptr) else np.zeros(1, dtype=np.int64)
+
+    def _targets(self) -> npt.NDArray[np.int32]:
+        return self._small_integers("targets")
+
+    def _merge(self, records: Records, merged: dict[str, int]) -> None:
+        """Write the next generation: the old matrix with `records` worked in."""
+        records, anew = _last_readings(records)
+        used = np.unique(np.concatenate([records["source"], records["target"], anew]))
+        known = self.ids(used)
+        fresh = used[known < 0]
+        pages = self.manifest.pages + len(fresh)
+        if pages > np.iinfo(np.int32).max:
+            raise StoreError("the link matrix is full", hint="2^31 pages are the limit of one matrix: use shards")
+        known[known < 0] = np.arange(self.manifest.pages, pages)
+        sources = known[np.searchsorted(used, records["source"])]
+        targets = known[np.searchsorted(used, records["target"])]
+        replaced = np.zeros(pages, dtype=bool)
+        replaced[known[np.searchsorted(used, anew)]] = True
+        place = self.directory / f"matrix-{self.manifest.generation + 1:08d}"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        self._write_ids(place, fresh, np.arange(self.manifest.pages, pages, dtype=np.int32))
+        links = self._write_rows(place, pages, np.unique(sources << 32 | targets), replaced)
+        self._commit(Manifest(self.manifest.generation + 1, pages, links, merged))
+
+    def _write_ids(self, place: Path, fresh: Fingerprints, fresh_ids: npt.NDArray[np.int32]) -> None:
+        with (place / "fingerprints").open("wb") as file:
+            file.write(np.concatenate([self.fingerprints(), fresh]).tobytes())
+        known, ids = self._integers("index-fingerprints"), self._small_integers("index-ids")
+        at = np.searchsorted(known, fresh)  # `fresh` is sorted, so this is a merge
+        (place / "index-fingerprints").write_bytes(np.insert(known, at, fresh).tobytes())
+        (place / "index-ids").write_bytes(np.insert(ids, at, fresh_ids).tobytes())
+
+    def _write_rows(
+        self, place: Path, pages: int, added: npt.NDArray[np.int64], replaced: npt.NDArray[np.bool_]
+    ) -> int:
+        """Stream old rows through, without those replaced and with `added` (sorted source << 32 | target)."""
+        old, old_targets = self._indptr(), self._targets()
+        rows = len(old) - 1
+        degrees = np.zeros(pages, dtype=np.int64)
+        with (place / "targets").open("wb") as file:
+            for first, last in [*row_chunks(old, self._links_at_once), (rows, pages)]:
+                new = added[np.searchsorted(added, first << 32) : np.searchsorted(added, last << 32)]
+                if first < rows:
+                    counts = np.diff(old[first : last + 1])
+                    sources = np.repeat(np.arange(first, last, dtype=np.int64), counts)
+                    kept = ~replaced[sources]
+                    keys = (sources << 32 | old_targets[old[first] : old[last]])[kept]
+                    keys = np.unique(np.concatenate([keys, new])) if len(new) else keys
+                else:
+                    keys = new
+                degrees[first:last] = np.bincount((keys >> 32) - first, minlength=last - first)
+                file.write((keys & 0xFFFFFFFF).astype(np.int32).tobytes())
+        indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
+        (place / "indptr").write_bytes(indptr.tobytes())
+        return int(indptr[-1])
+
+    def _commit(self, manifest: Manifest) -> None:
+        unfinished = self.directory / "manifest.unfinished"
+        with unfinished.open("wb") as file:
+            file.write(msgspec.json.encode(manifest))
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(self.directory / "manifest.json")
+        self.manifest = manifest
+
+    def _read_manifest(self) -> Manifest:
+        path = self.directory / "manifest.json"
+        if not path.exists():
+            return Manifest()
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        place = self.directory / f"matrix-{manifest.generation:08d}"
+        sizes = {"fingerprints": 8 * manifest.pages, "indptr": 8 * (manifest.pages + 1), "targets": 4 * manifest.links}
+        for name, size in sizes.items():
+            if not (place / name).exists() or (place / name).stat().st_size != size:
+                return Manifest()  # derived data, not fsynced itself: a power cut may tear it, segments rebuild it
+        return manifest
+
+    def _remove_old(self) -> None:
+        for place in self.directory.glob("matrix-*"):
+            if place != self._generation:
+                shutil.rmtree(place, ignore_errors=True)
+
+
+def _last_readings(records: Records) -> tuple[Records, Fingerprints]:
+    """Only the links that follow their source's last `ANEW`, and the sources that have one."""
+    numbers = np.arange(len(records))
+    marks = records["kind"] == ANEW
+    anew, last = np.unique(records["source"][marks][::-1], return_index=True)
+    since = numbers[marks][::-1][last]
+    if len(anew):
+        place = np.minimum(np.searchsorted(anew, records["source"]), len(anew) - 1)
+        late = (anew[place] != records["source"]) | (numbers > since[place])
+    else:
+        late = np.ones(len(records), dtype=bool)
+    counted = ~np.isin(records["kind"], [ANEW, *(_CODES[kind] for kind in UNCOUNTED)])
+    return records[late & counted], anew

@@ -1,0 +1,141 @@
+"""Pages looked at again between two visits: after a ranking those whose numbers moved, after a change of scope all.
+
+A new weight would otherwise reach a page only with its next visit, which the old weight may have put months away; and
+what left the scope would go on counting in the demand that the price of a read is made from. So each such page's row,
+its place in the queue and its description are brought up to date, in slices between the steps of the owner: a slice
+takes some milliseconds of its thread, and slices together a twentieth of it. What is left over when a crawl ends is
+kept in the catalog for the next one, and so is the scope that all pages were last compared with.
+
+Where importance guides discovery, URLs that wait for their first read are looked at, too: a URL is offered once, by the
+page that links to it first, and what the others add is known only to the ranking, or to OPIC before it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from quadloom.model.outcome import PageRow
+from quadloom.ranking.page_ranks import MOVED, Fingerprints, PageRank
+from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.scheduling.suspects import DATA_KINDS
+from quadloom.stores.frontier.scoring import FIRST_PLACE, Place
+from quadloom.stores.stores import Stores
+
+_LEFT_OVER = "schedule:moved"  # catalog value: packed fingerprints
+_SCOPE = "schedule:scope"  # catalog value: the scope that all pages were compared with
+_MOST_LEFT_OVER = 1_000_000  # beyond, pages take the ranking over with their next visit
+_CHUNK = 32  # pages read at once
+_UNREAD_CHUNK = 128
+_UNREAD_EVERY = 5.0  # seconds between two looks at all unread URLs, at least
+_SLICE = 0.004  # seconds of the owner's thread, the last chunk and the commit not counted
+_PART = 0.05  # of the owner's time
+_PAUSE = 0.1  # seconds between slices at least: each ends with a commit
+_FIRST = -(1 << 63)
+_NOTHING: Fingerprints = np.empty(0, dtype=np.int64)
+
+
+class Rescheduler:
+    """Owned by the crawl's own thread. `describe` is given every row that changed."""
+
+    def __init__(
+        self, stores: Stores, refreshing: RefreshScheduler, describe: Callable[[Sequence[PageRow]], None]
+    ) -> None:
+        self._catalog, self._frontier = stores.catalog, stores.frontier
+        self._links, self._scope = stores.links, stores.scope
+        self._refreshing = refreshing
+        self._unread: Place | None = None  # where the look at unread URLs has got to
+        self._unread_again = 0.0 if refreshing.guided else math.inf
+        self._describe = describe
+        self._moved: Fingerprints = np.frombuffer(self._catalog.get(_LEFT_OVER) or b"", dtype=np.int64)
+        self._after: int | None = None  # where the look at all pages has got to
+        self._not_before = 0.0
+        self.reviewed = 0
+        self.longest = 0.0  # seconds of one slice
+        self.rescoped()
+
+    def rescoped(self) -> None:
+        """The scope may have changed: look at all pages if it has."""
+        scope = self._scope()
+        if scope is not None and (self._after is not None or self._catalog.get(_SCOPE) != scope.encode()):
+            self._after = _FIRST
+
+    @property
+    def pending(self) -> bool:
+        return self._after is not None or len(self._moved) > 0 or self._unread is not None
+
+    def turn(self, now: float) -> None:
+        """The next slice, where there is one and the last was long enough ago."""
+        moved = self._links.take_moved() if self._links is not None else None
+        if moved is not None:
+            self._moved = np.union1d(self._moved, moved)
+        if self._unread is None and time.monotonic() >= self._unread_again:
+            self._unread, self._unread_again = FIRST_PLACE, time.monotonic() + _UNREAD_EVERY
+        if not self.pending or time.monotonic() < self._not_before:
+            return
+        began = time.thread_time()
+        rows: list[PageRow] = []
+        times: list[tuple[int, str, float]] = []
+        while self.pending and time.thread_time() - began < _SLICE:
+            for row, standing in self._next():
+                reviewed = self._refreshing.review(row, standing)
+                if reviewed is not None:
+                    rows.append(reviewed[0])
+                    if reviewed[1] is not None:
+                        times.append((row.fingerprint, row.host, reviewed[1]))
+        if rows:
+            self._write(rows, times, now)
+        spent = time.thread_time() - began
+        self.longest = max(self.longest, spent)
+        self._not_before = time.monotonic() + max(_PAUSE, spent / _PART)
+
+    def _next(self) -> list[tuple[PageRow, PageRank | None]]:
+        """The next pages to look at, each with where it stands if that moved."""
+        if self._after is not None:
+            rows = self._catalog.scan(after=self._after, limit=_CHUNK)
+            self._after = rows[-1].fingerprint if rows else None
+            scope = self._scope()
+            if not rows and scope is not None:
+                self._catalog.put(_SCOPE, scope.encode())
+            return [(row, None) for row in rows]
+        if not len(self._moved):
+            self._rescore()
+            return []
+        keys, self._moved = self._moved[:_CHUNK].tolist(), self._moved[_CHUNK:]
+        found = list(self._catalog.pages(keys).values())
+        if self._links is None:
+            return [(row, None) for row in found]
+        standings = self._links.weigh([row.fingerprint for row in found], [row.kind in DATA_KINDS for row in found])
+        return list(zip(found, standings, strict=True))
+
+    def _rescore(self) -> None:
+        if self._unread is not None:
+            self._unread = self._frontier.rescore(self._unread, _UNREAD_CHUNK, self._scores)
+
+    def _scores(self, unread: Sequence[tuple[int, float]]) -> list[float | None]:
+        """Importance of those whose score is another by a part that matters."""
+        if self._links is None:
+            return [None] * len(unread)
+        found = self._links.weigh([key for key, _ in unread], [False] * len(unread))
+        return [
+            standing.importance
+            if standing is not None and abs(standing.importance - score) > MOVED * min(standing.importance, score)
+            else None
+            for standing, (_, score) in zip(found, unread, strict=True)
+        ]
+
+    def _write(self, rows: list[PageRow], times: list[tuple[int, str, float]], now: float) -> None:
+        with self._catalog.transaction():
+            self._catalog.amend(rows)
+            self._frontier.reschedule(times, now)
+        self._refreshing.committed()
+        self._describe(rows)
+        self.reviewed += len(rows)
+
+    def close(self) -> None:
+        """Keep what is left over."""
+        left = self._moved[:_MOST_LEFT_OVER]
+        self._catalog.put(_LEFT_OVER, left.tobytes() if len(left) else None)

@@ -1,0 +1,348 @@
+"""A frontier over the tables of a database: every URL ever met, and which of them may be asked for now.
+
+The states of a URL
+-------------------
+::
+
+    add ──► QUEUED ──lease──► (leased) ──settle──► WAITING ──due──► QUEUED …      retry or refresh
+              ▲                   │                DONE                            read, not scheduled again
+              │  deadline, crash  │                DEAD                            gone, denied, given up
+              └───────────────────┘
+    QUEUED, WAITING ◄──set_scope──► OUT_OF_SCOPE       QUEUED ◄──budget──► OVER_BUDGET
+
+A URL is in exactly one state, its column `url.state`; `queue` has a row for each QUEUED one and `later` for each
+WAITING one, and every move writes both tables in one transaction. `leased` is not a state on disk: it is a promise
+kept in memory about a URL that is still QUEUED.
+
+Why nothing is lost
+-------------------
+A URL leaves QUEUED only in the transaction that settles its visit, and that same transaction writes the links found
+on the page. A crash before it leaves the URL queued, a crash after it leaves its links queued: there is no moment at
+which a URL is neither queued nor settled with its links known. So kill -9 costs at most a second visit to what was
+under way. Settling twice is harmless: the row keeps the token of its last settlement (the lease's deadline).
+
+Why no host is asked early, also after a crash
+----------------------------------------------
+A host's clock starts in memory at the lease and becomes durable with the settlement. What a killed process leased
+after its last commit is unknown, therefore: unless the frontier was closed cleanly (then all clocks were written),
+every host that existed at opening waits its full delay from the moment of opening, and every address its own.
+Hosts met later have no past. The rule costs one delay per crash and not one write per lease.
+
+Each settlement also writes the list of what is leased. After a crash the URLs on it count one attempt more,
+so a page that ends the process again and again can be told from its neighbours.
+
+What is in memory
+-----------------
+The workbench (`frontier_workbench`): some thousand hosts, each with the first URLs of its queue; leases; recent
+fingerprints. All bounded, all rebuilt from the tables. After a rolled-back transaction memory is ahead of the
+tables; `_forget` then reads it again and keeps only leases and clocks, which erring on the late side cannot hurt.
+
+One thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import Outcome, Settlement
+from quadloom.model.url import fingerprint, host_of
+from quadloom.model.visit import Visit
+from quadloom.stores.frontier import policy as rules
+from quadloom.stores.frontier.host_table import HostState
+from quadloom.stores.frontier.leasing import INFINITY, LeaseManager
+from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
+from quadloom.stores.frontier.quota import Quota
+from quadloom.stores.frontier.recent_fingerprints import RecentFingerprints
+from quadloom.stores.frontier.scoring import Place, Scored
+from quadloom.stores.frontier.tables import FrontierTables, SettledRow, UrlBatch, UrlRow, after_settlement
+from quadloom.stores.frontier.updates import QueueUpdates
+from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
+
+_PROMOTE = 2000  # due URLs queued in one transaction
+_ALSO_SOON = 1000  # looked through for pages of hosts that are free
+
+
+class TableFrontier:
+    """See `quadloom.stores.protocols.Frontier`. On a read-only database only the asking methods may be used.
+
+    A backend gives the tables and says how its opening and closing are made durable.
+    """
+
+    def __init__(
+        self,
+        tables: FrontierTables,
+        policy: FrontierPolicy,
+        *,
+        now: float,
+        scope: ScopeRules | None = None,
+        capacity: int = 2048,
+    ) -> None:
+        self.policy = policy
+        self._database = tables.database
+        self._scope = scope
+        self._tables = tables
+        self._leasing = LeaseManager(tables, policy, now=now, capacity=capacity)
+        self._moves = QueueUpdates(tables, self._leasing)
+        self._recent = RecentFingerprints()
+        self._ids: dict[str, int] = {}
+
+    def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
+        with self._database.transaction():
+            return self._add(discoveries)
+
+    def _add(self, discoveries: Sequence[Discovery]) -> AddReport:
+        unknown = self._recent.unknown(discoveries)
+        known, refused = len(discoveries) - len(unknown), 0
+        verdict = self._scope.verdict if self._scope is not None else None
+        fresh: dict[int, Discovery] = {}
+        for found in unknown:
+            if verdict is not None and verdict(found.href, found.host, found.depth) is not None:
+                refused += 1
+            elif found.fingerprint in fresh:
+                known += 1
+                fresh[found.fingerprint] = rules.better(fresh[found.fingerprint], found)
+            else:
+                fresh[found.fingerprint] = found
+        if not fresh:
+            return AddReport(0, known, refused)
+        new = self._write_fresh(fresh)
+        return AddReport(new, known + len(fresh) - new, refused)
+
+    def _write_fresh(self, fresh: dict[int, Discovery]) -> int:
+        ids = self._host_ids({found.host for found in fresh.values()})
+        stored = self._tables.urls([(ids[found.host], key) for key, found in fresh.items()])
+        spent = {name for name, id in ids.items() if self._leasing.exhausted(id)}
+        batch = UrlBatch(self._tables)
+        inserted: list[tuple[UrlRow, Discovery]] = []
+        for key, found in fresh.items():
+            row = stored.get(key)
+            if row is not None:
+                self._improve(batch, row, found)
+                continue
+            state = UrlState.OVER_BUDGET if found.host in spent else UrlState.QUEUED
+            inserted.append((UrlRow(ids[found.host], key, state, found.priority, found.depth, found.score), found))
+        inserted.sort(key=_place)
+        batch.enter_new([row for row, _ in inserted if row.state == UrlState.QUEUED])
+        for row, found in inserted:
+            if row.state != UrlState.QUEUED:
+                batch.enter(row)
+            self._recent.learn(row.fingerprint, found.priority, found.depth)
+        self._tables.insert(inserted)
+        batch.write()
+        self._leasing.tell(batch, inserted)
+        return len(inserted)
+
+    def _improve(self, batch: UrlBatch, row: UrlRow, found: Discovery) -> None:
+        """A shorter way to a known URL, or a more urgent wish for it."""
+        better = row._replace(priority=min(row.priority, found.priority), depth=min(row.depth, found.depth))
+        self._recent.learn(row.fingerprint, better.priority, better.depth)
+        if better != row:
+            self._moves.move(batch, row, better)
+
+    def request(self, urls: Sequence[Discovery], now: float) -> int:
+        wanted = {found.fingerprint: found for found in urls}
+        with self._database.transaction():
+            ids = self._host_ids({found.host for found in wanted.values()})
+            stored = self._tables.urls([(ids[found.host], key) for key, found in wanted.items()])
+            batch = UrlBatch(self._tables)
+            inserted: list[tuple[UrlRow, Discovery]] = []
+            for key, found in wanted.items():
+                row = stored.get(key)
+                if row is not None:
+                    self._moves.move(batch, row, row._replace(state=UrlState.QUEUED, priority=0, due=0.0))
+                    continue
+                row = UrlRow(ids[found.host], key, UrlState.QUEUED, 0, found.depth, found.score)
+                batch.enter(row)
+                inserted.append((row, found))
+            self._tables.insert(inserted)
+            batch.write()
+            self._leasing.tell(batch, inserted)
+            for id in batch.queued:
+                self._leasing.refill(self._leasing.on_bench(id))  # so that the bench sees the request's urgency
+        return len(wanted)
+
+    def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
+        self._leasing.end_overdue(now)
+        while self._tables.first_due <= now:
+            self._promote(now, refresh_first=quota is not None)
+        return self._leasing.lease(limit, now, duration, quota)
+
+    def _promote(self, now: float, *, refresh_first: bool) -> None:
+        """Queue what has become due. The one write that a lease may cause, and only when something is due."""
+        with self._database.transaction():
+            batch = UrlBatch(self._tables)
+            rows = self._tables.due(now, _PROMOTE)
+            for row in rows:
+                batch.leave(row)
+                batch.enter(row.due_now(refresh_first))
+            self._tables.update([row.due_now(refresh_first) for row in rows])
+            batch.write()
+            self._tables.read_first_due()
+        for id in batch.queued:
+            self._leasing.empty_buffer(id)
+        self._leasing.tell(batch)
+
+    def release(self, visits: Sequence[Visit], now: float) -> None:
+        self._leasing.release(visits)
+
+    def next_due(self, now: float) -> float | None:
+        times = [time for time in (self._leasing.earliest(now), self._tables.first_due) if time not in (None, INFINITY)]
+        return max(now, min(times)) if times else None
+
+    def settle(self, settlements: Sequence[Settlement], now: float) -> None:
+        with self._database.transaction():
+            hosts: dict[int, HostState] = {}
+            for part in rules.distinct(settlements):
+                hosts |= self._settle_part(part)
+            self._tables.write_hosts(hosts.values())
+            self._tables.note_leased(self._leasing.leased_pairs())
+        self._leasing.settled(hosts.values(), now)
+
+    def _settle_part(self, settlements: Sequence[Settlement]) -> dict[int, HostState]:
+        """Settle visits of distinct URLs."""
+        ids = self._host_ids({settlement.visit.host for settlement in settlements})
+        stored = self._tables.urls([(ids[s.visit.host], s.visit.fingerprint) for s in settlements])
+        batch = UrlBatch(self._tables)
+        settled: list[SettledRow] = []
+        strangers: list[tuple[UrlRow, Discovery]] = []
+        hosts: dict[int, HostState] = {}
+        found: list[Discovery] = []
+        for settlement in settlements:
+            visit = settlement.visit
+            self._leasing.end(visit, asked=settlement.pace is not None)
+            host = hosts[ids[visit.host]] = self._leasing.on_bench(ids[visit.host])
+            row = stored.get(visit.fingerprint)
+            if row is None:  # imported, or leased from a database that was lost
+                row = UrlRow(host.id, visit.fingerprint, UrlState.DONE, visit.priority, visit.depth, visit.score)
+                strangers.append((row, rules.discovery_of(visit)))
+                batch.counts[row.state] += 1
+            elif row.token == rules.token_of(settlement):
+                continue
+            after = after_settlement(row, settlement)
+            batch.leave(row)
+            batch.enter(after)
+            settled.append(SettledRow(after, settlement))
+            host.withdraw(visit.fingerprint)
+            if after.state == UrlState.QUEUED:
+                self._leasing.empty_buffer(host.id)  # wanted again, before all that is in it
+            self._recent.learn(visit.fingerprint, after.priority, after.depth)
+            self._pace(host, settlement)
+            found += settlement.discoveries
+        self._tables.insert(strangers)
+        self._tables.update_settled(settled)
+        batch.write()
+        self._leasing.tell(batch)
+        self._add(found)
+        for host in hosts.values():
+            if host.exhausted and host.queued > host.active:
+                self._leasing.apply_budget(host)
+        return hosts
+
+    def _pace(self, host: HostState, settlement: Settlement) -> None:
+        """What the visit taught about its host. No pace = the host was not asked, so its clocks did not move."""
+        pace = settlement.pace
+        if pace is None:
+            return
+        if pace.address and pace.address != host.address:
+            self._leasing.bench.move(host, pace.address)
+        self._leasing.bench.touch_address(host.address, rules.contact_time(settlement))
+        host.delay = pace.delay
+        host.next_at = max(host.next_at, pace.next_at, host.asked_at + host.pause)
+        if pace.blocked_until > host.blocked_until:
+            host.blocked_until, host.block_reason = pace.blocked_until, pace.reason
+        host.failures = host.failures + 1 if settlement.outcome is Outcome.FAILED else 0
+        host.pages += 1
+        host.spent += rules.cost_of(settlement)
+
+    def block(self, host: str, until: float, reason: str) -> None:
+        with self._database.transaction():
+            state = self._host_for_change(host)
+            state.blocked_until, state.block_reason = until, reason
+            self._tables.write_hosts([state])
+        self._leasing.settled([state], until)
+
+    def put_host(self, row: HostRow) -> None:
+        with self._database.transaction():
+            host = self._host_for_change(row.host)
+            was_exhausted = host.exhausted
+            host.delay, host.budget, host.crawl_delay = row.delay, row.budget, row.crawl_delay
+            host.next_at = max(host.next_at, host.asked_at + host.pause)
+            self._tables.write_hosts([host])
+            self._tables.write_robots(host.id, row.robots, row.robots_expires)
+            if was_exhausted or host.exhausted:
+                self._leasing.apply_budget(host)
+        self._leasing.settled([host], host.free_at)
+
+    def _host_for_change(self, name: str) -> HostState:
+        return self._leasing.on_bench(self._host_ids({name})[name])
+
+    def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:
+        return self._tables.host_rows(limit, offset)
+
+    def host(self, host: str) -> HostRow | None:
+        return self._tables.host_row(host)
+
+    def set_scope(self, scope: ScopeRules) -> int:
+        self._scope = scope
+        return self._moves.set_scope(scope)
+
+    def reschedule(self, times: Sequence[tuple[int, str, float]], now: float) -> None:
+        self._moves.reschedule(times)
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        held_back = self._leasing.held_back()
+        if not held_back:
+            return self._tables.soonest(limit)
+        rows = self._tables.soonest(limit + _ALSO_SOON)
+        return [row for row in rows if row[1] not in held_back][:limit]
+
+    def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
+        return self._moves.rescore(after, limit, scored)
+
+    def explain(self, key: str, now: float) -> Explanation | None:
+        name, url = host_of(key), fingerprint(key)
+        id = self._tables.host_ids([name], create=False).get(name)
+        row = self._tables.urls([(id, url)]).get(url) if id is not None else None
+        host = self.host(name)
+        if row is None or host is None:
+            return None
+        lease = self._leasing.leases.get(url)
+        facts = rules.UrlFacts(
+            key=key, state=UrlState(row.state), leased_until=lease.visit.deadline if lease else 0.0,
+            priority=row.priority, depth=row.depth, score=row.score, due=row.due, attempt=row.attempt,
+            visits=row.visits, past=self._tables.past(row), ahead=self._tables.ahead(row),
+        )  # fmt: skip
+        own = self.policy.for_host(name)
+        delay = max(own.delay or 0.0, host.crawl_delay, host.delay)
+        return rules.explain(facts, host, delay, host.budget or own.budget or 0.0, now)
+
+    def stats(self, now: float) -> FrontierStats:
+        counts = self._tables.counts()
+        leased = sum(lease.live for lease in self._leasing.leases.values())
+        hosts, blocked = self._tables.host_counts(now)
+        return FrontierStats(
+            queued=counts[UrlState.QUEUED] - leased, waiting=counts[UrlState.WAITING], leased=leased,
+            done=counts[UrlState.DONE], dead=counts[UrlState.DEAD],
+            parked=counts[UrlState.OUT_OF_SCOPE] + counts[UrlState.OVER_BUDGET], hosts=hosts, blocked_hosts=blocked,
+        )  # fmt: skip
+
+    def _host_ids(self, names: set[str]) -> dict[str, int]:
+        missing = [name for name in names if name not in self._ids]
+        if missing:
+            if len(self._ids) > 200_000:
+                self._ids.clear()
+                missing = list(names)
+            self._ids.update(self._tables.host_ids(sorted(missing), create=True))
+        return {name: self._ids[name] for name in names}
+
+    def _forget(self) -> None:
+        self._recent.clear()
+        self._ids.clear()
+        self._tables.reload()
+        self._leasing.forget()
+
+
+def _place(new: tuple[UrlRow, Discovery]) -> tuple[int, int]:
+    """Order of the table's key, so that inserts walk the tree once."""
+    return new[0][0], new[0][1]

@@ -1,0 +1,232 @@
+"""The catalog on PostgreSQL: pages, their histories, counts and named values, in the frontier's database.
+
+As on SQLite a page is one msgpack record beside the few columns that SQL must see, and only `mark_indexed` writes
+`indexed_quads` and `indexed_text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+
+from msgspec.structs import replace
+
+from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
+from quadloom.model.wire import decode, encode
+from quadloom.stores.catalog_rows import RowFacts, newest_of, page_of, pages_of, record_of, visit_row, written
+from quadloom.stores.postgres.arrays import columns
+from quadloom.stores.postgres.database import PostgresDatabase
+from quadloom.stores.postgres.schema import BEHIND
+from quadloom.stores.protocols import VisitRow
+from quadloom.stores.shards import SHARDS, shard_of
+
+_PAGE = "record, indexed_quads, indexed_text"
+
+
+class PostgresCatalog:
+    """See `quadloom.stores.protocols.Catalog`.
+
+    `slot`: which row of the counters this process writes. `private`: beginnings of the names of values that each worker
+    (`worker`) has for itself, because they tell what it alone has done. `shards`: whose pages are this worker's to
+    index and to amend, None = all.
+    """
+
+    def __init__(
+        self,
+        database: PostgresDatabase,
+        *,
+        slot: int = 0,
+        worker: str = "",
+        private: tuple[str, ...] = (),
+        shards: Callable[[], Sequence[int]] | None = None,
+    ) -> None:
+        self._database = database
+        self._slot = slot
+        self._worker = worker
+        self._private = private
+        self._shards = shards or (lambda: range(SHARDS))
+
+    def of_shards(self, shards: Sequence[int]) -> PostgresCatalog:
+        """A view for which only these shards' pages wait for the indexes."""
+        return PostgresCatalog(
+            self._database, slot=self._slot, worker=self._worker, private=self._private, shards=lambda: shards
+        )
+
+    def transaction(self) -> AbstractContextManager[None]:
+        return self._database.transaction()
+
+    def record(self, settlements: Sequence[Settlement], now: float) -> None:
+        pages = pages_of(settlements)
+        if not pages:
+            return
+        with self._database.transaction():
+            self._write_pages(newest_of(pages))
+            visits = {(page.fingerprint, page.fetched_at): encode(visit_row(page)) for page in pages}
+            self._database.write(
+                "INSERT INTO visit SELECT * FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
+                "ON CONFLICT(fingerprint, fetched_at) DO UPDATE SET record = excluded.record",
+                columns("qdy", [(*key, record) for key, record in visits.items()]),
+            )
+
+    def _write_pages(self, pages: Sequence[PageRow]) -> None:
+        done = written(pages, self._facts([page.fingerprint for page in pages]))
+        rows = [
+            (page.fingerprint, shard_of(page.host), page.host, str(page.outcome), page.kind, page.status,
+             page.fetched_at, page.quads_digest, page.text_digest, record_of(page))
+            for page in done.pages
+        ]  # fmt: skip
+        if rows:
+            self._database.write(
+                "INSERT INTO page(fingerprint, shard, host, outcome, kind, status, fetched_at, quads_digest, "
+                "text_digest, record) SELECT * FROM unnest(%s::bigint[], %s::smallint[], %s::text[], %s::text[], "
+                "%s::text[], %s::int[], %s::float8[], %s::bytea[], %s::bytea[], %s::bytea[]) "
+                "ON CONFLICT(fingerprint) DO UPDATE SET host=excluded.host, outcome=excluded.outcome, "
+                "kind=excluded.kind, status=excluded.status, fetched_at=excluded.fetched_at, "
+                "quads_digest=excluded.quads_digest, text_digest=excluded.text_digest, record=excluded.record",
+                columns("qhsssidyyy", sorted(rows)),
+            )
+        if done.changes:
+            self._database.write(
+                "INSERT INTO count AS c SELECT %s, * FROM unnest(%s::text[], %s::bigint[]) "
+                "ON CONFLICT(slot, name) DO UPDATE SET number = c.number + excluded.number",
+                (self._slot, *columns("sq", sorted(done.changes.items()))),
+            )
+
+    def _facts(self, fingerprints: Sequence[int]) -> dict[int, RowFacts]:
+        rows = self._database.execute(
+            "SELECT fingerprint, fetched_at, outcome, kind, status FROM page WHERE fingerprint = ANY(%s::bigint[])",
+            (list(fingerprints),),
+        )
+        return {row[0]: RowFacts(*row[1:]) for row in rows}
+
+    def page(self, fingerprint: int) -> PageRow | None:
+        return self.pages([fingerprint]).get(fingerprint)
+
+    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]:
+        if not fingerprints:
+            return {}
+        found = self._read("WHERE fingerprint = ANY(%s::bigint[])", (list(fingerprints),))
+        return {page.fingerprint: page for page in found}
+
+    def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:
+        if host:
+            return self._read("WHERE host=%s AND fingerprint > %s ORDER BY fingerprint LIMIT %s", (host, after, limit))
+        return self._read("WHERE fingerprint > %s ORDER BY fingerprint LIMIT %s", (after, limit))
+
+    def history(self, fingerprint: int) -> list[VisitRow]:
+        return self._histories([fingerprint])
+
+    def _histories(self, fingerprints: Sequence[int]) -> list[VisitRow]:
+        rows = self._database.execute(
+            "SELECT record FROM visit WHERE fingerprint = ANY(%s::bigint[]) ORDER BY fingerprint, fetched_at DESC",
+            (list(fingerprints),),
+        )
+        return [decode(row[0], VisitRow) for row in rows]
+
+    def forget(self, visits: Sequence[tuple[int, float]]) -> None:
+        if visits:
+            with self._database.transaction():
+                self._database.write(
+                    "DELETE FROM visit v USING unnest(%s::bigint[], %s::float8[]) AS w(f, at) "
+                    "WHERE v.fingerprint = w.f AND v.fetched_at = w.at",
+                    columns("qd", visits),
+                )
+
+    def amend(self, pages: Sequence[PageRow]) -> None:
+        rows = [(page.fingerprint, page.fetched_at, record_of(page)) for page in pages]
+        with self._database.transaction():
+            self._database.write(
+                "UPDATE page SET record = w.record FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
+                "AS w(f, at, record) WHERE fingerprint = w.f AND fetched_at = w.at AND shard = ANY(%s::smallint[])",
+                (*columns("qdy", rows), list(self._shards())),
+            )
+
+    def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
+        with self._database.transaction():
+            pages = [
+                (page.fingerprint, record_of(replace(page, archive=moved[page.archive])))
+                for page in self.pages(fingerprints).values()
+                if page.archive is not None and page.archive in moved
+            ]
+            self._database.write(
+                "UPDATE page SET record = w.record FROM unnest(%s::bigint[], %s::bytea[]) AS w(f, record) "
+                "WHERE fingerprint = w.f",
+                columns("qy", pages),
+            )
+            visits = [
+                (visit.fingerprint, visit.fetched_at, encode(replace(visit, archive=moved[visit.archive])))
+                for visit in self._histories(fingerprints)
+                if visit.archive is not None and visit.archive in moved
+            ]
+            self._database.write(
+                "UPDATE visit SET record = w.record FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
+                "AS w(f, at, record) WHERE fingerprint = w.f AND fetched_at = w.at",
+                columns("qdy", visits),
+            )
+
+    def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
+        return self._read(
+            f"WHERE {BEHIND} AND (fetched_at, fingerprint) > (%s, %s) AND shard = ANY(%s::smallint[]) "
+            "ORDER BY fetched_at, fingerprint LIMIT %s",
+            (*after, list(self._shards()), limit),
+        )
+
+    def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
+        if marks:
+            newest = {fingerprint: (quads, text) for fingerprint, quads, text in marks}
+            with self._database.transaction():
+                self._database.write(
+                    "UPDATE page SET indexed_quads = w.quads, indexed_text = w.text "
+                    "FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS w(f, quads, text) "
+                    "WHERE fingerprint = w.f AND shard = ANY(%s::smallint[])",
+                    (
+                        *columns("qyy", [(key, *digests) for key, digests in sorted(newest.items())]),
+                        list(self._shards()),
+                    ),
+                )
+
+    def get(self, name: str) -> bytes | None:
+        rows = self._database.execute("SELECT data FROM value WHERE name=%s", (self._own(name),))
+        return rows[0][0] if rows else None
+
+    def put(self, name: str, value: bytes | None) -> None:
+        name = self._own(name)
+        with self._database.transaction():
+            if value is None:
+                self._database.write("DELETE FROM value WHERE name=%s", (name,))
+            else:
+                self._database.write(
+                    "INSERT INTO value VALUES(%s,%s) ON CONFLICT(name) DO UPDATE SET data = excluded.data",
+                    (name, value),
+                )
+
+    def _own(self, name: str) -> str:
+        return f"worker:{self._worker}:{name}" if name.startswith(self._private) else name
+
+    def names(self, prefix: str) -> list[str]:
+        rows = self._database.execute(
+            "SELECT name FROM value WHERE name >= %s AND starts_with(name, %s) ORDER BY name", (prefix, prefix)
+        )
+        return [row[0] for row in rows]
+
+    def of_kinds(self, kinds: Sequence[str]) -> list[int]:
+        """Fingerprints of all pages of these kinds."""
+        rows = self._database.execute("SELECT fingerprint FROM page WHERE kind = ANY(%s::text[])", (list(kinds),))
+        return [row[0] for row in rows]
+
+    def hosts(self) -> list[str]:
+        """Hosts of all pages."""
+        return [row[0] for row in self._database.execute("SELECT DISTINCT host FROM page")]
+
+    def counts(self) -> dict[str, int]:
+        rows = self._database.execute(
+            "SELECT name, sum(number)::bigint FROM count GROUP BY name HAVING sum(number) <> 0 ORDER BY name"
+        )
+        return dict(rows)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _read(self, where: str, values: Sequence[object]) -> list[PageRow]:
+        rows = self._database.execute(f"SELECT {_PAGE} FROM page {where}", values)
+        return [page_of(*row) for row in rows]

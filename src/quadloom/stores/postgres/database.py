@@ -1,0 +1,270 @@
+"""One PostgreSQL connection as the stores use it: re-entrant transactions, patience with a server that restarts.
+
+What is acknowledged is on the server's disk: `synchronous_commit` is switched on whatever the server's default is.
+A lost connection is opened again with back-off. Outside a transaction the statement is simply repeated; inside one
+nothing was acknowledged, so the transaction is undone and `StoreUnavailable` says that it may be tried again: settling
+twice is harmless.
+
+The driver is an optional part (`pip install quadloom[cluster]`), so it is imported when the first connection is made.
+A password may stand in the URL; it is never shown, since no message of ours repeats a URL.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from quadloom.errors import DiskFull, SettingsError, StoreError, StoreUnavailable
+from quadloom.stores.postgres.arrays import register
+from quadloom.stores.postgres.schema import MIGRATIONS
+from quadloom.stores.transactions import Transactions
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg import Connection, Pipeline
+
+T = TypeVar("T")
+Row = tuple[Any, ...]  # what a statement gives; each caller knows the columns it asked for
+PATIENCE = 60.0  # seconds a server may be away before a store gives up
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+# A worker that is stopped in the middle of a transaction must not hold its shards' rows for ever.
+_IDLE_IN_TRANSACTION = "30s"
+# Every statement asks by key. Fresh tables have no statistics, so that the planner would scan them whole; and what it
+# then thinks a small table costs would make it compile machine code for half a second.
+_PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"
+
+
+class PostgresDatabase(Transactions):
+    """Raises only `StoreError` and its kinds. One thread at a time; others wait."""
+
+    def __init__(self, url: str, *, writable: bool, patience: float = PATIENCE) -> None:
+        super().__init__()
+        self.writable = writable
+        self.name = place_of(url)
+        self._url = url
+        self._patience = patience
+        self._pipeline: AbstractContextManager[Pipeline] | None = None
+        self._channels: list[str] = []
+        self._connection = self._connect()
+
+    @classmethod
+    def open(cls, url: str, *, patience: float = PATIENCE) -> PostgresDatabase:
+        """For writing; tables that are missing are made, older ones brought up to date."""
+        database = cls(url, writable=True, patience=patience)
+        database._migrate()
+        return database
+
+    @classmethod
+    def read_only(cls, url: str, *, patience: float = 5.0) -> PostgresDatabase:
+        """For looking beside workers. Raises `StoreError` where there is no warehouse yet."""
+        database = cls(url, writable=False, patience=patience)
+        if database.schema_version() != len(MIGRATIONS):
+            database._refuse_version(database.schema_version())
+        return database
+
+    def _begin(self) -> None:
+        self.write("BEGIN")
+        self._pipeline = self._connection.pipeline()
+        self._pipeline.__enter__()
+
+    def _finish(self) -> None:
+        psycopg = _driver()
+        assert self._pipeline is not None
+        try:
+            if not self._broken:
+                self._connection.execute("COMMIT")
+            self._pipeline.__exit__(None, None, None)  # waits for the server; what it refused is raised here
+        except psycopg.Error as error:
+            self._rollback()
+            if self._broken:
+                return  # the error that broke the transaction is on its way
+            raise self._translated(error) from error
+        finally:
+            self._pipeline = None
+        if self._broken:
+            self._rollback()
+
+    def _rollback(self) -> None:
+        psycopg = _driver()
+        try:
+            self._connection.execute("ROLLBACK")
+        except psycopg.Error:
+            self._reconnect()
+        self._tell_undone()
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        """The rows that a statement gives."""
+        return self._tried(lambda: self._connection.execute(statement, values).fetchall())
+
+    def write(self, statement: str, values: Sequence[object] = ()) -> None:
+        """A statement that gives no rows. In a transaction it is only sent: a refusal shows at the next `execute`, or
+        at the commit, so that a batch does not wait for one answer after the other."""
+        self._tried(lambda: self._connection.execute(statement, values))
+
+    def _tried(self, action: Callable[[], T]) -> T:
+        psycopg = _driver()
+        with self._lock:
+            while True:
+                try:
+                    return action()
+                except psycopg.Error as error:
+                    if self._depth or not self._connection.broken:
+                        raise self._translated(error) from error
+                self._reconnect()
+
+    def listen(self, channel: str) -> None:
+        """Be woken by notifications on this channel, also after the connection was lost."""
+        self._channels.append(channel)
+        self.write(f'LISTEN "{channel}"')
+
+    def wait(self, seconds: float) -> None:
+        """Return at a notification, after so many seconds at the latest; nothing is said where the server is away."""
+        psycopg = _driver()
+        try:
+            for _ in self._connection.notifies(timeout=seconds, stop_after=1):
+                return
+        except psycopg.Error:
+            time.sleep(min(seconds, _LONGEST_PAUSE))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _connect(self) -> Connection[Row]:
+        """Patient with a server that starts, not with a wrong password or name."""
+        psycopg = _driver()
+        deadline = time.monotonic() + self._patience
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                connection: Connection[Row] = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+                register(connection.adapters)
+                connection.execute("SET synchronous_commit = on")
+                connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'")
+                connection.execute(_PLANNING)
+                connection.execute("SET default_transaction_read_only = " + ("off" if self.writable else "on"))
+                return connection
+            except psycopg.ProgrammingError:
+                raise SettingsError(
+                    f"{self.name} is not an address that PostgreSQL's library understands",
+                    hint="write postgresql://user@host:5432/database; a password belongs into ~/.pgpass or PGPASSWORD",
+                ) from None
+            except psycopg.OperationalError as error:
+                refusal = _refusal(error, self.name)
+                if refusal is not None:
+                    raise refusal from None
+                if time.monotonic() + pause > deadline:
+                    raise StoreUnavailable(
+                        f"no PostgreSQL server answers at {self.name}: {_first_line(error)}",
+                        hint="start the server, or correct host and port in stores.frontier; what was settled is safe",
+                    ) from None
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _reconnect(self) -> None:
+        self._connection.close()
+        self._connection = self._connect()
+        for channel in self._channels:
+            self._connection.execute(f'LISTEN "{channel}"')
+
+    def _translated(self, error: psycopg.Error) -> StoreError:
+        psycopg = _driver()
+        errors = psycopg.errors
+        if isinstance(error, errors.DiskFull):
+            return DiskFull(
+                f"no room left on the server of {self.name}; all that was acknowledged is safe",
+                hint="free some space there and run the same command again: it resumes",
+            )
+        retryable = (errors.DeadlockDetected, errors.SerializationFailure, errors.AdminShutdown, errors.CrashShutdown)
+        if self._connection.broken or isinstance(error, retryable):
+            return StoreUnavailable(
+                f"the connection to {self.name} was lost: {_first_line(error)}",
+                hint="nothing acknowledged is lost; run the same command again when the server is back",
+            )
+        return StoreError(f"cannot use {self.name}: {_first_line(error)}", hint="look at the server's log")
+
+    def schema_version(self) -> int:
+        """0 = there are no tables yet."""
+        # Read as a table: `to_regclass` remembers that there was none, while another worker has just made it.
+        made = self.execute(
+            "SELECT FROM pg_class WHERE relname='quadloom_schema' AND relnamespace = current_schema()::regnamespace"
+        )
+        if not made:
+            return 0
+        return int(self.execute("SELECT version FROM quadloom_schema")[0][0])
+
+    def _refuse_version(self, version: int) -> None:
+        self.close()
+        if version == 0:
+            raise StoreError(f"there is no warehouse at {self.name}", hint="run `quadloom crawl URL` first")
+        raise StoreError(
+            f"{self.name} has schema version {version}, this program knows version {len(MIGRATIONS)}",
+            hint="use the newest Quadloom version on all machines; workers bring older tables up to date",
+        )
+
+    def _migrate(self) -> None:
+        if self.schema_version() == len(MIGRATIONS):
+            return
+        with self.transaction():
+            # Several workers may start at once; the lock is the database's, since schemas share its name space.
+            self.execute("SELECT pg_advisory_xact_lock(hashtext('quadloom schema'))")
+            version = self.schema_version()
+            if version > len(MIGRATIONS):
+                self._refuse_version(version)
+            if version == 0:
+                self.write("CREATE TABLE quadloom_schema(version int NOT NULL)")
+                self.write("INSERT INTO quadloom_schema VALUES(0)")
+            for statements in MIGRATIONS[version:]:
+                for statement in statements:
+                    self.write(statement)
+            self.write("UPDATE quadloom_schema SET version=%s", (len(MIGRATIONS),))
+
+
+def place_of(url: str) -> str:
+    """Server and database for messages: neither user nor password nor options."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+    except ValueError:
+        return "postgresql://…"
+
+
+def plain(text: str) -> str:
+    """Text as PostgreSQL can hold it: without NUL and lone surrogates."""
+    if text.isascii():
+        return text.replace("\x00", "") if "\x00" in text else text
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()
+
+
+def _refusal(error: psycopg.OperationalError, name: str) -> StoreError | None:
+    """What waiting does not cure, told apart by PostgreSQL's words: its codes do not reach us before a session."""
+    words = _first_line(error)
+    if "password" in words or "authentication" in words or "pg_hba.conf" in words:
+        return StoreError(
+            f"{name} refuses the user: {words}",
+            hint="check the user in stores.frontier; the password belongs into ~/.pgpass or PGPASSWORD",
+        )
+    if "does not exist" in words:
+        return StoreError(f"{name}: {words}", hint="make it with `createdb`, or correct the name in stores.frontier")
+    if "could not translate host name" in words or "failed to resolve host" in words.lower():
+        return StoreError(f"{name}: {words}", hint="correct the host name in stores.frontier")
+    return None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _driver() -> Any:
+    """The module `psycopg`. Any, because it may be missing where nobody uses it."""
+    try:
+        import psycopg
+    except ImportError:
+        raise SettingsError(
+            "PostgreSQL needs the package psycopg, which is not installed",
+            hint="pip install quadloom[cluster]",
+        ) from None
+    return psycopg

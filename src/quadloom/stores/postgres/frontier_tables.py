@@ -1,0 +1,388 @@
+"""The frontier's tables on PostgreSQL: the same statements as on SQLite, each for many rows at once.
+
+Rows travel as one array per column and become a table again by `unnest`, so a batch of a hundred pages with their
+links is about a dozen round trips. What a worker looks for by itself (hosts with work, what is due) is confined to the
+shards it owns; what it is asked about by key is not.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import Settlement
+from quadloom.model.url import site_of
+from quadloom.stores.frontier.host_table import HostState
+from quadloom.stores.frontier.policy import SUCCESSES, Order, UrlState
+from quadloom.stores.frontier.scoring import Place
+from quadloom.stores.frontier.tables import SettledRow, UrlBatch, UrlRow, host_record, host_state
+from quadloom.stores.postgres.arrays import column, columns
+from quadloom.stores.postgres.database import PostgresDatabase, plain
+from quadloom.stores.postgres.frontier_queue import QueueTable
+from quadloom.stores.postgres.shards import Claim, ShardLeases
+from quadloom.stores.protocols import HostRow
+from quadloom.stores.shards import shard_of
+
+_HOST = (
+    "id, name, site, address, delay, next_at, blocked_until, block_reason, failures, queued, pages, spent, budget, "
+    "crawl_delay"
+)
+_URL = "host_id, fingerprint, state, priority, depth, score, due, attempt, visits, token"
+_HOSTS = -1  # in frontier_count, beside the states of URLs
+_PAIRS = "unnest(%s::bigint[], %s::bigint[]) AS w(h, f)"
+_QUEUED = "unnest(%s::bigint[], %s::smallint[], %s::float8[], %s::float8[], %s::bigint[]) AS w(h, p, a, b, f)"
+
+
+class PostgresFrontierTables(QueueTable):
+    """See `quadloom.stores.frontier.tables.FrontierTables`."""
+
+    prefetch = 16
+
+    def __init__(self, database: PostgresDatabase, order: Order, leases: ShardLeases, slot: int) -> None:
+        super().__init__(database, order)
+        self.first_due = float("inf")
+        self._leases = leases
+        self._slot = slot  # counters are sums over slots, so that workers do not wait for each other's rows
+        self.reload()
+
+    def reload(self) -> None:
+        self.read_first_due()
+
+    def read_first_due(self) -> None:
+        first = self.database.execute(
+            "SELECT min(l.due) FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL "
+            "(SELECT due FROM later WHERE later.shard = s.shard ORDER BY due LIMIT 1) l",
+            (self._leases.leasable,),
+        )[0][0]
+        self.first_due = float("inf") if first is None else first
+
+    def counts(self) -> Sequence[int]:
+        counts = [0] * len(UrlState)
+        for what, number in self.database.execute(
+            "SELECT what, sum(number)::bigint FROM frontier_count WHERE what >= 0 GROUP BY what"
+        ):
+            counts[what] = number
+        return counts
+
+    def host_counts(self, now: float) -> tuple[int, int]:
+        row = self.database.execute(
+            "SELECT (SELECT coalesce(sum(number), 0)::bigint FROM frontier_count WHERE what=%s), "
+            "(SELECT count(*) FROM host WHERE blocked_until > greatest(%s, 0))",
+            (_HOSTS, now),
+        )[0]
+        return row[0], row[1]
+
+    def count(self, changes: Mapping[int, int]) -> None:
+        changed = sorted((what, change) for what, change in changes.items() if change)
+        if changed:
+            self.database.write(
+                "INSERT INTO frontier_count AS c SELECT %s, * FROM unnest(%s::smallint[], %s::bigint[]) "
+                "ON CONFLICT(slot, what) DO UPDATE SET number = c.number + excluded.number",
+                (self._slot, *columns("hq", changed)),
+            )
+
+    def host_ids(self, names: Sequence[str], *, create: bool) -> dict[str, int]:
+        found: dict[str, int] = dict(
+            self.database.execute("SELECT name, id FROM host WHERE name = ANY(%s::text[])", (list(names),))
+        )
+        missing = [(name, site_of(name), shard_of(name)) for name in names if name not in found] if create else []
+        if missing:
+            made = self.database.execute(
+                "INSERT INTO host(name, site, shard) SELECT * FROM unnest(%s::text[], %s::text[], %s::smallint[]) "
+                "RETURNING name, id",
+                columns("ssh", missing),
+            )
+            found.update(made)
+            self.count({_HOSTS: len(made)})
+        return found
+
+    def host_states(self, ids: Sequence[int]) -> list[HostState]:
+        rows = self.database.execute(f"SELECT {_HOST} FROM host WHERE id = ANY(%s::bigint[])", (list(ids),))
+        return [host_state(row) for row in rows]
+
+    def hosts_with_work(self, now: float, seated: Collection[int], limit: int) -> list[HostState]:
+        rows = self.database.execute(
+            f"SELECT {_HOST} FROM host WHERE queued > 0 AND ready_at <= %s AND shard = ANY(%s::smallint[]) "
+            "AND id <> ALL(%s::bigint[]) ORDER BY ready_at LIMIT %s",
+            (now, self._leases.leasable, column("q", seated), limit),
+        )
+        return [host_state(row) for row in rows]
+
+    def next_wake(self, now: float, seated: Collection[int]) -> float:
+        rows = self.database.execute(
+            "SELECT ready_at FROM host WHERE queued > 0 AND ready_at > %s AND shard = ANY(%s::smallint[]) "
+            "AND id <> ALL(%s::bigint[]) ORDER BY ready_at LIMIT 1",
+            (now, self._leases.leasable, column("q", seated)),
+        )
+        return float(rows[0][0]) if rows else float("inf")
+
+    def next_elsewhere(self, now: float) -> float | None:
+        """When somebody else has work, at the earliest; `now` where links wait for their owner; None = never."""
+        row = self.database.execute(
+            "SELECT (SELECT min(ready_at) FROM host WHERE queued > 0 AND shard <> ALL(%s::smallint[])), "
+            "(SELECT min(due) FROM later WHERE shard <> ALL(%s::smallint[])), EXISTS (SELECT FROM link_outbox)",
+            (self._leases.owned, self._leases.owned),
+        )[0]
+        times = [time for time in (row[0], row[1], now if row[2] else None) if time is not None]
+        return max(now, min(times)) if times else None
+
+    def write_hosts(self, hosts: Iterable[HostState]) -> None:
+        rows = [
+            (
+                h.id, h.address, h.delay, h.next_at, h.blocked_until, plain(h.block_reason), h.free_at, h.failures,
+                h.pages, h.spent, h.budget, h.crawl_delay,
+            )
+            for h in hosts
+        ]  # fmt: skip
+        if rows:
+            self.database.write(
+                "UPDATE host SET address=w.address, delay=w.delay, next_at=w.next_at, blocked_until=w.blocked_until, "
+                "block_reason=w.reason, ready_at=w.ready_at, failures=w.failures, pages=w.pages, spent=w.spent, "
+                "budget=w.budget, crawl_delay=w.crawl_delay FROM unnest(%s::bigint[], %s::text[], %s::float8[], "
+                "%s::float8[], %s::float8[], %s::text[], %s::float8[], %s::int[], %s::bigint[], %s::float8[], "
+                "%s::float8[], %s::float8[]) AS w(id, address, delay, next_at, blocked_until, reason, ready_at, "
+                "failures, pages, spent, budget, crawl_delay) WHERE host.id = w.id",
+                columns("qsdddsdiqddd", rows),
+            )
+
+    def host_row(self, name: str) -> HostRow | None:
+        rows = self._host_rows("WHERE h.name=%s", (name,))
+        return rows[0] if rows else None
+
+    def host_rows(self, limit: int, offset: int) -> list[HostRow]:
+        return self._host_rows('ORDER BY h.name COLLATE "C" LIMIT %s OFFSET %s', (limit, offset))
+
+    def _host_rows(self, where: str, values: Sequence[str | int]) -> list[HostRow]:
+        names = ", ".join("h." + column for column in _HOST.split(", ")[1:])
+        rows = self.database.execute(
+            f"SELECT {names}, r.data, r.expires FROM host h LEFT JOIN robots r ON r.host_id = h.id {where}", values
+        )
+        return [host_record(row) for row in rows]
+
+    def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
+        self.database.write(
+            "INSERT INTO robots VALUES(%s,%s,%s) ON CONFLICT(host_id) DO UPDATE SET data=excluded.data, "
+            "expires=excluded.expires",
+            (host_id, data, expires),
+        )
+
+    def urls(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRow]:
+        if not pairs:
+            return {}
+        rows = self.database.execute(
+            f"SELECT {_URL} FROM {_PAIRS} JOIN url ON host_id = w.h AND fingerprint = w.f", columns("qq", pairs)
+        )
+        return {row[1]: UrlRow(*row) for row in rows}
+
+    def insert(self, found: Sequence[tuple[UrlRow, Discovery]]) -> None:
+        if found:
+            self.database.write(
+                "INSERT INTO url(host_id, fingerprint, href, key, state, priority, depth, score, kind, via, anchor) "
+                "SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::smallint[], "
+                "%s::smallint[], %s::int[], %s::float8[], %s::text[], %s::bigint[], %s::text[])",
+                columns("qqsshhidsqs", [
+                        (
+                            row[0], row[1], d.href, None if d.key == d.href else d.key, row[2], row[3], row[4], row[5],
+                            d.kind, d.via, plain(d.anchor),
+                        )
+                        for row, d in found
+                    ]),
+            )  # fmt: skip
+
+    def update(self, rows: Iterable[UrlRow]) -> None:
+        changed = [(r.host_id, r.fingerprint, r.state, r.priority, r.depth, r.due) for r in rows]
+        if changed:
+            self.database.write(
+                "UPDATE url SET state=w.state, priority=w.priority, depth=w.depth, due=w.due FROM unnest("
+                "%s::bigint[], %s::bigint[], %s::smallint[], %s::smallint[], %s::int[], %s::float8[]) "
+                "AS w(h, f, state, priority, depth, due) WHERE host_id = w.h AND fingerprint = w.f",
+                columns("qqhhid", changed),
+            )
+
+    def update_scores(self, rows: Sequence[UrlRow]) -> None:
+        self.database.write(
+            "UPDATE url SET score=w.score FROM unnest(%s::bigint[], %s::bigint[], %s::float8[]) AS w(h, f, score) "
+            "WHERE host_id = w.h AND fingerprint = w.f",
+            columns("qqd", [(row.host_id, row.fingerprint, row.score) for row in rows]),
+        )
+
+    def update_settled(self, rows: Iterable[SettledRow]) -> None:
+        changed = [
+            (
+                r.host_id, r.fingerprint, r.state, r.priority, r.due, r.attempt, r.visits, str(s.outcome), r.token,
+                *_validators(s),
+            )
+            for r, s in rows
+        ]  # fmt: skip
+        if changed:
+            self.database.write(
+                "UPDATE url SET state=w.state, priority=w.priority, due=w.due, attempt=w.attempt, visits=w.visits, "
+                "outcome=w.outcome, token=w.token, etag=coalesce(w.etag, url.etag), "
+                "last_modified=coalesce(w.modified, url.last_modified) FROM unnest(%s::bigint[], %s::bigint[], "
+                "%s::smallint[], %s::smallint[], %s::float8[], %s::int[], %s::int[], %s::text[], %s::float8[], "
+                "%s::text[], %s::text[]) AS w(h, f, state, priority, due, attempt, visits, outcome, token, etag, "
+                "modified) WHERE host_id = w.h AND fingerprint = w.f",
+                columns("qqhhdiisdss", changed),
+            )
+
+    def write_moves(self, batch: UrlBatch) -> None:
+        execute = self.database.write
+        if batch.left_queue:
+            execute(
+                f"DELETE FROM queue q USING {_QUEUED} WHERE q.host_id = w.h AND q.priority = w.p AND q.first = w.a "
+                "AND q.second = w.b AND q.fingerprint = w.f",
+                columns("qhddq", batch.left_queue),
+            )
+        waiting = "unnest(%s::float8[], %s::bigint[], %s::bigint[]) AS w(due, h, f) JOIN host ON host.id = w.h"
+        if batch.left_later:
+            execute(
+                f"DELETE FROM later l USING {waiting} WHERE l.shard = host.shard AND l.due = w.due "
+                "AND l.host_id = w.h AND l.fingerprint = w.f",
+                columns("dqq", batch.left_later),
+            )
+        if batch.queue:
+            execute(
+                f"INSERT INTO queue SELECT * FROM {_QUEUED} ON CONFLICT DO NOTHING",
+                columns("qhddq", sorted(batch.queue)),
+            )
+        if batch.later:
+            execute(
+                f"INSERT INTO later SELECT host.shard, w.due, w.h, w.f FROM {waiting} ON CONFLICT DO NOTHING",
+                columns("dqq", batch.later),
+            )
+        changed = sorted((host, delta) for host, delta in batch.queued.items() if delta)
+        if changed:
+            execute(
+                "UPDATE host SET queued = queued + w.delta FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, delta) "
+                "WHERE host.id = w.id",
+                columns("qq", changed),
+            )
+        self.count(dict(enumerate(batch.counts)))
+
+    def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
+        numbers = array("q", [number for pair in pairs for number in pair]).tobytes()
+        self.database.write(
+            "INSERT INTO leased VALUES(%s, %s) ON CONFLICT(worker) DO UPDATE SET pairs = excluded.pairs",
+            (self._leases.owner, numbers),
+        )
+
+    def count_leased_attempts(self, claims: Sequence[Claim]) -> None:
+        """What the former owners of these shards had under way counts one attempt more."""
+        taken = [claim.shard for claim in claims if not claim.clean]
+        owners = sorted({claim.previous for claim in claims if not claim.clean})
+        stored = self.database.execute("SELECT pairs FROM leased WHERE worker = ANY(%s::text[])", (owners,))
+        numbers = array("q", b"".join(row[0] for row in stored))
+        if numbers:
+            self._count_attempts("JOIN host ON host.id = w.h AND host.shard = ANY(%s::smallint[])",
+                                 (column("q", numbers[::2]), column("q", numbers[1::2]), taken))  # fmt: skip
+
+    def count_attempts(self, pairs: Sequence[tuple[int, int]]) -> None:
+        if pairs:
+            self._count_attempts("", columns("qq", pairs))
+
+    def _count_attempts(self, narrowed: str, values: Sequence[object]) -> None:
+        self.database.write(
+            f"UPDATE url SET attempt = attempt + 1 FROM {_PAIRS} {narrowed} WHERE host_id = w.h AND fingerprint = w.f "
+            f"AND state={int(UrlState.QUEUED)}",
+            values,
+        )
+
+    def due(self, now: float, limit: int) -> list[UrlRow]:
+        names = ", ".join("u." + column for column in _URL.split(", "))
+        rows = self.database.execute(
+            f"SELECT {names} FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT * FROM later "
+            "WHERE later.shard = s.shard AND due <= %s ORDER BY due LIMIT %s) l "
+            "JOIN url u ON u.host_id = l.host_id AND u.fingerprint = l.fingerprint ORDER BY l.due LIMIT %s",
+            (self._leases.leasable, now, limit, limit),
+        )
+        return [UrlRow(*row) for row in rows]
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        return self.database.execute(
+            "SELECT l.fingerprint, h.name, l.due FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL "
+            "(SELECT later.* FROM later JOIN url u USING (host_id, fingerprint) WHERE later.shard = s.shard "
+            "AND u.visits > 0 AND u.attempt = 1 ORDER BY later.due LIMIT %s) l "
+            "JOIN host h ON h.id = l.host_id ORDER BY l.due LIMIT %s",
+            (self._leases.leasable, limit, limit),
+        )
+
+    def unread(self, after: Place, limit: int) -> list[UrlRow]:
+        names = ", ".join("u." + column for column in _URL.split(", "))
+        rows = self.database.execute(
+            f"SELECT {names} FROM url u JOIN host h ON h.id = u.host_id WHERE (u.host_id, u.fingerprint) > (%s, %s) "
+            f"AND u.visits = 0 AND u.state = {int(UrlState.QUEUED)} AND h.shard = ANY(%s::smallint[]) "
+            "ORDER BY u.host_id, u.fingerprint LIMIT %s",
+            (*after, self._leases.owned, limit),
+        )
+        return [UrlRow(*row) for row in rows]
+
+    def scan_scoped(self) -> Iterator[list[tuple[UrlRow, str, str]]]:
+        names = ", ".join("u." + column for column in _URL.split(", "))
+        states = ", ".join(str(int(s)) for s in (UrlState.QUEUED, UrlState.WAITING, UrlState.OUT_OF_SCOPE))
+        place = (-1, 0)
+        while True:
+            rows = self.database.execute(
+                f"SELECT {names}, u.href, h.name FROM url u JOIN host h ON h.id = u.host_id "
+                f"WHERE (u.host_id, u.fingerprint) > (%s, %s) AND u.state IN ({states}) "
+                "AND h.shard = ANY(%s::smallint[]) ORDER BY u.host_id, u.fingerprint LIMIT 5000",
+                (*place, self._leases.owned),
+            )
+            if not rows:
+                return
+            yield [(UrlRow(*row[:-2]), row[-2], row[-1]) for row in rows]
+            place = (rows[-1][0], rows[-1][1])
+
+    def parked_hosts(self) -> list[int]:
+        rows = self.database.execute(
+            f"SELECT DISTINCT u.host_id FROM url u JOIN host h ON h.id = u.host_id "
+            f"WHERE u.state={int(UrlState.OVER_BUDGET)} AND h.shard = ANY(%s::smallint[])",
+            (self._leases.owned,),
+        )
+        return [row[0] for row in rows]
+
+    def value(self, name: str) -> bytes | None:
+        rows = self.database.execute("SELECT value FROM frontier_value WHERE name=%s", (name,))
+        return rows[0][0] if rows else None
+
+    def set_value(self, name: str, value: bytes) -> None:
+        self.database.write(
+            "INSERT INTO frontier_value VALUES(%s, %s) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+            (name, value),
+        )
+
+    def last_host_id(self) -> int:
+        return int(self.database.execute("SELECT coalesce(max(id), 0) FROM host")[0][0])
+
+    def send(self, batches: Sequence[tuple[int, bytes]]) -> None:
+        """Put (shard, batch) where the shards' owners find it."""
+        if batches:
+            self.database.write(
+                "INSERT INTO link_outbox(shard_to, batch) SELECT * FROM unnest(%s::smallint[], %s::bytea[])",
+                columns("hy", batches),
+            )
+
+    def waiting(self, limit: int) -> list[tuple[int, int]]:
+        """(shard, number) of the oldest batches sent to our shards."""
+        return self.database.execute(
+            "SELECT m.shard_to, m.seq FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT shard_to, seq "
+            "FROM link_outbox x WHERE x.shard_to = s.shard ORDER BY seq LIMIT %s) m ORDER BY m.seq LIMIT %s",
+            (self._leases.owned, limit, limit),
+        )
+
+    def receive(self, batches: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Take these; gone with the transaction that uses them."""
+        rows = self.database.execute(
+            "DELETE FROM link_outbox o USING unnest(%s::smallint[], %s::bigint[]) AS w(shard, seq) "
+            "WHERE o.shard_to = w.shard AND o.seq = w.seq RETURNING o.batch",
+            columns("hq", batches),
+        )
+        return [row[0] for row in rows]
+
+
+def _validators(settlement: Settlement) -> tuple[str | None, str | None]:
+    """Only a page that was read has new ones; None = as before."""
+    page = settlement.page
+    if page is None or settlement.outcome not in SUCCESSES:
+        return None, None
+    return plain(page.etag), plain(page.last_modified)

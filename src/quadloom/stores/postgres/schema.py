@@ -1,0 +1,104 @@
+"""All tables on PostgreSQL, as migrations: version n is the state after the first n of them.
+
+The shape is that of `sqlite_schema`, with a shard on every row that a worker looks for by ownership. The queue sees
+only inserts and deletes and the host rows many updates, so both leave room and are vacuumed early: dead rows before
+the first live one are what makes a queue on PostgreSQL slow. Bodies never come here.
+"""
+
+from __future__ import annotations
+
+from quadloom.stores.frontier.policy import UrlState
+from quadloom.stores.shards import SHARDS
+
+# A shard's lease lasts as long as its owner's row in `worker` is renewed: one row a heartbeat, whatever it owns.
+_SHARDS = (
+    """CREATE TABLE shard_lease(
+        shard smallint PRIMARY KEY, owner text NOT NULL DEFAULT '', epoch bigint NOT NULL DEFAULT 0,
+        clean boolean NOT NULL DEFAULT true) WITH (fillfactor = 50)""",
+    f"INSERT INTO shard_lease(shard) SELECT generate_series(0, {SHARDS - 1})",
+    "CREATE TABLE worker(name text PRIMARY KEY, until timestamptz NOT NULL, started timestamptz NOT NULL)",
+    "CREATE TABLE leased(worker text PRIMARY KEY, pairs bytea NOT NULL)",
+    """CREATE TABLE link_outbox(
+        shard_to smallint NOT NULL, seq bigint GENERATED ALWAYS AS IDENTITY, batch bytea NOT NULL,
+        PRIMARY KEY(shard_to, seq))""",
+)
+
+_FRONTIER = (
+    """CREATE TABLE host(
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, shard smallint NOT NULL, name text NOT NULL UNIQUE,
+        site text NOT NULL, address text NOT NULL DEFAULT '', delay float8 NOT NULL DEFAULT 0,
+        next_at float8 NOT NULL DEFAULT 0, blocked_until float8 NOT NULL DEFAULT 0,
+        block_reason text NOT NULL DEFAULT '', ready_at float8 NOT NULL DEFAULT 0, failures int NOT NULL DEFAULT 0,
+        queued bigint NOT NULL DEFAULT 0, pages bigint NOT NULL DEFAULT 0, spent float8 NOT NULL DEFAULT 0,
+        budget float8 NOT NULL DEFAULT 0, crawl_delay float8 NOT NULL DEFAULT 0)
+        WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02)""",
+    "CREATE INDEX host_ready ON host(ready_at, shard) WHERE queued > 0",
+    "CREATE INDEX host_blocked ON host(blocked_until) WHERE blocked_until > 0",
+    "CREATE TABLE robots(host_id bigint PRIMARY KEY, data bytea NOT NULL, expires float8 NOT NULL)",
+    """CREATE TABLE url(
+        host_id bigint NOT NULL, fingerprint bigint NOT NULL, href text NOT NULL, key text, state smallint NOT NULL,
+        priority smallint NOT NULL, depth int NOT NULL, score float8 NOT NULL, kind text NOT NULL, via bigint NOT NULL,
+        anchor text NOT NULL, due float8 NOT NULL DEFAULT 0, attempt int NOT NULL DEFAULT 1,
+        visits int NOT NULL DEFAULT 0, outcome text NOT NULL DEFAULT '', etag text NOT NULL DEFAULT '',
+        last_modified text NOT NULL DEFAULT '', token float8 NOT NULL DEFAULT -1,
+        PRIMARY KEY(host_id, fingerprint)) WITH (fillfactor = 80)""",
+    f"CREATE INDEX url_over_budget ON url(host_id) WHERE state = {int(UrlState.OVER_BUDGET)}",
+    """CREATE TABLE queue(
+        host_id bigint NOT NULL, priority smallint NOT NULL, first float8 NOT NULL, second float8 NOT NULL,
+        fingerprint bigint NOT NULL, PRIMARY KEY(host_id, priority, first, second, fingerprint))
+        WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0)""",
+    """CREATE TABLE later(
+        shard smallint NOT NULL, due float8 NOT NULL, host_id bigint NOT NULL, fingerprint bigint NOT NULL,
+        PRIMARY KEY(shard, due, host_id, fingerprint)) WITH (autovacuum_vacuum_scale_factor = 0.02)""",
+    """CREATE TABLE frontier_count(
+        slot smallint NOT NULL, what smallint NOT NULL, number bigint NOT NULL, PRIMARY KEY(slot, what))
+        WITH (fillfactor = 50)""",
+    "CREATE TABLE frontier_value(name text PRIMARY KEY, value bytea NOT NULL)",
+)
+
+# Pages that wait for the indexes. The partial index serves only queries that repeat this very condition.
+BEHIND = "(indexed_quads <> quads_digest OR indexed_text <> text_digest)"
+_CATALOG = (
+    """CREATE TABLE page(
+        fingerprint bigint PRIMARY KEY, shard smallint NOT NULL, host text NOT NULL, outcome text NOT NULL,
+        kind text NOT NULL, status int NOT NULL, fetched_at float8 NOT NULL, quads_digest bytea NOT NULL,
+        text_digest bytea NOT NULL, indexed_quads bytea NOT NULL DEFAULT '', indexed_text bytea NOT NULL DEFAULT '',
+        record bytea NOT NULL) WITH (fillfactor = 80)""",
+    "CREATE INDEX page_host ON page(host, fingerprint)",
+    f"CREATE INDEX page_behind ON page(fetched_at, fingerprint) WHERE {BEHIND}",
+    """CREATE TABLE visit(
+        fingerprint bigint NOT NULL, fetched_at float8 NOT NULL, record bytea NOT NULL,
+        PRIMARY KEY(fingerprint, fetched_at))""",
+    """CREATE TABLE count(
+        slot smallint NOT NULL, name text COLLATE "C" NOT NULL, number bigint NOT NULL, PRIMARY KEY(slot, name))
+        WITH (fillfactor = 50)""",
+    'CREATE TABLE value(name text COLLATE "C" PRIMARY KEY, data bytea NOT NULL)',
+)
+
+_OUTBOX = (
+    """CREATE TABLE notice(
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at float8 NOT NULL, subscription text NOT NULL,
+        record bytea NOT NULL)""",
+    "CREATE INDEX notice_subscription ON notice(subscription, id)",
+    "CREATE INDEX notice_at ON notice(at)",
+    "CREATE TABLE delivery(subscription text PRIMARY KEY, record bytea NOT NULL)",
+)
+
+_BUS = (
+    """CREATE TABLE event(
+        seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id bigint NOT NULL, record bytea NOT NULL)""",
+    "CREATE INDEX event_id ON event(id)",
+)
+
+_TEXT = (
+    """CREATE TABLE text_document(
+        id text COLLATE "C" PRIMARY KEY, title text NOT NULL, excerpt text NOT NULL, types text[] NOT NULL,
+        vocabularies text[] NOT NULL, site text NOT NULL, host text NOT NULL, language text NOT NULL,
+        kind text NOT NULL, fetched_at float8 NOT NULL, year smallint NOT NULL, words tsvector NOT NULL)""",
+    "CREATE INDEX text_document_words ON text_document USING gin(words)",
+    "CREATE INDEX text_document_types ON text_document USING gin(types)",
+    "CREATE INDEX text_document_site ON text_document(site)",
+    "CREATE INDEX text_document_fetched_at ON text_document(fetched_at)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_SHARDS + _FRONTIER + _CATALOG + _OUTBOX + _BUS + _TEXT,)

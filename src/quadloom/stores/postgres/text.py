@@ -1,0 +1,212 @@
+"""The text index on PostgreSQL's full text: words to pages for a warehouse of many machines, up to some million pages.
+
+Words are cut and folded by `text_query.words_of`, alike for documents and questions and whatever the server's locale
+is; only counting, matching and ranking are the server's. Title, words of the data and body are weights A, B and D of
+one `tsvector`, so `title:word` is a question about a weight. Phrases need positions, of which a vector holds
+16,383; words further down are still found alone. As in the embedded index an excerpt stands for the body.
+
+What is put waits in memory until `commit`, one transaction for all; many workers may write at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from quadloom.stores.postgres.arrays import columns
+from quadloom.stores.postgres.database import PostgresDatabase, plain
+from quadloom.stores.protocols import Hit, SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.retry import retry_when_unavailable
+from quadloom.stores.text import query as text_query
+from quadloom.stores.text.query import Clause
+
+EXCERPT = 3000
+_WEIGHTS = {"title": "A", "literals": "B", "body": "D"}
+_RANK = "'{0.33, 0.33, 0.5, 1.0}'"  # of D, C, B, A
+_FACETS = {"types": "types", "vocabularies": "vocabularies", "sites": "site", "languages": "language", "kinds": "kind"}
+_LISTS = ("types", "vocabularies")
+_FACET_SIZE = 20
+_MAX_HITS = 10_000
+_POSITIONS, _PER_WORD, _WORD = 16_383, 255, 64  # the first two are limits of the type
+_VECTOR_BYTES = 700_000  # of words; the type holds one megabyte with positions
+_GAP = 10  # between fields, so that no phrase spans two
+_BETWEEN = "\x01"  # values of a list on their way: arrays of arrays would have to be of equal length
+
+
+class PostgresText:
+    """See `quadloom.stores.protocols.TextIndex`."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self._pending: dict[str, TextDocument | None] = {}
+
+    def put(self, documents: Sequence[TextDocument]) -> None:
+        self._pending.update((document.id, document) for document in documents)
+
+    def remove(self, ids: Sequence[str]) -> None:
+        self._pending.update((id, None) for id in ids)
+
+    def commit(self) -> None:
+        if self._pending:
+            retry_when_unavailable(self._write)
+            self._pending.clear()
+
+    def _write(self) -> None:
+        fresh = sorted(_row(document) for document in self._pending.values() if document is not None)
+        gone = sorted(plain(id) for id, document in self._pending.items() if document is None)
+        with self._database.transaction():
+            self._database.write("DELETE FROM text_document WHERE id = ANY(%s::text[])", (gone,))
+            self._database.write(
+                "INSERT INTO text_document SELECT id, title, excerpt, string_to_array(types, E'\\x01'), "
+                "string_to_array(vocabularies, E'\\x01'), site, host, language, kind, fetched_at, year, "
+                "words::tsvector FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], "
+                "%s::text[], %s::text[], %s::text[], %s::float8[], %s::smallint[], %s::text[]) AS d(id, title, "
+                "excerpt, types, vocabularies, site, host, language, kind, fetched_at, year, words) "
+                "ON CONFLICT(id) DO UPDATE SET title=excluded.title, excerpt=excluded.excerpt, types=excluded.types, "
+                "vocabularies=excluded.vocabularies, site=excluded.site, host=excluded.host, "
+                "language=excluded.language, kind=excluded.kind, fetched_at=excluded.fetched_at, "
+                "year=excluded.year, words=excluded.words",
+                columns("sssssssssdhs", fresh),
+            )
+
+    def search(self, request: SearchRequest) -> SearchAnswer:
+        started = time.perf_counter()
+        clauses = text_query.parse(request.text)
+        where, values = _where(clauses, request)
+        query = _positive(clauses)
+        rank = f"ts_rank({_RANK}, words, %s::tsquery)" if query else "0.0::float8"
+        offset = max(0, min(request.offset, _MAX_HITS))
+        limit = max(0, min(request.limit, _MAX_HITS - offset))
+        rows = self._database.execute(
+            f"SELECT id, {rank} AS score, title, excerpt, types, site, language, kind, fetched_at FROM text_document "
+            f"WHERE {where} ORDER BY score DESC, fetched_at DESC, id LIMIT %s OFFSET %s",
+            (*((query,) if query else ()), *values, limit, offset),
+        )
+        total = self._database.execute(f"SELECT count(*) FROM text_document WHERE {where}", values)[0][0]
+        return SearchAnswer(
+            hits=tuple(
+                Hit(
+                    id=id, score=score, title=title, snippet=text_query.snippet(excerpt, clauses), types=tuple(types),
+                    site=site, language=language, kind=kind, fetched_at=at,
+                )
+                if request.snippets
+                else Hit(id=id, score=score)
+                for id, score, title, excerpt, types, site, language, kind, at in rows
+            ),
+            total=total,
+            facets=self._facets(where, values) if request.facets else {},
+            seconds=time.perf_counter() - started,
+        )  # fmt: skip
+
+    def _facets(self, where: str, values: Sequence[object]) -> dict[str, list[tuple[str, int]]]:
+        parts = [
+            f"(SELECT '{name}', {f'unnest({field})' if field in _LISTS else field} AS value, count(*) AS number "
+            f"FROM found GROUP BY value ORDER BY number DESC, value LIMIT {_FACET_SIZE})"
+            for name, field in {**_FACETS, "years": "year::text"}.items()
+        ]
+        rows = self._database.execute(
+            "WITH found AS MATERIALIZED (SELECT types, vocabularies, site, language, kind, year FROM text_document "
+            f"WHERE {where}) {' UNION ALL '.join(parts)}",
+            values,
+        )
+        facets: dict[str, list[tuple[str, int]]] = {name: [] for name in (*_FACETS, "years")}
+        for name, value, number in rows:
+            if value:
+                facets[name].append((value, number))
+        return facets
+
+    def ids(self) -> Iterator[str]:
+        last = ""
+        while rows := self._database.execute(
+            "SELECT id FROM text_document WHERE id > %s ORDER BY id LIMIT 5000", (last,)
+        ):
+            for (last,) in rows:
+                yield last
+
+    def __len__(self) -> int:
+        return int(self._database.execute("SELECT count(*) FROM text_document")[0][0])
+
+    def close(self) -> None:
+        """What was not committed is given up, as after a crash."""
+        self._pending.clear()
+        self._database.close()
+
+
+def _row(document: TextDocument) -> tuple[object, ...]:
+    return (
+        plain(document.id), plain(document.title), plain((document.body or document.literals)[:EXCERPT]),
+        plain(_BETWEEN.join(document.types)), plain(_BETWEEN.join(document.vocabularies)), plain(document.site),
+        plain(document.host), plain(document.language), plain(document.kind), document.fetched_at,
+        datetime.fromtimestamp(document.fetched_at, UTC).year, _vector(document),
+    )  # fmt: skip
+
+
+def _vector(document: TextDocument) -> str:
+    """The words with their places and weights, as PostgreSQL writes a `tsvector`."""
+    places: dict[str, list[str]] = {}
+    position = room = 0
+    for field, weight in _WEIGHTS.items():
+        position += _GAP
+        for word in text_query.words_of(plain(getattr(document, field))):
+            position += 1
+            if len(word) > _WORD:
+                continue
+            known = places.get(word)
+            if known is None:
+                room += len(word.encode())
+                if room > _VECTOR_BYTES:
+                    break
+                places[word] = [f"{min(position, _POSITIONS)}{weight}"]
+            elif len(known) < _PER_WORD and position < _POSITIONS:
+                known.append(f"{position}{weight}")
+    return " ".join(f"'{word}':{','.join(where)}" for word, where in places.items())
+
+
+def _query(clause: Clause) -> str:
+    """A clause about words as a `tsquery`; words hold letters and digits only, so nothing needs an escape."""
+    weight = _WEIGHTS.get(clause.field, "")
+    *before, last = clause.words
+    suffix = f":*{weight}" if clause.prefix else f":{weight}" if weight else ""
+    plain_suffix = f":{weight}" if weight else ""
+    return "(" + " <-> ".join([*(f"'{word}'{plain_suffix}" for word in before), f"'{last}'{suffix}"]) + ")"
+
+
+def _about_words(clause: Clause) -> bool:
+    return not clause.field or clause.field in text_query.WORD_FIELDS
+
+
+def _positive(clauses: Sequence[Clause]) -> str:
+    return " & ".join(_query(clause) for clause in clauses if _about_words(clause) and not clause.negated)
+
+
+def _where(clauses: Sequence[Clause], request: SearchRequest) -> tuple[str, list[object]]:
+    parts: list[str] = ["true"]
+    values: list[object] = []
+    for clause in clauses:
+        sign = "NOT " if clause.negated else ""
+        if _about_words(clause):
+            parts.append(f"{sign}words @@ %s::tsquery")
+            values.append(_query(clause))
+        elif clause.field in _LISTS:
+            ends = ("#" + clause.value, "/" + clause.value) if clause.value.isalnum() else ()
+            same = " OR ".join(["value = %s", *(["right(value, length(%s)) = %s"] * len(ends))])
+            parts.append(f"{sign}EXISTS (SELECT FROM unnest({clause.field}) AS value WHERE {same})")
+            values += [plain(clause.value), *(plain(end) for end in ends for _ in range(2))]
+        else:
+            parts.append(f"{sign}{clause.field} = %s")
+            values.append(plain(clause.value))
+    chosen = (
+        ("types && %s::text[]", request.types), ("vocabularies && %s::text[]", request.vocabularies),
+        ("site = ANY(%s::text[])", request.sites), ("language = ANY(%s::text[])", request.languages),
+        ("kind = ANY(%s::text[])", request.kinds),
+    )  # fmt: skip
+    for part, wanted in chosen:
+        if wanted:
+            parts.append(part)
+            values.append([plain(value) for value in wanted])
+    for part, limit in (("fetched_at >= %s", request.since), ("fetched_at <= %s", request.until)):
+        if limit:
+            parts.append(part)
+            values.append(limit)
+    return " AND ".join(parts), values

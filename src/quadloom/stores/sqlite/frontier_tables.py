@@ -1,0 +1,328 @@
+"""The frontier's tables on SQLite: statements, no scheduling.
+
+`url` has the key (host, fingerprint): links stay mostly within a host, so a page's new links fall on few leaves of
+the tree. `queue` holds what may be leased, in the order of leasing, and only ever sees inserts and deletes; `later`
+does the same for what is due at a known time. `host` carries the durable clocks; robots files rest in a table of
+their own, because a host row is rewritten with every batch.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from quadloom.model.link import Discovery
+from quadloom.model.url import site_of
+from quadloom.stores.frontier.host_table import HostState, QueuedUrl
+from quadloom.stores.frontier.policy import RANK_SQL, SUCCESSES, Order, UrlPast, UrlState, rank
+from quadloom.stores.frontier.scoring import Place
+from quadloom.stores.frontier.tables import SettledRow, UrlBatch, UrlRow, host_record, host_state
+from quadloom.stores.protocols import HostRow
+from quadloom.stores.sqlite.database import SqliteDatabase
+
+_HOST = (
+    "id, name, site, address, delay, next_at, blocked_until, block_reason, failures, queued, pages, spent, budget, "
+    "crawl_delay"
+)
+_URL = "host_id, fingerprint, state, priority, depth, score, due, attempt, visits, token"
+_LOOKUP = 256  # pairs in one lookup; a fixed size keeps the statement prepared
+
+
+class SqliteFrontierTables:
+    """See `quadloom.stores.frontier.tables.FrontierTables`. The counts of URLs by state are kept in memory too."""
+
+    prefetch = 0
+
+    def __init__(self, database: SqliteDatabase, order: Order) -> None:
+        self.database = database
+        self.order: Order = order
+        self._counts: list[int] = []
+        self.first_due = float("inf")
+        self.reload()
+
+    def reload(self) -> None:
+        stored = self.value("counts")
+        self._counts = list(array("q", stored)) if stored else [0] * len(UrlState)
+        self.read_first_due()
+
+    def read_first_due(self) -> None:
+        first = self.database.execute("SELECT due FROM later ORDER BY due LIMIT 1").fetchone()
+        self.first_due = first[0] if first else float("inf")
+
+    def value(self, name: str) -> bytes | None:
+        row = self.database.execute("SELECT value FROM frontier_value WHERE name=?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def set_value(self, name: str, value: bytes) -> None:
+        self.database.execute("INSERT OR REPLACE INTO frontier_value VALUES(?,?)", (name, value))
+
+    def counts(self) -> Sequence[int]:
+        if not self.database.writable:
+            self.reload()
+        return self._counts
+
+    def _write_counts(self) -> None:
+        self.set_value("counts", array("q", self._counts).tobytes())
+
+    def write_moves(self, batch: UrlBatch) -> None:
+        many = self.database.executemany
+        if batch.left_queue:
+            many(
+                "DELETE FROM queue WHERE host_id=? AND priority=? AND first=? AND second=? AND fingerprint=?",
+                batch.left_queue,
+            )
+        if batch.left_later:
+            many("DELETE FROM later WHERE due=? AND host_id=? AND fingerprint=?", batch.left_later)
+        if batch.queue:
+            many("INSERT OR IGNORE INTO queue VALUES(?,?,?,?,?)", sorted(batch.queue))
+        if batch.later:
+            many("INSERT OR IGNORE INTO later VALUES(?,?,?)", batch.later)
+        changed = [(delta, host) for host, delta in batch.queued.items() if delta]
+        if changed:
+            many("UPDATE host SET queued = queued + ? WHERE id=?", changed)
+        self._counts = [number + change for number, change in zip(self._counts, batch.counts, strict=True)]
+        self._write_counts()
+
+    def host_ids(self, names: Sequence[str], *, create: bool) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for start in range(0, len(names), 500):
+            part = names[start : start + 500]
+            marks = ",".join("?" * len(part))
+            found.update(self.database.execute(f"SELECT name, id FROM host WHERE name IN ({marks})", part))
+        missing = [name for name in names if name not in found] if create else []
+        for name in missing:
+            cursor = self.database.execute("INSERT INTO host(name, site) VALUES(?,?)", (name, site_of(name)))
+            assert cursor.lastrowid is not None
+            found[name] = cursor.lastrowid
+        return found
+
+    def host_states(self, ids: Sequence[int]) -> list[HostState]:
+        rows = (self.database.execute(f"SELECT {_HOST} FROM host WHERE id=?", (id,)).fetchone() for id in ids)
+        return [host_state(row) for row in rows if row]
+
+    def hosts_with_work(self, now: float, seated: Collection[int], limit: int) -> list[HostState]:
+        statement = f"SELECT {_HOST} FROM host WHERE queued > 0 AND ready_at <= ? ORDER BY ready_at"
+        rows = self.database.execute(statement, (now,))
+        return [host_state(row) for row in islice((row for row in rows if row[0] not in seated), limit)]
+
+    def next_wake(self, now: float, seated: Collection[int]) -> float:
+        statement = "SELECT id, ready_at FROM host WHERE queued > 0 AND ready_at > ? ORDER BY ready_at"
+        waking: Iterator[tuple[int, float]] = iter(self.database.execute(statement, (now,)))
+        return next((at for id, at in waking if id not in seated), float("inf"))
+
+    def write_hosts(self, hosts: Iterable[HostState]) -> None:
+        self.database.executemany(
+            "UPDATE host SET address=?, delay=?, next_at=?, blocked_until=?, block_reason=?, ready_at=?, failures=?, "
+            "pages=?, spent=?, budget=?, crawl_delay=? WHERE id=?",
+            [
+                (
+                    h.address, h.delay, h.next_at, h.blocked_until, h.block_reason, h.free_at, h.failures, h.pages,
+                    h.spent, h.budget, h.crawl_delay, h.id,
+                )
+                for h in hosts
+            ],
+        )  # fmt: skip
+
+    def host_row(self, name: str) -> HostRow | None:
+        rows = self._host_rows("WHERE h.name=?", (name,))
+        return rows[0] if rows else None
+
+    def host_rows(self, limit: int, offset: int) -> list[HostRow]:
+        return self._host_rows("ORDER BY h.name LIMIT ? OFFSET ?", (limit, offset))
+
+    def _host_rows(self, where: str, values: Sequence[str | int]) -> list[HostRow]:
+        columns = ", ".join("h." + column for column in _HOST.split(", ")[1:])
+        cursor = self.database.execute(
+            f"SELECT {columns}, r.data, r.expires FROM host h LEFT JOIN robots r ON r.host_id = h.id {where}", values
+        )
+        return [host_record(row) for row in cursor]
+
+    def urls(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRow]:
+        found: dict[int, UrlRow] = {}
+        for start in range(0, len(pairs), _LOOKUP):
+            part = pairs[start : start + _LOOKUP]
+            size = 1 << (len(part) - 1).bit_length()
+            padded = [*part, *((-1, 0) for _ in range(size - len(part)))]
+            # CROSS JOIN fixes the order of loops: one key search per pair, never a scan of the table.
+            statement = (
+                f"WITH wanted(h, f) AS (VALUES {','.join(['(?,?)'] * size)}) SELECT {_URL} "
+                "FROM wanted CROSS JOIN url ON host_id = h AND fingerprint = f"
+            )
+            values = [value for pair in padded for value in pair]
+            found.update((row[1], UrlRow(*row)) for row in self.database.execute(statement, values))
+        return found
+
+    def insert(self, found: Sequence[tuple[UrlRow, Discovery]]) -> None:
+        self.database.executemany(
+            "INSERT INTO url(host_id, fingerprint, href, key, state, priority, depth, score, kind, via, anchor) "
+            "VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+            [
+                (
+                    row[0], row[1], d.href, None if d.key == d.href else d.key, row[2], row[3], row[4], row[5], d.kind,
+                    d.via, d.anchor,
+                )
+                for row, d in found
+            ],
+        )  # fmt: skip
+
+    def update(self, rows: Iterable[UrlRow]) -> None:
+        self.database.executemany(
+            "UPDATE url SET state=?, priority=?, depth=?, due=? WHERE host_id=? AND fingerprint=?",
+            [(r.state, r.priority, r.depth, r.due, r.host_id, r.fingerprint) for r in rows],
+        )
+
+    def update_scores(self, rows: Sequence[UrlRow]) -> None:
+        self.database.executemany(
+            "UPDATE url SET score=? WHERE host_id=? AND fingerprint=?",
+            [(row.score, row.host_id, row.fingerprint) for row in rows],
+        )
+
+    def update_settled(self, rows: Iterable[SettledRow]) -> None:
+        plain, read = [], []
+        for r, settlement in rows:
+            place = (r.host_id, r.fingerprint)
+            values = (r.state, r.priority, r.due, r.attempt, r.visits, str(settlement.outcome), r.token)
+            if settlement.page is not None and settlement.outcome in SUCCESSES:
+                read.append((*values, settlement.page.etag, settlement.page.last_modified, *place))
+            else:
+                plain.append((*values, *place))
+        columns = "state=?, priority=?, due=?, attempt=?, visits=?, outcome=?, token=?"
+        where = "WHERE host_id=? AND fingerprint=?"
+        self.database.executemany(f"UPDATE url SET {columns} {where}", plain)
+        self.database.executemany(f"UPDATE url SET {columns}, etag=?, last_modified=? {where}", read)
+
+    def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
+        self.set_value("leased", array("q", [number for pair in pairs for number in pair]).tobytes())
+
+    def count_attempts(self, pairs: Sequence[tuple[int, int]]) -> None:
+        self.database.executemany(
+            f"UPDATE url SET attempt = attempt + 1 WHERE host_id=? AND fingerprint=? AND state={int(UrlState.QUEUED)}",
+            pairs,
+        )
+
+    def count_leased_attempts(self) -> None:
+        numbers = array("q", self.value("leased") or b"")
+        self.count_attempts(list(zip(numbers[::2], numbers[1::2], strict=True)))
+
+    def parked_hosts(self) -> list[int]:
+        if not self._counts[UrlState.OVER_BUDGET]:
+            return []
+        cursor = self.database.execute(f"SELECT DISTINCT host_id FROM url WHERE state={int(UrlState.OVER_BUDGET)}")
+        return [row[0] for row in cursor]
+
+    def due(self, now: float, limit: int) -> list[UrlRow]:
+        columns = ", ".join("u." + column for column in _URL.split(", "))
+        cursor = self.database.execute(
+            f"SELECT {columns} FROM later l CROSS JOIN url u "
+            "ON u.host_id = l.host_id AND u.fingerprint = l.fingerprint WHERE l.due <= ? ORDER BY l.due LIMIT ?",
+            (now, limit),
+        )
+        return [UrlRow(*row) for row in cursor]
+
+    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+        return self.database.execute(
+            "SELECT l.fingerprint, h.name, l.due FROM later l CROSS JOIN url u ON u.host_id = l.host_id AND "
+            "u.fingerprint = l.fingerprint JOIN host h ON h.id = l.host_id WHERE u.visits > 0 AND u.attempt = 1 "
+            "ORDER BY l.due LIMIT ?",
+            (limit,),
+        ).fetchall()
+
+    def unread(self, after: Place, limit: int) -> list[UrlRow]:
+        cursor = self.database.execute(
+            f"SELECT {_URL} FROM url WHERE (host_id, fingerprint) > (?, ?) AND visits=0 "
+            f"AND state={int(UrlState.QUEUED)} ORDER BY host_id, fingerprint LIMIT ?",
+            (*after, limit),
+        )
+        return [UrlRow(*row) for row in cursor]
+
+    def scan_scoped(self) -> Iterator[list[tuple[UrlRow, str, str]]]:
+        columns = ", ".join("u." + column for column in _URL.split(", "))
+        states = ", ".join(str(int(s)) for s in (UrlState.QUEUED, UrlState.WAITING, UrlState.OUT_OF_SCOPE))
+        place = (-1, 0)
+        while True:
+            rows = self.database.execute(
+                f"SELECT {columns}, u.href, h.name FROM url u JOIN host h ON h.id = u.host_id "
+                f"WHERE (u.host_id, u.fingerprint) > (?, ?) AND u.state IN ({states}) "
+                "ORDER BY u.host_id, u.fingerprint LIMIT 5000",
+                place,
+            ).fetchall()
+            if not rows:
+                return
+            yield [(UrlRow(*row[:-2]), row[-2], row[-1]) for row in rows]
+            place = (rows[-1][0], rows[-1][1])
+
+    def park(self, host_id: int, held: Sequence[int]) -> int:
+        chosen = f"host_id=? AND priority > 0 AND fingerprint NOT IN ({','.join('?' * len(held))})"
+        parked = int(UrlState.OVER_BUDGET)
+        cursor = self.database.execute(
+            f"UPDATE url SET state={parked} WHERE host_id=? AND visits=0 AND fingerprint IN "
+            f"(SELECT fingerprint FROM queue WHERE {chosen})",
+            (host_id, host_id, *held),
+        )
+        chosen += f" AND fingerprint IN (SELECT fingerprint FROM url WHERE host_id=? AND state={parked})"
+        self.database.execute(f"DELETE FROM queue WHERE {chosen}", (host_id, *held, host_id))
+        return self._shift(host_id, UrlState.QUEUED, UrlState.OVER_BUDGET, cursor.rowcount)
+
+    def unpark(self, host_id: int) -> int:
+        cursor = self.database.execute(
+            f"UPDATE url SET state={int(UrlState.QUEUED)} WHERE host_id=? AND state={int(UrlState.OVER_BUDGET)}",
+            (host_id,),
+        )
+        if cursor.rowcount:
+            self.rebuild_queue(host_id)
+        return self._shift(host_id, UrlState.OVER_BUDGET, UrlState.QUEUED, cursor.rowcount)
+
+    def _shift(self, host_id: int, before: UrlState, after: UrlState, number: int) -> int:
+        """Returns the change of the queue's length."""
+        change = -number if before is UrlState.QUEUED else number
+        if number:
+            self._counts[before] -= number
+            self._counts[after] += number
+            self.database.execute("UPDATE host SET queued = queued + ? WHERE id=?", (change, host_id))
+            self._write_counts()
+        return change
+
+    def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
+        self.database.execute("INSERT OR REPLACE INTO robots VALUES(?,?,?)", (host_id, data, expires))
+
+    def past(self, row: UrlRow) -> UrlPast:
+        statement = "SELECT outcome, kind, via FROM url WHERE host_id=? AND fingerprint=?"
+        return UrlPast(*self.database.execute(statement, (row.host_id, row.fingerprint)).fetchone())
+
+    def ahead(self, row: UrlRow) -> int:
+        place = (*rank(self.order, row.priority, row.depth, row.score, row.due), row.fingerprint)
+        statement = "SELECT count(*) FROM queue WHERE host_id=? AND (priority, first, second, fingerprint) < (?,?,?,?)"
+        return int(self.database.execute(statement, (row.host_id, *place)).fetchone()[0])
+
+    def last_host_id(self) -> int:
+        return int(self.database.execute("SELECT ifnull(max(id), 0) FROM host").fetchone()[0])
+
+    def host_counts(self, now: float) -> tuple[int, int]:
+        blocked = self.database.execute("SELECT count(*) FROM host WHERE blocked_until > max(?, 0)", (now,)).fetchone()
+        return self.last_host_id(), int(blocked[0])  # hosts are never deleted, so the last id is their number
+
+    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
+        chosen = f" AND q.priority IN ({','.join(map(str, priorities))})" if priorities else ""
+        cursor = self.database.execute(
+            "SELECT q.priority, q.first, q.second, q.fingerprint, u.href, ifnull(u.key, u.href), u.depth, u.score, "
+            "u.kind, u.attempt, u.etag, u.last_modified, u.visits > 0, u.via, u.anchor "
+            "FROM queue q CROSS JOIN url u ON u.host_id = q.host_id AND u.fingerprint = q.fingerprint "
+            f"WHERE q.host_id=?{chosen} ORDER BY q.priority, q.first, q.second, q.fingerprint LIMIT ?",
+            (host_id, limit),
+        )
+        return cursor.fetchall()
+
+    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
+        return {id: entries for id in host_ids if (entries := self.front(id, limit))}
+
+    def rebuild_queue(self, host_id: int | None = None) -> None:
+        """Fill the queue from the URLs' states: after the order changed, or (one host) after parked URLs came back."""
+        where = "" if host_id is None else " AND host_id=?"
+        values = () if host_id is None else (host_id,)
+        self.database.execute(f"DELETE FROM queue WHERE 1=1{where}", values)
+        self.database.execute(
+            f"INSERT INTO queue SELECT host_id, priority, {RANK_SQL[self.order]}, fingerprint FROM url "
+            f"WHERE state={int(UrlState.QUEUED)}{where}",
+            values,
+        )

@@ -1,0 +1,324 @@
+"""The text index on tantivy: words to pages, with facets and snippets.
+
+A document is keyed by its page's URL; putting it again deletes the old one in the same commit. Words are folded (lower
+case, no accents) alike for documents and questions. Title counts three times, words of the data one and a half times.
+The body itself is not stored: an excerpt of `EXCERPT` characters is, which shows the reason for nearly every hit at a
+twentieth of the disk; a match further down shows the beginning of the page.
+
+Committing costs a fixed price (segments, fsync), 230 times that of adding a document: the caller commits in batches.
+A killed process leaves the last commit; the lock goes with the process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import tantivy
+from tantivy import Occur, Query
+
+from quadloom.errors import DiskFull, StoreError, WarehouseLocked
+from quadloom.stores.protocols import Hit, SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.text import query as text_query
+from quadloom.stores.text.query import Clause
+
+EXCERPT = 3000
+_HEAP = 64 << 20
+_BOOSTS = {"title": 3.0, "literals": 1.5, "body": 1.0}
+_RAW = ("types", "vocabularies", "site", "host", "language", "kind")
+_FACETS = {"types": "types", "vocabularies": "vocabularies", "sites": "site", "languages": "language", "kinds": "kind"}
+_FACET_SIZE = 20
+_MAX_NAMED = 100_000  # URLs kept, some 15 MB
+_MAX_HITS = 10_000  # offset and limit together: deeper pages are for machines, which use SPARQL
+
+
+class TantivyText:
+    """See `quadloom.stores.protocols.TextIndex`. One writing process; others use `read_only`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: tantivy.IndexWriter | None = None
+        self._follows = False
+        self._commits = 0
+        self._named: _Named | None = None
+        with _translated(path):
+            path.mkdir(parents=True, exist_ok=True)
+            self._index = tantivy.Index(_schema(), path=str(path), reuse=True)
+            self._analyzer = _analyzer()
+            self._index.register_tokenizer("words", self._analyzer)
+            self._writer = self._index.writer(_HEAP, 1)
+
+    @classmethod
+    def read_only(cls, path: Path) -> TantivyText:
+        """Beside a running writer: sees every commit made before each question."""
+        if not path.is_dir() or not tantivy.Index.exists(str(path)):
+            raise StoreError(f"there is no text index at {path}", hint="run `quadloom crawl URL` first")
+        view = cls.__new__(cls)
+        view._path, view._writer, view._follows, view._commits, view._named = path, None, True, 0, None
+        with _translated(path):
+            view._index = tantivy.Index.open(str(path))
+            view._analyzer = _analyzer()
+            view._index.register_tokenizer("words", view._analyzer)
+        return view
+
+    def _open_writer(self) -> tantivy.IndexWriter:
+        if self._writer is None:
+            if self._follows:
+                raise StoreError(f"the text index {self._path} is open for reading only")
+            self._writer = self._index.writer(_HEAP, 1)
+        return self._writer
+
+    def put(self, documents: Sequence[TextDocument]) -> None:
+        with self._writing() as writer:
+            for document in documents:
+                writer.delete_documents_by_term("id", document.id)
+                writer.add_document(_document(document))
+
+    def remove(self, ids: Sequence[str]) -> None:
+        with self._writing() as writer:
+            for id in ids:
+                writer.delete_documents_by_term("id", id)
+
+    def commit(self) -> None:
+        with self._writing() as writer:
+            writer.commit()
+        with _translated(self._path):
+            self._index.reload()
+        self._commits += 1
+
+    @contextmanager
+    def _writing(self) -> Iterator[tantivy.IndexWriter]:
+        """After a failure the writer is unusable; the next call opens a new one at the last commit."""
+        with _translated(self._path):
+            try:
+                yield self._open_writer()
+            except (ValueError, OSError):
+                self._writer = None
+                raise
+
+    def search(self, request: SearchRequest) -> SearchAnswer:
+        started = time.perf_counter()
+        clauses = text_query.parse(request.text)
+        with _translated(self._path):
+            named = self._addresses()
+            searcher = named.searcher
+            query = self._query(clauses, request)
+            offset = max(0, min(request.offset, _MAX_HITS))
+            limit = max(1, min(request.limit, _MAX_HITS - offset + 1))
+            by_date = None if any(not clause.negated for clause in clauses) else "fetched_at"
+            result = searcher.search(query, limit, count=True, offset=offset, order_by_field=by_date)
+            hits = tuple(
+                _hit(score, searcher.doc(address), clauses) if request.snippets else named.hit(score, address)
+                for score, address in result.hits
+            )
+            facets = _facets(searcher, query) if request.facets else {}
+        total: int = result.count  # type: ignore[attr-defined]  # missing in the package's stubs
+        return SearchAnswer(
+            hits=hits if request.limit > 0 else (), total=total, facets=facets, seconds=time.perf_counter() - started
+        )
+
+    def _searcher(self) -> tantivy.Searcher:
+        return self._addresses().searcher
+
+    def _addresses(self) -> _Named:
+        mark = _commit_mark(self._path) if self._follows else (self._commits,)
+        named = self._named
+        if named is None or named.mark != mark:
+            if self._follows:  # not before each question: it costs .1 ms even where nothing is new
+                self._index.reload()
+            named = self._named = _Named(self._index.searcher(), mark)
+        return named
+
+    def _query(self, clauses: Sequence[Clause], request: SearchRequest) -> Query:
+        schema = self._index.schema
+        parts: list[tuple[Occur, Query]] = [
+            (Occur.MustNot if clause.negated else Occur.Must, self._clause(schema, clause)) for clause in clauses
+        ]
+        filters = {
+            "types": request.types, "vocabularies": request.vocabularies, "site": request.sites,
+            "language": request.languages, "kind": request.kinds,
+        }  # fmt: skip
+        for field, values in filters.items():
+            if values:
+                one_of = Query.term_set_query(schema, field, list(values))
+                parts.append((Occur.Must, Query.const_score_query(one_of, 0.0)))
+        if request.since or request.until:
+            span = Query.range_query(
+                schema, "fetched_at", tantivy.FieldType.Float, request.since or None, request.until or None
+            )
+            parts.append((Occur.Must, Query.const_score_query(span, 0.0)))
+        if not any(occur is Occur.Must for occur, _ in parts):
+            parts.append((Occur.Must, Query.all_query()))  # "-not" alone excludes from everything
+        return Query.boolean_query(parts)
+
+    def _clause(self, schema: tantivy.Schema, clause: Clause) -> Query:
+        if clause.field and clause.field not in text_query.WORD_FIELDS:
+            return _whole(schema, clause)
+        # The index's own analyzer reads the question as it read the documents: it turns ø into o, and cuts Indic words.
+        words = self._analyzer.analyze(clause.value)
+        if not words:
+            return Query.empty_query()
+        fields = (clause.field,) if clause.field else text_query.WORD_FIELDS
+        return Query.boolean_query(
+            [(Occur.Should, _words(schema, field, words, prefix=clause.prefix)) for field in fields]
+        )
+
+    def ids(self) -> Iterator[str]:
+        with _translated(self._path):
+            searcher = self._searcher()
+            found = searcher.terms_with_prefix("id", "", Query.all_query())
+        for id, _ in found:
+            yield id
+
+    def __len__(self) -> int:
+        return self._searcher().num_docs
+
+    def close(self) -> None:
+        """What was not committed is given up, as after a crash."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            with _translated(self._path):
+                writer.rollback()
+                writer.wait_merging_threads()  # consumes the writer, so its lock is free now and not some time later
+
+
+def _commit_mark(path: Path) -> tuple[int, ...]:
+    """Differs after every commit, which puts a new file in the place of this one."""
+    status = (path / "meta.json").stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("title", stored=True, tokenizer_name="words")
+    builder.add_text_field("body", tokenizer_name="words")
+    builder.add_text_field("literals", tokenizer_name="words")
+    for field in _RAW:
+        builder.add_text_field(field, stored=True, fast=True, tokenizer_name="raw", index_option="basic")
+    builder.add_float_field("fetched_at", stored=True, indexed=True, fast=True)
+    builder.add_integer_field("year", fast=True)
+    builder.add_bytes_field("excerpt", stored=True)  # bytes, since a text field cannot be stored without being indexed
+    return builder.build()
+
+
+def _analyzer() -> tantivy.TextAnalyzer:
+    # The simple tokenizer, since one by regular expression costs three times as much CPU a page (.71 for .26 ms).
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    for step in (tantivy.Filter.remove_long(64), tantivy.Filter.lowercase(), tantivy.Filter.ascii_fold()):
+        words = words.filter(step)
+    return words.build()
+
+
+def _document(document: TextDocument) -> tantivy.Document:
+    made = tantivy.Document()
+    made.add_text("id", document.id)
+    made.add_text("title", document.title)
+    made.add_text("body", document.body)
+    made.add_text("literals", document.literals)
+    for field in _RAW:
+        value: str | tuple[str, ...] = getattr(document, field)
+        for text in (value,) if isinstance(value, str) else value:
+            if text:
+                made.add_text(field, text)
+    made.add_float("fetched_at", document.fetched_at)
+    made.add_integer("year", datetime.fromtimestamp(document.fetched_at, UTC).year)
+    made.add_bytes("excerpt", (document.body or document.literals)[:EXCERPT].encode("utf-8", "replace"))
+    return made
+
+
+def _hit(score: float, document: tantivy.Document, clauses: tuple[Clause, ...]) -> Hit:
+    excerpt = document.get_first("excerpt") or b""
+    return Hit(
+        id=document.get_first("id") or "",
+        score=float(score),
+        title=document.get_first("title") or "",
+        snippet=text_query.snippet(bytes(excerpt).decode(), clauses),
+        types=tuple(document.get_all("types")),
+        site=document.get_first("site") or "",
+        language=document.get_first("language") or "",
+        kind=document.get_first("kind") or "",
+        fetched_at=document.get_first("fetched_at") or 0.0,
+    )
+
+
+class _Named:
+    """What was committed at one moment, and the URLs of its documents as far as they were asked for.
+
+    `ql:matches` wants the URLs of a thousand hits and nothing else. Each costs 14 µs, for the whole document is read;
+    common words share most of their hits, so the second question finds them here. An address belongs to one searcher:
+    the next commit begins anew.
+    """
+
+    def __init__(self, searcher: tantivy.Searcher, mark: tuple[int, ...]) -> None:
+        self.searcher = searcher
+        self.mark = mark  # taken before the searcher, so a commit in between is noticed at the next question
+        self._urls: dict[tuple[int, int], str] = {}
+
+    def hit(self, score: float, address: tantivy.DocAddress) -> Hit:
+        key = (address.segment_ord, address.doc)
+        url = self._urls.get(key)
+        if url is None:
+            url = self.searcher.doc(address).get_first("id") or ""
+            if len(self._urls) < _MAX_NAMED:
+                self._urls[key] = url
+        return Hit(id=url, score=float(score))
+
+
+def _words(schema: tantivy.Schema, field: str, words: list[str], *, prefix: bool) -> Query:
+    if prefix and len(words) > 1:
+        query = Query.phrase_prefix_query(schema, field, list(words))
+    elif prefix:
+        query = Query.regex_query(schema, field, f"{words[0]}.*")  # a word holds no character special to it
+    elif len(words) > 1:
+        query = Query.phrase_query(schema, field, list(words))
+    else:
+        query = Query.term_query(schema, field, words[0])
+    return Query.boost_query(query, _BOOSTS[field])
+
+
+def _whole(schema: tantivy.Schema, clause: Clause) -> Query:
+    """`site:example.org` is compared as a whole; `type:Event` also finds an IRI that ends in #Event or /Event."""
+    exact = Query.term_query(schema, clause.field, clause.value)
+    if clause.field not in ("types", "vocabularies") or not clause.value.isalnum():
+        return exact
+    return Query.boolean_query(
+        [(Occur.Should, exact), (Occur.Should, Query.regex_query(schema, clause.field, f".*[#/]{clause.value}"))]
+    )
+
+
+def _facets(searcher: tantivy.Searcher, query: Query) -> dict[str, list[tuple[str, int]]]:
+    wanted = {name: {"terms": {"field": field, "size": _FACET_SIZE}} for name, field in _FACETS.items()}
+    wanted["years"] = {"terms": {"field": "year", "size": _FACET_SIZE}}
+    answer = searcher.aggregate(query, wanted)
+    return {
+        name: [(_key(bucket["key"]), int(bucket["doc_count"])) for bucket in answer[name]["buckets"]] for name in wanted
+    }
+
+
+def _key(value: str | float) -> str:
+    return value if isinstance(value, str) else str(int(value))
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        words = str(error)
+        if "No space left" in words or "os error 28" in words or "StorageFull" in words:
+            raise DiskFull(
+                f"no room left to write {path}; all that was acknowledged is safe",
+                hint="free some space and run the same command again: it resumes",
+            ) from error
+        if "LockBusy" in words or "lockfile" in words.lower():
+            raise WarehouseLocked(
+                f"the text index {path} is in use by another process",
+                hint="end the crawl with `quadloom stop`, or read beside it with status, search and sparql",
+            ) from error
+        raise StoreError(
+            f"cannot use the text index {path}: {words}", hint="run `quadloom rebuild` to make it anew"
+        ) from error

@@ -1,0 +1,159 @@
+"""What `<head>` says: title, description, language, robots, Dublin Core, citation and other names, as facts and as RDF.
+
+Only names with a settled meaning become statements. A page's `<meta>` elements also carry security tokens and build
+numbers that differ on every visit; taking all of them would make every page look changed every time.
+"""
+
+from __future__ import annotations
+
+import re
+
+from selectolax.lexbor import LexborNode
+
+from quadloom.syntaxes.html.links import read_refresh
+from quadloom.syntaxes.html.references import ReferenceResolver
+from quadloom.syntaxes.html.robots_meta import merge
+from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.terms import iri, literal
+
+DCTERMS = "http://purl.org/dc/terms/"
+DC = "http://purl.org/dc/elements/1.1/"
+OWN = "urn:quadloom:meta:"  # names without a vocabulary of their own: <urn:quadloom:meta:twitter:card>
+
+MAX_METAS = 500
+MAX_VALUE = 4000  # characters of one value
+
+_NAMES = {
+    "author": f"<{DCTERMS}creator>",
+    "creator": f"<{DCTERMS}creator>",
+    "publisher": f"<{DCTERMS}publisher>",
+    "rights": f"<{DCTERMS}rights>",
+    "copyright": f"<{DCTERMS}rights>",
+    "date": f"<{DCTERMS}date>",
+    "keywords": f"<{DCTERMS}subject>",
+    "news_keywords": f"<{DCTERMS}subject>",
+    "generator": f"<{OWN}generator>",
+    "application-name": f"<{OWN}application-name>",
+    "icbm": f"<{OWN}icbm>",
+}
+_LISTS = frozenset(("keywords", "news_keywords"))
+_PREFIXES = ("twitter:", "citation_", "geo.", "prism.", "eprints.", "bepress_citation_")
+# DC-HTML refinements written with dots: DC.date.created is dcterms:created.
+_TERM_NAMES = (
+    "abstract accessRights alternative audience available bibliographicCitation conformsTo created creator "
+    "date dateAccepted dateCopyrighted dateSubmitted description extent format hasFormat hasPart hasVersion "
+    "identifier instructionalMethod isFormatOf isPartOf isReferencedBy isReplacedBy isRequiredBy issued "
+    "isVersionOf language license mediator medium modified provenance publisher references relation replaces "
+    "requires rights rightsHolder source spatial subject tableOfContents temporal title type valid"
+)
+_TERM_BY_LOWER = {term.lower(): term for term in _TERM_NAMES.split()}
+_ELEMENT_NAMES = (
+    "contributor coverage creator date description format identifier language publisher relation rights "
+    "source subject title type"
+)
+_ELEMENTS = frozenset(_ELEMENT_NAMES.split())
+_TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*\Z")
+_DUBLIN = re.compile(r"(dc|dcterms)[.:]([a-z.]+)\Z")
+
+
+def read_head(context: Context, resolver: ReferenceResolver) -> None:
+    """Facts of the head: title, description, language, what robots may do, a redirect that the page makes itself."""
+    facts = context.facts
+    _read_language(context)
+    for title in context.elements("title")[:8]:
+        if not _in_drawing(title):
+            facts.title = " ".join(title.text().split())[:MAX_VALUE]
+            break
+    metas = facts.metas
+    refresh = ""
+    for node in context.elements("meta")[:MAX_METAS]:
+        attributes = node.attributes
+        content = attributes.get("content")
+        if not content:
+            continue
+        name = attributes.get("name") or attributes.get("property")
+        if name:
+            metas.append((name.strip().lower(), content))
+        else:
+            equivalent = (attributes.get("http-equiv") or "").lower()
+            if equivalent == "refresh":
+                refresh = content
+            elif equivalent == "content-language" and not facts.language:
+                facts.language = _language(content.partition(",")[0])
+    by_name = dict(reversed(metas))  # the first of a name wins
+    facts.title = facts.title or " ".join(by_name.get("og:title", "").split())[:MAX_VALUE]
+    described = by_name.get("description") or by_name.get("og:description") or by_name.get("twitter:description") or ""
+    facts.description = " ".join(described.split())[:MAX_VALUE]
+    read_robots(context)
+    if refresh:
+        read_refresh(context, refresh, resolver)
+
+
+def read_robots(context: Context) -> None:
+    """What robots may do: `<meta>` and `X-Robots-Tag` merged. Documents without `<meta>` have the header alone."""
+    if context.settings.politeness.robots == "ignore":
+        return
+    headers = [value for name, value in context.headers if name == "x-robots-tag"]
+    said = merge(context.facts.metas, headers, context.settings.crawl.user_agent)
+    context.facts.noindex = said.noindex
+    context.facts.nofollow = said.nofollow
+    context.facts.noarchive = said.noarchive
+
+
+def read(context: Context) -> None:
+    """State what the names of `<meta>` elements say, where their meaning is settled."""
+    page = iri(context.url)
+    if page is None:
+        return
+    language = context.facts.language
+    for name, content in context.facts.metas:
+        predicate = _NAMES.get(name) or _dublin_core(name)
+        if predicate is None and name.startswith(_PREFIXES):
+            predicate = iri(OWN + name)
+        if predicate is None:
+            continue
+        value = " ".join(content.split())[:MAX_VALUE]
+        if name in _LISTS:
+            for word in value.split(",")[:50]:
+                if word.strip():
+                    context.sink.add(page, predicate, literal(word.strip(), language))
+        elif value:
+            context.sink.add(
+                page, predicate, literal(value, language if "title" in name or "description" in name else "")
+            )
+
+
+def _read_language(context: Context) -> None:
+    node = context.tree.root
+    if node is not None:
+        attributes = node.attributes
+        context.facts.language = _language(attributes.get("lang") or attributes.get("xml:lang") or "")
+
+
+def _language(text: str) -> str:
+    """A well-formed language tag (BCP 47) or nothing; `en_GB`, as many write it, is `en-GB`."""
+    tag = text.strip().replace("_", "-")
+    return tag if _TAG.match(tag) else ""
+
+
+def _in_drawing(node: LexborNode) -> bool:
+    """Whether a `<title>` names a part of an inline SVG instead of the page."""
+    at = node.parent
+    while at is not None:
+        if at.tag == "svg":
+            return True
+        at = at.parent
+    return False
+
+
+def _dublin_core(name: str) -> str | None:
+    """`DC.title`, `dcterms.created`, `DC.date.created` by DC-HTML; None for other names."""
+    match = _DUBLIN.match(name)
+    if match is None:
+        return None
+    prefix, path = match.groups()
+    last = path.rpartition(".")[2]
+    if prefix == "dc" and "." not in path and last in _ELEMENTS:
+        return f"<{DC}{last}>"
+    term = _TERM_BY_LOWER.get(last)
+    return f"<{DCTERMS}{term}>" if term else None

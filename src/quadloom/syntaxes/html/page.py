@@ -1,0 +1,61 @@
+"""HTML itself: base, head, links, images, mail addresses and text. Runs first; the other syntaxes build on its facts.
+
+The statements follow MultiCrawler's choice of vocabularies (RDFS, Dublin Core, FOAF), listed in
+docs/reference/vocabulary.md.
+"""
+
+from __future__ import annotations
+
+from quadloom.model.url import resolve
+from quadloom.syntaxes.html.links import read_links
+from quadloom.syntaxes.html.meta import DCTERMS, read_head
+from quadloom.syntaxes.html.references import ReferenceResolver
+from quadloom.syntaxes.html.text import main_text
+from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.terms import iri, literal
+
+FOAF = "http://xmlns.com/foaf/0.1/"
+
+MAX_DEPICTIONS = 16  # images stated as quads; all are in the page's record
+
+
+def read(context: Context) -> None:
+    """Everything the page says by plain HTML."""
+    context.base = _base(context)
+    resolver = ReferenceResolver(context.base)
+    read_head(context, resolver)
+    read_links(context, resolver)
+    context.facts.text = main_text(context)
+    _state(context)
+
+
+def _base(context: Context) -> str:
+    for node in context.elements("base"):
+        href = node.attrs.get("href")
+        if href is not None:  # the first with an href counts, even a broken one
+            return resolve(href.strip(), context.url) or context.url
+    return context.url
+
+
+def _state(context: Context) -> None:
+    facts = context.facts
+    page = iri(context.url)
+    if page is None:
+        return
+    add = context.sink.add
+    if facts.title:
+        add(page, f"<{DCTERMS}title>", literal(facts.title, facts.language))
+    if facts.description:
+        add(page, f"<{DCTERMS}description>", literal(facts.description, facts.language))
+    if facts.language:
+        add(page, f"<{DCTERMS}language>", literal(facts.language))
+    for address in facts.mails:
+        mailbox = iri(f"mailto:{address}")
+        if mailbox:
+            add(page, f"<{FOAF}mbox>", mailbox)
+    for number, image in enumerate(facts.images):
+        if number == MAX_DEPICTIONS:
+            break
+        picture = iri(image)
+        if picture:
+            add(page, f"<{FOAF}depiction>", picture)

@@ -1,0 +1,224 @@
+"""JSON-LD 1.1 to N-Quads: `extract` for one document by the book, `annotate_scripts` for the pages of a crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from quadloom.errors import SyntaxInvalid
+from quadloom.model.finding import Finding
+from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes.jsonld import json as jsonld_json
+from quadloom.syntaxes.jsonld.context import ContextProcessor
+from quadloom.syntaxes.jsonld.expand import expand_document
+from quadloom.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
+from quadloom.syntaxes.jsonld.json import Json
+from quadloom.syntaxes.jsonld.loader import (
+    CONTEXT_LINK,
+    ContextLoader,
+    Fetch,
+    fetch_document,
+    is_html,
+    is_json,
+    links_of,
+)
+from quadloom.syntaxes.jsonld.rdf import Direction, RdfWriter
+from quadloom.syntaxes.jsonld.scripts import mended, read_script, scripts_of
+from quadloom.syntaxes.jsonld.terms import ActiveContext, invalid
+from quadloom.syntaxes.sink import Sink
+
+_LOADS = 64  # of one document given to `extract`, whose caller chose the loader; the crawl allows fewer
+
+_BUNDLED = ContextLoader()
+_CONTEXTS = ContextCache()
+_REPAIRS = {
+    "bom": ("a byte order mark stands before the JSON", "save the template as UTF-8 without BOM"),
+    "comment": ("HTML comment marks around the JSON", "remove <!-- and -->: a script needs no hiding"),
+    "cdata": ("CDATA marks around the JSON", "remove them: they mean nothing in HTML"),
+    "entities": ("the JSON is escaped as HTML", "write plain quotes: a script's text is not decoded"),
+    "control-characters": ("raw line breaks or tabs in a JSON string", "write them as \\n and \\t"),
+}
+
+
+def extract(
+    body: bytes,
+    *,
+    url: str,
+    content_type: str = "application/ld+json",
+    loader: Fetch | None = None,
+    base: str | None = None,
+    expand_context: Json | bytes = None,
+    rdf_direction: Direction | None = None,
+    processing_mode: str | None = None,
+    extract_all_scripts: bool = False,
+) -> bytes:
+    """The dataset of a JSON-LD document, or of the scripts of an HTML page, as N-Quads with blank nodes.
+
+    Follows the specification to the letter: of a page the first script counts, or the one that the fragment of `url`
+    names, or all with `extract_all_scripts`. `loader(url)` gives the bytes of a remote context or a `LoadedDocument`;
+    without it only the bundled contexts are known. `expand_context` is a context as JSON (value or bytes) or its
+    address. Raises `SyntaxInvalid` whose `code` is the specification's error code.
+    """
+    if is_html(content_type):
+        document, base = _page(body, url, base, extract_all_scripts)
+    elif is_json(content_type):
+        document = jsonld_json.read(body)
+    else:
+        raise invalid("loading document failed", f"{content_type} is not a JSON type")
+    contexts = ContextLoader(loader, loads=_LOADS)
+    processor = ContextProcessor(contexts.load, mode=processing_mode or "json-ld-1.1")
+    context = ActiveContext(base if base is not None else url)
+    if expand_context is not None:
+        context = processor.process(context, _given_context(expand_context), url)
+    expanded = expand_document(processor, context, document, base if base is not None else url)
+    lines = _Lines()
+    RdfWriter(lines.add, lines.blank, direction=rdf_direction).write(expanded)
+    return lines.nquads()
+
+
+def extract_remote(
+    url: str,
+    *,
+    loader: Fetch,
+    base: str | None = None,
+    rdf_direction: Direction | None = None,
+    processing_mode: str | None = None,
+    extract_all_scripts: bool = False,
+) -> bytes:
+    """`extract` for a document that is loaded first, with the rules for Link headers (JSON-LD API, section 9.4).
+
+    A document of another type may name its JSON-LD by `rel="alternate"`; plain JSON may name its context.
+    """
+    try:
+        loaded = fetch_document(loader, url)
+    except SyntaxInvalid as error:
+        raise invalid("loading document failed", error.message) from None
+    context: Json = None
+    if loaded.content_type.partition(";")[0].strip().lower() != "application/ld+json":
+        named = [target for target, parameters in links_of(loaded.links) if parameters.get("rel") == CONTEXT_LINK]
+        if len(named) > 1:
+            raise invalid("multiple context link headers", url)
+        if named and is_json(loaded.content_type):
+            context = jsonld_iri.resolve(loaded.url, named[0])
+    return extract(
+        loaded.body,
+        url=loaded.url,
+        content_type=loaded.content_type or "application/ld+json",
+        loader=loader,
+        base=base,
+        expand_context=context,
+        rdf_direction=rdf_direction,
+        processing_mode=processing_mode,
+        extract_all_scripts=extract_all_scripts,
+    )
+
+
+def annotate_scripts(
+    scripts: Iterable[str],
+    base: str,
+    sink: Sink,
+    *,
+    line_of: Callable[[int], int] = lambda _number: 0,
+    loader: ContextLoader | None = None,
+) -> list[Finding]:
+    """Write what the JSON-LD scripts of a page say to `sink`; what is wrong with them comes back.
+
+    `scripts` are the texts of all `script[type="application/ld+json"]`; `line_of` gives the line of the page where one
+    begins, by its number (0 where unknown), and is asked only for those with a defect. Each is a document of its own: a
+    broken one writes nothing and takes nothing from the others. All statements go to the page's graph, those of named
+    graphs too.
+    """
+    loader = loader if loader is not None else _BUNDLED
+    loader.start()
+    findings: list[Finding] = []
+    for number, text in enumerate(scripts):
+        try:
+            value, repairs = mended(text)
+            findings.extend(_repair_finding(repair, line_of(number)) for repair in repairs)
+            statements, dropped = _statements(value, base, sink, loader)
+        except SyntaxInvalid as error:
+            findings.append(_finding(error, line_of(number)))
+            continue
+        for subject, predicate, obj in statements:
+            sink.add(subject, predicate, obj)
+        if dropped:
+            message = f"{dropped} statements left out: an IRI or language tag in them is not well-formed"
+            findings.append(Finding(code="jsonld-term", message=message, line=line_of(number), syntax="jsonld"))
+        elif not statements:
+            message = "a JSON-LD script says nothing"
+            advice = "give it an @context, such as https://schema.org, and properties from that vocabulary"
+            line = line_of(number)
+            findings.append(Finding(code="jsonld-empty", message=message, line=line, advice=advice, syntax="jsonld"))
+    return findings
+
+
+def _statements(value: Json, base: str, sink: Sink, loader: ContextLoader) -> tuple[list[tuple[str, str, str]], int]:
+    """Statements of one document, by the fast way or, where that gives up, by the complete one; and how many fell."""
+    processor = ContextProcessor(loader.load)
+    walk = FastWalk(processor, _CONTEXTS, sink.blank, base)
+    try:
+        walk.document(value)
+        return walk.statements, walk.dropped
+    except NotSimple:
+        statements: list[tuple[str, str, str]] = []
+        writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), sink.blank)
+        writer.write(expand_document(processor, ActiveContext(base), value, base))
+        return statements, writer.dropped
+
+
+def _repair_finding(repair: str, line: int) -> Finding:
+    message, advice = _REPAIRS[repair]
+    return Finding(code=f"jsonld-{repair}", message=message, line=line, advice=advice, syntax="jsonld")
+
+
+def _finding(error: SyntaxInvalid, line: int) -> Finding:
+    """The place of an error in the page. The first line of a script starts somewhere within a line of the page."""
+    return Finding(
+        code="jsonld-invalid",
+        message=error.message,
+        severity="error",
+        line=line + error.line - 1 if line and error.line else line,
+        column=error.column if error.line > 1 else 0,
+        syntax="jsonld",
+    )
+
+
+def _page(body: bytes, url: str, base: str | None, every: bool) -> tuple[Json, str]:
+    """The JSON of a page's scripts and the page's base address."""
+    address, _, fragment = url.partition("#")
+    found = scripts_of(body, fragment)
+    page_base = jsonld_iri.resolve(base if base is not None else address, found.base)
+    if not every:
+        if not found.texts:
+            raise invalid("loading document failed", "the page has no JSON-LD script")
+        return read_script(found.texts[0]), page_base
+    documents: list[Json] = []
+    for text in found.texts:
+        value = read_script(text)
+        documents.extend(value if isinstance(value, list) else [value])
+    return documents, page_base
+
+
+def _given_context(context: Json | bytes) -> Json:
+    if isinstance(context, bytes) or (isinstance(context, str) and context.lstrip()[:1] in ("{", "[")):
+        context = jsonld_json.read(context if isinstance(context, bytes) else context.encode())
+    if isinstance(context, dict) and "@context" in context:
+        return context["@context"]
+    return context
+
+
+class _Lines:
+    """Distinct statements in the order of the document, each with its graph."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, None] = {}
+        self._blanks = 0
+
+    def add(self, subject: str, predicate: str, obj: str, graph: str) -> None:
+        self._lines[f"{subject} {predicate} {obj} {graph} ." if graph else f"{subject} {predicate} {obj} ."] = None
+
+    def blank(self) -> str:
+        self._blanks += 1
+        return f"_:b{self._blanks - 1}"
+
+    def nquads(self) -> bytes:
+        return "".join(f"{line}\n" for line in self._lines).encode("utf-8", "replace")

@@ -1,0 +1,147 @@
+"""Remote JSON-LD contexts: bundled ones at no cost, others through a guarded, bounded, cached loader."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+
+from quadloom.errors import QuadloomError, SyntaxInvalid
+from quadloom.syntaxes.jsonld import contexts
+from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes.jsonld import json as jsonld_json
+from quadloom.syntaxes.jsonld.context import RemoteContext
+from quadloom.syntaxes.jsonld.scripts import scripts_of
+from quadloom.syntaxes.jsonld.terms import invalid
+
+CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
+_LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w-]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)')
+_PARAMETER = re.compile(r';\s*([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))')
+
+
+class LoadedDocument(msgspec.Struct, frozen=True):
+    """A loader's fuller answer: the address after redirects, the media type and the Link headers, where known."""
+
+    body: bytes
+    url: str
+    content_type: str = ""
+    links: tuple[str, ...] = ()
+
+
+Fetch: TypeAlias = Callable[[str], bytes | LoadedDocument]
+
+
+class ContextLoader:
+    """Dereferences contexts for many documents; `start()` begins the account of a new document.
+
+    At most `loads` contexts are fetched for one document, none longer than `max_bytes`; `cached` of them stay in
+    memory, the least recently used goes first. Failures are remembered too, so a page repeated a thousand times asks
+    a dead server once. Without `fetch` only bundled contexts are known.
+    """
+
+    def __init__(
+        self, fetch: Fetch | None = None, *, loads: int = 8, max_bytes: int = 1024 * 1024, cached: int = 64
+    ) -> None:
+        self._fetch = fetch
+        self._loads = loads
+        self._max_bytes = max_bytes
+        self._cached = cached
+        self._cache: OrderedDict[str, RemoteContext | SyntaxInvalid] = OrderedDict()
+        self._spent = 0
+
+    def start(self) -> None:
+        self._spent = 0
+
+    def load(self, url: str) -> RemoteContext:
+        """The context at `url`. Raises `SyntaxInvalid` with the specification's code."""
+        known = contexts.find(url)
+        if known is not None:
+            return RemoteContext(url=known.url, local=known.local, shared=known.active)
+        answer = self._cache.get(url)
+        if answer is None:
+            answer = self._attempt(url)
+            self._cache[url] = answer
+            if len(self._cache) > self._cached:
+                self._cache.popitem(last=False)
+        else:
+            self._cache.move_to_end(url)
+        if isinstance(answer, SyntaxInvalid):
+            raise answer
+        return answer
+
+    def _attempt(self, url: str) -> RemoteContext | SyntaxInvalid:
+        if self._fetch is None:
+            return invalid("loading remote context failed", f"{url} is not a bundled context")
+        if self._spent >= self._loads:
+            raise invalid("loading remote context failed", f"more than {self._loads} contexts")
+        self._spent += 1
+        try:
+            loaded = fetch_document(self._fetch, url)
+            context = self._context_of(loaded)
+            return RemoteContext(url=loaded.url, local=lambda: context)
+        except SyntaxInvalid as error:
+            return error
+
+    def _context_of(self, loaded: LoadedDocument) -> jsonld_json.Json:
+        if len(loaded.body) > self._max_bytes:
+            raise invalid("loading remote context failed", f"{loaded.url} is longer than {self._max_bytes} bytes")
+        try:
+            body = _json_of(loaded)
+            document = jsonld_json.read(body)
+        except SyntaxInvalid as error:
+            raise invalid("loading remote context failed", f"{loaded.url}: {error.message}") from None
+        if not isinstance(document, dict) or "@context" not in document:
+            raise invalid("invalid remote context", loaded.url)
+        return document["@context"]
+
+
+def fetch_document(fetch: Fetch, url: str) -> LoadedDocument:
+    """Ask `fetch`; follow a `Link: rel="alternate"; type="application/ld+json"` once where the answer is not JSON."""
+    loaded = _fetched(fetch, url)
+    if loaded.links and not is_json(loaded.content_type):
+        for target, parameters in links_of(loaded.links):
+            rels = parameters.get("rel", "").split()
+            if "alternate" in rels and parameters.get("type") == "application/ld+json":
+                return _fetched(fetch, jsonld_iri.resolve(loaded.url, target))
+    return loaded
+
+
+def _fetched(fetch: Fetch, url: str) -> LoadedDocument:
+    try:
+        answer = fetch(url)
+    except (OSError, LookupError, ValueError, QuadloomError) as error:
+        raise invalid("loading remote context failed", f"{url}: {error}") from None
+    return answer if isinstance(answer, LoadedDocument) else LoadedDocument(body=answer, url=url)
+
+
+def is_json(content_type: str) -> bool:
+    essence = content_type.partition(";")[0].strip().lower()
+    return essence == "application/json" or essence.endswith("+json")
+
+
+def is_html(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() in ("text/html", "application/xhtml+xml")
+
+
+def links_of(headers: tuple[str, ...]) -> list[tuple[str, dict[str, str]]]:
+    """Target and parameters of each link in Link headers (RFC 8288)."""
+    found: list[tuple[str, dict[str, str]]] = []
+    for header in headers:
+        for target, text in _LINK.findall(header[:8192]):
+            parameters = {name.lower(): quoted or plain for name, quoted, plain in _PARAMETER.findall(text)}
+            found.append((target, parameters))
+    return found
+
+
+def _json_of(loaded: LoadedDocument) -> bytes:
+    """The JSON text of an answer; of an HTML page its first script (or the one its fragment names)."""
+    looks_like_html = not loaded.content_type and loaded.body.lstrip()[:1] == b"<"
+    if not is_html(loaded.content_type) and not looks_like_html:
+        return loaded.body
+    texts = scripts_of(loaded.body, loaded.url.partition("#")[2]).texts
+    if not texts:
+        raise invalid("loading document failed", "no JSON-LD script")
+    return texts[0].encode("utf-8", "surrogatepass")

@@ -1,0 +1,130 @@
+"""Items of microformats to statements, by the tables in `microformats_terms`."""
+
+from __future__ import annotations
+
+import re
+
+from quadloom.syntaxes.microformats.dates import typed
+from quadloom.syntaxes.microformats.items import MicroformatItem, NestedItem, Picture, Value, plain
+from quadloom.syntaxes.microformats.terms import (
+    BETWEEN,
+    DATES,
+    NESTED,
+    PROFILE,
+    PROPERTIES,
+    SCHEMA,
+    TEXTS,
+    TYPES,
+    VCARD,
+)
+from quadloom.syntaxes.sink import Sink
+from quadloom.syntaxes.terms import TYPE, XSD, iri, literal
+
+_ADDRESS = re.compile(r"(?:https?://|mailto:|tel:|data:image/)\S+\Z", re.IGNORECASE)
+_POSITION = re.compile(r"\s*(-?[0-9]{1,3}(?:\.[0-9]+)?)\s*[;,]\s*(-?[0-9]{1,3}(?:\.[0-9]+)?)\s*\Z")
+_NUMBER_NOISE = re.compile(r"[^0-9+]")
+
+
+class MicroformatWriter:
+    """Writes items into a sink. Nesting is bounded by the parser, so the recursion here is too."""
+
+    __slots__ = ("_base", "_sink")
+
+    def __init__(self, sink: Sink, base: str) -> None:
+        self._sink = sink
+        self._base = base.partition("#")[0]
+
+    def item(self, item: MicroformatItem) -> str | None:
+        """The subject of an item, after its statements. None for one that says nothing: an unknown type, bare."""
+        known = [kind for kind in item.types if kind in TYPES]
+        if item.bare and not known:
+            return None
+        subject = (iri(f"{self._base}#{item.id}") if item.id else None) or self._sink.blank()
+        for kind in item.types:
+            self._sink.add(subject, TYPE, f"<{_type(kind, item)}>")
+        between: dict[str, str] = {}
+        for name, values in item.properties.items():
+            bridge = next((BETWEEN[kind][name] for kind in known if name in BETWEEN.get(kind, ())), None)
+            if bridge is not None:
+                node = self._between(subject, bridge, between)
+                self._values(node, name, f"<{bridge[2]}>", values)
+            else:
+                self._values(subject, name, f"<{_property(name, item.types)}>", values)
+        for child in item.children:
+            self._child(subject, item, child)
+        return subject
+
+    def _between(self, subject: str, bridge: tuple[str, str, str], between: dict[str, str]) -> str:
+        node = between.get(bridge[0])
+        if node is None:
+            node = between[bridge[0]] = self._sink.blank()
+            self._sink.add(subject, f"<{bridge[0]}>", node)
+            self._sink.add(node, TYPE, f"<{bridge[1]}>")
+        return node
+
+    def _child(self, subject: str, parent: MicroformatItem, child: MicroformatItem) -> None:
+        node = self.item(child)
+        if node is not None:
+            posts = "h-feed" in parent.types and "h-entry" in child.types
+            self._sink.add(subject, f"<{SCHEMA}blogPost>" if posts else f"<{PROFILE}mf2#child>", node)
+
+    def _values(self, subject: str, name: str, predicate: str, values: list[Value]) -> None:
+        for value in values:
+            if isinstance(value, NestedItem):
+                term = self._nested(value)
+                other = NESTED.get((name, value.item.types[0])) or NESTED.get((name, ""))
+            else:
+                term, other = _term(name, value), None
+            if term is None:
+                continue
+            self._sink.add(subject, f"<{other}>" if other else predicate, term)
+            if isinstance(value, Picture) and value.alt:
+                self._sink.add(term, f"<{SCHEMA}caption>", literal(value.alt))
+
+    def _nested(self, value: NestedItem) -> str | None:
+        subject = self.item(value.item)
+        if subject is None:
+            text = plain(value.value)
+            return literal(text) if text else None
+        position = _POSITION.match(plain(value.value))
+        if position and "h-geo" in value.item.types and not value.item.properties:
+            # Classic `<abbr class=geo title="lat;long">` has no parts of its own.
+            self._sink.add(subject, f"<{SCHEMA}latitude>", literal(position[1]))
+            self._sink.add(subject, f"<{SCHEMA}longitude>", literal(position[2]))
+        return subject
+
+
+def _term(name: str, value: Value) -> str | None:
+    text = plain(value)
+    if isinstance(value, Picture):
+        return iri(text)
+    if not text:
+        return None
+    if name in TEXTS:
+        return literal(text)
+    if name == "tel" and not _ADDRESS.match(text):
+        number = _NUMBER_NOISE.sub("", text)
+        return f"<tel:{number}>" if len(number) > 2 and number.rfind("+") < 1 else literal(text)
+    if name == "email" and "@" in text and not text.lower().startswith("mailto:"):
+        # The specification makes a URL of every u-*, so a bare address arrives as `http://the.page/name@host`.
+        return iri(f"mailto:{text.rpartition('/')[2]}") or literal(text)
+    if _ADDRESS.match(text):
+        return iri(text) or literal(text)
+    lexical, datatype = typed(text) if name in DATES else (text, "")
+    return literal(lexical, datatype=XSD + datatype if datatype else "")
+
+
+def _type(kind: str, item: MicroformatItem) -> str:
+    organisation = item.properties.get("org")
+    if kind == "h-card" and organisation and item.name is not None and plain(item.name) == plain(organisation[0]):
+        # h-card, "organization contact info": a card whose name is its organisation describes that organisation.
+        return f"{VCARD}Organization"
+    return TYPES.get(kind, PROFILE + kind)
+
+
+def _property(name: str, types: list[str]) -> str:
+    for kind in types:
+        target = PROPERTIES.get(kind, {}).get(name)
+        if target is not None:
+            return target
+    return f"{PROFILE}{types[0]}#{name}"

@@ -1,0 +1,210 @@
+"""What one element is worth as a `p-*`, `u-*`, `dt-*` or `e-*` property, by the microformats2 parsing specification."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from urllib.parse import unquote
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from quadloom.syntaxes.microformats.dates import assemble
+from quadloom.syntaxes.microformats.items import EmbeddedMarkup, Picture
+from quadloom.syntaxes.terms import join
+
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SOURCE = re.compile(r"\s*(?:,\s*)*(\S*[^\s,])(?:\s+([^,]*[^,\s]))?\s*(?:,|\Z)")
+_SPACE = " \t\n\f\r"
+_PATTERN_STEPS = 256  # a value class this far below its property is no pattern an author wrote
+_URL_ATTRIBUTES = ("href", "src", "cite", "data", "poster", "longdesc")
+_REWRITTEN = ",".join(f"[{name}]" for name in _URL_ATTRIBUTES)
+
+
+def resolve(base: str, reference: str) -> str:
+    """An absolute URL. One that is absolute already is kept as written, because the suite compares strings."""
+    reference = reference.strip(_SPACE)
+    if not reference:
+        return base
+    return reference if _ABSOLUTE.match(reference) else join(base, reference)
+
+
+def text_of(node: LexborNode, base: str | None = None, *, alternatives: bool = True) -> str:
+    """`raw_text_of` without the white space around it."""
+    return raw_text_of(node, base, alternatives=alternatives).strip()
+
+
+def raw_text_of(node: LexborNode, base: str | None = None, *, alternatives: bool = True) -> str:
+    """Text without scripts and styles. An image counts as its `alt` where `alternatives` are wanted, and without one
+    as its address where a base is given."""
+    if node.css_first("img,script,style", default=None) is None:
+        return node.text()
+    pieces: list[str] = []
+    hidden = 0
+    for part in node.traverse(include_text=True):
+        tag = part.tag
+        if tag == "-text":
+            parent = part.parent
+            if not hidden or parent is None or parent.mem_id != hidden:
+                pieces.append(part.text_content or "")
+        elif tag in ("script", "style"):
+            hidden = part.mem_id
+        elif tag == "img" and alternatives:
+            attributes = part.attributes
+            if "alt" in attributes:
+                pieces.append(attributes["alt"] or "")
+            elif base is not None and attributes.get("src"):
+                pieces.append(f" {resolve(base, attributes['src'] or '')} ")
+    return "".join(pieces)
+
+
+def html_of(node: LexborNode, base: str) -> str:
+    """The element's content as HTML, with its addresses made absolute. The page's own tree is left as it is."""
+    relative = [
+        found
+        for found in node.css(_REWRITTEN)
+        if any(not _ABSOLUTE.match(found.attributes.get(name) or "a:") for name in _URL_ATTRIBUTES)
+    ]
+    if relative:
+        node = node.clone()
+        for found in node.css(_REWRITTEN):
+            for name, value in found.attributes.items():
+                if name in _URL_ATTRIBUTES and (name != "data" or found.tag == "object"):
+                    found.attrs[name] = resolve(base, value or "")
+    return (node.inner_html or "").strip()
+
+
+def picture_of(attributes: dict[str, str | None], base: str) -> str | Picture:
+    """An `img` with its alternative text and sizes, or its address where it has neither."""
+    address = resolve(base, attributes.get("src") or "")
+    sources = attributes.get("srcset")
+    if "alt" not in attributes and not sources:
+        return address
+    sizes: dict[str, str] = {}
+    for match in _SOURCE.finditer(sources or ""):
+        sizes.setdefault((match[2] or "1x").strip(), resolve(base, match[1]))
+    return Picture(address, (attributes["alt"] or "") if "alt" in attributes else None, sizes)
+
+
+class PropertyReader:
+    """Reads property values on one page. `marked` are the elements that are properties or items themselves: the
+    value-class pattern does not look into them."""
+
+    __slots__ = ("_base", "_has_pattern", "_marked")
+
+    def __init__(self, tree: LexborHTMLParser, base: str, marked: Set[int]) -> None:
+        self._base = base
+        self._marked = marked
+        self._has_pattern = tree.css_first(".value,.value-title", default=None) is not None
+
+    def text(self, node: LexborNode, attributes: dict[str, str | None]) -> str:
+        pattern = self._pattern(node)
+        if pattern:
+            return _concatenated(pattern)
+        tag = node.tag
+        if tag in ("abbr", "link") and "title" in attributes:
+            return attributes["title"] or ""
+        if tag in ("data", "input") and "value" in attributes:
+            return attributes["value"] or ""
+        if tag in ("img", "area"):
+            return attributes.get("alt") or ""
+        return text_of(node, self._base)
+
+    def url(self, node: LexborNode, attributes: dict[str, str | None]) -> str | Picture:
+        tag = node.tag or ""
+        if tag == "img" and "src" in attributes:
+            return picture_of(attributes, self._base)
+        return resolve(self._base, self._address(node, tag, attributes))
+
+    def _address(self, node: LexborNode, tag: str, attributes: dict[str, str | None]) -> str:
+        for tags, name in _ADDRESSES:
+            if tag in tags and name in attributes:
+                return attributes[name] or ""
+        pattern = self._pattern(node)
+        if pattern:
+            return _concatenated(pattern)
+        if tag == "abbr" and "title" in attributes:
+            return attributes["title"] or ""
+        if tag in ("data", "input") and "value" in attributes:
+            return attributes["value"] or ""
+        return text_of(node, alternatives=False)
+
+    def date(self, node: LexborNode, attributes: dict[str, str | None]) -> str:
+        pattern = self._pattern(node, dates=True)
+        if pattern:
+            return assemble(piece for piece, _ in pattern) or _concatenated(pattern)
+        tag = node.tag
+        if tag in ("time", "ins", "del") and "datetime" in attributes:
+            return attributes["datetime"] or ""
+        if tag == "abbr" and "title" in attributes:
+            return attributes["title"] or ""
+        if tag in ("data", "input") and "value" in attributes:
+            return attributes["value"] or ""
+        return text_of(node, alternatives=False)
+
+    def markup(self, node: LexborNode) -> EmbeddedMarkup:
+        return EmbeddedMarkup(text_of(node, self._base), node)
+
+    def _pattern(self, node: LexborNode, *, dates: bool = False) -> list[tuple[str, bool]]:
+        """The pieces of the value-class pattern, and whether each is text (which may be trimmed)."""
+        if not self._has_pattern:
+            return []
+        pieces: list[tuple[str, bool]] = []
+        seen: set[int] = {node.mem_id}
+        for found in node.css(".value,.value-title"):
+            if found.mem_id not in seen and found.tag != "template" and self._belongs(found, node):
+                pieces.append(_piece(found, dates=dates))
+            seen.add(found.mem_id)
+        return pieces
+
+    def _belongs(self, found: LexborNode, node: LexborNode) -> bool:
+        current = found.parent
+        for _ in range(_PATTERN_STEPS):
+            if current is None:
+                return False
+            if current.mem_id == node.mem_id:
+                return True
+            if current.mem_id in self._marked:
+                return False
+            names = (current.attributes.get("class") or "").split()
+            if "value" in names or "value-title" in names:
+                return False
+            current = current.parent
+        return False
+
+
+_ADDRESSES = (
+    (("a", "area", "link"), "href"),
+    (("audio", "video", "source", "iframe"), "src"),
+    (("video",), "poster"),
+    (("object",), "data"),
+)
+
+
+def _piece(node: LexborNode, *, dates: bool) -> tuple[str, bool]:
+    attributes = node.attributes
+    tag = node.tag
+    if "value-title" in (attributes.get("class") or "").split():
+        return attributes.get("title") or "", False
+    if tag in ("img", "area"):
+        return attributes.get("alt") or "", False
+    if tag == "data" and "value" in attributes:
+        return attributes["value"] or "", False
+    if tag == "abbr" and "title" in attributes:
+        return attributes["title"] or "", False
+    if dates and tag in ("time", "ins", "del") and "datetime" in attributes:
+        return attributes["datetime"] or "", False
+    return node.text(), True
+
+
+def _concatenated(pieces: list[tuple[str, bool]]) -> str:
+    """All pieces in a row. Text is trimmed at the outer ends only; what an attribute says is kept as it is."""
+    joined = "".join(piece for piece, _ in pieces)
+    if pieces[0][1]:
+        joined = joined.lstrip()
+    return joined.rstrip() if pieces[-1][1] else joined
+
+
+def tag_of(href: str) -> str:
+    """The tag a `rel=tag` link stands for: the last segment of its path (rel-tag specification)."""
+    path = re.split(r"[?#]", href.strip(_SPACE), maxsplit=1)[0].rstrip("/")
+    return unquote(path.rpartition("/")[2])

@@ -1,0 +1,165 @@
+"""RDF files (Turtle, TriG, N-Triples, N-Quads, RDF/XML) to N-Quads, by pyoxigraph behind the guards of `rdf_guards`.
+
+`parse` is strict: a file that breaks its grammar raises. `read` is for the crawl: what stands before the defect is
+kept, lines of N-Triples and N-Quads after it too, and the defect becomes a `Finding`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Literal
+
+import msgspec
+import pyoxigraph as ox
+
+from quadloom.errors import SyntaxInvalid
+from quadloom.model.finding import Finding
+from quadloom.syntaxes.rdf.guards import check_triple_terms, check_xml
+from quadloom.syntaxes.rdf.xml_literals import with_canonical_literals
+from quadloom.syntaxes.sink import MAX_CHARACTERS
+
+RdfKind = Literal["turtle", "trig", "ntriples", "nquads", "rdfxml"]
+_FORMATS: dict[RdfKind, ox.RdfFormat] = {
+    "turtle": ox.RdfFormat.TURTLE,
+    "trig": ox.RdfFormat.TRIG,
+    "ntriples": ox.RdfFormat.N_TRIPLES,
+    "nquads": ox.RdfFormat.N_QUADS,
+    "rdfxml": ox.RdfFormat.RDF_XML,
+}
+_MAX_DEFECTS = 20  # of a line-based file; after so many it is something else under a wrong name
+_DECLARATION = re.compile(rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z][\w.-]*)["'][^>]{0,200}\?>""")
+
+
+class RdfRead(msgspec.Struct, frozen=True):
+    """Statements of one file as N-Quads with blank nodes, and what was wrong with it."""
+
+    nquads: bytes
+    findings: tuple[Finding, ...]
+
+
+def parse(body: bytes, *, kind: RdfKind, url: str) -> bytes:
+    """All statements of a file, its relative IRIs resolved against `url`. Raises `SyntaxInvalid` with the place."""
+    body = _prepared(body, kind)
+    try:
+        return _serialized(ox.parse(body, _FORMATS[kind], base_iri=url))
+    except SyntaxError as error:
+        raise _invalid(error) from None
+    except ValueError as error:  # the base IRI
+        raise SyntaxInvalid(str(error), code="syntax") from None
+
+
+def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000) -> RdfRead:
+    """What can be had of a file of the web: at most `limit` statements, up to the first defect. Never raises."""
+    try:
+        body = _prepared(body, kind)
+        parser = ox.parse(body, _FORMATS[kind], base_iri=url)
+    except (SyntaxInvalid, SyntaxError, ValueError) as error:
+        invalid = error if isinstance(error, SyntaxInvalid) else SyntaxInvalid(str(error), code="syntax")
+        return RdfRead(nquads=b"", findings=(_finding(invalid, kind),))
+    defects: list[SyntaxInvalid] = []
+    statements = _until_defect(parser, defects, goes_on=kind in ("ntriples", "nquads"))
+    written = _Written()
+    with contextlib.suppress(_Full):
+        ox.serialize(islice(statements, limit), written, format=ox.RdfFormat.N_QUADS)  # type: ignore[arg-type]  # it only calls write
+    nquads = written.lines()
+    kept = nquads.count(b"\n")
+    findings = [_finding(defect, kind) for defect in defects]
+    if written.full or next(statements, None) is not None:
+        message = f"only the first {kept} statements were kept"
+        findings.append(Finding(code="rdf-truncated", message=message, syntax=kind))
+    return RdfRead(nquads=nquads, findings=tuple(findings))
+
+
+class _Full(Exception):
+    pass
+
+
+class _Written:
+    """What the serializer writes, up to `MAX_CHARACTERS`: a prefix of 1 MB that is used 10,000 times would be 10 GB."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._room = MAX_CHARACTERS
+        self.full = False
+
+    def write(self, data: bytes) -> int:
+        self._room -= len(data)
+        if self._room < 0:
+            self.full = True
+            raise _Full
+        self._parts.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """There is nothing behind it."""
+
+    def lines(self) -> bytes:
+        """All that is complete."""
+        text = b"".join(self._parts)
+        return text[: text.rfind(b"\n") + 1] if self.full else text
+
+
+def _until_defect(parser: ox.QuadParser, defects: list[SyntaxInvalid], *, goes_on: bool) -> Iterator[ox.Quad]:
+    """Statements until the first defect, or, line by line, until there were too many."""
+    while True:
+        try:
+            yield from parser
+        except SyntaxError as error:
+            defects.append(_invalid(error))
+            if goes_on and len(defects) < _MAX_DEFECTS:
+                continue
+        return
+
+
+def _serialized(statements: Iterable[ox.Quad]) -> bytes:
+    return ox.serialize(statements, format=ox.RdfFormat.N_QUADS) or b""
+
+
+def _prepared(body: bytes, kind: RdfKind) -> bytes:
+    if kind != "rdfxml":
+        body = body.removeprefix(codecs.BOM_UTF8)
+        check_triple_terms(body)
+        return body
+    body = _utf8(body)
+    check_xml(body)
+    return with_canonical_literals(body)
+
+
+def _utf8(body: bytes) -> bytes:
+    """XML in UTF-8. The native parser reads nothing else, and the guards look at bytes."""
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    else:
+        declared = _DECLARATION.match(body, 3 if body.startswith(codecs.BOM_UTF8) else 0)
+        if declared is None or declared.group(1).lower() in (b"utf-8", b"utf8"):
+            return body
+        encoding = declared.group(1).decode()
+    try:
+        text = body.decode(encoding).encode()
+    except (LookupError, UnicodeError) as error:
+        raise SyntaxInvalid(f"cannot be decoded: {error}", code="encoding") from None
+    declared = _DECLARATION.match(text)
+    if declared is None:
+        return text
+    return text[: declared.start(1)] + b"UTF-8" + text[declared.end(1) :]
+
+
+def _invalid(error: SyntaxError) -> SyntaxInvalid:
+    message = re.sub(r"^Parser error at line [^:]*: ", "", str(error.msg))
+    return SyntaxInvalid(message, code="syntax", line=error.lineno or 0, column=error.offset or 0)
+
+
+def _finding(error: SyntaxInvalid, kind: RdfKind) -> Finding:
+    return Finding(
+        code=f"rdf-{error.code}",
+        message=error.message,
+        severity="error",
+        line=error.line,
+        column=error.column,
+        advice="statements before this place were kept" if error.line else "",
+        syntax=kind,
+    )

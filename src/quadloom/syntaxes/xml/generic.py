@@ -1,0 +1,167 @@
+"""XML that nobody wrote a stylesheet for, as RDF: every element, attribute and text, in a small vocabulary.
+
+An element is a node; its name is its type, and the property by which it hangs on its parent. An element with nothing
+but text is simply a literal of that property. So `<book id="7"><title>Ulysses</title></book>` reads `[] a x:book;
+xa:id "7"; x:title "Ulysses"`. Names keep their namespace; those without one are in `urn:quadloom:xml#`, attributes in
+`urn:quadloom:xml:attribute#`. `xml:id` gives a node its IRI, `xml:lang` its texts their language, `xml:base` resolves
+references, and `href`, `src` and XLink references are IRIs and links. Order is kept by `position` among siblings that
+are nodes. Comments and instructions are left out. One pass without recursion: time is linear, depth is the parser's
+own limit. docs/reference/vocabulary.md has the table.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+from urllib.parse import quote
+
+from lxml import etree
+
+from quadloom.model.link import Link
+from quadloom.model.url import resolve
+from quadloom.syntaxes.html.text import fold
+from quadloom.syntaxes.rdf.guards import check_xml
+from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.terms import TYPE, XSD, iri, join, literal
+
+NAMESPACE = "urn:quadloom:xml#"
+ATTRIBUTES = "urn:quadloom:xml:attribute#"
+SYNTAX = "xml"
+_ROOT = f"<{NAMESPACE}root>"
+_TEXT = f"<{NAMESPACE}text>"
+_POSITION = f"<{NAMESPACE}position>"
+_XML = "{http://www.w3.org/XML/1998/namespace}"
+_ID, _LANG, _BASE = f"{_XML}id", f"{_XML}lang", f"{_XML}base"
+_XLINK = "{http://www.w3.org/1999/xlink}"
+_REFERENCES = frozenset(("href", "src", f"{_XLINK}href"))
+_TITLES = frozenset(("title", "name", "label"))
+
+
+class _Place:
+    """Where the walk is: the node of an element and what its children inherit."""
+
+    __slots__ = ("base", "language", "node", "position")
+
+    def __init__(self, node: str, language: str, base: str) -> None:
+        self.node = node
+        self.language = language
+        self.base = base
+        self.position = 0
+
+
+def read(context: Context) -> None:
+    """State the document generically, unless another syntax has said something already or the setting is off."""
+    if not context.settings.transform.generic_xml or len(context.sink):
+        return
+    if b"<!ENTITY" in context.utf8:
+        check_xml(context.utf8)
+    _Walk(context).run(context.root)
+
+
+class _Walk:
+    __slots__ = ("_add", "_context", "_names", "_texts")
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._add = context.sink.add
+        self._names: dict[str, str] = {}
+        self._texts: list[str] = []
+
+    def run(self, root: etree._Element) -> None:
+        document = _Place(iri(self._context.url) or self._context.sink.blank(), "", self._context.base)
+        places = [document]
+        for event, element in etree.iterwalk(root, events=("start", "end")):
+            if not isinstance(element.tag, str):
+                continue
+            if event == "end":
+                if not self._is_literal(element, root):
+                    places.pop()
+                continue
+            parent = places[-1]
+            if self._is_literal(element, root):
+                self._state_literal(element, parent)
+            else:
+                places.append(self._state_node(element, parent, _ROOT if element is root else ""))
+        facts = self._context.facts
+        facts.text = facts.text or "\n".join(self._texts)[: self._context.settings.limits.text_chars]
+
+    @staticmethod
+    def _is_literal(element: etree._Element, root: etree._Element) -> bool:
+        """Text and nothing else, or text with a language: `<title xml:lang="en">…`."""
+        if len(element) or element is root:
+            return False
+        attributes = element.attrib
+        return not attributes or (len(attributes) == 1 and _LANG in attributes)
+
+    def _state_literal(self, element: etree._Element, parent: _Place) -> None:
+        text = fold(element.text or "")
+        self._add(parent.node, self._name(element.tag), literal(text, element.get(_LANG) or parent.language))
+        self._note(element.tag, text)
+
+    def _state_node(self, element: etree._Element, parent: _Place, way: str) -> _Place:
+        name = self._name(element.tag)
+        attributes = cast("dict[str, str]", element.attrib)  # the stubs allow bytes, which lxml never gives
+        base = join(parent.base, attributes[_BASE]) if _BASE in attributes else parent.base
+        place = _Place(self._node(element, base), attributes.get(_LANG) or parent.language, base)
+        self._add(parent.node, way or name, place.node)
+        self._add(place.node, TYPE, name)
+        if not way:
+            parent.position += 1
+            position = literal(str(parent.position), datatype=f"{XSD}integer")
+            self._add(place.node, _POSITION, position)
+        for key, value in attributes.items():
+            self._state_attribute(place, key, value, attributes.get(f"{_XLINK}title") or "")
+        text = fold("".join(_own_text(element)))
+        if text:
+            self._add(place.node, _TEXT, literal(text, place.language))
+            self._note(element.tag, text)
+        return place
+
+    def _node(self, element: etree._Element, base: str) -> str:
+        identity = element.get(_ID)
+        if identity:
+            node = iri(f"{base.partition('#')[0]}#{identity}")
+            if node:
+                return node
+        return self._context.sink.blank()
+
+    def _state_attribute(self, place: _Place, key: str, value: str, anchor: str) -> None:
+        if key in (_ID, _LANG, _BASE):
+            return
+        predicate = self._name(key, ATTRIBUTES)
+        if key in _REFERENCES:
+            target = iri(join(place.base, value.strip()))
+            if target:
+                self._add(place.node, predicate, target)
+                self._link(target[1:-1], anchor)
+                return
+        self._add(place.node, predicate, literal(value, place.language if " " in value else ""))
+
+    def _link(self, target: str, anchor: str) -> None:
+        href = resolve(target)
+        if (
+            href
+            and href != self._context.url
+            and len(self._context.links) < self._context.settings.limits.links_per_page
+        ):
+            self._context.links.append(Link(href, self._context.url, "plain", fold(anchor)[:200]))
+
+    def _name(self, tag: str, default: str = NAMESPACE) -> str:
+        known = self._names.get(default + tag)
+        if known is not None:
+            return known
+        space, _, local = tag[1:].rpartition("}") if tag[:1] == "{" else ("", "", tag)
+        full = f"{space}{local}" if space[-1:] in ("#", "/", "=", ":") else f"{space}#{local}"
+        name = (iri(full) if space else None) or iri(default + local) or f"<{default}{quote(local, safe='')}>"
+        self._names[default + tag] = name
+        return name
+
+    def _note(self, tag: str, text: str) -> None:
+        if text:
+            self._texts.append(text)
+            if not self._context.facts.title and tag.rpartition("}")[2].lower() in _TITLES:
+                self._context.facts.title = text[:300]
+
+
+def _own_text(element: etree._Element) -> list[str]:
+    """Text of the element itself, without that of its children: its own and what follows each child."""
+    return [element.text or "", *(child.tail or "" for child in element)]

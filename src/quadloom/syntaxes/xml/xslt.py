@@ -1,0 +1,230 @@
+"""XSLT 1.0 in a sandbox: a stylesheet sees the document, the page's URL and three pure functions, nothing else.
+
+Measured on lxml 6: by default `document()` reads files and `exsl:document` writes them. `XSLTAccessControl.DENY_ALL`
+stops both, but not `xsl:import` and `xsl:include`, which are resolved when the stylesheet is compiled; a resolver on
+its parser stops those. EXSLT's regular expressions run on Python's `re`, which can take for ever, so they are off.
+What no library setting limits is time and memory (2^60 calls fit into a kilobyte): transformations run in disposable
+processes only, which the crawl and `inspect` kill at a deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from lxml import etree
+
+from quadloom.errors import SyntaxInvalid
+from quadloom.syntaxes.feeds.dates import moment
+from quadloom.syntaxes.feeds.writing import plain
+from quadloom.syntaxes.rdf import files as rdf_files
+from quadloom.syntaxes.rdf.files import RdfKind
+from quadloom.syntaxes.rdf.guards import check_xml
+from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.terms import RDF, join
+
+MAX_STYLESHEET_BYTES = 256 * 1024
+MAX_RESULT_BYTES = 32 * 1024 * 1024
+MAX_IMPORTS = 5
+MAX_IMPORT_DEPTH = 3
+FUNCTIONS = "urn:quadloom:xslt"
+"""Namespace of the functions a stylesheet may call: `resolve(reference, base)`, `date-time(text)`, `plain(html)`."""
+
+Load = Callable[[str], bytes]
+_XSL = "http://www.w3.org/1999/XSL/Transform"
+_STRING = etree.XPath("string()")
+_DENY_ALL: etree.XSLTAccessControl = getattr(etree.XSLTAccessControl, "DENY_ALL")  # noqa: B009 - not in the stubs
+_RDF_ROOT = f"{{{RDF}}}RDF"
+_TEXT_KINDS: dict[str, RdfKind] = {
+    "": "turtle", "text/plain": "turtle", "text/turtle": "turtle", "application/n-triples": "ntriples",
+    "application/n-quads": "nquads", "application/trig": "trig",
+}  # fmt: skip
+
+
+class StylesheetOutput(NamedTuple):
+    """What a stylesheet wrote, and the RDF syntax it is in."""
+
+    body: bytes
+    kind: RdfKind
+
+
+class Stylesheet:
+    """A compiled stylesheet. Make it with `compiled`."""
+
+    __slots__ = ("_kind", "_text", "_transform", "name")
+
+    def __init__(self, name: str, transform: etree.XSLT, *, text: bool, kind: RdfKind) -> None:
+        self.name = name
+        self._transform = transform
+        self._text = text
+        self._kind = kind
+
+    def apply(self, root: etree._Element, *, url: str) -> StylesheetOutput:
+        """Transform a document; its URL is the parameter `url`. Raises `SyntaxInvalid` where that fails."""
+        try:
+            result = self._transform(root, url=etree.XSLT.strparam(url))
+            body = bytes(result)
+        except (etree.XSLTError, etree.XPathError, ValueError, TypeError) as error:
+            raise _invalid(self.name, error, "xslt-failed") from None
+        if len(body) > MAX_RESULT_BYTES:
+            raise SyntaxInvalid(
+                f"{self.name}: the result has more than {MAX_RESULT_BYTES} bytes", code="xslt-result-too-large"
+            )
+        if self._text or not body.strip():
+            return StylesheetOutput(body, self._kind)
+        top = result.getroot()
+        if top is None or top.tag != _RDF_ROOT:
+            raise SyntaxInvalid(
+                f"{self.name}: the result is not RDF/XML but <{getattr(top, 'tag', 'text')}>", code="xslt-not-rdf"
+            )
+        return StylesheetOutput(body, "rdfxml")
+
+    def state(self, context: Context, root: etree._Element, *, syntax: str) -> int:
+        """Apply to a document and keep the statements; gives their number. Defects become findings."""
+        if b"<!ENTITY" in context.utf8:
+            check_xml(context.utf8)  # XPath's string() expands entities without the parser's limit
+        try:
+            output = self.apply(root, url=context.url)
+        except SyntaxInvalid as error:
+            context.find(
+                error.code, error.message, syntax=syntax, severity="error", line=error.line, column=error.column,
+                advice="the other syntaxes of the page were read; correct the stylesheet",
+            )  # fmt: skip
+            return 0
+        return state(context, output.body, output.kind, base=context.base, syntax=syntax)
+
+
+def state(context: Context, body: bytes, kind: RdfKind, *, base: str, syntax: str) -> int:
+    """Keep the statements of a generated RDF document; gives their number."""
+    if not body.strip():
+        return 0
+    found = rdf_files.read(body, kind=kind, url=base, limit=context.settings.limits.quads_per_page)
+    before = len(context.sink)
+    context.sink.pour(apart(found.nquads))
+    for finding in found.findings:
+        context.find(finding.code, f"result of {syntax}: {finding.message}", syntax=syntax, severity=finding.severity)
+    return len(context.sink) - before
+
+
+def compiled(source: bytes, *, name: str, load: Load | None = None) -> Stylesheet:
+    """Compile a stylesheet, or take it from the cache. `load` gives its imports; without it there are none.
+
+    Raises `SyntaxInvalid`. At most five imports, at most three deep, no circles.
+    """
+    _check_size(source, name)
+    imports: dict[str, bytes] = {}
+    if load is not None:
+        _gather_imports(source, name, load, imports, 1)
+    return _compiled(source, name, tuple(sorted(imports.items())))
+
+
+@lru_cache(maxsize=64)
+def _compiled(source: bytes, name: str, imports: tuple[tuple[str, bytes], ...]) -> Stylesheet:
+    tree = _parse(source, name, dict(imports))
+    output = tree.find(f"{{{_XSL}}}output")
+    method = output.get("method", "") if output is not None else ""
+    media_type = output.get("media-type", "") if output is not None else ""
+    try:
+        transform = etree.XSLT(tree, extensions=_EXTENSIONS, regexp=False, access_control=_DENY_ALL)
+    except (etree.XSLTError, etree.XMLSyntaxError, ValueError) as error:
+        raise _invalid(name, error, "xslt-invalid") from None
+    return Stylesheet(name, transform, text=method == "text", kind=_TEXT_KINDS.get(media_type.lower(), "turtle"))
+
+
+class _Imports(etree.Resolver):
+    """Gives what was loaded before, and nothing else. Every other reference ends the compilation."""
+
+    def __init__(self, known: Mapping[str, bytes]) -> None:
+        super().__init__()
+        self._known = known
+
+    def resolve(self, url: str, pubid: str | None, context: object) -> object:  # type: ignore[override]  # as called
+        found = self._known.get(url or "")
+        if found is None:
+            raise SyntaxInvalid(f"a stylesheet may not read {str(url)[:200]!r}", code="xslt-forbidden")
+        return self.resolve_string(found, context, base_url=url)
+
+
+def _parse(source: bytes, name: str, imports: Mapping[str, bytes]) -> etree._Element:
+    parser = etree.XMLParser(
+        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, remove_comments=True, remove_pis=True
+    )
+    parser.resolvers.add(_Imports(imports))
+    check_xml(source)
+    try:
+        root = etree.fromstring(source, parser, base_url=name)
+    except etree.XMLSyntaxError as error:
+        raise _invalid(name, error, "xslt-invalid") from None
+    if root is None:
+        raise SyntaxInvalid(f"{name}: no root element", code="xslt-invalid")
+    return root
+
+
+def _gather_imports(source: bytes, base: str, load: Load, found: dict[str, bytes], depth: int) -> None:
+    root = _parse(source, base, {})
+    for element in root.iter(f"{{{_XSL}}}import", f"{{{_XSL}}}include"):
+        url = join(base, element.get("href") or "")
+        if url in found:
+            continue
+        if depth > MAX_IMPORT_DEPTH or len(found) >= MAX_IMPORTS:
+            raise SyntaxInvalid(
+                f"{base}: more than {MAX_IMPORTS} imports, or deeper than {MAX_IMPORT_DEPTH}", code="xslt-imports"
+            )
+        found[url] = b""  # so that a circle ends here
+        found[url] = load(url)
+        _check_size(found[url], url)
+        _gather_imports(found[url], url, load, found, depth + 1)
+
+
+def _check_size(source: bytes, name: str) -> None:
+    if len(source) > MAX_STYLESHEET_BYTES:
+        raise SyntaxInvalid(f"{name}: larger than {MAX_STYLESHEET_BYTES} bytes", code="xslt-too-large")
+
+
+def apart(nquads: bytes) -> bytes:
+    """Blank nodes under names of their own: a stylesheet may well write `_:b0`, as the page's own extractors do."""
+    if b"_:b" not in nquads:
+        return nquads
+    import pyoxigraph as ox
+
+    parsed = ox.parse(nquads, ox.RdfFormat.N_QUADS, rename_blank_nodes=True, lenient=True)
+    return ox.serialize(parsed, format=ox.RdfFormat.N_QUADS) or b""
+
+
+def _invalid(name: str, error: Exception, code: str) -> SyntaxInvalid:
+    log = getattr(error, "error_log", None)
+    entry = log.last_error if log is not None and len(log) else None
+    message = (entry.message if entry is not None else str(error)) or type(error).__name__
+    line = entry.line if entry is not None else 0
+    return SyntaxInvalid(f"{name}: {message[:300]}", code=code, line=max(line, 0))
+
+
+def _resolve(_context: object, reference: object, base: object) -> str:
+    text = _string(reference)
+    return join(_string(base), text) if text else ""
+
+
+def _date_time(_context: object, text: object) -> str:
+    found = moment(_string(text))
+    return found.text if found else ""
+
+
+def _plain(_context: object, text: object) -> str:
+    return plain(_string(text))
+
+
+def _string(value: object) -> str:
+    """XPath's string value of an argument: a text, a number, or the first of a set of nodes."""
+    if isinstance(value, list):
+        value = value[0] if value else ""
+    if isinstance(value, etree._Element):
+        return str(_STRING(value)).strip()
+    return str(value).strip()
+
+
+_EXTENSIONS: dict[tuple[str, str], Callable[..., str]] = {
+    (FUNCTIONS, "resolve"): _resolve,
+    (FUNCTIONS, "date-time"): _date_time,
+    (FUNCTIONS, "plain"): _plain,
+}

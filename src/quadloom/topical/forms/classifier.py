@@ -1,0 +1,133 @@
+"""Finds the search form of a page: `find_search_form(html, url)`.
+
+Every form is measured (`form_features`) and judged by a logistic regression whose weights were learned offline on one
+half of a public collection of annotated pages; tests/quality/test_forms_held_out.py measures the other half. The
+judgement is about safety too: a form with a password, a file, a long text or a mail box as its only field is never a
+search, whatever its words say, so nothing that logs in, orders, subscribes or posts is ever submitted.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from importlib.resources import files
+from urllib.parse import urlencode
+
+import msgspec
+
+from quadloom.topical.forms.features import BUTTONS, NAMES, best_box, features, text_boxes
+from quadloom.topical.forms.reading import Control, Form, read_forms
+
+_TOKEN = re.compile(r"(?i)csrf|xsrf|token|nonce|authenticity|__viewstate|__eventvalidation|form_build_id")
+_NEVER = frozenset(("password", "file", "textarea"))
+
+
+class SearchForm(msgspec.Struct, frozen=True):
+    """How to ask a site's own search.
+
+    `fields`: what an untouched form sends besides the query: hidden inputs, defaults of selects, checked boxes, and
+    the first submit button (an image button as `name.x` and `name.y`). `repeated`: further values of the same names.
+    `has_token`: a field changes with every page view, so the form must be read again before each submission.
+    """
+
+    action: str
+    method: str  # "get" | "post"
+    query_field: str
+    fields: dict[str, str] = {}
+    repeated: tuple[tuple[str, str], ...] = ()
+    has_token: bool = False
+    multipart: bool = False
+    score: float = 0.0  # estimated probability that this is a search form
+    place: int = 0  # number of the form on its page, from 0
+
+    def pairs(self, query: str) -> list[tuple[str, str]]:
+        """All that is sent for a query, in the order of the page."""
+        filled = {**self.fields, self.query_field: query}
+        return [*filled.items(), *self.repeated]
+
+    def url_for(self, query: str) -> str:
+        """Where a GET form leads. The action's own query string is dropped, as browsers do."""
+        return f"{self.action.partition('?')[0]}?{urlencode(self.pairs(query))}"
+
+
+class FormWeights(msgspec.Struct, frozen=True):
+    """What `tools/train_form_weights.py` writes. `threshold`: least probability that counts as found."""
+
+    names: tuple[str, ...]
+    weights: tuple[float, ...]
+    threshold: float
+
+
+def find_search_form(html: bytes | str, url: str) -> SearchForm | None:
+    """The page's search form, or None where none is likely enough. Never raises on bad HTML."""
+    best: tuple[float, Form] | None = None
+    for form in read_forms(html, url):
+        score = probability(form)
+        if score >= weights().threshold and (best is None or score > best[0] + 1e-3):
+            best = (score, form)
+    return _search_form(best[1], best[0]) if best else None
+
+
+def probability(form: Form) -> float:
+    """Estimated probability that a form is a search; 0 for what must never be submitted."""
+    if not is_harmless(form):
+        return 0.0
+    total = sum(weight * value for weight, value in zip(weights().weights, features(form), strict=True))
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def is_harmless(form: Form) -> bool:
+    """Whether submitting can have no effect but an answer, as far as its controls tell."""
+    kinds = {control.kind for control in form.controls}
+    boxes = text_boxes(form)
+    return not kinds & _NEVER and bool(boxes) and not all(control.kind in ("email", "tel") for control in boxes)
+
+
+@cache
+def weights() -> FormWeights:
+    data = files("quadloom.topical").joinpath("data/form_weights.json").read_bytes()
+    loaded = msgspec.json.decode(data, type=FormWeights)
+    if loaded.names != NAMES:
+        raise AssertionError("form_weights.json was trained for other features; run tools/train_form_weights.py")
+    return loaded
+
+
+def _search_form(form: Form, score: float) -> SearchForm | None:
+    box = best_box(form)
+    if box is None or not box.name:
+        return None  # filled in by script only; the caller tries other ways into the site
+    fields: dict[str, str] = {}
+    repeated: list[tuple[str, str]] = []
+    pressed = False
+    for control in form.controls:
+        if control is box:
+            fields[control.name] = ""
+            continue
+        if not control.sent or control.kind in ("button", "reset") or (control.kind in BUTTONS and pressed):
+            continue
+        pressed = pressed or control.kind in BUTTONS
+        for name, value in _sent(control):
+            if name in fields:
+                repeated.append((name, value))
+            else:
+                fields[name] = value
+    return SearchForm(
+        action=form.action,
+        method=form.method,
+        query_field=box.name,
+        fields=fields,
+        repeated=tuple(repeated),
+        has_token=form.method == "post" and any(c.kind == "hidden" and _TOKEN.search(c.name) for c in form.controls),
+        multipart=form.multipart and form.method == "post",
+        score=score,
+        place=form.place,
+    )
+
+
+def _sent(control: Control) -> list[tuple[str, str]]:
+    if control.kind == "image":
+        return [(f"{control.name}.x", "1"), (f"{control.name}.y", "1")]
+    if control.kind not in ("hidden", "select", "checkbox", "radio", "submit"):
+        return [(control.name, "")]  # another text box: its grey example text is no wish of ours
+    return [(control.name, control.value)]

@@ -1,0 +1,317 @@
+"""One queue of actions, ordered by expected new relevant documents per request.
+
+Actions: fetch a candidate (its estimated relevance), ask a site's search for a term or its next page, read a hub of a
+site without search, open a further site. An action that costs a request and then makes N fetches worth M documents
+possible is worth M / (1 + N). Predictions of M are products of what is known of the term (how many relevant documents
+have it), of the site (how many are likely left there), and two corrections that compare what came with what was
+expected, for the term over all sites and for the site over all terms; so one poor guess costs one request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+from quadloom.model.url import canonical, host_of
+from quadloom.topical.access import RequestSequence
+from quadloom.topical.anchors import Anchor, PageOutline
+from quadloom.topical.relevance import words_of
+from quadloom.topical.run import RELEVANT, JudgedDocument, TopicalRun, article_links
+from quadloom.topical.search.channels import SearchChannel, SiteOpening, look_up, open_site
+from quadloom.topical.search.engines import SearchLead
+from quadloom.topical.search.queries import QueryTerm, TermStatistics, combining
+from quadloom.topical.search.results import ResultPage, SearchResult
+from quadloom.topical.sites import Arm, Ratio, SeedSite, TopicalSite
+from quadloom.topical.strategies.candidates import Candidate, CandidateModel, CandidateQueue, Source
+
+FLOOR = 0.06  # below this yield per request the crawl ends: sixteen requests for one document do not pay
+GOOD = 0.5  # candidates that count towards an action's mass
+BUNDLE = 6  # terms in one query where any of them is enough
+# What an action is worth beyond its own yield: an opened site can be asked again, an answer teaches terms. Without it,
+# doubtful documents at hand were read while better ones waited on sites that nobody had opened.
+OPENING = 1.6
+ASKING = 1.05
+_HUB_WORDS = 3
+
+
+class Adaptive:
+    """See the module. `next` gives the most promising request sequence whose host is free."""
+
+    name = "adaptive"
+
+    def __init__(
+        self,
+        desk: TopicalRun,
+        seeds: Sequence[SeedSite],
+        random: Random,
+        now: float,
+        known: Mapping[str, SearchChannel] | None = None,
+        further: Callable[[str], list[SearchLead]] = lambda _host: [],
+    ) -> None:
+        self.desk = desk
+        self._further = further
+        self._now = now
+        self._nonsense = f"zq{random.getrandbits(40):x}x"
+        self.model = CandidateModel(desk.relevance)
+        self.queue = CandidateQueue(self.model)
+        self.sites = {seed.host: TopicalSite(seed) for seed in seeds}
+        for host, channel in (known or {}).items():
+            self.sites[host].channel = channel
+        self._unopened = sorted(self.sites.values(), key=lambda site: -site.seed.score)
+        self.terms = TermStatistics()
+        for example in desk.topic.examples:
+            self.terms.add(example.title, example.text, True)
+        for example in desk.topic.counterexamples:
+            self.terms.add(example.title, example.text, False)
+        self._ranked: list[QueryTerm] = self.terms.ranked()
+        self._ranked_at = 0
+        self._term_ratio: dict[str, Ratio] = {}
+        self._any_engines = Ratio(1.0, 2.0)
+        self._hubs = Ratio(2.0, 2.0)
+        self._recent: list[TopicalSite] = []
+        self._titles: dict[str, str] = {}
+
+    def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None:
+        """(host, sequence) or None: nothing worth a request whose host is free."""
+        barred = busy | {host for host, site in self.sites.items() if self.desk.full(host) and site.opened}
+        options: list[tuple[float, str, RequestSequence[None]]] = []
+        candidate = self.queue.best(barred)
+        if candidate is not None:
+            options.append((candidate.p, candidate.host, self._fetch(candidate)))
+        for host, site in self.sites.items():
+            if site.opened and host not in barred:
+                action = self._best_of(site)
+                if action is not None:
+                    options.append((action[0], host, action[1]))
+        opening = next((site for site in self._unopened if site.host not in busy), None)
+        if opening is not None:
+            options.append((self._opening_value(opening), opening.host, self._open(opening)))
+        if not options:
+            return None
+        value, host, sequence = max(options, key=lambda option: option[0])
+        if value < FLOOR:
+            return None
+        if candidate is not None and sequence is options[0][2]:
+            self.queue.take(candidate)
+        return host, sequence
+
+    def _best_of(self, site: TopicalSite) -> tuple[float, RequestSequence[None]] | None:
+        """The best question to a site, remembered until the site or the terms change."""
+        key = (site.version, self._ranked_at)
+        if site.cached_key != key:
+            site.cached_key = key
+            site.cached = self._choose(site)
+        if site.cached is None:
+            return None
+        value, arm, hub = site.cached
+        return value, (self._search(site, arm) if arm is not None else self._hub(site, hub))
+
+    def _choose(self, site: TopicalSite) -> tuple[float, Arm | None, str] | None:
+        best: tuple[float, Arm | None, str] | None = None
+        if site.channel is not None and site.channel.searchable:
+            for arm in self._arms(site):
+                value = ASKING * _yield_of(self._mass(site, arm))
+                if best is None or value > best[0]:
+                    best = (value, arm, "")
+        if site.hubs:
+            mass = self._hubs.value * (0.7 + 0.5 * site.relevant) * 0.8**site.hubs_read
+            if best is None or _yield_of(mass) > best[0]:
+                best = (_yield_of(mass), None, site.hubs[0])
+        return best
+
+    def _arms(self, site: TopicalSite) -> list[Arm]:
+        """Further pages of asked queries, terms not asked yet, and bundles of terms where they may help."""
+        arms = [arm for arm in site.arms.values() if not arm.done]
+        fresh = [term for term in self._ranked[:25] if term.text not in site.arms]
+        arms += [Arm(term.text, (term,)) for term in fresh[:12]]
+        if site.mode != "all":
+            unused = [term for term in self._ranked if term.text not in site.bundled][:BUNDLE]
+            if len(unused) == BUNDLE:
+                arms.append(Arm(" ".join(term.text for term in unused), tuple(unused)))
+        return arms
+
+    def _mass(self, site: TopicalSite, arm: Arm) -> float:
+        """Expected relevance among new results of the arm's next page."""
+        size = site.page_size or 10
+        if arm.pages:
+            left = arm.total - arm.shown if arm.total >= 0 else size
+            return arm.last_mass * 0.75 * min(1.0, max(0.0, left / size))
+        unseen = 1.0 + 0.8 * site.relevant
+        if len(arm.terms) > 1:
+            chance = 1.0 if site.mode == "any" else self._any_engines.value
+            expected = chance * min(size * 0.8, 0.8 * unseen)
+        else:
+            expected = min(size * 0.8, unseen * sum(term.coverage * term.purity for term in arm.terms))
+        ratio = self._term_ratio.get(arm.query)
+        return expected * (ratio.value if ratio else 1.0) * site.ratio.value
+
+    def _opening_value(self, site: TopicalSite) -> float:
+        """Documents per request that opening promises: what the last opened sites showed at first, by rank."""
+        recent = self._recent
+        mass = (4.0 + sum(other.first_mass for other in recent)) / (1 + len(recent))
+        cost = (3.5 + sum(other.opening_cost for other in recent)) / (1 + len(recent))
+        scores = [other.seed.score for other in recent]
+        rank = site.seed.score / (sum(scores) / len(scores)) if scores else 1.0
+        mass *= max(0.3, min(1.0, rank))
+        return OPENING * mass / (cost + mass / 0.9)
+
+    def _open(self, site: TopicalSite) -> RequestSequence[None]:
+        self._unopened.remove(site)
+        site.opened = True
+        before = self.desk.spent
+        query = self.desk.topic.narrow
+        opening: SiteOpening = yield from open_site(
+            site.seed.home, query, self._nonsense, self._now, site.channel, self._further(site.host)
+        )
+        site.opening_cost = self.desk.spent - before
+        site.requests += site.opening_cost
+        site.channel = opening.channel
+        if opening.home is not None:
+            site.furniture = frozenset(anchor.key for anchor in opening.home.anchors)
+            self.desk.linked.update(site.furniture)
+            self.desk.note_furniture(opening.home)
+        if opening.channel.searchable:
+            arm = site.arms.setdefault(query, Arm(query, ()))
+            self._took(site, arm, opening.first, expected=0.0)
+        for entry in opening.entries:
+            self._offer(site, entry, "index", "")
+        if opening.channel.kind in ("links", "sitemap") and opening.home is not None:
+            self._use_home(site, opening.home)
+        site.first_mass = site.pending
+        self._recent = [*self._recent[-7:], site]
+        site.version += 1
+
+    def _use_home(self, site: TopicalSite, home: PageOutline) -> None:
+        """A site without search: links that say something are candidates, short ones are hubs to look into."""
+        for anchor in article_links(home):
+            if _says_something(anchor):
+                self._offer_link(site, anchor, 0.5)
+            elif host_of(anchor.url) == site.host:
+                site.hubs.append(anchor.url)
+
+    def _search(self, site: TopicalSite, arm: Arm) -> RequestSequence[None]:
+        expected = self._mass(site, arm) if not arm.pages else 0.0
+        arm = site.arms.setdefault(arm.query, arm)
+        site.bundled.update(term.text for term in arm.terms if len(arm.terms) > 1)
+        site.requests += 1
+        site.version += 1
+        channel: SearchChannel | None = site.channel
+        if channel is None:
+            return
+        page = yield from look_up(channel, arm.query, arm.pages, arm.next_url)
+        self._took(site, arm, page, expected)
+
+    def _took(self, site: TopicalSite, arm: Arm, page: ResultPage | None, expected: float) -> None:
+        """Enter an answer: new candidates, the arm's state, and how good the prediction was."""
+        mass = 0.0
+        fresh = 0
+        for result in page.results if page else ():
+            candidate = self._offer(site, result, "result", arm.query if len(arm.terms) <= 1 else "")
+            if candidate is not None:
+                fresh += 1
+                mass += candidate.p if candidate.p >= GOOD else 0.0
+        if page is None or not page.results or (arm.pages and not fresh):
+            arm.done = True
+        else:
+            site.page_size = max(site.page_size, len(page.results))
+            arm.total = page.total
+            arm.shown += len(page.results)
+            arm.next_url = page.next_url
+            data = site.channel is not None and site.channel.format != "html"
+            more = bool(page.next_url) or (data and len(page.results) >= min(site.page_size, 10))
+            arm.done = not more or 0 <= page.total <= arm.shown
+        if expected > 0:
+            self._term_ratio.setdefault(arm.query, Ratio(1.5, 1.5)).add(mass, expected)
+            site.ratio.add(mass, expected)
+        if len(arm.terms) > 1 and site.mode == "unknown":
+            shown = max(page.total, len(page.results)) if page else 0
+            alone = [site.arms[term.text] for term in arm.terms if term.text in site.arms]
+            most = max((max(other.total, other.shown) for other in alone), default=4)
+            site.mode = combining((most, most), shown)
+            self._any_engines.add(float(site.mode == "any"), 1.0)
+        arm.pages += 1
+        arm.last_mass = mass
+        site.version += 1
+
+    def _hub(self, site: TopicalSite, url: str) -> RequestSequence[None]:
+        site.hubs.remove(url)
+        site.hubs_read += 1
+        site.requests += 1
+        site.version += 1
+        before = len(self.queue)
+        document = yield from self.desk.read(url, 0.0, "link")
+        if document is None:
+            return
+        mass = 0.0
+        for anchor in article_links(document.sheet, site.furniture):
+            if _says_something(anchor):
+                candidate = self._offer_link(site, anchor, 0.5)
+                mass += candidate.p if candidate is not None and candidate.p >= GOOD else 0.0
+        if len(self.queue) > before or not site.hubs:
+            self._hubs.add(mass, 1.0)
+        site.version += 1
+
+    def _fetch(self, candidate: Candidate) -> RequestSequence[None]:
+        site = self.sites.get(candidate.host)
+        if site is not None:
+            site.requests += 1
+            site.pending -= candidate.p
+        document = yield from self.desk.read(candidate.url, candidate.p, candidate.source, candidate.query)
+        changed = self.model.learn(candidate, document.worth if document else 0.0)
+        if document is not None:
+            self._learn_from(document, site)
+        if changed:
+            self.queue.renew()
+
+    def _learn_from(self, document: JudgedDocument, site: TopicalSite | None) -> None:
+        relevant = document.verdict >= RELEVANT
+        if not document.copy:
+            self.terms.add(document.example.title, document.example.text, relevant)
+        if len(self.desk.found) >= self._ranked_at + 12:
+            self._ranked_at = len(self.desk.found)
+            self._ranked = self.terms.ranked()
+        if site is None or not relevant or document.copy:
+            return
+        site.relevant += 1
+        site.version += 1
+        for anchor in article_links(document.sheet, site.furniture):
+            self.desk.met(anchor.key)
+            if _says_something(anchor):
+                self._offer_link(site, anchor, document.verdict)
+
+    def _offer_link(self, site: TopicalSite, anchor: Anchor, parent: float) -> Candidate | None:
+        if anchor.key in self.queue.seen or host_of(anchor.url) not in self.sites:
+            return None
+        return self._enqueue(
+            site, self.model.candidate(anchor.url, anchor.key, anchor.text, anchor.block, "link", parent=parent)
+        )
+
+    def _offer(self, site: TopicalSite, result: SearchResult, source: Source, query: str) -> Candidate | None:
+        key = canonical(result.url)
+        self.desk.met(key)
+        if key in self.queue.seen:
+            return None
+        return self._enqueue(
+            site,
+            self.model.candidate(result.url, key, result.title, result.snippet, source, query=query, rank=result.rank),
+        )
+
+    def _enqueue(self, site: TopicalSite, candidate: Candidate) -> Candidate | None:
+        """A title that another site has shown already is most likely a copy."""
+        title = " ".join(words_of(candidate.example.title))
+        if len(title) > 15 and self._titles.setdefault(title, candidate.host) != candidate.host:
+            candidate.fixed[0] -= 4.0
+            candidate.p = self.model.estimate(candidate)
+        if not self.queue.offer(candidate):
+            return None
+        site.pending += candidate.p if candidate.p >= GOOD else 0.0
+        return candidate
+
+
+def _says_something(anchor: Anchor) -> bool:
+    return len(anchor.text.split()) + len(anchor.block.split()) >= _HUB_WORDS
+
+
+def _yield_of(mass: float) -> float:
+    """Documents per request of an action that makes `mass` relevant documents known, at the usual precision."""
+    return mass / (1.0 + mass / 0.9)

@@ -1,0 +1,81 @@
+"""Baselines that follow links only: best first, breadth first, at random. They judge pages with the same model."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from itertools import count
+from random import Random
+from typing import Literal
+
+from quadloom.model.url import canonical
+from quadloom.topical.access import RequestSequence
+from quadloom.topical.run import TopicalRun, article_links
+from quadloom.topical.sites import SeedSite
+from quadloom.topical.strategies.candidates import Candidate, CandidateModel
+
+LinkOrder = Literal["best-first", "breadth-first", "random"]
+
+
+class LinkCrawl:
+    """A focused crawler after Chakrabarti: a link is worth what its words and its page's relevance promise."""
+
+    def __init__(self, desk: TopicalRun, seeds: Sequence[SeedSite], random: Random, order: LinkOrder) -> None:
+        self.name: str = order
+        self.desk = desk
+        self._random = random
+        self._order = order
+        self.model = CandidateModel(desk.relevance)
+        self._heap: list[tuple[float, int, Candidate]] = []
+        self._sequence = count()
+        self._seen: set[str] = set()
+        self._hosts = {seed.host for seed in seeds}
+        for seed in seeds:
+            home = self.model.candidate(seed.home, canonical(seed.home), "", "", "link")
+            self._push(home, 2.0 if order == "best-first" else 0.0)
+
+    def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None:
+        held: list[tuple[float, int, Candidate]] = []
+        chosen: Candidate | None = None
+        while self._heap and len(held) < 200:
+            entry = heapq.heappop(self._heap)
+            if entry[2].host in busy:
+                held.append(entry)
+            elif not self.desk.full(entry[2].host):
+                chosen = entry[2]
+                break
+        for entry in held:
+            heapq.heappush(self._heap, entry)
+        return (chosen.host, self._visit(chosen)) if chosen else None
+
+    def _push(self, candidate: Candidate, worth: float) -> None:
+        if candidate.key in self._seen or candidate.host not in self._hosts:
+            return
+        self._seen.add(candidate.key)
+        order = -worth if self._order == "best-first" else 0.0
+        if self._order == "random":
+            order = self._random.random()
+        heapq.heappush(self._heap, (order, next(self._sequence), candidate))
+
+    def _renew(self) -> None:
+        """The model has changed: estimate all that waits again; homes keep their place at the front."""
+        entries = []
+        for order, number, candidate in self._heap:
+            candidate.p = self.model.estimate(candidate)
+            entries.append((order if not candidate.example.title else -candidate.p, number, candidate))
+        heapq.heapify(entries)
+        self._heap = entries
+
+    def _visit(self, candidate: Candidate) -> RequestSequence[None]:
+        document = yield from self.desk.read(candidate.url, candidate.p, "link")
+        if document is None:
+            return
+        if candidate.example.title and self.model.learn(candidate, document.worth) and self._order == "best-first":
+            self._renew()
+        for anchor in article_links(document.sheet):
+            self.desk.met(anchor.key)
+            if anchor.key not in self._seen:
+                link = self.model.candidate(
+                    anchor.url, anchor.key, anchor.text, anchor.block, "link", parent=document.verdict
+                )
+                self._push(link, link.p)

@@ -1,0 +1,122 @@
+"""The crawler of Liu and Agah (2012), as published, with its learning loop mended.
+
+Site after site: home page, search form, query learned by twenty probes, its result pages, every result whose title or
+snippet holds the query. The paper's loop counts a probe down only when it was better than all before, so it need not
+end; here every probe counts. A probe costs one search and the documents of its first page that were not fetched
+before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from quadloom.model.url import canonical
+from quadloom.topical.access import RequestSequence
+from quadloom.topical.relevance import words_of
+from quadloom.topical.run import RELEVANT, JudgedDocument, TopicalRun
+from quadloom.topical.search.channels import SearchChannel, SiteOpening, look_up, open_site
+from quadloom.topical.search.queries import top_terms
+from quadloom.topical.search.results import ResultPage, SearchResult
+from quadloom.topical.sites import SeedSite
+
+PROBES = 20
+_MAX_PAGES = 50
+
+
+class LiuAgah:
+    """Goodness of a query: precision of its first page times the total number of results, formula (1) of the paper."""
+
+    name = "liu-agah"
+
+    def __init__(self, desk: TopicalRun, seeds: Sequence[SeedSite], random: Random, now: float) -> None:
+        self.desk = desk
+        self._random = random
+        self._now = now
+        self._sites = list(seeds)
+        self._nonsense = f"zq{random.getrandbits(40):x}x"
+        self._documents: dict[str, JudgedDocument | None] = {}
+
+    def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None:
+        seed = next((seed for seed in self._sites if seed.host not in busy), None)
+        if seed is None:
+            return None
+        self._sites.remove(seed)
+        return seed.host, self._site(seed)
+
+    def _site(self, seed: SeedSite) -> RequestSequence[None]:
+        query = self.desk.topic.narrow
+        opening: SiteOpening = yield from open_site(seed.home, query, self._nonsense, self._now)
+        channel = opening.channel
+        if opening.home is not None:
+            self.desk.note_furniture(opening.home)
+        if not channel.searchable:
+            return  # the paper leaves sites without a search form to other techniques
+        learned, first = yield from self._learn(channel, query, opening.first)
+        page: ResultPage | None = first
+        number = 0
+        while page is not None and page.results and number < _MAX_PAGES and not self.desk.full(seed.host):
+            for result in page.results:
+                if self._matches(result) and not self.desk.full(seed.host):
+                    yield from self._fetch(result, learned)
+            number += 1
+            page = (
+                (yield from look_up(channel, learned, number, page.next_url)) if self._has_next(channel, page) else None
+            )
+
+    def _learn(self, channel: SearchChannel, query: str, first: ResultPage) -> RequestSequence[tuple[str, ResultPage]]:
+        best, best_page = query, first
+        goodness = yield from self._goodness(first, query)
+        relevant = [
+            (document.example.title, document.example.text)
+            for result in first.results
+            if (document := self._documents.get(canonical(result.url))) and document.verdict >= RELEVANT
+        ]
+        terms = top_terms(relevant, set(words_of(query)) | _common(self._documents))
+        if len(terms) < 2:
+            return best, best_page
+        for _ in range(PROBES):
+            picked = self._random.sample(terms, min(len(terms), self._random.randint(2, 5)))
+            probe = f"{query} {' '.join(picked)}"
+            page = yield from look_up(channel, probe)
+            value = (yield from self._goodness(page, probe)) if page is not None else 0.0
+            if page is not None and value > goodness:
+                best, best_page, goodness = probe, page, value
+        return best, best_page
+
+    def _goodness(self, page: ResultPage, query: str) -> RequestSequence[float]:
+        if not page.results:
+            return 0.0
+        relevant = 0
+        for result in page.results:
+            document = yield from self._fetch(result, query)
+            relevant += document is not None and document.verdict >= RELEVANT
+        total = page.total if page.total >= 0 else len(page.results)
+        return relevant / len(page.results) * total
+
+    def _fetch(self, result: SearchResult, query: str) -> RequestSequence[JudgedDocument | None]:
+        key = canonical(result.url)
+        if key not in self._documents:
+            self._documents[key] = None
+            self._documents[key] = yield from self.desk.read(result.url, 0.5, "result", query)
+        return self._documents[key]
+
+    def _matches(self, result: SearchResult) -> bool:
+        """The paper's rule: the query in the title or among the forty words after it."""
+        words = set(words_of(result.title)) | set(words_of(result.snippet)[:40])
+        return bool(words & set(words_of(self.desk.topic.narrow)))
+
+    def _has_next(self, channel: SearchChannel, page: ResultPage) -> bool:
+        return bool(page.next_url) or channel.format != "html"
+
+
+def _common(documents: dict[str, JudgedDocument | None]) -> set[str]:
+    """Stop words of a corpus whose language is unknown: words of more than half of the documents read so far."""
+    texts = [set(words_of(document.example.text)) for document in documents.values() if document is not None]
+    if len(texts) < 4:
+        return set()
+    counts: dict[str, int] = {}
+    for words in texts:
+        for word in words:
+            counts[word] = counts.get(word, 0) + 1
+    return {word for word, n in counts.items() if n > len(texts) / 2}

@@ -1,0 +1,174 @@
+"""A topical crawl on a warehouse: access, shelf, cache of channels, and the topic's scores as statements."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from random import Random
+
+import msgspec
+
+from quadloom.ingest.shelf import Shelf
+from quadloom.model.quads import Quads
+from quadloom.model.url import host_matches, host_of
+from quadloom.scheduling.scope import Scope
+from quadloom.settings import Settings, length_of
+from quadloom.stores.protocols import Catalog
+from quadloom.stores.stores import Stores
+from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy
+from quadloom.topical.crawl import run as run_strategy
+from quadloom.topical.polite_access import PoliteAccess
+from quadloom.topical.relevance import Judge, Topic
+from quadloom.topical.run import RELEVANT, TopicalRun
+from quadloom.topical.search.channels import SearchChannel
+from quadloom.topical.search.engines import SearchLead
+from quadloom.topical.sites import SeedSite
+from quadloom.topical.strategies.adaptive import Adaptive
+from quadloom.topical.survey import Survey, SurveyedSite
+
+SCORE = "urn:quadloom:topicScore"
+_WIDTH = 16  # hosts that are asked at a time
+_DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
+
+
+def crawl_topic(
+    stores: Stores,
+    settings: Settings,
+    topic: Topic,
+    seeds: Sequence[SeedSite],
+    *,
+    strategy: StrategyName,
+    judge: Judge | None = None,
+    site_search: Callable[[str], list[SearchLead]] = lambda _host: [],
+    random: Random | None = None,
+    progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _desk, _strategy: None,
+    clock: Callable[[], float] = time.time,
+) -> TopicReport:
+    """Crawl `topic` from `seeds` within `settings.topic.budget` requests; documents land in the warehouse.
+
+    `judge`: another verdict on documents than the light model's, such as `quadloom.topical.embeddings` gives.
+    `site_search`: ways of the user's into a host without a search (`quadloom.topical.search.hosted.site_leads`).
+    """
+    random = random or Random()
+    desk = TopicalRun(topic, settings.topic.budget, per_site=settings.topic.per_site, judge=judge)
+    known = known_channels(stores.catalog, seeds, clock() - length_of("topic.channel_ttl", settings.topic.channel_ttl))
+    chosen = make_strategy(strategy, desk, seeds, random, clock(), known, site_search)
+    settings = _without_links(settings)
+    shelf = Shelf(stores, settings, clock=clock)
+    access = PoliteAccess(
+        settings,
+        stores.frontier,
+        TopicScope(settings, seeds),
+        lambda brought: shelf.put(brought.visit, brought.result, brought.pace),
+        services=frozenset(host_of(lead.template) for lead in site_search("")),
+        clock=clock,
+        random=random,
+    )
+    try:
+        report = run_strategy(chosen, desk, access, width=_WIDTH, progress=lambda now: progress(now, chosen))
+    finally:
+        access.close()
+        shelf.close()
+        if isinstance(chosen, Adaptive):
+            remember_channels(stores.catalog, [site.channel for site in chosen.sites.values() if site.channel])
+        _state_scores(stores, topic, desk)
+    report = msgspec.structs.replace(report, refused=dict(access.refused))
+    _remember_crawl(stores.catalog, topic, report, clock())
+    return report
+
+
+def survey_sites(
+    stores: Stores,
+    settings: Settings,
+    seeds: Sequence[SeedSite],
+    *,
+    random: Random | None = None,
+    progress: Callable[[TopicalRun], None] = lambda _desk: None,
+    clock: Callable[[], float] = time.time,
+) -> list[SurveyedSite]:
+    """Which sites have a search, and of what kind. Nothing is kept but the channels."""
+    survey = Survey(seeds, random or Random(), clock())
+    desk = TopicalRun(Topic("", ""), budget=12 * len(seeds) + 1)
+    access = PoliteAccess(
+        settings, stores.frontier, TopicScope(settings, seeds), lambda _brought: None, clock=clock, random=random
+    )
+    try:
+        run_strategy(survey, desk, access, width=_WIDTH, progress=progress)
+    finally:
+        access.close()
+    remember_channels(stores.catalog, [line.channel for line in survey.lines])
+    return survey.lines
+
+
+class TopicScope:
+    """The sites themselves, the patterns that the user set, and the hosts that may answer for sites."""
+
+    def __init__(self, settings: Settings, seeds: Sequence[SeedSite]) -> None:
+        crawl = settings.crawl
+        if crawl.scope == "page":  # a site cannot be asked without leaving its home page
+            crawl = msgspec.structs.replace(crawl, scope="host")
+        self._scope = Scope.from_settings(crawl, [seed.home for seed in seeds])
+        self._third_parties = settings.topic.third_parties
+
+    def verdict(self, href: str, host: str, depth: int) -> str | None:
+        if any(host_matches(host, pattern) for pattern in self._third_parties):
+            return None
+        return self._scope.verdict(href, host, depth)
+
+
+def known_channels(catalog: Catalog, seeds: Sequence[SeedSite], not_before: float) -> dict[str, SearchChannel]:
+    """Channels of earlier crawls that have not expired."""
+    found = {}
+    for seed in seeds:
+        data = catalog.get(f"channel:{seed.host}")
+        channel = SearchChannel.decode(data) if data else None
+        if channel is not None and channel.learned_at >= not_before:
+            found[seed.host] = channel
+    return found
+
+
+def remember_channels(catalog: Catalog, channels: Sequence[SearchChannel]) -> None:
+    """All but those of web searchers, which belong to the configuration and may hold its keys."""
+    with catalog.transaction():
+        for channel in (channel for channel in channels if channel.kind != "websearch"):
+            catalog.put(f"channel:{SeedSite(channel.home).host}", channel.encode())
+
+
+def topic_graph(topic: Topic) -> str:
+    """Name of the graph that holds a topic's scores."""
+    return "urn:quadloom:topic:" + (re.sub(r"[^\w]+", "-", topic.narrow.lower()).strip("-") or "topic")
+
+
+def _remember_crawl(catalog: Catalog, topic: Topic, report: TopicReport, now: float) -> None:
+    """How the topic's last crawl went, as JSON for people: the web's page of topics shows it."""
+    graph = topic_graph(topic)
+    summary = {
+        "broad": topic.broad,
+        "narrow": topic.narrow,
+        "requests": report.requests,
+        "documents": report.documents,
+        "harvest": report.harvest,
+        "finished_at": round(now),
+        "graph": graph,
+    }
+    catalog.put(f"topic:{graph.rpartition(':')[2]}", msgspec.json.encode(summary))
+
+
+def _state_scores(stores: Stores, topic: Topic, desk: TopicalRun) -> None:
+    """One statement per relevant page; scores of earlier crawls of the topic stay unless the page was judged anew."""
+    graph = topic_graph(topic)
+    kept = {line.partition(" ")[0]: line for line in stores.quads.graph(graph).decode("utf-8").splitlines()}
+    for found in desk.found:
+        subject = f"<{found.url}>"
+        kept.pop(subject, None)
+        if found.verdict >= RELEVANT and not re.search(r'[<>"{}|\\^`\s]', found.url):
+            kept[subject] = f'{subject} <{SCORE}> "{found.verdict:.3f}"^^<{_DOUBLE}> <{graph}> .'
+    lines = sorted(set(kept.values()))
+    if lines:
+        stores.quads.replace(Quads.of(graph, ("\n".join(lines) + "\n").encode()))
+
+
+def _without_links(settings: Settings) -> Settings:
+    """Links of documents are the strategy's business: they do not queue up in the frontier."""
+    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))

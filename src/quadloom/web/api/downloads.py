@@ -1,0 +1,142 @@
+"""`/export.*`, the whole warehouse or a part of it as one stream, and `/.well-known/void`, what is in it.
+
+A dump is written by a thread with a view of its own, so it is consistent while a crawl writes and keeps no other reader
+waiting. It goes through a short queue: a slow client slows the dump, and one that leaves ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from starlette.responses import Response, StreamingResponse
+
+from quadloom.asking.search import moment
+from quadloom.asking.sparql.prefixes import type_iris
+from quadloom.asking.sparql.result_formats import GRAPH_MEDIA
+from quadloom.errors import QuadloomError, UsageError
+from quadloom.export.description import dataset_description
+from quadloom.export.dump import parse_format
+from quadloom.export.selection import Selection
+from quadloom.settings import Settings
+from quadloom.warehouse import Warehouse
+from quadloom.web.api.rdf_answers import negotiated_graph
+from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.requests import WebRequest
+from quadloom.web.view.usage import usage
+
+_MEDIA = {**GRAPH_MEDIA, "parquet": "application/vnd.apache.parquet", "warc": "application/warc"}
+_PACKED = {"gz": "application/gzip", "zst": "application/zstd"}
+PRODUCES = tuple(media.partition(";")[0] for media in (*_MEDIA.values(), *_PACKED.values()))
+_BLOCK = 256 * 1024
+_BLOCKS = 8
+
+
+def export(ask: WebRequest) -> Response:
+    format = ask.path("format")
+    try:
+        name, packing = parse_format(format)
+    except UsageError as error:
+        raise RequestRefused(404, error.message, hint=error.hint) from None
+    selection = Selection(
+        sites=tuple(ask.texts("site")),
+        types=tuple(iri for name in ask.texts("type") for iri in type_iris(name)),
+        since=moment(ask.text("since")),
+        until=moment(ask.text("until")),
+    )
+    dump = DumpStream(ask.desk.path, ask.desk.settings, format, selection)
+    first = dump.next()  # so that a format that cannot be written is refused, not cut off
+    return StreamingResponse(
+        _stream(dump, first),
+        media_type=_PACKED.get(packing) or _MEDIA[name] if name in _MEDIA else "text/turtle",
+        headers={"Content-Disposition": f'attachment; filename="quadloom.{format}"', "Cache-Control": "no-store"},
+    )
+
+
+class DumpStream:
+    """A file that its writer fills in one thread while blocks are taken out in another."""
+
+    def __init__(self, path: Path, settings: Settings, format: str, selection: Selection) -> None:
+        self._blocks: queue.Queue[bytes | QuadloomError] = queue.Queue(_BLOCKS)
+        self._part = bytearray()
+        self._left = threading.Event()
+        self._position = 0
+        arguments = (path, settings, format, selection)
+        threading.Thread(target=self._run, args=arguments, name="export", daemon=True).start()
+
+    def _run(self, path: Path, settings: Settings, format: str, selection: Selection) -> None:
+        try:
+            with Warehouse.read(path, settings=settings) as warehouse:
+                warehouse.export(cast("BinaryIO", self), format=format, selection=selection)
+            self.flush()
+        except BrokenPipeError:
+            return
+        except QuadloomError as error:
+            self._put(error)
+            return
+        self._put(b"")
+
+    def write(self, data: bytes) -> int:
+        self._part += data
+        self._position += len(data)
+        if len(self._part) >= _BLOCK:
+            self.flush()
+        return len(data)
+
+    def flush(self) -> None:
+        if self._part:
+            block, self._part = bytes(self._part), bytearray()
+            self._put(block)
+
+    def tell(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        """Nothing to do: the end is said when the whole dump is written."""
+
+    def _put(self, item: bytes | QuadloomError) -> None:
+        while True:
+            if self._left.is_set():
+                raise BrokenPipeError("the client has gone")
+            try:
+                self._blocks.put(item, timeout=0.5)
+                return
+            except queue.Full:
+                continue
+
+    def next(self) -> bytes:
+        """The next block, empty at the end. Raises what ended the dump."""
+        item = self._blocks.get()
+        if isinstance(item, QuadloomError):
+            raise item
+        return item
+
+    def leave(self) -> None:
+        self._left.set()
+
+
+async def _stream(dump: DumpStream, block: bytes) -> AsyncIterator[bytes]:
+    loop = asyncio.get_running_loop()
+    try:
+        while block:
+            yield block
+            block = await loop.run_in_executor(None, dump.next)
+    finally:
+        dump.leave()
+
+
+def void(ask: WebRequest) -> Response:
+    """VoID and DCAT, with class and property partitions by their measured use."""
+    base = str(ask.request.url.replace(path="/", query="", fragment=""))
+    turtle = dataset_description(
+        usage(ask.desk).summary,
+        dataset=f"{base}#dataset",
+        title="What Quadloom read",
+        endpoint=f"{base}sparql",
+        now=ask.desk.clock(),
+    )
+    return negotiated_graph(ask, turtle, "text/turtle")

@@ -1,0 +1,93 @@
+"""`/metrics` for Prometheus and friends, and `/health` for whoever restarts servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+from starlette.responses import Response
+
+from quadloom.asking.statistics import statements_of
+from quadloom.errors import QuadloomError
+from quadloom.web.server.requests import WebRequest
+from quadloom.web.view.rendering import json_response
+
+MEDIA_TYPE = "application/openmetrics-text"
+_CONTENT = f"{MEDIA_TYPE}; version=1.0.0; charset=utf-8"
+
+
+class _Figures(msgspec.Struct):
+    """What we count of a running crawl's report."""
+
+    pages: int = 0
+    bytes: int = 0
+    findings: int = 0
+    seconds: float = 0.0
+    phases: dict[str, int] = {}
+    cpu: dict[str, float] = {}
+
+
+def metrics(ask: WebRequest) -> Response:
+    return Response("\n".join(_lines(ask)) + "\n", media_type=_CONTENT)
+
+
+def live(_ask: WebRequest) -> Response:
+    return json_response({"state": "live"})
+
+
+def ready(ask: WebRequest) -> Response:
+    """503 with the reason of each store that does not answer."""
+    try:
+        stores = ask.desk.reader.ask(
+            lambda warehouse: {
+                "catalog": len(warehouse.catalog.counts()),
+                "quads": statements_of(warehouse.catalog, warehouse.quads),
+                "text": len(warehouse.text),
+                "archive_bytes": warehouse.archive.size(),
+            }
+        )
+    except QuadloomError as error:
+        body = {"ok": False, "status": 503, "error": error.message, "hint": error.hint or "run `quadloom check`"}
+        return Response(msgspec.json.encode(body), 503, media_type="application/json", headers={"Retry-After": "5"})
+    return json_response({"state": "ready", "stores": stores, "crawl": ask.desk.feed.report() is not None})
+
+
+def _lines(ask: WebRequest) -> Iterator[str]:
+    warehouse, now = ask.warehouse, ask.desk.clock()
+    stats = msgspec.structs.asdict(warehouse.frontier.stats(now))
+    hosts = {"hosts": stats.pop("hosts"), "blocked": stats.pop("blocked_hosts")}
+    counts = warehouse.catalog.counts()
+    yield from _family("quadloom_frontier_urls", "URLs by state", "state", stats)
+    yield from _family("quadloom_hosts", "hosts known, and hosts blocked now", "state", hosts)
+    for word in ("outcome", "kind", "status"):
+        values = {name.partition(":")[2]: count for name, count in counts.items() if name.startswith(f"{word}:")}
+        yield from _family(f"quadloom_pages_by_{word}", f"pages by {word} of their newest visit", word, values)
+    yield from _family("quadloom_quads", "statements", "", {"": statements_of(warehouse.catalog, warehouse.quads)})
+    yield from _family("quadloom_documents", "documents in the text index", "", {"": len(warehouse.text)})
+    report = ask.desk.feed.report()
+    yield from _family("quadloom_crawl_running", "1 while a crawl runs", "", {"": int(report is not None)})
+    if report is not None:
+        yield from _crawl(msgspec.convert(report, _Figures))
+    yield "# EOF"
+
+
+def _crawl(figures: _Figures) -> Iterator[str]:
+    yield from _family("quadloom_phase_pages", "pages through each phase", "phase", figures.phases, "counter")
+    yield from _family("quadloom_phase_cpu_seconds", "CPU by phase", "phase", figures.cpu, "counter")
+    for name, value in (("pages", figures.pages), ("bytes", figures.bytes), ("findings", figures.findings)):
+        yield from _family(f"quadloom_crawl_{name}", f"{name} of this crawl", "", {"": value}, "counter")
+
+
+def _family(
+    name: str, text: str, label: str, values: Mapping[str, int | float | object], kind: str = "gauge"
+) -> Iterator[str]:
+    yield f"# TYPE {name} {kind}"
+    yield f"# HELP {name} {text}"
+    suffix = "_total" if kind == "counter" else ""
+    for value, number in values.items():
+        mark = f'{{{label}="{_escaped(value)}"}}' if label else ""
+        yield f"{name}{suffix}{mark} {number}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

@@ -1,0 +1,166 @@
+"""The gate: everything that is decided before a handler sees a request, and after it has answered.
+
+* Host: only names we know, so that a foreign page cannot reach us by rebinding its own name to this address.
+* Origin: a request that changes something must come from our own pages (or from no page at all).
+* Rate and body size are limited per client and request.
+* Every answer forbids scripts, styles, frames and connections from anywhere else: what was crawled is shown as text,
+  and should a defect ever let markup through, the browser still runs nothing of it.
+
+This is plain ASGI, without buffering: results and events stream through it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from quadloom.settings import WebSettings
+from quadloom.web.server.refusals import Refusal, plain_refusal
+
+UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
+BODY_BYTES = 4 * 1024 * 1024
+_CLIENTS = 10_000
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    # Other sites learn nothing of what was read here. Not `no-referrer`: with it browsers send `Origin: null` with our
+    # own forms too (Fetch, "append a request Origin header"), and the gate would refuse them.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+# For an archived body: even as text/plain, nothing in it may ever run, load or be sent.
+SANDBOX = "default-src 'none'; sandbox"
+
+Refuse = Callable[[Request, Refusal, dict[str, str]], ASGIApp]
+
+
+class RateLimit:
+    """A bucket of tokens per client; it holds two seconds' worth. The least recently seen clients are forgotten."""
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, client: str) -> float:
+        """0 = go on; else seconds until the next request is welcome."""
+        if self._rate <= 0:
+            return 0.0
+        now, most = self._clock(), max(2 * self._rate, 1.0)
+        level, at = self._buckets.pop(client, (most, now))
+        level = min(most, level + (now - at) * self._rate)
+        wait = 0.0 if level >= 1.0 else (1.0 - level) / self._rate
+        self._buckets[client] = (level - 1.0 if not wait else level, now)
+        if len(self._buckets) > _CLIENTS:
+            self._buckets.popitem(last=False)
+        return wait
+
+
+class Gate:
+    """See the module."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        web: WebSettings,
+        refuse: Refuse,
+        open_paths: frozenset[str] = frozenset(),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._app = app
+        self._hosts = known_hosts(web)
+        self._limit = RateLimit(web.rate, clock)
+        self._refuse = refuse
+        self._open_paths = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        refusal, headers = self._verdict(request)
+        app = self._app if refusal is None else self._refuse(request, refusal, headers)
+        await app(scope, receive, _with_headers(send))
+
+    def _verdict(self, request: Request) -> tuple[Refusal | None, dict[str, str]]:
+        host = request.headers.get("host", "")
+        if not self._knows(host):
+            hint = "use the address that `quadloom serve` printed, or add the name to web.hosts"
+            return plain_refusal(421, f"this server does not answer to the name {host[:100]!r}", hint), {}
+        guarded = request.method in UNSAFE and request.url.path not in self._open_paths
+        if guarded and not _same_origin(request, host):
+            return plain_refusal(403, "requests from other sites' pages are refused", "call it from no page at all"), {}
+        if _announced(request) > BODY_BYTES:
+            return plain_refusal(413, f"the body is longer than {BODY_BYTES} bytes", "send less at a time"), {}
+        client = request.client.host if request.client else ""
+        wait = self._limit.wait(client)
+        if wait:
+            seconds = str(max(1, round(wait)))
+            return plain_refusal(429, "too many requests", f"wait {seconds} s"), {"Retry-After": seconds}
+        return None, {}
+
+    def _knows(self, host: str) -> bool:
+        name = urlsplit(f"//{host}").hostname if host.isprintable() and "/" not in host else None
+        return name is not None and ("*" in self._hosts or name in self._hosts)
+
+
+def known_hosts(web: WebSettings) -> frozenset[str]:
+    """Names that a request may carry: loopback's, the address we listen on, our public one, those in `web.hosts`."""
+    names = {"127.0.0.1", "localhost", "::1", *(name.lower() for name in web.hosts)}
+    if public := urlsplit(web.public_url).hostname:
+        names.add(public)
+    if not _is_wildcard(web.host):
+        names.add(web.host.lower())
+    return frozenset(names)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_wildcard(host: str) -> bool:
+    return host in ("", "0.0.0.0", "::")
+
+
+def _same_origin(request: Request, host: str) -> bool:
+    """Browsers name the page's origin with every unsafe request; programs name none."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return False
+    origin = request.headers.get("origin")
+    return origin is None or (origin != "null" and urlsplit(origin).netloc == host)
+
+
+def _announced(request: Request) -> int:
+    length = request.headers.get("content-length", "0")
+    return int(length) if length.isdigit() and len(length) < 19 else 0
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers: Sequence[tuple[bytes, bytes]] = message["headers"]
+            present = {name.lower() for name, _ in headers}
+            extra = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in present]
+            message = {**message, "headers": [*headers, *extra]}
+        await send(message)
+
+    return sending

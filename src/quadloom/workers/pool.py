@@ -1,0 +1,224 @@
+"""The pool of transform workers and its watchdog.
+
+Each worker has a short queue of pages in its channel, answered in order; so the page at the head is the one being
+worked on. When a worker dies, or its head takes longer than the deadline, or its memory passes the cap, the watchdog
+kills it, blames the head, and hands the rest to another worker. A page that was blamed twice is quarantined.
+
+Threads: only the owner's thread sends; one watchdog thread receives all answers (so no worker ever blocks in send while
+the owner blocks in send: that deadlocked the prototype) and guards deadlines. What a dead worker left behind waits
+until the owner calls `tend`, which a notice tells it to do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import selectors
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+
+from quadloom.model import wire
+from quadloom.model.event import EventKind
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
+from quadloom.process import threads
+from quadloom.process.channel import ChannelClosed, ChildProcess, start
+from quadloom.settings import Settings
+from quadloom.workers.worker_main import WorkerAnswer, WorkerTask
+
+_DEPTH = 4  # pages queued in one worker: enough that it never waits for the owner
+_TICK = 0.2  # seconds between looks at deadlines and memory
+_BLAMES = 2
+_START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; that is no page's fault
+
+
+class TransformResult(msgspec.Struct, frozen=True):
+    """A page and its answer; `answer` is None when the page was quarantined, and `reason` says why."""
+
+    visit: Visit
+    page: Page
+    answer: WorkerAnswer | None
+    reason: str = ""
+    number: int = 0  # what `submit` returned
+
+
+class _Worker:
+    __slots__ = ("child", "head_since", "name", "ready", "tasks")
+
+    def __init__(self, child: ChildProcess, name: str) -> None:
+        self.child = child
+        self.name = name
+        self.tasks: deque[WorkerTask] = deque()
+        self.head_since = time.monotonic()
+        self.ready = False
+
+
+class WorkerPool:
+    """`submit` pages while `room()` says so; `done` receives `TransformResult`s in any order."""
+
+    def __init__(
+        self,
+        size: int,
+        settings: Settings,
+        done: Callable[[TransformResult], None],
+        notice: Callable[[EventKind, str], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._settings = settings
+        self._done = done
+        self._notice = notice
+        self._numbers = itertools.count()
+        self._lock = threading.RLock()
+        self._selector = selectors.DefaultSelector()
+        self._blames: dict[int, int] = {}
+        self._waiting: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()  # to be given out again after a death
+        self._generation = 0
+        self._told: dict[str, int] = {}
+        self._closing = False
+        self.spent_cpu = 0.0  # of workers that have gone
+        self._workers = [self._started(f"transform-{index}") for index in range(size)]
+        self._thread = threads.start("watchdog", self._watch, failed)
+
+    def room(self) -> int:
+        """How many pages could be submitted now without waiting."""
+        with self._lock:
+            return sum(max(0, _DEPTH - len(worker.tasks)) for worker in self._workers)
+
+    def submit(self, visit: Visit, page: Page, *, archive: bool = True) -> int:
+        """Give a page out; its `TransformResult` carries the number returned."""
+        task = WorkerTask(next(self._numbers), visit, page, archive)
+        self._give(task)
+        return task.number
+
+    def grow(self, size: int) -> None:
+        """Start workers until there are so many."""
+        with self._lock:
+            self._workers += [self._started(f"transform-{index}") for index in range(len(self._workers), size)]
+
+    def tend(self) -> None:
+        """Give out again what dead workers left behind."""
+        while not self._waiting.empty():
+            self._give(self._waiting.get())
+
+    def forget_links(self) -> None:
+        """The scope has changed: workers shall offer all links again."""
+        with self._lock:
+            self._generation += 1
+
+    def cpu_seconds(self) -> float:
+        with self._lock:
+            return self.spent_cpu + sum(worker.child.cpu_seconds() for worker in self._workers)
+
+    def heartbeats(self) -> list[tuple[str, int, int, float, int]]:
+        """(name, pid, resident bytes, CPU seconds, pages in hand) of every worker."""
+        with self._lock:
+            return [
+                (w.name, w.child.process.pid, w.child.resident_bytes(), w.child.cpu_seconds(), len(w.tasks))
+                for w in self._workers
+            ]
+
+    def close(self) -> None:
+        self._closing = True
+        with self._lock:
+            self.spent_cpu = self.cpu_seconds()
+            for worker in self._workers:
+                worker.child.channel.close()
+                worker.child.kill()
+            self._workers = []
+        self._thread.join(timeout=5)
+
+    def _give(self, task: WorkerTask) -> None:
+        with self._lock:
+            worker = min(self._workers, key=lambda candidate: len(candidate.tasks))
+            if self._told.get(worker.name, 0) != self._generation:
+                self._told[worker.name] = self._generation
+                task = msgspec.structs.replace(task, forget=True)
+            if not worker.tasks:
+                worker.head_since = time.monotonic()
+            worker.tasks.append(task)
+        try:
+            worker.child.channel.send(task)  # outside the lock: the watchdog must be able to kill a stuck worker
+        except ChannelClosed:
+            return  # the watchdog sees the death too and keeps the task for `tend`
+
+    def _started(self, name: str) -> _Worker:
+        worker = _Worker(start("quadloom.workers.worker_main", self._settings), name)
+        self._selector.register(worker.child.channel, selectors.EVENT_READ, worker)
+        return worker
+
+    def _watch(self) -> None:
+        checked = time.monotonic()
+        while not self._closing:
+            for key, _ in self._selector.select(_TICK):
+                self._receive(key.data)
+            # Not after every answer: a look at a worker's memory took half as long as taking in its answer.
+            if not self._closing and time.monotonic() - checked >= _TICK:
+                checked = time.monotonic()
+                self._check()
+
+    def _receive(self, worker: _Worker) -> None:
+        try:
+            messages = worker.child.channel.poll()
+        except ChannelClosed:
+            if not self._closing:
+                self._bury(worker, self._cause(worker))
+            return
+        for message in messages:
+            if worker.ready:
+                self._answered(worker, wire.decode(message, WorkerAnswer))
+            else:
+                worker.ready = True
+                worker.head_since = time.monotonic()
+
+    def _answered(self, worker: _Worker, answer: WorkerAnswer) -> None:
+        with self._lock:
+            task = worker.tasks.popleft()
+            worker.head_since = time.monotonic()
+        self._blames.pop(task.number, None)
+        self._done(TransformResult(task.visit, task.page, answer, number=task.number))
+
+    def _check(self) -> None:
+        limits = self._settings.limits
+        now = time.monotonic()
+        for worker in list(self._workers):
+            if not worker.tasks:
+                continue
+            patience = limits.transform_seconds if worker.ready else max(limits.transform_seconds, _START_SECONDS)
+            if now - worker.head_since > patience:
+                self._bury(worker, f"took longer than {limits.transform_seconds:g} s")
+            elif worker.child.resident_bytes() > limits.transform_bytes:
+                self._bury(worker, f"used more than {limits.transform_bytes >> 20} MiB of memory")
+
+    def _cause(self, worker: _Worker) -> str:
+        code = worker.child.process.wait()
+        return f"crashed with signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+    def _bury(self, worker: _Worker, cause: str) -> None:
+        """Replace a dead or condemned worker; blame the page at its head, give the others out again."""
+        self._selector.unregister(worker.child.channel)
+        with self._lock:
+            self.spent_cpu += worker.child.cpu_seconds()
+            worker.child.kill()
+            worker.child.channel.close()
+            tasks = list(worker.tasks)
+            self._workers[self._workers.index(worker)] = self._started(worker.name)
+            self._told.pop(worker.name, None)
+        if tasks:
+            self._blame(tasks[0], cause)
+        for task in tasks[1:]:
+            self._waiting.put(task)
+        self._notice("worker-killed", f"{worker.name} {cause}")
+
+    def _blame(self, task: WorkerTask, cause: str) -> None:
+        self._blames[task.number] = self._blames.get(task.number, 0) + 1
+        if self._blames[task.number] < _BLAMES:
+            self._waiting.put(task)
+            return
+        del self._blames[task.number]
+        self._notice("quarantined", f"{task.visit.href}: {cause}")
+        reason = f"quarantined: its transformation {cause}, twice"
+        self._done(TransformResult(task.visit, task.page, None, reason, task.number))

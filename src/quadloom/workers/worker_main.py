@@ -1,0 +1,105 @@
+"""A transform worker: reads pages, answers with what they say. Disposable by design.
+
+Run as `python -m quadloom.workers.worker_main FD`. Native parsers can crash, hang or eat memory on hostile input, and
+no try/except guards against that, so the owner watches from outside and this process may die at any moment. It holds
+nothing that would be missed.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import time
+
+import msgspec
+
+from quadloom.model import wire
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
+from quadloom.phases.extract import chosen
+from quadloom.phases.loaders import all_syntaxes, document_loader
+from quadloom.pipeline import PageResult, process_page
+from quadloom.process.channel import Channel, ChannelClosed, attach
+from quadloom.settings import Settings
+from quadloom.stores.archive.warc_record import encode as encode_record
+from quadloom.stores.protocols import ArchiveRecord
+
+_RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
+
+
+READY = "ready"  # the first message: imports are done, deadlines may count
+
+
+class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
+    """`forget` clears the memory of offered links: the scope has changed, so refused ones may count now."""
+
+    number: int
+    visit: Visit
+    page: Page
+    archive: bool = True
+    forget: bool = False
+
+
+class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True):
+    number: int
+    woven: PageResult
+    record: ArchiveRecord | None
+    cpu_seconds: float
+
+
+class RecentLinks:
+    """Links that this worker has offered, with their depth: only new ones and shorter ways are sent again.
+
+    Nine of ten links of a page are its site's navigation. Leaving them out here saves a record, encoding, a pipe
+    and a lookup each. It is safe: the owner settles an answer's links in the same transaction as its page, and
+    if the owner dies, so does this memory.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._depths: dict[int, int] = {}
+
+    def is_news(self, fingerprint: int, depth: int) -> bool:
+        known = self._depths.get(fingerprint)
+        if known is not None and known <= depth:
+            return False
+        self._depths[fingerprint] = depth
+        if len(self._depths) > self._size:
+            del self._depths[next(iter(self._depths))]
+        return True
+
+    def clear(self) -> None:
+        self._depths.clear()
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner, which drains and then closes the channel
+    channel = attach()
+    settings = channel.receive(Settings)
+    resource.setrlimit(resource.RLIMIT_AS, (settings.limits.transform_bytes * 2, settings.limits.transform_bytes * 2))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        channel.send(READY)
+        _serve(channel, settings)
+    except ChannelClosed:
+        return
+
+
+def _serve(channel: Channel, settings: Settings) -> None:
+    strategies = chosen(settings.crawl.strategies)
+    loader = document_loader(settings)
+    syntaxes = all_syntaxes(settings).registry
+    recent = RecentLinks(_RECENT)
+    while True:
+        task = wire.decode(channel.receive_bytes(), WorkerTask)
+        started = time.process_time()
+        if task.forget:
+            recent.clear()
+        woven = process_page(task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news)
+        keep = task.archive and not woven.noarchive and (woven.has_data or not settings.index.only_data)
+        record = encode_record(task.page) if keep else None
+        channel.send(WorkerAnswer(task.number, woven, record, time.process_time() - started))
+
+
+if __name__ == "__main__":
+    main()

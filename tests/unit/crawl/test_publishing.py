@@ -1,0 +1,61 @@
+"""Publication: an offer within scope and bounds."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from quadloom.crawl.publication import LIST, Publication, PublishReport, accept, ping_sitemap, publish, pushed
+from quadloom.errors import UrlError, UsageError
+from quadloom.scheduling.scope import Scope, ScopeRecord
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom_lab.memory.frontier import MemoryFrontier
+
+NOW = 1_000_000.0
+SCOPE = Scope(ScopeRecord("site", ("https://example.org/",)))
+
+
+@pytest.fixture
+def frontier() -> MemoryFrontier:
+    return MemoryFrontier(FrontierPolicy(delay=0.0, ip_delay=0.0), now=NOW, scope=SCOPE)
+
+
+def test_every_url_is_accounted_for(frontier: MemoryFrontier) -> None:
+    offered = ["https://example.org/a", "https://example.org/b", "https://other.example/", "mailto:x@example.org"]
+    assert publish(frontier, SCOPE, offered, NOW) == PublishReport(new=2, refused=1, invalid=1)
+    assert publish(frontier, SCOPE, offered[:1], NOW) == PublishReport(known=1)
+
+
+def test_only_an_owner_can_have_known_pages_read_again(frontier: MemoryFrontier) -> None:
+    publish(frontier, SCOPE, ["https://example.org/a"], NOW)
+    assert publish(frontier, SCOPE, ["https://example.org/a"], NOW, owner=True) == PublishReport(refreshed=1)
+    assert [visit.priority for visit in frontier.lease(10, NOW)] == [0]
+
+
+def test_a_publication_is_bounded(frontier: MemoryFrontier) -> None:
+    with pytest.raises(UsageError):
+        publish(frontier, SCOPE, ["https://example.org/"] * (LIST + 1), NOW)
+
+
+def test_only_an_owner_vouches_for_a_change() -> None:
+    offered = Publication(urls=["https://a.example/1", "no address"], owner=True)
+    assert pushed(offered, PublishReport(refreshed=1)) == ["https://a.example/1"]
+    assert pushed(offered, PublishReport(new=1)) == [], "not known yet: nothing has changed"
+    assert pushed(replace(offered, owner=False), PublishReport(refreshed=1)) == []
+
+
+def test_a_pinged_sitemap_is_read_first(frontier: MemoryFrontier) -> None:
+    publish(frontier, SCOPE, ["https://example.org/a"], NOW)
+    assert ping_sitemap(frontier, SCOPE, "https://example.org/sitemap.xml", NOW).new == 1
+    assert ping_sitemap(frontier, SCOPE, "https://example.org/sitemap.xml", NOW).refreshed == 1
+    assert ping_sitemap(frontier, SCOPE, "https://elsewhere.example/sitemap.xml", NOW).refused == 1
+    assert frontier.lease(1, NOW)[0].href == "https://example.org/sitemap.xml"
+    with pytest.raises(UrlError):
+        ping_sitemap(frontier, SCOPE, "not an address", NOW)
+
+
+def test_urls_and_a_sitemap_may_come_together(frontier: MemoryFrontier) -> None:
+    both = Publication(urls=["https://example.org/a"], sitemap="https://example.org/sitemap.xml", owner=True)
+    assert accept(both, frontier=frontier, scope=SCOPE, now=NOW) == PublishReport(new=2)
+    with pytest.raises(UsageError):
+        accept(Publication(), frontier=frontier, scope=SCOPE, now=NOW)

@@ -1,0 +1,155 @@
+"""When the quad store may put its files in order, on a clock that is set by hand; and that it really does."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from quadloom.asking.statistics import Statistics
+from quadloom.errors import StoreError
+from quadloom.ingest.compaction import ENOUGH, StoreCompactor
+from quadloom.ingest.failpoints import Failpoints
+from quadloom.ingest.indexer import IndexAcks, Indexer, IndexJob
+from quadloom.model.quads import Quads
+from quadloom.settings import IndexSettings
+from quadloom.stores.quads.memory import MemoryQuads
+from quadloom.stores.quads.oxigraph import OxigraphQuads
+from quadloom_lab.memory.text import MemoryText
+
+
+class Slow(MemoryQuads):
+    """Takes until it is allowed to end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_end = threading.Event()
+        self.calls = 0
+
+    def optimize(self) -> None:
+        self.calls += 1
+        self.may_end.wait(10)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("written", "total", "waited", "expected"),
+    [
+        (ENOUGH, ENOUGH, 4.0, 1),
+        (ENOUGH - 1, ENOUGH, 4.0, 0),  # too little to be worth it
+        (ENOUGH, ENOUGH, 2.0, 0),  # the next batch may be on its way
+        (ENOUGH, 10 * ENOUGH, 4.0, 0),  # a tenth of the store: merging all would cost more than it frees
+        (20_000_000, 20_000_000, 4.0, 0),  # expected to take over a minute: who stops the crawl would have to wait
+    ],
+)
+def test_it_starts_only_when_it_pays(written: int, total: int, waited: float, expected: int) -> None:
+    clock, store = Clock(), Slow()
+    store.may_end.set()
+    tidying = StoreCompactor(store, lambda: total, monotonic=clock)
+    tidying.wrote(written)
+    clock.now = waited
+    tidying.rest()
+    tidying.close()
+    assert store.calls == expected
+
+
+def test_one_at_a_time_and_the_caller_never_waits() -> None:
+    clock, store = Clock(), Slow()
+    tidying = StoreCompactor(store, lambda: ENOUGH, monotonic=clock)
+    for _ in range(3):
+        tidying.wrote(ENOUGH)
+        clock.now += 4.0
+        tidying.rest()
+    assert store.calls == 1
+    store.may_end.set()
+    tidying.close()
+    tidying.rest()
+    tidying.close()
+    assert store.calls == 2
+
+
+def test_a_slow_disk_is_learned_from() -> None:
+    clock, store = Clock(), Slow()
+    tidying = StoreCompactor(store, lambda: ENOUGH, monotonic=clock)
+    tidying.wrote(ENOUGH)
+    clock.now = 4.0
+    tidying.rest()
+    clock.now = 64.0  # a minute
+    store.may_end.set()
+    tidying.close()
+    tidying.wrote(ENOUGH)
+    clock.now = 100.0
+    tidying.rest()
+    tidying.close()
+    assert store.calls == 1
+
+
+def test_its_error_is_kept_for_the_indexer() -> None:
+    class Broken(MemoryQuads):
+        def optimize(self) -> None:
+            raise StoreError("the disk is gone")
+
+    clock = Clock()
+    tidying = StoreCompactor(Broken(), lambda: ENOUGH, monotonic=clock)
+    tidying.wrote(ENOUGH)
+    clock.now = 4.0
+    tidying.rest()
+    tidying.close()
+    assert tidying.error is not None
+    assert tidying.error.message == "the disk is gone"
+
+
+def test_files_become_fewer_while_statements_stay(tmp_path: Path) -> None:
+    store = OxigraphQuads(tmp_path / "quads")
+    for batch in range(4):
+        graphs = [f"http://e.example/{batch}/{number}" for number in range(100)]
+        store.insert_new(
+            [Quads.of(g, "".join(f'<{g}#{n}> <x:p> "{n}" <{g}> .\n' for n in range(30)).encode()) for g in graphs]
+        )
+    store.flush()
+    before, count = len(list((tmp_path / "quads").glob("*.sst"))), len(store)
+    clock = Clock()
+    tidying = StoreCompactor(store, lambda: count, monotonic=clock)
+    tidying.wrote(ENOUGH)
+    clock.now = 4.0
+    tidying.rest()
+    tidying.close()
+    assert len(list((tmp_path / "quads").glob("*.sst"))) < before
+    assert len(store) == count == 12_000
+    store.close()
+
+
+def test_an_indexer_that_rests_tidies_and_one_that_works_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quadloom.ingest.compaction.ENOUGH", 1000)
+    monkeypatch.setattr("quadloom.ingest.compaction._IDLE_SECONDS", 1.0)
+    store = OxigraphQuads(tmp_path / "quads")
+    marks: queue.Queue[IndexAcks] = queue.Queue()
+    settings = IndexSettings(text=False, text_commit_seconds=0.05)
+    indexer = Indexer(
+        store, MemoryText(), settings, marks.put, lambda _graph, _difference: None, Failpoints(), Statistics()
+    )
+    for number in range(12):  # over 1.2 s: longer than it would have to rest
+        graph = f"http://e.example/{number}"
+        lines = "".join(f'<{graph}#{n}> <x:p> "{n}" <{graph}> .\n' for n in range(300))
+        indexer.put([IndexJob(number, Quads.of(graph, lines.encode()), None, b"", fresh=True)])
+        time.sleep(0.1)
+        assert indexer.tidying.runs == 0
+    until = time.monotonic() + 20
+    while indexer.tidying.runs == 0 and time.monotonic() < until:
+        time.sleep(0.05)
+    indexer.close()
+    assert indexer.tidying.runs == 1
+    assert len(store) == 3600
+    store.close()

@@ -1,0 +1,305 @@
+"""Importance and usefulness against dense linear algebra that shares no line with them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from quadloom.errors import UsageError
+from quadloom.ranking import link_kernels
+from quadloom.ranking.importance import ImportanceIteration, fixpoint, importance, importance_of_slices, sweep
+from quadloom.ranking.link_slices import MemorySlices
+from quadloom.ranking.sweeps import SliceSweeps, sweeps_of
+from quadloom.ranking.usefulness import promoted, rank, usefulness, weights
+from thoroughness import examples
+
+ENGINES = ["scipy", "numba"] if link_kernels.kernels() is not None else ["scipy"]
+
+
+def random_web(pages: int, links: int, seed: int, *, dangling: float = 0.2) -> sparse.csr_array:
+    rng = np.random.default_rng(seed)
+    source = rng.integers(0, pages, links)
+    target = (rng.pareto(1.0, links) * pages / 20).astype(int) % pages
+    keep = ~np.isin(source, np.flatnonzero(rng.random(pages) < dangling))
+    matrix = sparse.coo_array((np.ones(keep.sum()), (source[keep], target[keep])), shape=(pages, pages)).tocsr()
+    matrix.data[:] = 1.0
+    return matrix
+
+
+def dense_pagerank(csr: sparse.csr_array, damping: float, jump: np.ndarray) -> np.ndarray:
+    """The stationary vector of the walk, solved directly."""
+    matrix = csr.toarray()
+    degree = matrix.sum(axis=1)
+    walk = np.where(degree[:, None] > 0, matrix / np.where(degree > 0, degree, 1)[:, None], jump[None, :])
+    system = np.eye(len(jump)) - damping * walk.T
+    return np.linalg.solve(system, (1 - damping) * jump)
+
+
+def paper_power_iteration(csr: sparse.csr_array, damping: float, jump: np.ndarray) -> np.ndarray:
+    """Equations (10) and (11) to the letter."""
+    matrix = csr.toarray()
+    degree = matrix.sum(axis=1)
+    spread = (matrix / np.where(degree > 0, degree, 1)[:, None]).T
+    vector = np.full(len(jump), 1 / len(jump))
+    for _ in range(1200):
+        new = damping * spread @ vector + (1 - damping) * jump
+        vector = new * vector.sum() / new.sum()
+    return vector
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("engine", ["scipy", "numba"])
+@pytest.mark.parametrize("dangling", ["personalize", "normalize"])
+def test_agrees_with_dense_algebra(seed: int, engine: str, dangling: str) -> None:
+    if engine == "numba" and link_kernels.kernels() is None:
+        pytest.skip("numba is not installed")
+    rng = np.random.default_rng(seed)
+    pages = int(rng.integers(50, 700))
+    csr = random_web(pages, pages * int(rng.integers(1, 12)), seed, dangling=float(rng.uniform(0, 0.6)))
+    damping = float(rng.uniform(0.5, 0.95))
+    jump = rng.random(pages) * (rng.random(pages) < 0.7) + 1e-9 if seed % 2 else np.ones(pages)
+    got = importance(csr, damping=damping, personalization=jump, dangling=dangling, engine=engine)  # type: ignore[arg-type]
+    expected = (dense_pagerank if dangling == "personalize" else paper_power_iteration)(csr, damping, jump / jump.sum())
+    assert got.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.abs(got - expected).sum() < 1e-8
+
+
+@st.composite
+def small_webs(draw: st.DrawFn) -> tuple[sparse.csr_array, np.ndarray, float]:
+    """Links (parallel ones and loops too), a personalisation and a damping."""
+    pages = draw(st.integers(1, 12))
+    pairs = draw(st.lists(st.tuples(*[st.integers(0, pages - 1)] * 2), max_size=40))
+    source, target = (np.array([p[k] for p in pairs], dtype=int) for k in (0, 1))
+    jump = np.array(draw(st.lists(st.floats(0.01, 10.0), min_size=pages, max_size=pages)))
+    csr = sparse.coo_array((np.ones(len(pairs)), (source, target)), shape=(pages, pages)).tocsr()
+    return csr, jump, draw(st.sampled_from([0.3, 0.85, 0.95]))
+
+
+@settings(max_examples=examples(25, 150), deadline=None)
+@given(small_webs())
+def test_any_small_web(web: tuple[sparse.csr_array, np.ndarray, float]) -> None:
+    csr, jump, damping = web
+    share = jump / jump.sum()
+    found = importance(csr, damping=damping, personalization=jump, dangling="personalize")
+    assert np.abs(found - dense_pagerank(csr, damping, share)).sum() < 1e-8
+    found = importance(csr, damping=damping, personalization=jump)
+    assert np.abs(found - paper_power_iteration(csr, damping, share)).sum() < 1e-8
+
+
+def test_weighted_and_integer_links() -> None:
+    csr = random_web(200, 900, 3)
+    heavy = csr.copy()
+    heavy.data = np.random.default_rng(0).integers(1, 5, heavy.nnz).astype(float)
+    jump = np.full(200, 1 / 200)
+    assert np.abs(importance(heavy, dangling="personalize") - dense_pagerank(heavy, 0.85, jump)).sum() < 1e-8
+    np.testing.assert_allclose(importance(heavy.astype(np.int32)), importance(heavy), atol=1e-9)
+    np.testing.assert_allclose(importance(sparse.csr_matrix(csr)), importance(csr), atol=1e-9)
+
+
+def test_slices_of_any_width_and_numpy_alone_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    csr = random_web(3000, 20_000, 5)
+    expected = importance(csr, engine="scipy")
+    for width in (7, 1000, 5000):
+        got = importance_of_slices(MemorySlices(csr.indptr, csr.indices, width))
+        assert got.error <= 1e-9
+        assert np.abs(got.vector - expected).sum() < 3e-9
+    monkeypatch.setattr("quadloom.ranking.sweeps.kernels", lambda: None)
+    monkeypatch.setattr("quadloom.ranking.link_slices.kernels", lambda: None)
+    got = importance_of_slices(MemorySlices(csr.indptr, csr.indices, 700))
+    assert np.abs(got.vector - expected).sum() < 3e-9
+    structured = np.arange(3000) % 5 == 0
+    both = rank(MemorySlices(csr.indptr, csr.indices, 700), structured)
+    assert np.abs(both.usefulness - rank(csr, structured).usefulness).sum() < 3e-9
+
+
+def test_gauss_seidel_and_warm_starts_save_sweeps() -> None:
+    csr = random_web(4000, 40_000, 8)
+    jacobi = fixpoint(SliceSweeps(MemorySlices(csr.indptr, csr.indices, 4000)))
+    blocks = fixpoint(SliceSweeps(MemorySlices(csr.indptr, csr.indices, 50)))
+    assert blocks.iterations < 0.75 * jacobi.iterations
+    changed = csr.tolil()
+    changed[3777, 3900] = 1.0  # two light pages: little importance moves
+    warm = fixpoint(sweeps_of(changed.tocsr()), start=blocks.vector, tol=1e-6)
+    cold = fixpoint(sweeps_of(changed.tocsr()), tol=1e-6)
+    assert warm.iterations < 0.75 * cold.iterations
+    assert np.abs(warm.vector - cold.vector).sum() < 2e-6
+    grown = fixpoint(sweeps_of(random_web(4100, 40_000, 8)), start=blocks.vector)
+    assert len(grown.vector) == 4100
+
+
+@pytest.mark.parametrize("dangling", ["personalize", "normalize"])
+def test_single_precision_is_left_where_the_tolerance_asks_for_more(dangling: str) -> None:
+    csr = random_web(4000, 40_000, 9)
+    sweeps = SliceSweeps(MemorySlices(csr.indptr, csr.indices, 500))
+    exact = importance(csr, engine="scipy", dangling=dangling, tol=1e-13)  # type: ignore[arg-type]
+    for tol in (1e-3, 1e-6, 1e-9, 1e-12):
+        found = fixpoint(sweeps, dangling=dangling, tol=tol)  # type: ignore[arg-type]
+        assert np.abs(found.vector - exact).sum() <= found.error <= tol
+    iteration = ImportanceIteration(sweeps, 0.85, None, dangling, exact)  # type: ignore[arg-type]
+    assert iteration.values.dtype == np.float32
+    with ThreadPoolExecutor(sweeps.threads) as pool:
+        for _ in range(12):  # rounding moves the solution a little; that settles before it is all that is left
+            sweep(iteration, pool)
+    assert iteration.values.dtype == np.float64 and iteration.error < 1e-6
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-5, 1e-9])
+def test_the_error_is_honest_on_webs_of_mostly_dangling_pages(tol: float) -> None:
+    """As a young crawl has them: nine pages of ten are known but not read, and r·c is far above 1."""
+    rng = np.random.default_rng(4)
+    source, target = rng.integers(0, 500, 5000), rng.integers(0, 5000, 5000)
+    csr = sparse.coo_array((np.ones(5000), (source, target)), shape=(5000, 5000)).tocsr()
+    csr.data[:] = 1.0
+    found = fixpoint(sweeps_of(csr), tol=tol)
+    expected = importance(csr, tol=1e-13)
+    assert found.error / 50 < np.abs(found.vector - expected).sum() < found.error <= tol
+
+
+def test_webs_without_links_and_with_loops_only() -> None:
+    jump = np.array([1.0, 2.0, 5.0])
+    for links in (sparse.csr_array((3, 3)), sparse.csr_array(np.eye(3))):
+        for dangling in ("normalize", "personalize"):
+            found = importance(links, personalization=jump, dangling=dangling)  # type: ignore[arg-type]
+            np.testing.assert_allclose(found, jump / 8, atol=1e-9)
+    np.testing.assert_allclose(importance(sparse.csr_array((1, 1))), [1.0])
+    one_way = sparse.csr_array(np.array([[0.0, 1.0], [0.0, 0.0]]))
+    expected = dense_pagerank(one_way, 0.85, np.full(2, 0.5))
+    np.testing.assert_allclose(importance(one_way, dangling="personalize"), expected, atol=1e-9)
+
+
+def test_forms_of_the_same_input() -> None:
+    csr = random_web(300, 2000, 6)
+    expected = importance(csr, personalization=np.arange(300.0))
+    for scale in (1e-300, 7.0, 1e300):
+        np.testing.assert_allclose(importance(csr, personalization=np.arange(300.0) * scale), expected, atol=1e-12)
+    np.testing.assert_allclose(importance(csr, personalization=list(range(300))), expected, atol=1e-12)
+    np.testing.assert_allclose(importance(csr, personalization={n: n for n in range(300)}), expected, atol=1e-12)
+    only = np.zeros(300)
+    only[7] = 1.0
+    np.testing.assert_allclose(importance(csr, personalization={7: 0.1}), importance(csr, personalization=only))
+    for data in (np.int8, np.float32, np.bool_, np.int64):
+        np.testing.assert_allclose(importance(csr.astype(data), personalization=np.arange(300.0)), expected, atol=1e-9)
+    wide = csr.copy()
+    wide.indptr, wide.indices = csr.indptr.astype(np.int64), csr.indices.astype(np.int64)
+    for engine in ENGINES:
+        found = importance(wide, personalization=np.arange(300.0), engine=engine)  # type: ignore[arg-type]
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    slices = MemorySlices(csr.indptr, csr.indices, 40)
+    np.testing.assert_allclose(importance(slices, personalization=np.arange(300.0)), expected, atol=1e-9)
+    np.testing.assert_allclose(importance(csr, damping=0.0, personalization=only), only, atol=1e-9)
+    nearly_undamped = importance(csr, damping=0.995, dangling="personalize")
+    assert np.abs(nearly_undamped - dense_pagerank(csr, 0.995, np.full(300, 1 / 300))).sum() < 1e-8
+
+
+def test_bad_input_is_refused() -> None:
+    csr = random_web(10, 30, 1)
+    for wrong in (
+        {"damping": 1.0},
+        {"damping": -0.1},
+        {"damping": np.nan},
+        {"tol": np.nan},
+        {"tol": -1.0},
+        {"personalization": np.full(10, np.nan)},
+        {"personalization": np.full(10, np.inf)},
+        {"personalization": {10: 1.0}},
+        {"personalization": {}},
+        {"personalization": np.zeros(10)},
+        {"personalization": np.ones(9)},
+        {"start": -np.ones(10)},
+        {"dangling": "drop"},
+    ):
+        with pytest.raises(ValueError) as caught:
+            importance(csr, **wrong)  # type: ignore[arg-type]
+        assert isinstance(caught.value, UsageError)
+    for no_csr in (csr.tocoo(), csr.toarray()):
+        with pytest.raises(UsageError):
+            importance(no_csr)  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        importance(csr[:5])
+    with pytest.raises(UsageError):
+        importance(-csr)
+    assert importance(sparse.csr_array((0, 0))).shape == (0,)
+
+
+def figure_one() -> tuple[sparse.csr_array, np.ndarray, dict[str, int]]:
+    """A web as the text describes the paper's figure 1: B is linked by many, among them important pages, and leads to
+    no XML; A points to important XML pages; no page points to C."""
+    names = ["A", "B", "C", "h1", "h2", "h3", "h4", "h5", "h6", "x1", "x2", "x3"]
+    at = {name: i for i, name in enumerate(names)}
+    links = [
+        ("h1", "B"), ("h2", "B"), ("h3", "B"), ("h4", "B"), ("A", "x1"), ("A", "x2"), ("h1", "A"),
+        ("x1", "x2"), ("x2", "x1"), ("h2", "h1"), ("B", "h5"), ("B", "h6"), ("h3", "x3"), ("x3", "x1"), ("h4", "h2"),
+    ]  # fmt: skip
+    matrix = sparse.lil_array((len(at), len(at)))
+    for a, b in links:
+        matrix[at[a], at[b]] = 1.0
+    structured = np.array([name.startswith("x") or name == "C" for name in at])
+    return matrix.tocsr(), structured, at
+
+
+def test_the_papers_figure() -> None:
+    csr, structured, at = figure_one()
+    ranking = rank(csr, structured)
+    html = [i for name, i in at.items() if name[0] in "ABh"]
+    assert at["B"] == max(html, key=lambda i: ranking.importance[i])  # important …
+    assert ranking.usefulness[at["B"]] == 0.0  # … and useless
+    assert at["A"] == max(html, key=lambda i: ranking.usefulness[i])
+    assert ranking.usefulness[at["h1"]] > 0.0  # indirectly, through A
+    assert ranking.usefulness[at["h5"]] == 0.0
+    # C is known by publication alone: a virtual page that nothing links to points at it and gives it importance.
+    extended = sparse.block_array([[csr, None], [None, sparse.csr_array((1, 1))]]).tolil()
+    extended[len(at), at["C"]] = 1.0
+    jump = np.append(np.ones(len(at)), 3.0)
+    published = importance(extended.tocsr(), personalization=jump)
+    assert published[at["C"]] > 2 * ranking.importance[at["C"]]
+    lifted = promoted(ranking.importance, np.array([at["C"]]), 0.2)
+    assert np.mean(lifted > lifted[at["C"]]) <= 0.2
+
+
+@pytest.mark.parametrize("variant", ["mean", "many"])
+def test_usefulness_is_the_solution_of_its_equation(variant: str) -> None:
+    csr = random_web(300, 2000, 12)
+    rng = np.random.default_rng(1)
+    structured = rng.random(300) < 0.3
+    known = importance(csr)
+    matrix = csr.toarray()
+    degree = matrix.sum(axis=1, keepdims=True) if variant == "mean" else matrix.sum(axis=0, keepdims=True)
+    back = np.divide(matrix, degree, out=np.zeros_like(matrix), where=degree > 0)
+    expected = np.linalg.solve(np.eye(300) - 0.85 * back, 0.15 * np.where(structured, known, 0.0))
+    got = usefulness(csr, known, structured, variant=variant)  # type: ignore[arg-type]
+    assert np.abs(got - expected).sum() < 1e-8
+    together = rank(csr, structured, variant=variant)  # type: ignore[arg-type]
+    assert np.abs(together.usefulness - expected).sum() < 1e-8
+    assert np.abs(together.importance - known).sum() < 1e-8
+
+
+def test_only_one_variant_rewards_many() -> None:
+    """A hub with 50 data links among 100 against a page with one data link."""
+    matrix = sparse.lil_array((153, 153))
+    hub, single = 0, 1
+    matrix[hub, 2:102] = 1.0  # 50 structured (2 … 51), 50 not
+    matrix[single, 102] = 1.0
+    structured = np.zeros(153, dtype=bool)
+    structured[2:52] = structured[102] = True
+    mean = rank(matrix.tocsr(), structured, variant="mean").usefulness
+    many = rank(matrix.tocsr(), structured, variant="many").usefulness
+    assert mean[hub] < mean[single]
+    assert many[hub] > 5 * many[single]
+
+
+def test_chi_sets_the_balance_of_kinds() -> None:
+    csr = random_web(500, 4000, 2)
+    structured = np.arange(500) % 4 == 0
+    ranking = rank(csr, structured)
+    for chi in (0.5, 1.0, 3.0):
+        scaled = weights(ranking.importance, ranking.usefulness, structured, chi)
+        assert scaled[~structured].mean() == pytest.approx(1.0)
+        assert scaled[structured].mean() == pytest.approx(chi)
+    nothing = np.zeros(500, dtype=bool)
+    plain = weights(ranking.importance, np.zeros(500), nothing)
+    np.testing.assert_allclose(plain, ranking.importance * 500)

@@ -1,0 +1,316 @@
+"""Pages between two visits: a ranking reaches their plans and descriptions, a change of scope the planner's sums."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
+from quadloom.model.url import fingerprint, host_of
+from quadloom.model.visit import Visit
+from quadloom.model.wire import decode
+from quadloom.ranking.ranker import PageRanker
+from quadloom.refresh.reschedule import Rescheduler
+from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.refresh.state import PageScheduleRow
+from quadloom.scheduling.planner import Planner
+from quadloom.scheduling.scope import Scope, ScopeRecord
+from quadloom.settings import FreshnessSettings, Settings
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.quads.memory import MemoryQuads
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.schema import SCHEMA
+from quadloom.stores.stores import Stores
+from quadloom_lab.memory.archive import MemoryArchive
+from quadloom_lab.memory.text import MemoryText
+
+START = 1_700_000_000.0
+DAY = 86_400.0
+SETTINGS = Settings(freshness=FreshnessSettings(bandwidth=1e-4, dead_after=2))
+EVERYWHERE = Scope(ScopeRecord("any"))
+
+
+class Crawled:
+    """Catalog, frontier, ranking, schedule and review over them, as the crawl joins them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        database = SqliteDatabase.open(folder / "q.db", SCHEMA)
+        self.catalog = SqliteCatalog(database)
+        self.frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=99), now=START)
+        self.scope = EVERYWHERE
+        self.guided = False
+        self.described: list[PageRow] = []
+        self.ranking = PageRanker(folder / "links", SETTINGS.freshness, lambda: (), lambda: ())
+        self.start()
+
+    def start(self) -> None:
+        crawl = replace(SETTINGS.crawl, order="importance" if self.guided else "breadth-first")
+        settings = replace(SETTINGS, crawl=crawl)
+        self.refreshing = RefreshScheduler(self.catalog, settings, links=self.ranking, scope=lambda: self.scope)
+        stores = Stores(
+            frontier=self.frontier, catalog=self.catalog, archive=MemoryArchive(), quads=MemoryQuads(),
+            text=MemoryText(), bus=MemoryBus(), links=self.ranking, scope=lambda: self.scope,
+        )  # fmt: skip
+        self.reviewing = Rescheduler(stores, self.refreshing, self.described.extend)
+
+    def read(self, *urls: str, outcome: Outcome = Outcome.NEW, at: float = START) -> list[Settlement]:
+        settlements = [_settlement(url, outcome, at) for url in urls]
+        known = self.catalog.pages([item.visit.fingerprint for item in settlements])
+        planned = self.refreshing.plan(settlements, known, at)
+        with self.catalog.transaction():
+            self.frontier.settle(planned, at)
+            self.catalog.record(planned, at)
+        self.refreshing.committed()
+        return planned
+
+    def link(self, source: str, *targets: str) -> None:
+        self.ranking.append(fingerprint(source), array("q", [fingerprint(url) for url in targets]).tobytes())
+
+    def rank(self) -> None:
+        self.ranking.flush()
+        self.ranking.turn(START)
+
+    def review(self) -> None:
+        """All slices, without their pauses."""
+        while True:
+            self.reviewing._not_before = 0.0
+            self.reviewing.turn(START + 1.0)
+            if not self.reviewing.pending:
+                return
+
+    def change_scope(self, *excluded: str) -> None:
+        self.scope = Scope(ScopeRecord("any", exclude=excluded))
+        self.frontier.set_scope(self.scope)
+        self.reviewing.rescoped()
+        self.review()
+
+    def kept(self, url: str) -> PageScheduleRow:
+        row = self.catalog.page(fingerprint(url))
+        assert row is not None
+        return decode(row.schedule, PageScheduleRow)
+
+    def due(self, url: str) -> float:
+        explained = self.frontier.explain(url, 0.0)
+        assert explained is not None
+        return float({what: value for what, value, _ in explained.lines}["due in"].split()[0])
+
+
+@pytest.fixture
+def crawled(tmp_path: Path) -> Crawled:
+    return Crawled(tmp_path)
+
+
+def _settlement(url: str, outcome: Outcome, at: float) -> Settlement:
+    visit = Visit(url, url, host_of(url), fingerprint(url), deadline=at + 600.0)
+    row = PageRow(
+        fingerprint=visit.fingerprint, key=url, href=url, host=visit.host, outcome=outcome, fetched_at=at,
+        quads_digest=b"q", text_digest=b"t", kind="html",
+    )  # fmt: skip
+    return Settlement(visit, outcome, row, HostPace(visit.host, "", 1.0, at))
+
+
+def found(url: str, score: float) -> Discovery:
+    return Discovery(url, url, host_of(url), fingerprint(url), 1, score=score)
+
+
+def urls(count: int, host: str = "a.example") -> list[str]:
+    return [f"https://{host}/{number}" for number in range(count)]
+
+
+def star(crawled: Crawled, pages: Sequence[str]) -> None:
+    """Everybody links to the first page, which links to the second."""
+    crawled.link(pages[0], pages[1])
+    for page in pages[1:]:
+        crawled.link(page, pages[0])
+
+
+def recounted(crawled: Crawled) -> Planner:
+    """The sums as a start after a crash makes them from the rows."""
+    return RefreshScheduler(crawled.catalog, SETTINGS).planner
+
+
+def assert_sums_are_those_of_the_rows(crawled: Crawled) -> None:
+    one, other = crawled.refreshing.planner, recounted(crawled)
+    assert one.demand.pages == other.demand.pages
+    assert one.demand.s() == pytest.approx(other.demand.s(), rel=1e-6)
+    cells = [sorted(planner.dump().demand) for planner in (one, other)]
+    assert [cell[:3] for cell in cells[0]] == [cell[:3] for cell in cells[1]]
+
+
+def test_a_ranking_reaches_pages_before_their_next_visit(crawled: Crawled) -> None:
+    pages = urls(40)
+    crawled.read(*pages)
+    assert {crawled.kept(page).plan.weight for page in pages} == {1.0}, "nothing is known of any"
+    star(crawled, pages)
+    crawled.rank()
+    crawled.review()
+    hub, leaf = crawled.kept(pages[0]), crawled.kept(pages[7])
+    assert hub.plan.weight > 10.0 * leaf.plan.weight
+    assert hub.plan.period < leaf.plan.period
+    assert crawled.due(pages[0]) == pytest.approx(START + hub.plan.period, abs=1.0)
+    assert crawled.due(pages[0]) < crawled.due(pages[7])
+    assert hub.importance > 10.0 and leaf.importance < 1.0
+    assert {row.href for row in crawled.described} == set(pages)
+    assert_sums_are_those_of_the_rows(crawled)
+
+
+def test_only_what_moved_is_written_again(crawled: Crawled) -> None:
+    pages = urls(40)
+    crawled.read(*pages)
+    star(crawled, pages)
+    crawled.rank()
+    crawled.review()
+    crawled.described.clear()
+    crawled.rank()
+    crawled.review()
+    assert crawled.described == []
+    crawled.link(pages[7], pages[0], pages[8])
+    crawled.rank()
+    crawled.review()
+    assert 1 <= len(crawled.described) < 6
+
+
+def test_a_retry_keeps_its_time_but_the_page_its_new_weight(crawled: Crawled) -> None:
+    pages = urls(40)
+    crawled.read(*pages)
+    crawled.read(pages[0], outcome=Outcome.DENIED, at=START + 10.0)
+    due = crawled.due(pages[0])
+    star(crawled, pages)
+    crawled.rank()
+    crawled.review()
+    assert crawled.kept(pages[0]).plan.weight > 10.0
+    assert crawled.due(pages[0]) == due
+    assert_sums_are_those_of_the_rows(crawled)
+
+
+def test_what_is_left_over_is_done_by_the_next_crawl(crawled: Crawled) -> None:
+    pages = urls(300)
+    crawled.read(*pages)
+    star(crawled, pages)
+    crawled.rank()
+    crawled.reviewing.turn(START + 1.0)  # a single slice
+    done = crawled.reviewing.reviewed
+    assert crawled.reviewing.pending or done == 300
+    crawled.reviewing.close()
+    crawled.refreshing.close()
+    crawled.start()
+    crawled.review()
+    assert done + crawled.reviewing.reviewed == 300
+    assert_sums_are_those_of_the_rows(crawled)
+
+
+def test_what_leaves_the_scope_leaves_the_demand_and_comes_back(crawled: Crawled) -> None:
+    inside, outside = urls(20, "a.example"), urls(30, "b.example")
+    crawled.read(*inside, *outside)
+    planner = crawled.refreshing.planner
+    everything = planner.demand.s()
+    crawled.change_scope("https://b.example/*")
+    assert planner.demand.pages == 20
+    assert planner.demand.s() == pytest.approx(everything * 20 / 50)
+    assert crawled.frontier.stats(START).parked == 30
+    assert_sums_are_those_of_the_rows(crawled)
+    assert {row.href for row in crawled.described} == set(outside)
+    crawled.change_scope()
+    assert planner.demand.pages == 50
+    assert planner.demand.s() == pytest.approx(everything)
+    assert crawled.frontier.stats(START).parked == 0
+    assert crawled.due(outside[3]) == pytest.approx(START + crawled.kept(outside[3]).plan.period, abs=1.0)
+    assert_sums_are_those_of_the_rows(crawled)
+
+
+def test_a_page_under_way_while_the_scope_changes_is_not_planned(crawled: Crawled) -> None:
+    inside, outside = urls(5, "a.example"), urls(5, "b.example")
+    crawled.read(*inside, *outside)
+    crawled.change_scope("https://b.example/*")
+    (late,) = crawled.read(outside[0], outcome=Outcome.CHANGED, at=START + DAY)
+    assert late.again_at is None and crawled.kept(outside[0]).parked
+    assert crawled.refreshing.planner.demand.pages == 5
+    (asked,) = crawled.read("https://b.example/new", at=START + DAY)
+    assert asked.again_at is None, "somebody asked for it: it is read once"
+    crawled.change_scope()
+    assert crawled.refreshing.planner.demand.pages == 11
+    assert crawled.due(outside[0]) > START + DAY
+    assert_sums_are_those_of_the_rows(crawled)
+
+
+def test_a_scope_that_changed_at_rest_is_noticed_at_the_start(crawled: Crawled) -> None:
+    crawled.read(*urls(10, "a.example"), *urls(10, "b.example"))
+    crawled.review()
+    crawled.reviewing.close()
+    crawled.refreshing.close()
+    crawled.scope = Scope(ScopeRecord("any", exclude=("https://b.example/*",)))
+    crawled.frontier.set_scope(crawled.scope)
+    crawled.start()
+    assert crawled.reviewing.pending
+    crawled.review()
+    assert crawled.refreshing.planner.demand.pages == 10
+    crawled.reviewing.close()
+    crawled.start()
+    assert not crawled.reviewing.pending, "the same scope: nothing to look at"
+
+
+def test_importance_guides_discovery_by_all_links_that_were_seen(crawled: Crawled) -> None:
+    """Unread URLs, each offered once; that nine pages link to the last one, only the ranking knows."""
+    waiting = urls(10, "new.example")
+    frontier = SqliteFrontier(
+        crawled.frontier._database, FrontierPolicy(delay=0.0, ip_delay=0.0, order="importance"), now=START
+    )
+    frontier.add([found(url, score=1.0 + n / 100.0) for n, url in enumerate(reversed(waiting))], START)
+    crawled.frontier, crawled.guided = frontier, True
+    crawled.start()
+    for number, page in enumerate(urls(9)):
+        crawled.link(page, waiting[9], waiting[number])
+    crawled.rank()
+    crawled.review()
+    (first,) = frontier.lease(1, START)
+    assert first.href == waiting[9] and first.score > 2.0
+
+
+def test_dead_pages_are_in_no_sum(crawled: Crawled) -> None:
+    pages = urls(4)
+    crawled.read(*pages)
+    for turn in (1, 2):
+        crawled.read(pages[0], outcome=Outcome.GONE, at=START + turn * DAY)
+    assert crawled.refreshing.planner.demand.pages == 3
+    star(crawled, pages)
+    crawled.rank()
+    crawled.review()
+    assert crawled.refreshing.planner.demand.pages == 3
+    assert crawled.frontier.stats(START).dead == 1, "a ranking does not raise the dead"
+    assert_sums_are_those_of_the_rows(crawled)
+
+
+def test_a_slice_is_short(crawled: Crawled) -> None:
+    """What the owner's loop waits for: some milliseconds, whatever is left to do."""
+    pages = urls(2000)
+    crawled.read(*pages)
+    star(crawled, pages)
+    crawled.rank()
+    slices: list[float] = []
+    while True:
+        crawled.reviewing._not_before = 0.0
+        began = time.thread_time()
+        crawled.reviewing.turn(START + 1.0)
+        slices.append(time.thread_time() - began)
+        if not crawled.reviewing.pending:
+            break
+    assert crawled.reviewing.reviewed == 2000
+    assert np.median(slices) < 0.02, f"{np.median(slices) * 1e3:.1f} ms a slice"
+    crawled.reviewing._not_before = 0.0
+    crawled.link(pages[5], pages[6])
+    crawled.rank()
+    crawled.reviewing.turn(START)
+    crawled.rank()
+    crawled.reviewing.turn(START)
+    assert crawled.reviewing._not_before > time.monotonic(), "the next one waits its turn"

@@ -37,7 +37,7 @@ from quadloom.phases.index import page_quads, text_document
 from quadloom.phases.push_offers import push_offer
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings
-from quadloom.stores.protocols import TextDocument
+from quadloom.stores.protocols.text import TextDocument
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Loader, Registry
 

@@ -43,10 +43,15 @@ from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load, with_limits
 from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text, query_source
-from quadloom.stores.outbox import Outbox
 from quadloom.stores.postgres.frontier import PostgresFrontier
 from quadloom.stores.postgres.state import ClusterState
-from quadloom.stores.protocols import Archive, Bus, Catalog, Frontier, QuadStore, TextIndex
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.bus import Bus
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.outbox import Outbox
+from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.shards import SHARDS
 from quadloom.stores.sqlite.database import WarehouseLock
 from quadloom.stores.state import DATABASE as DATABASE

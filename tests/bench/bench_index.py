@@ -18,7 +18,7 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from quadloom.model.quads import Quads, line_fingerprints
-from quadloom.stores.protocols import SearchRequest, TextDocument
+from quadloom.stores.protocols.text import SearchRequest, TextDocument
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.text.tantivy import TantivyText
 

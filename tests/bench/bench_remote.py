@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.bench_index import page
 from quadloom.model.quads import Quads, line_fingerprints
-from quadloom.stores.protocols import QuadStore
+from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.quads.sparql import SparqlQuads
 from quadloom.stores.quads.sparql_client import SparqlServer

@@ -18,7 +18,6 @@ from quadloom.stores.archive.shared import SharedWarcArchive
 from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
-from quadloom.stores.outbox import Outbox
 from quadloom.stores.postgres.bus import PostgresBus
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
@@ -26,7 +25,12 @@ from quadloom.stores.postgres.frontier import PostgresFrontier
 from quadloom.stores.postgres.outbox import PostgresOutbox
 from quadloom.stores.postgres.shards import ShardLeases
 from quadloom.stores.postgres.text import PostgresText
-from quadloom.stores.protocols import Archive, Catalog, Frontier, QuadStore, ScopeRules, TextIndex
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier, ScopeRules
+from quadloom.stores.protocols.outbox import Outbox
+from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.quads.sparql import SparqlQuads

@@ -15,7 +15,7 @@ from quadloom.model.outcome import Outcome
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier.policy import FrontierPolicy, HostException
 from quadloom.stores.frontier.scoring import FIRST_PLACE, Place
-from quadloom.stores.protocols import AddReport, Frontier, HostRow
+from quadloom.stores.protocols.frontier import AddReport, Frontier, HostRow
 
 FREE = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=1000)
 

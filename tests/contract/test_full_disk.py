@@ -14,7 +14,7 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.archive.warc_record import encode
-from quadloom.stores.protocols import TextDocument
+from quadloom.stores.protocols.text import TextDocument
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from quadloom.model.notice import Notice, NoticeKind
 from quadloom.model.outcome import ArchiveRef
-from quadloom.stores.outbox import Delivery
+from quadloom.stores.protocols.outbox import Delivery
 
 
 def notice(

@@ -10,7 +10,7 @@ from contract_backends import Place
 
 from quadloom.errors import QuerySyntaxError
 from quadloom.model.quads import Quads, line_fingerprints
-from quadloom.stores.protocols import Difference
+from quadloom.stores.protocols.quads import Difference
 
 G, H = "http://a.example/page", "http://b.example/ümlaut?q=1"
 

@@ -7,7 +7,7 @@ import random
 import pytest
 from contract_backends import MemoryShelf, PostgresShelf, TantivyShelf
 
-from quadloom.stores.protocols import SearchRequest, TextDocument, TextIndex
+from quadloom.stores.protocols.text import SearchRequest, TextDocument, TextIndex
 
 Shelf = MemoryShelf | TantivyShelf | PostgresShelf
 YEAR = 31_556_952.0

@@ -22,7 +22,7 @@ from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
 from quadloom.ingest.failpoints import EXIT_CODE
 from quadloom.model.subscription import Subscription
-from quadloom.stores.outbox import Delivery
+from quadloom.stores.protocols.outbox import Delivery
 from quadloom.subscriptions.deliver import NoticeMessage
 from quadloom.warehouse import Warehouse
 

@@ -8,7 +8,7 @@ from quadloom.errors import StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.stores.archive import warc_record
-from quadloom.stores.protocols import ArchiveRecord
+from quadloom.stores.protocols.archive import ArchiveRecord
 
 
 class MemoryArchive:

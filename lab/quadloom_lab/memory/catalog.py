@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.stores.catalog_rows import count_names, visit_row
-from quadloom.stores.protocols import VisitRow
+from quadloom.stores.protocols.catalog import VisitRow
 from quadloom_lab.memory.frontier import MemoryFrontier
 
 

@@ -20,7 +20,7 @@ from quadloom.stores.frontier import policy as rules
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
 from quadloom.stores.frontier.quota import Quota, VisitClass, WeightedRoundRobin
 from quadloom.stores.frontier.scoring import Place, Scored
-from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
+from quadloom.stores.protocols.frontier import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
 
 
 class _Url:

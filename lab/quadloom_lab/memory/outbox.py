@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef
-from quadloom.stores.outbox import NOBODY, Delivery, is_trimmed, moved_notice
+from quadloom.stores.protocols.outbox import NOBODY, Delivery, is_trimmed, moved_notice
 from quadloom_lab.memory.catalog import MemoryCatalog
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from quadloom.stores.protocols import Hit, SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
 from quadloom.stores.text import query as text_query
 from quadloom.stores.text.query import Clause
 

@@ -19,7 +19,7 @@ import pyoxigraph as ox
 
 from quadloom.asking.sparql.prefixes import PREFIXES, expand
 from quadloom.errors import NothingFound
-from quadloom.stores.protocols import QuadStore
+from quadloom.stores.protocols.quads import QuadStore
 
 MAX_STATEMENTS = 5_000
 MAX_INVERSE = 200

@@ -12,7 +12,7 @@ import msgspec
 
 from quadloom.model.finding import Finding, Severity
 from quadloom.model.url import site_of
-from quadloom.stores.protocols import Catalog
+from quadloom.stores.protocols.catalog import Catalog
 
 _SLICE = 1000
 _WEIGHT = {"error": 0, "warning": 1, "info": 2}

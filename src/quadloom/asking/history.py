@@ -16,7 +16,9 @@ from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.pipeline import process_page
 from quadloom.settings import Settings
-from quadloom.stores.protocols import Archive, Catalog, Difference, VisitRow
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.catalog import Catalog, VisitRow
+from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.quads.oxigraph import lines_of
 from quadloom.syntaxes.registry import Loader
 

@@ -16,7 +16,11 @@ from quadloom.asking.statistics import Summary, summary
 from quadloom.model.quads import Quads
 from quadloom.settings import Settings
 from quadloom.stores.backends import query_source
-from quadloom.stores.protocols import Archive, Catalog, Difference, Frontier, QuadStore, SearchAnswer, TextIndex
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.quads import Difference, QuadStore
+from quadloom.stores.protocols.text import SearchAnswer, TextIndex
 from quadloom.syntaxes.registry import Loader
 
 _FOREVER = 1e18

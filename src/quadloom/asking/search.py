@@ -14,7 +14,7 @@ import msgspec
 from quadloom.asking.sparql.prefixes import shorten, type_iris, vocabulary_iris
 from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.errors import UsageError
-from quadloom.stores.protocols import SearchAnswer, SearchRequest, TextIndex
+from quadloom.stores.protocols.text import SearchAnswer, SearchRequest, TextIndex
 
 MARKS = ("\x02", "\x03")  # around words of a snippet that matched
 

@@ -19,7 +19,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from quadloom.phases.index import namespace
-from quadloom.stores.protocols import Catalog, Difference, Frontier, QuadStore
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.quads import Difference, QuadStore
 
 STATISTICS = "statistics"
 OPEN = "statistics-open"

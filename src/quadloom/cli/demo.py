@@ -17,7 +17,7 @@ from quadloom.demo.serving import serve_in_process
 from quadloom.demo.web import FakeWeb, demo_web
 from quadloom.errors import UsageError
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
-from quadloom.stores.protocols import SearchRequest
+from quadloom.stores.protocols.text import SearchRequest
 from quadloom.warehouse import Warehouse
 
 _FOLDER = Path("quadloom-demo")

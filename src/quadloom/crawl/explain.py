@@ -20,7 +20,8 @@ from quadloom.refresh.state import PageScheduleRow, Schedule
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel
 from quadloom.settings import Settings
-from quadloom.stores.protocols import Catalog, Explanation, Frontier, HostRow, ScopeRules
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Explanation, Frontier, HostRow, ScopeRules
 
 
 class Reason(msgspec.Struct, frozen=True):

@@ -10,7 +10,8 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import site_of
 from quadloom.phases.seeds import seed_discoveries
-from quadloom.stores.protocols import Catalog, Frontier
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier
 
 _CHUNK = 1000
 

@@ -12,7 +12,8 @@ import msgspec
 from quadloom.errors import NothingFound
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import CrawlSettings
-from quadloom.stores.protocols import Catalog, Frontier
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier
 
 _NAME = "scope"
 _JUDGED_BY = "scope-judged-by"  # catalog value: the scope that was last applied to all that is queued

@@ -26,8 +26,10 @@ from quadloom.model.subscription import Subscription
 from quadloom.refresh.scheduler import SharesChange
 from quadloom.refresh.state import Schedule
 from quadloom.settings import Settings
-from quadloom.stores.outbox import Outbox
-from quadloom.stores.protocols import Archive, Bus, Catalog
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.bus import Bus
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.stores import LinkRanking, Stores
 from quadloom.subscriptions.outgoing import NotificationSender
 from quadloom.subscriptions.websub import HubCallback

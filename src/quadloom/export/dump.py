@@ -25,7 +25,9 @@ from quadloom.export.parquet import write_parquet
 from quadloom.export.selection import PageGraph, Selection, selected_graphs, selected_pages
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.archive.warc_record import file_header
-from quadloom.stores.protocols import Archive, Catalog, QuadStore
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.quads import QuadStore
 
 SUFFIXES = {
     "nq": "nq", "nquads": "nq", "trig": "trig", "ttl": "turtle", "turtle": "turtle", "nt": "nt", "jsonld": "jsonld",

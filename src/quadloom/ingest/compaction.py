@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 
 from quadloom.errors import StoreError
-from quadloom.stores.protocols import QuadStore
+from quadloom.stores.protocols.quads import QuadStore
 
 ENOUGH = 100_000  # quads written: below, the files are in memory or few
 _IDLE_SECONDS = 3.0

@@ -14,7 +14,7 @@ from quadloom.model.outcome import PageRow
 from quadloom.model.wire import decode
 from quadloom.phases.index import PAGES, page_description
 from quadloom.refresh.state import PageScheduleRow
-from quadloom.stores.protocols import Catalog
+from quadloom.stores.protocols.catalog import Catalog
 from quadloom.syntaxes.terms import XSD, iri
 
 REPROCESSED_AT = "woven-again-at"  # catalog value: time of the last replay or rebuild

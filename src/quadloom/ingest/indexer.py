@@ -31,7 +31,8 @@ from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
 from quadloom.phases.index import PAGES
 from quadloom.settings import IndexSettings
-from quadloom.stores.protocols import Difference, QuadStore, TextDocument, TextIndex
+from quadloom.stores.protocols.quads import Difference, QuadStore
+from quadloom.stores.protocols.text import TextDocument, TextIndex
 
 _MOST_BYTES = 32 << 20  # of quads and text gathered before they are indexed
 

@@ -37,7 +37,9 @@ from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.frontier.policy import SUCCESSES
-from quadloom.stores.protocols import Archive, ArchiveRecord, Catalog, Frontier, HostRow
+from quadloom.stores.protocols.archive import Archive, ArchiveRecord
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier, HostRow
 from quadloom.stores.retry import retry_when_unavailable
 from quadloom.subscriptions.notify import ChangeNotifier
 from quadloom.subscriptions.websub import HubSubscriptions

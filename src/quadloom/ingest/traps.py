@@ -16,7 +16,7 @@ import msgspec
 from quadloom.ingest.trap_shapes import HostShapes, SubdomainBudget, trap
 from quadloom.model import wire
 from quadloom.model.link import Discovery
-from quadloom.stores.protocols import Catalog
+from quadloom.stores.protocols.catalog import Catalog
 
 TRAPS = "traps"  # the catalog's name for what was refused
 _HOSTS = 10_000  # hosts whose shapes are remembered

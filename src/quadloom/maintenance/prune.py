@@ -26,7 +26,8 @@ import msgspec
 from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.settings import length_of
-from quadloom.stores.protocols import Archive, Catalog, VisitRow
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.catalog import Catalog, VisitRow
 from quadloom.stores.stores import Stores
 
 _PAGES = 500

@@ -23,7 +23,8 @@ from quadloom.phases.index import PAGES
 from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
 from quadloom.stores.backends import open_quads, open_text
-from quadloom.stores.protocols import QuadStore, TextIndex
+from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.sqlite.database import WarehouseLock
 from quadloom.stores.stores import Stores
 from quadloom.workers.batch import TransformPool

@@ -18,7 +18,7 @@ from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode, encode
 from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel, knows_suffix
-from quadloom.stores.protocols import Catalog
+from quadloom.stores.protocols.catalog import Catalog
 
 _COUNTS = "schedule:suspects"
 _SUSPECT, _ORDINARY = 2, 3  # priorities of `Discovery`

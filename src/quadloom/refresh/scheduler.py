@@ -39,7 +39,8 @@ from quadloom.scheduling.shares import BandwidthShares, ReadCounts
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import distinct
-from quadloom.stores.protocols import Catalog, Frontier, ScopeRules
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.stores import LinkRanking
 
 _CHECKPOINT_SECONDS = 300.0

@@ -17,7 +17,7 @@ from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState
 from quadloom.scheduling.shares import BandwidthShares, ReadCounts
 from quadloom.scheduling.suspects import SuspectModel
 from quadloom.settings import Settings
-from quadloom.stores.protocols import Catalog
+from quadloom.stores.protocols.catalog import Catalog
 
 T = TypeVar("T")
 _SUMS = "schedule:sums"

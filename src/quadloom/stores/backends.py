@@ -19,7 +19,9 @@ from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.state import ClusterState, database_url
 from quadloom.stores.postgres.text import PostgresText
-from quadloom.stores.protocols import Archive, QuadStore, TextIndex
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.quads.sparql import RefilledQuads, SparqlQuads

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import PageRow, Settlement
 from quadloom.model.wire import decode, encode
-from quadloom.stores.protocols import VisitRow
+from quadloom.stores.protocols.catalog import VisitRow
 
 
 class RowFacts(NamedTuple):

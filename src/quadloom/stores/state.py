@@ -13,8 +13,10 @@ from typing import Protocol, TypeVar
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
-from quadloom.stores.outbox import Outbox
-from quadloom.stores.protocols import Bus, Catalog, Frontier, ScopeRules
+from quadloom.stores.protocols.bus import Bus
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier, ScopeRules
+from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier

@@ -12,8 +12,13 @@ from quadloom.model.visit import Visit
 from quadloom.ranking.page_ranks import Fingerprints, PageRank
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
-from quadloom.stores.outbox import Outbox
-from quadloom.stores.protocols import Archive, Bus, Catalog, Difference, Frontier, QuadStore, TextIndex
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.bus import Bus
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.outbox import Outbox
+from quadloom.stores.protocols.quads import Difference, QuadStore
+from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.sparql_client import SparqlServer
 
 

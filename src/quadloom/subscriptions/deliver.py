@@ -31,8 +31,8 @@ from quadloom.fetching.politeness import retry_after
 from quadloom.model.notice import Notice
 from quadloom.model.page import Failure
 from quadloom.model.subscription import Subscription
-from quadloom.stores.outbox import Delivery
-from quadloom.stores.protocols import Difference
+from quadloom.stores.protocols.outbox import Delivery
+from quadloom.stores.protocols.quads import Difference
 
 LINES = 1000  # statements or rows in one message; `more` counts the rest
 _TURN_SECONDS = 5.0  # then nothing new is sent, and the turn ends with the answers under way

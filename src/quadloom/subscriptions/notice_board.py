@@ -7,7 +7,7 @@ import time
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
-from quadloom.stores.outbox import Outbox
+from quadloom.stores.protocols.outbox import Outbox
 from quadloom.subscriptions.deliver import NoticeMessage, message
 from quadloom.subscriptions.notify import difference
 from quadloom.subscriptions.registry import add_subscription, checked, read_subscriptions, remove_subscription

@@ -22,8 +22,10 @@ from quadloom.model.visit import Visit
 from quadloom.phases.loaders import document_loader
 from quadloom.pipeline import process_page
 from quadloom.settings import Settings
-from quadloom.stores.outbox import Outbox
-from quadloom.stores.protocols import Archive, Catalog, Difference, QuadStore
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.outbox import Outbox
+from quadloom.stores.protocols.quads import Difference, QuadStore
 from quadloom.stores.quads.oxigraph import lines_of
 from quadloom.subscriptions.registry import read_subscriptions
 from quadloom.syntaxes.terms import iri

@@ -20,8 +20,10 @@ from quadloom.fetching.http.request import ACCEPT_ANY, FetchRequest, Result
 from quadloom.model.notice import Notice
 from quadloom.process.threads import start
 from quadloom.settings import Settings
-from quadloom.stores.outbox import Delivery, Outbox
-from quadloom.stores.protocols import Archive, Catalog, Difference
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.outbox import Delivery, Outbox
+from quadloom.stores.protocols.quads import Difference
 from quadloom.subscriptions.deliver import DeliveryOutbox, WebhookDeliverer
 from quadloom.subscriptions.notify import ChangeNotifier, difference
 from quadloom.subscriptions.retention import trim_notices

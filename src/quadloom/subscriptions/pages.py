@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from quadloom.model.outcome import PageRow
 from quadloom.model.subscription import Subscription
 from quadloom.model.url import canonical, resolve, site_of
-from quadloom.stores.protocols import Catalog, QuadStore
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.quads import QuadStore
 from quadloom.subscriptions.registry import read_subscriptions
 from quadloom.subscriptions.standing_queries import last_answer
 

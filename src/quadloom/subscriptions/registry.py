@@ -19,8 +19,9 @@ from quadloom.model.subscription import Subscription
 from quadloom.model.url import Url
 from quadloom.phases.seeds import seed_discoveries
 from quadloom.settings import LimitSettings
-from quadloom.stores.outbox import Delivery, Outbox
-from quadloom.stores.protocols import Catalog, Frontier
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.outbox import Delivery, Outbox
 from quadloom.subscriptions.deliver import key_of
 from quadloom.subscriptions.standing_queries import StandingQueryFailure, forget, parse
 from quadloom.syntaxes.terms import iri

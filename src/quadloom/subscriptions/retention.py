@@ -11,8 +11,8 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.settings import SubscriptionSettings, length_of
-from quadloom.stores.outbox import Delivery, Outbox, is_trimmed
-from quadloom.stores.protocols import Catalog
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.outbox import Delivery, Outbox, is_trimmed
 from quadloom.subscriptions.registry import read_subscriptions
 
 _TOGETHER = 1000

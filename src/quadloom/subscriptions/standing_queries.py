@@ -23,8 +23,8 @@ from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.model.wire import decode, encode
 from quadloom.settings import LimitSettings
-from quadloom.stores.outbox import Outbox
-from quadloom.stores.protocols import Catalog
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.outbox import Outbox
 
 ROWS = 10_000  # of an answer; a part of a larger one could not be compared
 _TOLD = 1000  # rows in one notice

@@ -42,7 +42,8 @@ from quadloom.model.url import host_of, resolve, site_of
 from quadloom.phases.seeds import seed_discoveries
 from quadloom.pipeline import PageResult
 from quadloom.settings import Settings, length_of
-from quadloom.stores.protocols import Catalog, Frontier
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier
 
 _PREFIX = "websub:"
 _VERIFIED_WITHIN = 3600.0  # seconds that a hub has, after which it is asked again

@@ -28,7 +28,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, site_of
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
-from quadloom.stores.protocols import Frontier, HostRow, ScopeRules
+from quadloom.stores.protocols.frontier import Frontier, HostRow, ScopeRules
 from quadloom.topical.access import SiteRequest, SiteResponse
 
 ACCEPT = "text/html, application/xhtml+xml, application/json;q=0.9, application/rss+xml;q=0.9, */*;q=0.1"

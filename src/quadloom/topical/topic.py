@@ -14,7 +14,7 @@ from quadloom.model.quads import Quads
 from quadloom.model.url import host_matches, host_of
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings, length_of
-from quadloom.stores.protocols import Catalog
+from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.stores import Stores
 from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy
 from quadloom.topical.crawl import run as run_strategy

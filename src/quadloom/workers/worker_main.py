@@ -22,7 +22,7 @@ from quadloom.pipeline import PageResult, process_page
 from quadloom.process.channel import Channel, ChannelClosed, attach
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
-from quadloom.stores.protocols import ArchiveRecord
+from quadloom.stores.protocols.archive import ArchiveRecord
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
 

@@ -10,7 +10,7 @@ import pytest
 from quadloom.asking.sparql.service import QueryService
 from quadloom.model.quads import Quads
 from quadloom.settings import LimitSettings
-from quadloom.stores.protocols import TextDocument
+from quadloom.stores.protocols.text import TextDocument
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.text.tantivy import TantivyText
 

@@ -10,7 +10,7 @@ import pytest
 from quadloom.asking.sparql.service import QueryService
 from quadloom.errors import QueryLimit, QueryRefused, QuerySyntaxError
 from quadloom.settings import LimitSettings
-from quadloom.stores.protocols import TextDocument
+from quadloom.stores.protocols.text import TextDocument
 from unit.asking.conftest import A, B, C, Stores, quads
 
 COUNT = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"

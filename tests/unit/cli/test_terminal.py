@@ -11,7 +11,7 @@ from rich.console import Console
 from quadloom.cli.asking import status
 from quadloom.cli.asking.ask import _print_hits
 from quadloom.cli.session import Session, harmless
-from quadloom.stores.protocols import Hit, SearchAnswer
+from quadloom.stores.protocols.text import Hit, SearchAnswer
 
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe"
 

@@ -23,7 +23,7 @@ from quadloom.pipeline import process_page
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.archive.warc_record import encode
-from quadloom.stores.protocols import SearchRequest
+from quadloom.stores.protocols.text import SearchRequest
 from quadloom.subscriptions.notify import ChangeNotifier, difference
 from quadloom.subscriptions.registry import add_subscription
 from quadloom.warehouse import Warehouse

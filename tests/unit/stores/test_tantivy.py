@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quadloom.errors import StoreError, WarehouseLocked
-from quadloom.stores.protocols import SearchRequest, TextDocument
+from quadloom.stores.protocols.text import SearchRequest, TextDocument
 from quadloom.stores.text.tantivy import TantivyText
 
 
@@ -72,7 +72,7 @@ def test_a_killed_writer_leaves_its_last_commit_and_no_lock(tmp_path: Path) -> N
     script = """
         import os, signal, sys
         from pathlib import Path
-        from quadloom.stores.protocols import TextDocument
+        from quadloom.stores.protocols.text import TextDocument
         from quadloom.stores.text.tantivy import TantivyText
         index = TantivyText(Path(sys.argv[1]))
         index.put([TextDocument(id=f"http://a.example/{n}", title="kept") for n in range(50)])

@@ -17,7 +17,7 @@ from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.stores.protocols import Difference
+from quadloom.stores.protocols.quads import Difference
 from quadloom.subscriptions.deliver import WebhookDeliverer, headers_of, key_of, signature
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier

@@ -14,7 +14,7 @@ from quadloom.model.subscription import Subscription
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.stores.protocols import Difference
+from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.subscriptions.deliver import LINES, NoticeMessage, message
 from quadloom.subscriptions.feed import atom, event

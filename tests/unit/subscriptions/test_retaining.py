@@ -10,7 +10,7 @@ from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.settings import SubscriptionSettings
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.stores.outbox import Delivery
+from quadloom.stores.protocols.outbox import Delivery
 from quadloom.subscriptions.registry import add_subscription, remove_subscription
 from quadloom.subscriptions.retention import TrimReport, trim_notices, trimmed_notices
 from quadloom_lab.memory.catalog import MemoryCatalog

@@ -12,7 +12,7 @@ from quadloom.errors import NothingFound, QueryError, QueryLimit, QueryRefused, 
 from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings
-from quadloom.stores.outbox import Delivery
+from quadloom.stores.protocols.outbox import Delivery
 from quadloom.subscriptions.registry import NAMES, checked, read_subscriptions
 from quadloom.subscriptions.standing_queries import last_answer
 from quadloom.warehouse import Warehouse

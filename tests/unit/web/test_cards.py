@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from web_fixture import BOOK, EVIL
 
-from quadloom.stores.protocols import Hit, QuadStore
+from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.text import Hit
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.warehouse import Warehouse
 from quadloom.web.view.cards import Card, CardFact, Cards, card

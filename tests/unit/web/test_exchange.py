@@ -19,7 +19,7 @@ from quadloom.model.event import Event
 from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings, WebSettings
-from quadloom.stores.outbox import Delivery
+from quadloom.stores.protocols.outbox import Delivery
 from quadloom.subscriptions.standing_queries import StandingQueryFailure
 from quadloom.warehouse import Warehouse
 from quadloom.web.api.events import encode

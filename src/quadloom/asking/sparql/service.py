@@ -24,7 +24,7 @@ from quadloom.asking.sparql.text_patterns import PatternHitCache, replace_text_p
 from quadloom.asking.sparql.worker import QueryEnd, QueryRequest
 from quadloom.errors import QueryError, QueryLimit, QueryRefused, StoreError
 from quadloom.settings import LimitSettings
-from quadloom.stores.protocols import TextIndex
+from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.sparql_client import SparqlServer
 from quadloom.syntaxes.terms import iri
 

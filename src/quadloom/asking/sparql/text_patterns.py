@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from quadloom.asking.sparql.checks import CheckedQuery, Token, place
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.errors import QuerySyntaxError
-from quadloom.stores.protocols import Hit, SearchRequest, TextIndex
+from quadloom.stores.protocols.text import Hit, SearchRequest, TextIndex
 from quadloom.syntaxes.terms import iri, literal
 
 MATCHES = PREFIXES["ql"] + "matches"

@@ -20,7 +20,7 @@ from quadloom.asking.sparql.service import QueryResult, form_of
 from quadloom.cli.asking.page import show_page
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound, UsageError
-from quadloom.stores.protocols import Hit, SearchAnswer
+from quadloom.stores.protocols.text import Hit, SearchAnswer
 from quadloom.warehouse import Warehouse
 
 _TERMINAL_CODES = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # in UTF-8 never a part of another character

@@ -41,7 +41,7 @@ from quadloom.stores.archive.record_cache import RecordCache
 from quadloom.stores.archive.s3_bucket import S3Bucket
 from quadloom.stores.archive.s3_tails import Tails, bytes_of, tails_in
 from quadloom.stores.archive.warc import WarcArchive, member_at, members, record_bytes, sync_directory
-from quadloom.stores.protocols import ArchiveRecord
+from quadloom.stores.protocols.archive import ArchiveRecord
 
 _FILE = re.compile(r"(?P<writer>[A-Za-z0-9][A-Za-z0-9_-]{0,63})/(?P<name>quadloom-\d{8}\.warc\.gz)")
 _WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

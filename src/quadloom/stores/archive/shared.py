@@ -19,7 +19,7 @@ from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.stores.archive.warc import WarcArchive
-from quadloom.stores.protocols import ArchiveRecord
+from quadloom.stores.protocols.archive import ArchiveRecord
 
 _WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 

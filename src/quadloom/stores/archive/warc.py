@@ -25,7 +25,7 @@ from quadloom.errors import DiskFull, StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.stores.archive import warc_record
-from quadloom.stores.protocols import ArchiveRecord
+from quadloom.stores.protocols.archive import ArchiveRecord
 
 _NAME = re.compile(r"quadloom-(\d{8})\.warc\.gz(\.open)?")
 _OPEN = ".open"

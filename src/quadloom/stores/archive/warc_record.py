@@ -25,7 +25,7 @@ from isal import igzip, isal_zlib
 from quadloom.errors import ArchiveDamaged
 from quadloom.model.finding import Finding
 from quadloom.model.page import Failure, Hop, Page
-from quadloom.stores.protocols import ArchiveRecord
+from quadloom.stores.protocols.archive import ArchiveRecord
 
 _WIRE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _ASIDE = "x-archive-orig-"

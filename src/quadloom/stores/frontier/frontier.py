@@ -57,7 +57,7 @@ from quadloom.stores.frontier.recent_fingerprints import RecentFingerprints
 from quadloom.stores.frontier.scoring import Place, Scored
 from quadloom.stores.frontier.tables import FrontierTables, SettledRow, UrlBatch, UrlRow, after_settlement
 from quadloom.stores.frontier.updates import QueueUpdates
-from quadloom.stores.protocols import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
+from quadloom.stores.protocols.frontier import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
 
 _PROMOTE = 2000  # due URLs queued in one transaction
 _ALSO_SOON = 1000  # looked through for pages of hosts that are free

@@ -17,7 +17,7 @@ from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import host_matches
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
-from quadloom.stores.protocols import Explanation, HostRow
+from quadloom.stores.protocols.frontier import Explanation, HostRow
 
 Order = Literal["breadth-first", "importance", "random"]
 SUCCESSES = frozenset({Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED})

@@ -27,7 +27,7 @@ from quadloom.stores.frontier.policy import (
     token_of,
 )
 from quadloom.stores.frontier.scoring import Place
-from quadloom.stores.protocols import HostRow
+from quadloom.stores.protocols.frontier import HostRow
 
 QueueRow = tuple[int, int, float, float, int]  # host id, priority, first, second, fingerprint: a row of the queue
 WaitingRow = tuple[float, int, int]  # due, host id, fingerprint

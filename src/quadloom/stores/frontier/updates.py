@@ -9,7 +9,7 @@ from quadloom.stores.frontier.leasing import LeaseManager
 from quadloom.stores.frontier.policy import UrlState
 from quadloom.stores.frontier.scoring import Place, Scored
 from quadloom.stores.frontier.tables import FrontierTables, UrlBatch, UrlRow
-from quadloom.stores.protocols import ScopeRules
+from quadloom.stores.protocols.frontier import ScopeRules
 
 
 class QueueUpdates:

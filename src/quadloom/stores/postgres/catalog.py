@@ -17,7 +17,7 @@ from quadloom.stores.catalog_rows import RowFacts, newest_of, page_of, pages_of,
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.schema import BEHIND
-from quadloom.stores.protocols import VisitRow
+from quadloom.stores.protocols.catalog import VisitRow
 from quadloom.stores.shards import SHARDS, shard_of
 
 _PAGE = "record, indexed_quads, indexed_text"

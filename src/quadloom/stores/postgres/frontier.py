@@ -31,7 +31,7 @@ from quadloom.stores.frontier.quota import Quota
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier_tables import PostgresFrontierTables
 from quadloom.stores.postgres.shards import ShardLeases
-from quadloom.stores.protocols import HostRow, ScopeRules
+from quadloom.stores.protocols.frontier import HostRow, ScopeRules
 from quadloom.stores.shards import SHARDS, shard_of
 
 SLOTS = 64  # of counters; two workers in one slot only wait for each other

@@ -21,7 +21,7 @@ from quadloom.stores.postgres.arrays import column, columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.postgres.frontier_queue import QueueTable
 from quadloom.stores.postgres.shards import Claim, ShardLeases
-from quadloom.stores.protocols import HostRow
+from quadloom.stores.protocols.frontier import HostRow
 from quadloom.stores.shards import shard_of
 
 _HOST = (

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.wire import decode, encode
-from quadloom.stores.outbox import NOBODY, Delivery, moved_notice
 from quadloom.stores.postgres.arrays import column, columns
 from quadloom.stores.postgres.database import PostgresDatabase
+from quadloom.stores.protocols.outbox import NOBODY, Delivery, moved_notice
 
 
 class PostgresOutbox:

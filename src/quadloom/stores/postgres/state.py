@@ -18,14 +18,16 @@ from quadloom.settings import Settings
 from quadloom.stores.archive.shared import worker_name
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
-from quadloom.stores.outbox import Outbox
 from quadloom.stores.postgres.bus import PostgresBus
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import SLOTS, PostgresFrontier
 from quadloom.stores.postgres.outbox import PostgresOutbox
 from quadloom.stores.postgres.shards import ShardLeases
-from quadloom.stores.protocols import Bus, Catalog, ScopeRules
+from quadloom.stores.protocols.bus import Bus
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import ScopeRules
+from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.state import T, WholeCatalog
 
 # Sums over what one worker has read; see quadloom.asking.statistics, run.admission and run.schedule_state.

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
-from quadloom.stores.protocols import Hit, SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
 from quadloom.stores.retry import retry_when_unavailable
 from quadloom.stores.text import query as text_query
 from quadloom.stores.text.query import Clause

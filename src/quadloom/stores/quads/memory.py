@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyoxigraph as ox
 
 from quadloom.model.quads import Quads
-from quadloom.stores.protocols import Difference
+from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.quads.oxigraph import evaluate, lines_of, parse_term
 
 

@@ -31,7 +31,7 @@ from xxhash import xxh3_64_intdigest
 
 from quadloom.errors import DiskFull, QuerySyntaxError, StoreError, WarehouseLocked
 from quadloom.model.quads import Quads
-from quadloom.stores.protocols import Difference
+from quadloom.stores.protocols.quads import Difference
 
 BULK_QUADS = 2500
 _CHUNK = 1 << 20

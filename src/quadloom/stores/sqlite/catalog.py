@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.wire import decode, encode
 from quadloom.stores.catalog_rows import RowFacts, newest_of, page_of, pages_of, record_of, visit_row, written
-from quadloom.stores.protocols import VisitRow
+from quadloom.stores.protocols.catalog import VisitRow
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.schema import BEHIND
 

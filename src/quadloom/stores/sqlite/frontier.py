@@ -7,7 +7,7 @@ from __future__ import annotations
 from quadloom.stores.frontier.frontier import TableFrontier
 from quadloom.stores.frontier.leasing import INFINITY
 from quadloom.stores.frontier.policy import FrontierPolicy, order_mark
-from quadloom.stores.protocols import ScopeRules
+from quadloom.stores.protocols.frontier import ScopeRules
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier_tables import SqliteFrontierTables
 

@@ -18,7 +18,7 @@ from quadloom.stores.frontier.host_table import HostState, QueuedUrl
 from quadloom.stores.frontier.policy import RANK_SQL, SUCCESSES, Order, UrlPast, UrlState, rank
 from quadloom.stores.frontier.scoring import Place
 from quadloom.stores.frontier.tables import SettledRow, UrlBatch, UrlRow, host_record, host_state
-from quadloom.stores.protocols import HostRow
+from quadloom.stores.protocols.frontier import HostRow
 from quadloom.stores.sqlite.database import SqliteDatabase
 
 _HOST = (

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.wire import decode, encode
-from quadloom.stores.outbox import NOBODY, Delivery, moved_notice
+from quadloom.stores.protocols.outbox import NOBODY, Delivery, moved_notice
 from quadloom.stores.sqlite.database import SqliteDatabase
 
 _LARGEST = (1 << 63) - 1

@@ -21,7 +21,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
-from quadloom.stores.protocols import Hit, SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
 from quadloom.stores.text import query as text_query
 from quadloom.stores.text.query import Clause
 

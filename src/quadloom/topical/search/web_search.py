@@ -17,7 +17,7 @@ import msgspec
 
 from quadloom.errors import SettingsError, UsageError
 from quadloom.model.url import resolve
-from quadloom.stores.protocols import SearchRequest, TextIndex
+from quadloom.stores.protocols.text import SearchRequest, TextIndex
 from quadloom.topical.access import SiteResponse
 from quadloom.topical.search.result_formats import plain
 from quadloom.topical.sites import SeedSite

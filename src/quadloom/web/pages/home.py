@@ -7,7 +7,7 @@ import msgspec
 from quadloom.asking.search import search
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.statistics import statements_of
-from quadloom.stores.protocols import Hit, SearchRequest
+from quadloom.stores.protocols.text import Hit, SearchRequest
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 _EVERYTHING = 1.0  # since this unix time: a filter that all pages pass, so that the index lists them by date

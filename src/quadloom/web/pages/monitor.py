@@ -16,7 +16,7 @@ from quadloom.crawl.freshness import SAMPLE, FreshnessReport, freshness
 from quadloom.crawl.heartbeat import WorkerLoad, heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.model.event import Event
-from quadloom.stores.protocols import FrontierStats, HostRow
+from quadloom.stores.protocols.frontier import FrontierStats, HostRow
 from quadloom.web.server.crawl_feed import ChartPoint
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.rendering import counted

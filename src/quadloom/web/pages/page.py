@@ -12,7 +12,8 @@ from quadloom.errors import ArchiveDamaged, StoreError, UrlError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import Url
-from quadloom.stores.protocols import Difference, VisitRow
+from quadloom.stores.protocols.catalog import VisitRow
+from quadloom.stores.protocols.quads import Difference
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.requests import ViewResponse, WebRequest

@@ -12,7 +12,8 @@ from quadloom.asking.search import search
 from quadloom.asking.site_links import SiteLinks, site_links
 from quadloom.ingest.traps import TrapCount, read_traps
 from quadloom.model.outcome import PageRow
-from quadloom.stores.protocols import HostRow, SearchRequest
+from quadloom.stores.protocols.frontier import HostRow
+from quadloom.stores.protocols.text import SearchRequest
 from quadloom.web.pages.entity import PICTURE_POLICY
 from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.requests import ViewResponse, WebRequest

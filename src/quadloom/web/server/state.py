@@ -14,7 +14,7 @@ from quadloom.crawl.control import Value, ask
 from quadloom.errors import QuadloomError
 from quadloom.settings import Settings
 from quadloom.stores.backends import query_source
-from quadloom.stores.protocols import TextIndex
+from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.text.tantivy import TantivyText
 from quadloom.web.server.crawl_feed import MonitorFeed
 from quadloom.web.server.lanes import Lane

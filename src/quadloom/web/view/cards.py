@@ -17,7 +17,8 @@ import msgspec
 
 from quadloom.asking.entity import Value
 from quadloom.asking.sparql.prefixes import PREFIXES
-from quadloom.stores.protocols import Hit, QuadStore
+from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.text import Hit
 from quadloom.web.view.labels import NAMING
 from quadloom.web.view.terms import is_iri, statements
 

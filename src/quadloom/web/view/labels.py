@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quadloom.asking.sparql.prefixes import PREFIXES
-from quadloom.stores.protocols import QuadStore
+from quadloom.stores.protocols.quads import QuadStore
 from quadloom.web.view.terms import is_iri, statements
 
 NAMING = tuple(

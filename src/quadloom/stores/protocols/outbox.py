@@ -1,4 +1,4 @@
-"""The seam of notices: an outbox in the catalog's database, so that a notice and its cause are one commit."""
+"""The outbox of notices, in the catalog's database, so that a notice and its cause are one commit."""
 
 from __future__ import annotations
 

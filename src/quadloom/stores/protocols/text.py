@@ -1,8 +1,9 @@
-"""What goes into a text index and what comes out of it; part of the seam `TextIndex` in `protocols`."""
+"""The text index: words to pages, what goes in and what comes out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -62,3 +63,25 @@ class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
+
+
+class TextIndex(Protocol):
+    """Words to pages. Changes become visible, and durable, at `commit`."""
+
+    def put(self, documents: Sequence[TextDocument]) -> None:
+        """Replace by id."""
+        ...
+
+    def remove(self, ids: Sequence[str]) -> None: ...
+
+    def commit(self) -> None: ...
+
+    def search(self, request: SearchRequest) -> SearchAnswer: ...
+
+    def ids(self) -> Iterator[str]:
+        """All ids, for verify."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def close(self) -> None: ...

@@ -51,9 +51,9 @@ def pipeline(
     ):
         settings = bench_settings(s.settings, serving.web, workers)
         with Warehouse.open(folder or Path(temporary), settings=settings) as warehouse:
-            running = warehouse.start(serving.web.seeds)
+            running = warehouse.crawl(serving.web.seeds)
             report, _ = follow(s, running)
-            stored = len(warehouse.quads)
+            stored = len(warehouse.stores.quads)
         server = serving.load()
     visits = max(1, report.phases.get("fetch", 0))
     per_page = {phase: round(seconds * 1000 / visits, 3) for phase, seconds in report.cpu.items()}

@@ -1,11 +1,12 @@
-"""All questions that a warehouse answers, as methods: the reading half of `quadloom.warehouse.Warehouse`."""
+"""All questions that a warehouse answers: words, SPARQL, entities, history, findings, statistics."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import msgspec
 
 from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
@@ -14,42 +15,43 @@ from quadloom.asking.search import moment, search, search_request
 from quadloom.asking.sparql.service import QueryResult, QueryService
 from quadloom.asking.statistics import Summary, summary
 from quadloom.model.quads import Quads
-from quadloom.settings import Settings
-from quadloom.stores.backends import query_source
-from quadloom.stores.protocols.archive import Archive
-from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.frontier import Frontier
-from quadloom.stores.protocols.quads import Difference, QuadStore
-from quadloom.stores.protocols.text import SearchAnswer, TextIndex
-from quadloom.syntaxes.registry import Loader
+from quadloom.model.wire import Value
+from quadloom.phases.loaders import document_loader
+from quadloom.stores.protocols.quads import Difference
+from quadloom.stores.protocols.text import SearchAnswer
+from quadloom.stores.stores import Stores
 
 _FOREVER = 1e18
 
 
 class WarehouseQueries:
-    """The seams and settings are the warehouse's own; nothing here writes."""
+    """Nothing here writes. `close` ends the query processes, if any were started."""
 
-    path: Path
-    settings: Settings
-    frontier: Frontier
-    catalog: Catalog
-    archive: Archive
-    quads: QuadStore
-    text: TextIndex
-    loader: Loader | None
-    _closing: contextlib.ExitStack
+    def __init__(self, stores: Stores) -> None:
+        self.path = stores.path
+        self.settings = stores.settings
+        self.catalog = stores.catalog
+        self.archive = stores.archive
+        self.quads = stores.quads
+        self._stores = stores
+        self._service: QueryService | None = None
+        self._loader = document_loader(stores.settings)
 
-    @functools.cached_property
+    @property
     def queries(self) -> QueryService:
-        """User queries, each in a process that can be killed; closed with the warehouse."""
-        service = QueryService(
-            query_source(self.path / "quads", self.settings),
-            self.settings.limits,
-            text=self.text,
-            concurrency=self.settings.web.concurrency,
-        )
-        self._closing.callback(service.close)
-        return service
+        """User queries, each in a process that can be killed."""
+        if self._service is None:
+            self._service = QueryService(
+                self._stores.query_source,
+                self.settings.limits,
+                text=self._stores.text,
+                concurrency=self.settings.web.concurrency,
+            )
+        return self._service
+
+    def close(self) -> None:
+        if self._service is not None:
+            self._service.close()
 
     def sparql(self, query: str, *, format: str = "") -> QueryResult:
         """Ask in SPARQL; well-known prefixes need no PREFIX line. `.rows()`, `.boolean()`, or iterate for bytes."""
@@ -76,7 +78,7 @@ class WarehouseQueries:
             languages=_several(language), kinds=_several(kind), since=since, until=until, limit=limit, offset=offset,
             facets=facets,
         )  # fmt: skip
-        return search(self.text, request)
+        return search(self._stores.text, request)
 
     def findings(self, *, codes: str | Sequence[str] = (), site: str | Sequence[str] = ()) -> Iterator[LocatedDefect]:
         """Every defect found in the pages as they were last read; `site` is a registered domain or a host."""
@@ -89,7 +91,35 @@ class WarehouseQueries:
 
     def statistics(self, *, limit: int = 50) -> Summary:
         """Counts by class, property, vocabulary, site, kind, size and change rate."""
-        return summary(self.catalog, self.frontier, self.quads, limit=limit)
+        return summary(self.catalog, self._stores.frontier, self.quads, limit=limit)
+
+    def status(self) -> dict[str, Value]:
+        """Frontier states, pages by outcome, sizes: what `quadloom status` prints of a warehouse at rest."""
+        stores = self._stores
+        stats = stores.frontier.stats(time.time())
+        counts = stores.catalog.counts()
+        by = {
+            kind: {name.partition(":")[2]: count for name, count in counts.items() if name.startswith(f"{kind}:")}
+            for kind in ("outcome", "kind", "status")
+        }
+        return {
+            "warehouse": str(stores.path),
+            "running": False,
+            "state": "stopped",
+            "frontier": {**msgspec.structs.asdict(stats), "total": stats.total},
+            "outcomes": {**by["outcome"]},
+            "kinds": {**by["kind"]},
+            "statuses": {**by["status"]},
+            "quads": len(stores.quads),
+            "documents": len(stores.text),
+            "rates": {},
+            "sizes": {
+                "database": stores.state.size(),
+                "archive": stores.archive.size(),
+                "quads": _size(stores.path / "quads"),
+                "text": _size(stores.path / "text"),
+            },
+        }
 
     def history(self, url: str) -> PageHistory:
         """A page's visits, newest first."""
@@ -107,7 +137,11 @@ class WarehouseQueries:
 
     @property
     def _versions(self) -> Versions:
-        return Versions(self.archive, self.settings, self.loader)
+        return Versions(self.archive, self.settings, self._loader)
+
+
+def _size(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else 0
 
 
 def _several(value: str | Sequence[str]) -> tuple[str, ...]:

@@ -47,8 +47,8 @@ def demo(
         settings = demo_settings(s.settings, serving.web)
         s.say(f"Crawling {len(serving.web.hosts)} small sites on this machine, politely. Data in ./{_FOLDER}")
         with Warehouse.open(_FOLDER, settings=settings) as warehouse:
-            report, _ = follow(s, warehouse.start(serving.web.homes))
-            quads, graphs = len(warehouse.quads), sum(1 for _ in warehouse.quads.graphs())
+            report, _ = follow(s, warehouse.crawl(serving.web.homes))
+            quads, graphs = len(warehouse.stores.quads), sum(1 for _ in warehouse.stores.quads.graphs())
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
     if s.json:
         s.emit(report)
@@ -78,10 +78,10 @@ def _ask(s: Session, warehouse: Warehouse, question: Question) -> None:
     shown = question.query if question.command == "search" else "'" + " ".join(question.query.split()) + "'"
     s.write(f"\n{question.title}\n  $ quadloom -w {_FOLDER} {question.command} {shown}")
     if question.command == "search":
-        answer = warehouse.text.search(SearchRequest(text=question.query, limit=4))
+        answer = warehouse.stores.text.search(SearchRequest(text=question.query, limit=4))
         for hit in answer.hits:
             s.write(f"    {hit.title or hit.id}  ({hit.site})")
         return
-    table = msgspec.json.decode(warehouse.quads.query(question.query))
+    table = msgspec.json.decode(warehouse.stores.quads.query(question.query))
     for row in table["results"]["bindings"][:5]:
         s.write("    " + "  ·  ".join(str(cell["value"]) for cell in row.values()))

@@ -20,12 +20,12 @@ from typing import TypeVar, cast
 import msgspec
 
 from quadloom.errors import QuadloomError, StoreError, UsageError
+from quadloom.model.wire import Value as Value
 
 _LONGEST = 100  # sun_path holds 108 bytes
 _LINE = 64 * 1024 * 1024
 
 T = TypeVar("T")
-Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
 
 
 class ControlRequest(msgspec.Struct, frozen=True):

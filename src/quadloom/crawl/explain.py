@@ -16,7 +16,8 @@ from quadloom.model.outcome import PageRow
 from quadloom.model.url import Url, site_of
 from quadloom.model.wire import decode
 from quadloom.ranking.page_ranks import MOVED, PageRank
-from quadloom.refresh.state import PageScheduleRow, Schedule
+from quadloom.refresh.state import Schedule
+from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel
 from quadloom.settings import Settings

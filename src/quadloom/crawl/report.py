@@ -44,11 +44,7 @@ class Meter:
         self.outcomes: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
         self.pages = 0
-        self.quads = 0
         self.bytes = 0
-        self.links = 0
-        self.findings = 0
-        self.quarantined = 0
         self._marks: deque[tuple[float, dict[str, int]]] = deque()
 
     def tick(self) -> None:

@@ -1,19 +1,30 @@
-"""Explicit wishes of people: read these again now, before anything else (`quadloom refresh`)."""
+"""Requests of people to a crawl: seeds, pages to read again now (`quadloom refresh`), publications, explanations."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
+from quadloom.crawl.explain import Why, why
+from quadloom.crawl.publication import Publication, PublishReport, accept
+from quadloom.crawl.scope import CrawlScope
+from quadloom.fetching.guard import is_opened
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
-from quadloom.model.url import site_of
+from quadloom.model.url import Url, site_of
 from quadloom.phases.seeds import seed_discoveries
+from quadloom.ranking.page_ranks import page_rank_of
+from quadloom.refresh.state import Schedule, schedule_of
+from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.frontier import AddReport, Frontier
+from quadloom.stores.stores import Stores
 
 _CHUNK = 1000
+_CONTACT = "contact"  # catalog value
 
 
 class RefreshRequest(msgspec.Struct, frozen=True):
@@ -59,3 +70,61 @@ def _hosts(frontier: Frontier, site: str) -> list[str]:
 
 def _discovery(row: PageRow) -> Discovery:
     return Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0)
+
+
+class CrawlRequests:
+    """What people ask of a crawl, whether one is running or not: seeds, refreshes, publications, explanations."""
+
+    def __init__(self, stores: Stores, scope: CrawlScope) -> None:
+        self._stores = stores
+        self._scope = scope
+
+    def add_seeds(self, urls: Sequence[str]) -> AddReport:
+        """Widen the scope to these URLs and queue them."""
+        return self._scope.add_seeds(urls, time.time())
+
+    def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int:
+        """Read these again before anything else: named URLs, a site's pages, pages last read before a time."""
+        stores, now = self._stores, time.time()
+        count = request_urls(stores.frontier, urls, now) if urls else 0
+        if site or read_before is not None:
+            count += request_pages(stores.frontier, stores.catalog, now, site=site, read_before=read_before)
+        return count
+
+    def publish(self, publication: Publication) -> PublishReport:
+        """Accept what a site owner announces: URLs, or a sitemap that has changed."""
+        return accept(publication, frontier=self._stores.frontier, scope=self._scope.current, now=time.time())
+
+    def why(self, url: str, schedule: Schedule | None = None) -> Why:
+        """Every number that decides about a URL, with its rule. `schedule`: of a running crawl, else the saved one."""
+        stores = self._stores
+        return why(
+            url,
+            frontier=stores.frontier,
+            catalog=stores.catalog,
+            scope=self._scope.current,
+            schedule=schedule or schedule_of(stores.catalog, stores.settings),
+            settings=stores.settings,
+            now=time.time(),
+            standing=page_rank_of(stores.path / "links", Url.parse(url).fingerprint),
+        )
+
+    @property
+    def contact(self) -> str:
+        """The address that sites may write to, from an earlier crawl; empty = none was given."""
+        return (self._stores.catalog.get(_CONTACT) or b"").decode()
+
+    def remember_contact(self, contact: str) -> None:
+        self._stores.catalog.put(_CONTACT, contact.encode())
+
+    def with_contact(self, settings: Settings) -> Settings:
+        """The settings, with the remembered contact if they name none."""
+        if settings.crawl.contact or not self.contact:
+            return settings
+        return replace(settings, crawl=replace(settings.crawl, contact=self.contact))
+
+    def is_private(self, urls: Sequence[str]) -> bool:
+        """Whether all these (else the seeds) are inside what `guard.allow` opens: then no stranger is visited."""
+        starts = urls or self._scope.seeds()
+        guard = self._stores.settings.guard
+        return bool(starts) and all(is_opened(Url.parse(url).host, guard) for url in starts)

@@ -1,6 +1,6 @@
-"""Rules that a person added to the scope while a warehouse lives; they rest in the catalog beside the seeds.
+"""The scope of a warehouse: `[crawl]` in the configuration, the seeds, and rules that a person added later.
 
-`[crawl]` in the configuration says how a crawl begins; these say what was learned since. Both hold together.
+The configuration says how a crawl begins; seeds and added rules are in the catalog. All of them hold together.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from collections.abc import Sequence
 import msgspec
 
 from quadloom.errors import NothingFound
+from quadloom.phases.seeds import seed_discoveries
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import CrawlSettings
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.frontier import AddReport, Frontier
 
+SEEDS = "seeds"  # catalog value: JSON list of URLs
 _NAME = "scope"
 _JUDGED_BY = "scope-judged-by"  # catalog value: the scope that was last applied to all that is queued
 
@@ -53,6 +55,10 @@ class ScopeChange(msgspec.Struct, frozen=True):
     remove: bool = False
 
 
+def read_seeds(catalog: Catalog) -> list[str]:
+    return msgspec.json.decode(catalog.get(SEEDS) or b"[]", type=list[str])
+
+
 def read_edits(catalog: Catalog) -> ScopeEdits:
     stored = catalog.get(_NAME)
     return msgspec.json.decode(stored, type=ScopeEdits) if stored else ScopeEdits()
@@ -70,14 +76,65 @@ def scope_of(crawl: CrawlSettings, seeds: Sequence[str], edits: ScopeEdits) -> S
     return Scope.from_settings(both, seeds, edits.host)
 
 
-def judge(scope: Scope, frontier: Frontier, catalog: Catalog) -> int:
-    """Apply it to all that is queued, and remember that. Returns how many URLs moved."""
-    with catalog.transaction():
-        moved = frontier.set_scope(scope)
-        catalog.put(_JUDGED_BY, scope.encode())
-    return moved
+def stored_scope(crawl: CrawlSettings, catalog: Catalog) -> Scope:
+    """The scope as configuration and catalog have it now."""
+    return scope_of(crawl, read_seeds(catalog), read_edits(catalog))
 
 
-def is_judged_by(scope: Scope, catalog: Catalog) -> bool:
-    """Whether all that is queued was judged by this scope last, also by an earlier process."""
-    return catalog.get(_JUDGED_BY) == scope.encode()
+class CrawlScope:
+    """Which URLs may be visited, of one warehouse: configuration, seeds and edits as one set of rules.
+
+    `current` holds the rules that the frontier applies. Every change is durable and applies to all that is queued.
+    """
+
+    def __init__(self, settings: CrawlSettings, catalog: Catalog, frontier: Frontier) -> None:
+        self._settings = settings
+        self._catalog = catalog
+        self._frontier = frontier
+        self.current = stored_scope(settings, catalog)
+
+    def configure(self, settings: CrawlSettings) -> None:
+        """Other settings of `[crawl]` hold from now on; `reload` applies them."""
+        self._settings = settings
+
+    def seeds(self) -> list[str]:
+        return read_seeds(self._catalog)
+
+    def edits(self) -> ScopeEdits:
+        """Rules that were added to those of the configuration."""
+        return read_edits(self._catalog)
+
+    def add_seeds(self, urls: Sequence[str], now: float) -> AddReport:
+        """Widen the scope to these URLs and queue them. Raises `UrlError` for the first that is no web address."""
+        found = seed_discoveries(urls)
+        known = self.seeds()
+        fresh = [item.href for item in found if item.href not in known]
+        if fresh:
+            self._catalog.put(SEEDS, msgspec.json.encode([*known, *fresh]))
+            self._apply(stored_scope(self._settings, self._catalog))
+        return self._frontier.add(found, now)
+
+    def change(self, rules: ScopeEdits, *, remove: bool = False) -> int:
+        """Add rules or remove them. Returns how many queued URLs moved."""
+        edits = self.edits().without(rules) if remove else self.edits().with_(rules)
+        scope = scope_of(self._settings, self.seeds(), edits)
+        with self._catalog.transaction():
+            write_edits(self._catalog, edits)
+            return self._apply(scope)
+
+    def reload(self) -> bool:
+        """Apply what seeds, settings and edits say now, if the queue was last judged by something else: by an earlier
+        process, or before a command on another machine changed them. False = nothing has changed."""
+        scope = stored_scope(self._settings, self._catalog)
+        if self.current.record == scope.record and self._catalog.get(_JUDGED_BY) == scope.encode():
+            return False
+        self._apply(scope)
+        return True
+
+    def _apply(self, scope: Scope) -> int:
+        """Apply the rules to all that is queued, and remember that. Returns how many URLs moved."""
+        with self._catalog.transaction():
+            moved = self._frontier.set_scope(scope)
+            self._catalog.put(_JUDGED_BY, scope.encode())
+        self.current = scope
+        return moved

@@ -1,242 +1,206 @@
-"""A crawl on a warehouse, as other processes see it: it answers control requests and tells the bus what happens."""
+"""A crawl on a warehouse, as other processes see it: it answers control commands and publishes what happens.
+
+The session builds what a crawl consists of and owns all of it:
+
+::
+
+    CrawlSession ── Crawl ── Ingest ── hooks: RefreshScheduler, ChangeNotifier, HubSubscriptions
+                 ├─ PageRanker (a thread)        ├─ CrawlCommands (what a ControlServer asks)
+                 ├─ Rescheduler                  └─ NotificationSender (a thread)
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Protocol
 
-import msgspec
-
 from quadloom.asking.sparql.service import QueryService
-from quadloom.crawl.control import ControlRequest, ControlServer, Value, arguments
-from quadloom.crawl.explain import Why
+from quadloom.crawl.commands import CrawlCommands
+from quadloom.crawl.control import ControlServer
 from quadloom.crawl.loop import Crawl
-from quadloom.crawl.publication import Publication, PublishReport, pushed
 from quadloom.crawl.report import CrawlReport
-from quadloom.crawl.requests import RefreshRequest
-from quadloom.crawl.scope import ScopeChange, ScopeEdits
-from quadloom.errors import UsageError
-from quadloom.maintenance.replay import ReplayReport, replay_unindexed
+from quadloom.crawl.requests import CrawlRequests
+from quadloom.crawl.scope import CrawlScope
+from quadloom.errors import ShardsLost
+from quadloom.ingest.inbox import Inbox
+from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import Event, EventKind
-from quadloom.model.outcome import Settlement
-from quadloom.model.subscription import Subscription
-from quadloom.refresh.scheduler import SharesChange
-from quadloom.refresh.state import Schedule
+from quadloom.model.outcome import PageRow, Settlement
+from quadloom.ranking.ranker import PageRanker
+from quadloom.refresh.reschedule import Rescheduler
+from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
-from quadloom.stores.protocols.archive import Archive
-from quadloom.stores.protocols.bus import Bus
-from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.outbox import Outbox
-from quadloom.stores.stores import LinkRanking, Stores
+from quadloom.stores.stores import Stores
+from quadloom.subscriptions.notify import ChangeNotifier
 from quadloom.subscriptions.outgoing import NotificationSender
-from quadloom.subscriptions.websub import HubCallback
+from quadloom.subscriptions.pages import subscribed_pages
+from quadloom.subscriptions.service import Subscriptions
+from quadloom.subscriptions.websub import HubSubscriptions
 
 
-class CrawlWarehouse(Protocol):
-    """The warehouse, as far as a running crawl needs it: `quadloom.warehouse.Warehouse`."""
-
-    path: Path
-    settings: Settings
-    bus: Bus
-    catalog: Catalog
-    outbox: Outbox
-    archive: Archive
+class RunningCrawl(Protocol):
+    """A crawl that runs while it is iterated: a `CrawlSession`, or a `ClusterMember` around one."""
 
     @property
-    def queries(self) -> QueryService: ...
+    def replayed(self) -> int: ...
 
-    @property
-    def contact(self) -> str: ...
+    def __iter__(self) -> Iterator[Settlement]: ...
 
-    def opened(self, links: LinkRanking | None = None) -> Stores: ...
-
-    def ranking(self) -> LinkRanking: ...
-
-    def add_seeds(self, urls: Sequence[str]) -> dict[str, Value]: ...
-
-    def refresh(self, urls: Sequence[str] = (), *, site: str = "", read_before: float | None = None) -> int: ...
-
-    def publish(self, publication: Publication) -> PublishReport: ...
-
-    def checked(self, subscription: Subscription) -> Subscription: ...
-
-    def subscribe(self, subscription: Subscription) -> None: ...
-
-    def unsubscribe(self, id: str) -> None: ...
-
-    def change_scope(self, rules: ScopeEdits, *, remove: bool = False) -> int: ...
-
-    def why(self, url: str, schedule: Schedule | None = None) -> Why: ...
-
-
-class ClusterMember(Protocol):
-    """What makes a crawl one of many workers; see `quadloom.cluster.worker`."""
-
-    def leads(self) -> bool:
-        """Whether this worker does what only one may do, such as sending notices."""
+    def stop(self) -> None:
+        """Lease nothing more; what is in progress is finished and saved."""
         ...
 
-    def beside(self, crawl: Crawl, tell: Callable[[str], None]) -> AbstractContextManager[object]:
-        """Entered before the first step, left after the last."""
+    def report(self) -> CrawlReport: ...
+
+    def close(self) -> None:
+        """End a crawl that was not iterated to its end."""
         ...
 
 
 class CrawlSession:
-    """A crawl on a warehouse, answering control requests. Iterate to run it.
+    """Iterate to run the crawl. `forever`: refresh pages without an end, within `freshness.bandwidth`. `waits`: do not
+    end when nothing is due, because other machines may send work. `is_leader`: of many workers one sends notices.
 
-    `waits`: does not end when nothing is due, since others may send work.
+    `replayed`: pages that an earlier crash had left out of the indexes, and that are in them now.
     """
 
     def __init__(
         self,
-        warehouse: CrawlWarehouse,
+        stores: Stores,
+        settings: Settings,
+        scope: CrawlScope,
+        queries: Callable[[], QueryService],
         *,
         forever: bool = False,
         waits: bool = False,
-        companion: ClusterMember | None = None,
-        tell: Callable[[str], None] = lambda _text: None,
+        is_leader: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._tell = tell
-        self._warehouse = warehouse
-        self._companion = companion
+        self._stores = stores
+        self._scope = scope
         self._events = 0
-        self.replayed: ReplayReport = replay_unindexed(warehouse.opened(), warehouse.settings, time.time())
-        settings = warehouse.settings
-        if not settings.crawl.contact and warehouse.contact:
-            crawl = msgspec.structs.replace(settings.crawl, contact=warehouse.contact)
-            settings = msgspec.structs.replace(settings, crawl=crawl)
-        self.crawl = Crawl(
-            warehouse.opened(warehouse.ranking()), settings, forever=forever, waits=waits,
-            plainly=self.replayed.missing, notice=self._notice,
-        )  # fmt: skip
-        self._outgoing = NotificationSender(
-            self.crawl,
-            self.crawl.notifying,
-            self.crawl.hubs,
-            warehouse.catalog,
-            warehouse.outbox,
-            warehouse.archive,
-            lambda: warehouse.queries,
-            lambda: self.crawl.indexed,
+        self._closed = False
+        self._inbox = Inbox()
+        self._ranker = _ranker(stores, settings)
+        current = lambda: scope.current  # noqa: E731  what holds whenever it is asked
+        self._scheduler = RefreshScheduler(
+            stores.catalog, stores.frontier, settings, ranker=self._ranker, scope=current
+        )
+        notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
+        hubs = HubSubscriptions(stores.catalog, stores.frontier, settings)
+        self._ingest = Ingest(
+            stores,
             settings,
-            lambda text: self._notice("notice", text),
-            companion.leads if companion is not None else lambda: True,
+            hooks=(self._scheduler, notifier, hubs),
+            inbox=self._inbox,
+            workers=settings.crawl.workers or max(1, (os.cpu_count() or 2) - 1),
+            notice=self._notice,
+        )
+        self.replayed = self._ingest.replay()
+        self._rescheduler = Rescheduler(
+            stores.catalog, stores.frontier, self._scheduler, self._ranker, current, self._ingest.describe
+        )
+        self._crawl = Crawl(
+            stores.frontier,
+            settings,
+            self._ingest,
+            self._rescheduler,
+            pacer=self._scheduler.pacer() if forever else None,
+            waits=waits,
+            notice=self._notice,
+        )
+        self._commands = CrawlCommands(
+            self._crawl,
+            self._scheduler,
+            scope,
+            CrawlRequests(stores, scope),
+            Subscriptions(stores, queries),
+            notifier,
+            hubs,
+            stores.bus,
+            notice=self._notice,
+        )
+        self._sender = NotificationSender(
+            stores,
+            settings,
+            self._inbox,
+            notifier,
+            hubs,
+            queries,
+            indexed=lambda: self._ingest.counts.indexed,
+            notice=self._notice,
+            is_leader=is_leader,
         )
 
     def __iter__(self) -> Iterator[Settlement]:
-        control = ControlServer(self._warehouse.path, self._asked)
-        self._outgoing.start()
-        beside = self._companion.beside(self.crawl, self._told) if self._companion is not None else nullcontext()
+        control = ControlServer(self._stores.path, lambda request: self._commands.answer(request, self.call))
+        self._sender.start()
+        self._ranker.start(self._inbox.fail)
         try:
-            with beside:
-                for settlement in self.crawl:
-                    self._published(settlement)
-                    yield settlement
+            for settlement in self._crawl:
+                self._publish_settlement(settlement)
+                yield settlement
         finally:
+            self.close()
             control.close()
-            self._outgoing.close()
-        self._outgoing.flush()
+            self._sender.close()
+        self._sender.flush()
+
+    def close(self) -> None:
+        """Save everything and end the processes. Iterating to the end does it, too."""
+        if self._closed:
+            return
+        self._closed = True
+        self._crawl.close()
+        self._ranker.close()
+        self._ingest.close()
+        try:
+            self._rescheduler.close()
+            self._scheduler.close()
+        except ShardsLost as lost:
+            self._notice("notice", lost.message)
 
     def stop(self) -> None:
-        self.crawl.stop()
+        self._crawl.stop()
 
     def report(self) -> CrawlReport:
-        return self.crawl.report()
+        return self._crawl.report()
 
-    def _asked(self, request: ControlRequest) -> Value:
-        """Runs in a thread of the control server."""
-        if request.verb == "subscribe":
-            subscription = self._warehouse.checked(arguments(request, Subscription))  # may wait for a query process
-            return self.crawl.call(lambda: self._subscribed(subscription))
-        return self.crawl.call(lambda: self._handle(request))
+    def call(self, action: Callable[[], object]) -> object:
+        """Run `action` in the crawl's own thread between two steps, from another thread."""
+        return self._inbox.call(action)
 
-    def _handle(self, request: ControlRequest) -> Value:
-        """Runs in the crawl's own thread, between two steps: nothing here needs a lock."""
-        if request.verb == "status":
-            report = msgspec.to_builtins(self.crawl.report())
-            return report if isinstance(report, dict) else {}
-        if request.verb in ("pause", "resume"):
-            self.crawl.paused = request.verb == "pause"
-            self._notice("paused" if self.crawl.paused else "resumed", "")
-            return "paused" if self.crawl.paused else "running"
-        if request.verb == "stop":
-            self.crawl.stop()
-            return "stopping"
-        if request.verb == "events":
-            after = request.arguments.get("after")
-            return [_event(event) for event in self._warehouse.bus.recent(after if isinstance(after, int) else 0)]
-        if request.verb == "seeds":
-            urls = request.arguments.get("urls")
-            counts = self._warehouse.add_seeds([str(url) for url in urls] if isinstance(urls, list) else [])
-            self.crawl.scope_changed()
-            return counts
-        if request.verb in ("refresh", "why", "scope", "freshness"):
-            return self._steer(request)
-        if request.verb == "publish":
-            publication = arguments(request, Publication)
-            published = self._warehouse.publish(publication)
-            self.crawl.refreshing.hear_push(pushed(publication, published))
-            return {**msgspec.structs.asdict(published)}
-        if request.verb == "websub":
-            return self._hub_said(arguments(request, HubCallback))
-        if request.verb == "unsubscribe":
-            return self._unsubscribed(str(request.arguments.get("id", "")))
-        raise UsageError(
-            f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
-        )
+    # What a cluster member asks, in the crawl's own thread.
 
-    def _steer(self, request: ControlRequest) -> Value:
-        """What a person changes or asks about the schedule while it runs."""
-        given = request.arguments
-        refreshing = self.crawl.refreshing
-        if request.verb == "refresh":
-            wish = arguments(request, RefreshRequest)
-            return self._warehouse.refresh(wish.urls, site=wish.site, read_before=wish.read_before)
-        if request.verb == "scope":
-            change = arguments(request, ScopeChange)
-            moved = self._warehouse.change_scope(change.rules, remove=change.remove)
-            self.crawl.scope_changed()
-            self._notice("scope", f"{moved} URLs moved")
-            return moved
-        if request.verb == "freshness":
-            return refreshing.change(arguments(request, SharesChange))
-        explained = msgspec.to_builtins(self._warehouse.why(str(given.get("url", "")), refreshing.schedule))
-        return explained if isinstance(explained, dict) else {}
+    def reload_scope(self) -> None:
+        """Seeds and rules may have been changed by a command on another machine."""
+        if self._scope.reload():
+            self._crawl.scope_changed()
 
-    def _subscribed(self, subscription: Subscription) -> Value:
-        self._warehouse.subscribe(subscription)
-        self.crawl.notifying.reload()
-        return subscription.id
+    def acquired(self, rows: Sequence[PageRow]) -> None:
+        """After taking over shards: index pages that the previous owner settled but did not index."""
+        self._ingest.reindex(rows)
 
-    def _unsubscribed(self, id: str) -> Value:
-        self._warehouse.unsubscribe(id)
-        self.crawl.notifying.reload()
-        return id
+    def set_share(self, part: float) -> None:
+        """Set this worker's share of all shards: `freshness.bandwidth` is that of all workers together."""
+        self._scheduler.set_share(part)
 
-    def _hub_said(self, said: HubCallback) -> Value:
-        """The challenge to echo; or whether a push counted."""
-        now = time.time()
-        if said.verifies:
-            return self.crawl.hubs.verify(said.id, said.query, now)
-        page = self.crawl.hubs.receive(said.id, said.body, said.signature, now)
-        if page is not None:
-            self.crawl.refreshing.announced(page)
-        return page is not None
+    def unfinished_shards(self) -> frozenset[int]:
+        """Shards with pages that are on their way through the indexer."""
+        return self._ingest.unfinished_shards()
 
-    def _published(self, settlement: Settlement) -> None:
+    def notice(self, kind: EventKind, text: str) -> None:
+        """Publish something that a person should see."""
+        self._notice(kind, text)
+
+    def _publish_settlement(self, settlement: Settlement) -> None:
         page = settlement.page
         data: dict[str, str | int | float | bool | list[str]] = {"outcome": str(settlement.outcome)}
         if page is not None:
             data |= {"status": page.status, "kind": page.kind, "quads": page.quads, "title": page.title}
         self._publish("settled", settlement.visit.href, data)
-
-    def _told(self, text: str) -> None:
-        """By the companion, in a thread of its own."""
-        self._notice("worker", text)
-        self._tell(text)
 
     def _notice(self, kind: EventKind, text: str) -> None:
         self._publish(kind, text, {})
@@ -244,11 +208,15 @@ class CrawlSession:
     def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:
         # Milliseconds, so that ids go on growing when the next crawl begins: listeners resume by them.
         self._events = max(self._events + 1, int(time.time() * 1000))
-        self._warehouse.bus.publish(Event(self._events, kind, time.time(), subject, data))
+        self._stores.bus.publish(Event(self._events, kind, time.time(), subject, data))
 
 
-def _event(event: Event) -> Value:
-    data: dict[str, Value] = {
-        name: [*value] if isinstance(value, list) else value for name, value in event.data.items()
-    }
-    return {"id": event.id, "kind": event.kind, "at": event.at, "subject": event.subject, "data": data}
+def _ranker(stores: Stores, settings: Settings) -> PageRanker:
+    """Its thread looks at the catalog over connections of its own."""
+    look = stores.state.look
+    return PageRanker(
+        stores.path / "links",
+        settings.freshness,
+        lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
+        lambda: look(lambda catalog: subscribed_pages(catalog, stores.quads)),
+    )

@@ -26,7 +26,7 @@ _LONGEST = 30.0  # seconds it may be expected to take
 
 
 class StoreCompactor:
-    """The indexer tells what it `wrote`, and calls `rest` while it has nothing to do; the work is another thread's.
+    """The indexer tells what it `wrote`, and calls `idle` while it has nothing to do; the work is another thread's.
 
     Writing goes on beside it. `error` is what stopped it, for the indexer to raise: a store that cannot be merged
     cannot be trusted with the next batch either.
@@ -49,14 +49,14 @@ class StoreCompactor:
         self._written += quads
         self._last = self._monotonic()
 
-    def rest(self) -> None:
+    def idle(self) -> None:
         """Nothing waits to be written. Starts the work where it is due; returns at once."""
         if self._written < ENOUGH or self._monotonic() - self._last < _IDLE_SECONDS or self._is_busy():
             return
         total = self._total()
         if self._written >= _SHARE * total and total * self._seconds_per_quad <= _LONGEST:
             self._written = 0
-            self._thread = threading.Thread(target=self._run, args=(max(1, total),), name="tidying", daemon=True)
+            self._thread = threading.Thread(target=self._run, args=(max(1, total),), name="compaction", daemon=True)
             self._thread.start()
 
     def close(self) -> None:

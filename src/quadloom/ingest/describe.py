@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from quadloom.model.outcome import PageRow
 from quadloom.model.wire import decode
 from quadloom.phases.index import PAGES, page_description
-from quadloom.refresh.state import PageScheduleRow
+from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.syntaxes.terms import XSD, iri
 

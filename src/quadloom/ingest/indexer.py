@@ -31,14 +31,14 @@ from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
 from quadloom.phases.index import PAGES
 from quadloom.settings import IndexSettings
-from quadloom.stores.protocols.quads import Difference, QuadStore
+from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextDocument, TextIndex
 
 _MOST_BYTES = 32 << 20  # of quads and text gathered before they are indexed
 
 
 class IndexJob(msgspec.Struct, frozen=True):
-    """`fresh`: the graph cannot hold anything yet. `text` None: the page has no words to keep."""
+    """One page for both indexes. `fresh`: the graph cannot hold anything yet. `text` None: nothing to search for."""
 
     fingerprint: int
     quads: Quads
@@ -47,17 +47,17 @@ class IndexJob(msgspec.Struct, frozen=True):
     fresh: bool
     write_quads: bool = True
     write_text: bool = True
-    about: bytes = b""  # description of the page, N-Quads in the graph `PAGES`
-    links: bytes = b""  # all its links as N-Quads, where user queries want them
+    description: bytes = b""  # of the page, N-Quads in the graph `PAGES`
+    links: bytes = b""  # all its links as N-Quads, if user queries want them
     depth: int = 0
-    known: bytes = b""  # fingerprints of the lines that the graph holds now, where that is sure
-    host: str = ""  # of the page, which says whose it is
+    stored_lines: bytes = b""  # fingerprints of the lines that the graph holds now, if that is certain
+    host: str = ""  # of the page; decides to which shard it belongs
 
 
 class Descriptions(msgspec.Struct, frozen=True):
-    """(graph, what the graph `PAGES` says of it) of pages whose own statements and words stay as they are."""
+    """(graph, what the graph `PAGES` says about it) of pages whose own statements and words stay as they are."""
 
-    abouts: Sequence[tuple[str, bytes]]
+    descriptions: Sequence[tuple[str, bytes]]
 
 
 class IndexAcks(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ class IndexAcks(msgspec.Struct, frozen=True):
 
 
 class Indexer:
-    """`put` batches; `report` receives `IndexAcks`; `changed` hears what each replacement added and removed."""
+    """`put` batches; `report` receives `IndexAcks`; `extract` runs the user's link queries on what was committed."""
 
     def __init__(
         self,
@@ -77,10 +77,9 @@ class Indexer:
         text: TextIndex,
         settings: IndexSettings,
         report: Callable[[IndexAcks], None],
-        changed: Callable[[str, Difference], None],
         failpoints: Failpoints,
         statistics: Statistics,
-        extract: Callable[[Sequence[IndexJob]], tuple[Discovery, ...]] = lambda _entries: (),
+        extract: Callable[[Sequence[IndexJob]], tuple[Discovery, ...]] = lambda _jobs: (),
     ) -> None:
         self._extract = extract
         self._quads = quads
@@ -88,44 +87,47 @@ class Indexer:
         self._text = text
         self._settings = settings
         self._report = report
-        self._changed = changed
         self._failpoints = failpoints
         self._queue: queue.Queue[Sequence[IndexJob] | Descriptions | None] = queue.Queue(maxsize=16)
         self._gathered: list[IndexJob] = []
-        self._abouts: dict[str, bytes] = {}  # of graphs that hold something already; the newest wins
+        self._descriptions: dict[str, bytes] = {}  # of graphs that hold something already; the newest wins
         self._gathered_bytes = 0
-        self._since = 0.0  # when the oldest of them came
+        self._since = 0.0  # when the oldest of them arrived
+        self._hurried = False
         self.error: StoreError | None = None
         self.indexed = 0
         self.added = 0
         self.removed = 0
-        self.cpu_seconds = 0.0
-        self.tidying = StoreCompactor(quads, lambda: statistics.properties.total())
+        self.compactor = StoreCompactor(quads, lambda: statistics.properties.total())
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
         self._thread.start()
 
-    def describe(self, abouts: Sequence[tuple[str, bytes]]) -> None:
+    def describe(self, descriptions: Sequence[tuple[str, bytes]]) -> None:
         """Only the descriptions of pages. As `put`."""
-        if abouts:
-            self.put(Descriptions(abouts))
+        if descriptions:
+            self.put(Descriptions(descriptions))
 
-    def put(self, entries: Sequence[IndexJob] | Descriptions) -> None:
+    def put(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
         """Waits while the queue is full: back-pressure. Raises the error that stopped the indexer, if one did."""
         while True:
             if self.error is not None:
                 raise self.error
             try:
-                self._queue.put(entries, timeout=0.5)
+                self._queue.put(jobs, timeout=0.5)
                 return
             except queue.Full:
                 continue
+
+    def hurry(self) -> None:
+        """Commit what was gathered without waiting for more."""
+        self._hurried = True
 
     def close(self) -> None:
         """Finish what is queued, commit, report the last marks."""
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
-        self.tidying.close()
+        self.compactor.close()
         if self.error is not None:
             raise self.error
 
@@ -133,75 +135,70 @@ class Indexer:
         try:
             while True:
                 try:
-                    entries = self._queue.get(timeout=0.2)
+                    jobs = self._queue.get(timeout=0.2)
                 except queue.Empty:
-                    entries = ()
-                if entries:
-                    self._gather(entries)
-                elif entries is not None and not self._gathered and not self._abouts:
-                    self._rest()
-                if (self._gathered or self._abouts) and (entries is None or self._is_due()):
-                    started = time.thread_time()
+                    jobs = ()
+                if jobs:
+                    self._gather(jobs)
+                elif jobs is not None and not self._gathered and not self._descriptions:
+                    self._idle()
+                if (self._gathered or self._descriptions) and (jobs is None or self._is_due()):
                     self._index(self._gathered)
                     self._commit()
-                    self.cpu_seconds += time.thread_time() - started
-                if entries is None:
+                if jobs is None:
                     return
         except StoreError as error:
             self.error = error
 
-    def _rest(self) -> None:
-        if self.tidying.error is not None:
-            raise self.tidying.error
-        self.tidying.rest()
+    def _idle(self) -> None:
+        if self.compactor.error is not None:
+            raise self.compactor.error
+        self.compactor.idle()
 
-    def _gather(self, entries: Sequence[IndexJob] | Descriptions) -> None:
-        if not self._gathered and not self._abouts:
+    def _gather(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
+        if not self._gathered and not self._descriptions:
             self._since = time.monotonic()
-        if isinstance(entries, Descriptions):
-            self._abouts.update(entries.abouts)
+        if isinstance(jobs, Descriptions):
+            self._descriptions.update(jobs.descriptions)
             return
-        self._gathered.extend(entries)
-        self._abouts.update((entry.quads.graph, entry.about) for entry in entries if not entry.fresh)
-        self._gathered_bytes += sum(
-            len(entry.quads.nquads) + (len(entry.text.body) if entry.text else 0) for entry in entries
-        )
+        self._gathered.extend(jobs)
+        self._descriptions.update((job.quads.graph, job.description) for job in jobs if not job.fresh)
+        self._gathered_bytes += sum(len(job.quads.nquads) + (len(job.text.body) if job.text else 0) for job in jobs)
 
     def _is_due(self) -> bool:
         return (
-            len(self._gathered) + len(self._abouts) >= self._settings.text_commit_pages
+            self._hurried
+            or len(self._gathered) + len(self._descriptions) >= self._settings.text_commit_pages
             or self._gathered_bytes >= _MOST_BYTES
             or time.monotonic() - self._since >= self._settings.text_commit_seconds
         )
 
-    def _index(self, entries: Sequence[IndexJob]) -> None:
+    def _index(self, jobs: Sequence[IndexJob]) -> None:
         before = self.added + self.removed
-        fresh = [entry for entry in entries if entry.fresh]
+        fresh = [job for job in jobs if job.fresh]
         self._quads.insert_new(
-            [entry.quads for entry in fresh if entry.write_quads], b"".join(entry.about for entry in fresh)
+            [job.quads for job in fresh if job.write_quads], b"".join(job.description for job in fresh)
         )
-        for entry in entries:
-            if entry.fresh:
-                self.added += entry.quads.count
-                self._statistics.count(entry.quads.nquads)
-            elif entry.write_quads:
-                difference = self._quads.replace(entry.quads, entry.known)
+        for job in jobs:
+            if job.fresh:
+                self.added += job.quads.count
+                self._statistics.count(job.quads.nquads)
+            elif job.write_quads:
+                difference = self._quads.replace(job.quads, job.stored_lines)
                 self._statistics.apply(difference)
                 self.added += len(difference.added)
                 self.removed += len(difference.removed)
-                if difference:
-                    self._changed(entry.quads.graph, difference)
-        if self._abouts:
-            self._quads.describe(PAGES, list(self._abouts.items()))
-            self._abouts = {}
+        if self._descriptions:
+            self._quads.describe(PAGES, list(self._descriptions.items()))
+            self._descriptions = {}
         self._failpoints.reach("after-quads")
-        newest = {entry.quads.graph: entry for entry in entries}.values()  # a page may have been read twice meanwhile
-        self._text.put([entry.text for entry in newest if entry.text is not None and entry.write_text])
-        without = [entry.quads.graph for entry in newest if entry.text is None and not entry.fresh]
+        newest = {job.quads.graph: job for job in jobs}.values()  # a page may have been read twice meanwhile
+        self._text.put([job.text for job in newest if job.text is not None and job.write_text])
+        without = [job.quads.graph for job in newest if job.text is None and not job.fresh]
         if without:
             self._text.remove(without)
-        self.indexed += len(entries)
-        self.tidying.wrote(self.added + self.removed - before)
+        self.indexed += len(jobs)
+        self.compactor.wrote(self.added + self.removed - before)
 
     def _commit(self) -> None:
         self._quads.flush()
@@ -209,8 +206,9 @@ class Indexer:
             return  # only descriptions, which the catalog does not mark
         self._text.commit()
         self._failpoints.reach("after-text")
-        marks = tuple((entry.fingerprint, entry.quads.digest, entry.text_digest) for entry in self._gathered)
+        marks = tuple((job.fingerprint, job.quads.digest, job.text_digest) for job in self._gathered)
         found = self._extract(self._gathered)
         self._gathered = []
         self._gathered_bytes = 0
+        self._hurried = False
         self._report(IndexAcks(marks, self._statistics.encode(), found))

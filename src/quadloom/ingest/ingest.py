@@ -1,310 +1,493 @@
-"""The write order, the heart of crash safety.
+"""The one write path: pages in, durable and indexed pages out. Nothing else writes pages to the stores.
 
-1. archive records of a batch are appended and fsynced,
-2. ONE transaction settles frontier and catalog: pages, hosts, links, queue, archive offsets,
-3. quads and text follow in the indexer; their digests are marked in a later transaction of kind 2.
+::
 
-A crash after 1 leaves an archive record nobody points to; after 2, a page that is replayed from the archive;
-in 3, the same. Nothing that was acknowledged (2) depends on anything that is not on disk yet.
+    submit ──► transform workers ──► batch ──► archive ──► ONE transaction ──► indexer ──► acknowledged
+               (processes)                     (fsync)     (frontier, catalog,  (quads,     (with the next
+                                                            hooks)               text)       transaction)
+
+The order of writes makes kill -9 harmless at every point (`settle` below):
+
+1. Archive records of a batch are appended and fsynced.
+2. ONE transaction settles frontier and catalog: pages, hosts, links, queue, archive offsets, and what the hooks add.
+3. Quads and text follow in the indexer; their digests are marked in a later transaction of kind 2.
+
+A crash after 1 leaves an archive record that nothing refers to. A crash after 2, or within 3, leaves a page that is
+settled but not marked as indexed; the next start transforms it again from the archive (`replay`). Nothing that was
+acknowledged (2) depends on anything that is not on disk yet.
+
+Crawl, import, topical crawl, replay, rebuild and the takeover of shards all use this class. One thread owns it.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+import os
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from quadloom.asking.statistics import STATISTICS
+from quadloom.asking.statistics import STATISTICS, Statistics, ended
+from quadloom.errors import DiskFull, ShardsLost
 from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.fetching.politeness import cost_of
-from quadloom.ingest.describe import REPROCESSED_AT, SourceUrls, description
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.indexer import IndexAcks, Indexer, IndexJob
-from quadloom.ingest.pending import PendingIndex
+from quadloom.ingest.hooks import FinishedVisit, SettleBatch, SettleHook
+from quadloom.ingest.inbox import EventMessage, Inbox
+from quadloom.ingest.indexer import IndexAcks, Indexer
+from quadloom.ingest.jobs import IndexJobs
+from quadloom.ingest.link_queries import UserQueryRunner
+from quadloom.ingest.reindex import Fallback, Reindexing
 from quadloom.ingest.settle import settle_failure, settle_page, settle_quarantine, settle_status
-from quadloom.ingest.traps import TRAPS, TrapFilter
+from quadloom.ingest.traps import TrapFilter
+from quadloom.model.event import EventKind
 from quadloom.model.link import Discovery
-from quadloom.model.notice import Notice
 from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
-from quadloom.model.quads import Quads
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
 from quadloom.phases.seeds import sitemap_discoveries
 from quadloom.pipeline import PageResult
-from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
-from quadloom.stores.frontier.policy import SUCCESSES
-from quadloom.stores.protocols.archive import Archive, ArchiveRecord
-from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.frontier import Frontier, HostRow
+from quadloom.stores.protocols.archive import ArchiveRecord
+from quadloom.stores.protocols.frontier import HostRow
 from quadloom.stores.retry import retry_when_unavailable
-from quadloom.subscriptions.notify import ChangeNotifier
-from quadloom.subscriptions.websub import HubSubscriptions
+from quadloom.stores.shards import shard_of
+from quadloom.stores.stores import Stores
+from quadloom.workers.pool import TransformResult, WorkerPool
 
-_TEXTS = 100_000  # texts remembered to tell duplicates
+_TEXTS = 100_000  # digests of texts remembered to recognise duplicates
+_WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
+_GROW_AFTER = 100  # pages that one worker transforms: starting another costs as much CPU as transforming so many
+_REPLAYED = 200  # pages of one replay batch
+
+Amend = Callable[[PageResult], PageResult]
 
 
-class FinishedVisit(msgspec.Struct, frozen=True):
-    """A visit that has come back. `woven` is None where there was nothing to transform, or in quarantine (`reason`)."""
+class VisitsDropped(msgspec.Struct, frozen=True):
+    """Visits of shards that another worker has taken over; nothing was written for them. Sent to the inbox."""
+
+    visits: tuple[Visit, ...]
+
+
+class IngestCounts(msgspec.Struct):
+    """What has passed through, since the start."""
+
+    transformed: int = 0
+    indexed: int = 0
+    quarantined: int = 0
+    quads: int = 0
+    links: int = 0
+    findings: int = 0
+
+
+class _InHand(msgspec.Struct):
+    """A visit between `submit` and its settlement."""
 
     visit: Visit
-    result: Page | Failure
     pace: HostPace | None
-    woven: PageResult | None = None
-    record: ArchiveRecord | None = None
-    reason: str = ""
+    bytes: int = 0
+    amend: Amend | None = None
 
 
-class VisitWriter:
-    """Writes batches of `FinishedVisit` visits in the order above."""
+class Ingest:
+    """`submit` what was fetched, then `step` until it is settled; `close` finishes the indexes.
+
+    `hooks` take part in every transaction, in their order. `workers` 0: one worker at first, all cores after
+    `_GROW_AFTER` pages; they start with the first page. `notice` receives what a person should see.
+    """
 
     def __init__(
         self,
-        frontier: Frontier,
-        catalog: Catalog,
-        archive: Archive,
-        indexer: Indexer,
+        stores: Stores,
         settings: Settings,
-        failpoints: Failpoints,
-        admission: TrapFilter,
-        refreshing: RefreshScheduler | None = None,
-        notifying: ChangeNotifier | None = None,
-        hubs: HubSubscriptions | None = None,
+        *,
+        hooks: Sequence[SettleHook] = (),
+        inbox: Inbox | None = None,
+        workers: int = 0,
+        statistics: Statistics | None = None,
+        clock: Callable[[], float] = time.time,
+        notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
-        self._admission = admission
-        self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
-        self._frontier = frontier
-        self._catalog = catalog
-        self._archive = archive
-        self._indexer = indexer
+        self._stores = stores
         self._settings = settings
-        self._failpoints = failpoints
-        self._refreshing = refreshing
-        self._notifying = notifying
-        self._hubs = hubs
-        self.sources = SourceUrls(catalog)
-        self._marks: list[tuple[int, bytes, bytes]] = []
-        self._statistics = b""
-        self._woven_again_at = float(catalog.get(REPROCESSED_AT) or 0)
-        self._found: list[Discovery] = []
-        self.unmarked = PendingIndex()
-        self._learned: list[RobotsUpdate] = []
+        self._clock = clock
+        self._notice = notice
+        self._workers = workers
+        self.inbox = inbox or Inbox()
+        self.counts = IngestCounts()
+        self._failpoints = Failpoints(settings.crawl.failpoint)
+        self._link_queries = UserQueryRunner(
+            settings, stores.query_source, lambda text: self.inbox.event("notice", text)
+        )
+        self._indexer = Indexer(
+            stores.quads,
+            stores.text,
+            settings.index,
+            self.inbox.put,
+            self._failpoints,
+            statistics or Statistics.resume(stores.catalog, stores.quads),
+            self._link_queries.discoveries,
+        )
+        self._jobs = IndexJobs(stores.catalog, self._indexer, settings.index)
+        self._reindexing = Reindexing(stores, self._jobs)
+        traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
+        self._hooks: tuple[SettleHook, ...] = (traps, *hooks)
+        self._pool: WorkerPool | None = None
+        self._in_hand: dict[int, _InHand] = {}
+        self._held_bytes = 0
+        self._waiting: deque[tuple[Visit, Page]] = deque()  # to be transformed
+        self._finished: list[FinishedVisit] = []
+        self._robots: list[RobotsUpdate] = []
+        self._acks: list[IndexAcks] = []
+        self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
+        self._settled_at = 0.0
 
-    def learn(self, learned: RobotsUpdate) -> None:
+    # What comes in
+
+    def submit(self, visit: Visit, response: Page | Failure, pace: HostPace | None = None) -> None:
+        """Take a visit that has come back. A page with content is transformed first; anything else settles as it is."""
+        if isinstance(response, Failure) or not 200 <= response.status < 300:
+            self._in_hand[visit.fingerprint] = _InHand(visit, pace)
+            self._finished.append(FinishedVisit(visit, response, pace))
+        else:
+            self.submit_page(visit, response, pace)
+
+    def submit_page(
+        self, visit: Visit, page: Page, pace: HostPace | None = None, *, amend: Amend | None = None
+    ) -> None:
+        """Take a page whatever its status. `amend` may change what the transformation says before it is settled."""
+        self._in_hand[visit.fingerprint] = _InHand(visit, pace, len(page.body), amend)
+        self._held_bytes += len(page.body)
+        self._waiting.append((visit, page))
+
+    def feed(
+        self, visit: Visit, page: Page, pace: HostPace | None = None, *, amend: Amend | None = None
+    ) -> list[Settlement]:
+        """As `submit_page`, for callers that have nothing else to do: waits until an earlier version of the same page
+        is settled and a worker has room. Returns what was settled meanwhile."""
+        settled = self.wait_for(visit.fingerprint)
+        while self._waiting:
+            settled += self.step(_WAIT)
+        self.submit_page(visit, page, pace, amend=amend)
+        return settled + self.step(0.0)
+
+    def wait_for(self, fingerprint: int) -> list[Settlement]:
+        """Step until no version of this page is in progress. Returns what was settled meanwhile."""
+        settled: list[Settlement] = []
+        while fingerprint in self._in_hand:
+            settled += self.step(_WAIT)
+        return settled
+
+    def add_robots(self, update: RobotsUpdate) -> None:
         """A host's robots.txt and sitemaps, written with the next batch."""
-        self._learned.append(learned)
+        self._robots.append(update)
 
-    def index(self, entries: Sequence[IndexJob], now: float) -> None:
-        """Have pages indexed that somebody else settled; their transform may have been another one than ours."""
-        self._woven_again_at = now
-        self._pass_on(list(entries))
+    def add_source(self, fingerprint: int, href: str) -> None:
+        """The address of a page that others were found on, if the catalog may not have it yet."""
+        self._jobs.add_source(fingerprint, href)
 
-    def drop_learned(self, unwanted: Callable[[str], bool]) -> None:
-        """Hosts that are another worker's by now: what was learned of them is theirs to learn."""
-        self._learned = [item for item in self._learned if not unwanted(item.host)]
+    def describe(self, rows: Sequence[PageRow]) -> None:
+        """Update what the indexes say about pages whose own statements and words stay as they are."""
+        self._jobs.describe(rows)
 
-    def _pass_on(self, entries: list[IndexJob]) -> None:
-        self.unmarked.put(entries)
-        self._indexer.put(entries)
+    def reindex(self, rows: Sequence[PageRow], *, fallback: Fallback | None = None) -> None:
+        """Transform settled pages again from the archive and index them. Returns at once; `step` does the work."""
+        self._reindexing.add(rows, self._clock(), fallback)
+
+    # What is in progress
 
     @property
-    def has_news(self) -> bool:
-        """Marks or links of the indexer wait to be written."""
-        return bool(self._marks or self._found)
+    def in_hand(self) -> int:
+        """Visits that were submitted and are not settled yet."""
+        return len(self._in_hand)
 
-    def acknowledge(self, marks: IndexAcks) -> None:
-        self._marks.extend(marks.marks)
-        self._statistics = marks.statistics
-        self._found.extend(marks.discoveries)
+    @property
+    def held_bytes(self) -> int:
+        """Bodies that wait in memory."""
+        return self._held_bytes
 
-    def write(self, batch: Sequence[FinishedVisit], now: float) -> list[Settlement]:
-        """Make a batch durable; returns what was settled, in order."""
-        if not batch and not self._marks and not self._learned:
+    @property
+    def indexing(self) -> bool:
+        """Pages are on their way through the indexer, or their acknowledgements are not written yet."""
+        return bool(self._jobs.pending or self._reindexing or self._acks)
+
+    @property
+    def missing(self) -> frozenset[int]:
+        """Fingerprints of pages to reindex that the archive does not have. They were requested, and must be asked for
+        without validators: a 304 would bring nothing to index."""
+        return self._reindexing.missing
+
+    @property
+    def has_link_queries(self) -> bool:
+        return bool(self._link_queries.queries)
+
+    def unfinished_shards(self) -> frozenset[int]:
+        """Shards with pages that are settled but not marked as indexed yet."""
+        return self._jobs.pending.shards() | self._reindexing.shards()
+
+    def forget_links(self) -> None:
+        """The scope has changed: workers offer all links again."""
+        if self._pool is not None:
+            self._pool.forget_links()
+
+    def worker_loads(self) -> list[tuple[str, int, int, float, int]]:
+        return self._pool.heartbeats() if self._pool is not None else []
+
+    def worker_cpu_seconds(self) -> float:
+        return self._pool.cpu_seconds() if self._pool is not None else 0.0
+
+    # What goes on
+
+    def step(self, wait: float, on_message: Callable[[object], None] | None = None) -> list[Settlement]:
+        """One turn: take in messages, hand out pages to workers, settle a batch if one is due. Waits up to `wait`
+        seconds for the first message. `on_message` gets messages that are not for this class."""
+        for message in self.inbox.take(wait):
+            if not self._handle(message) and on_message is not None:
+                on_message(message)
+        self._hand_out()
+        return self._settle_finished() if self._is_due() else []
+
+    def drain(self) -> list[Settlement]:
+        """Step until everything submitted is settled. It ends: the pool's watchdog answers for every page."""
+        settled: list[Settlement] = []
+        while self._in_hand:
+            settled += self.step(_WAIT)
+        return settled
+
+    def replay(self) -> int:
+        """Bring the indexes up to the settled truth: after a crash, pages that were settled and not indexed. Called
+        before the first visit. Returns how many pages were reindexed."""
+        pages = 0
+        after = (-1.0, 0)
+        while rows := self._stores.catalog.unindexed(_REPLAYED, after):
+            after = (rows[-1].fetched_at, rows[-1].fingerprint)
+            pages += len(rows)
+            self.reindex(rows)
+            while self._reindexing.waiting:
+                self.step(_WAIT)
+        self.finish_indexing()
+        return pages - len(self.missing)
+
+    def finish_indexing(self) -> None:
+        """Return when all that was settled or given to `reindex` is indexed, and marked so."""
+        while self.indexing:
+            self.step(_WAIT)
+            if not self._reindexing.in_work:
+                self._indexer.hurry()
+            if self._acks or self._reindexing.requests:
+                self._settle_finished()
+
+    def close(self) -> None:
+        """End the workers, finish the indexes and write the last acknowledgements. What is not settled is dropped."""
+        if self._pool is not None:
+            self._pool.close()
+        self._indexer.close()
+        self._link_queries.close()
+        self.inbox.close()
+        for message in self.inbox.rest():
+            if isinstance(message, IndexAcks):
+                self._handle(message)
+        try:
+            self.settle([], self._clock())
+        except ShardsLost as lost:
+            self._notice("notice", lost.message)
+        ended(self._stores.catalog)
+
+    def settle(self, batch: Sequence[FinishedVisit], now: float) -> list[Settlement]:
+        """Make a batch durable, in the order that the module describes. Returns what was settled, in order."""
+        if not batch and not self._acks and not self._robots and not self._reindexing.requests:
             return []
-        known = self._catalog.pages(
-            [ready.visit.fingerprint for ready in batch if ready.visit.known or ready.visit.attempt > 1]
+        known = self._stores.catalog.pages(
+            [item.visit.fingerprint for item in batch if item.visit.known or item.visit.attempt > 1]
         )
-        refs = self._archived(batch)
+        refs = self._archive(batch)
         self._failpoints.reach("after-archive")
         settlements = [
-            self._settled(ready, known.get(ready.visit.fingerprint), ref)
-            for ready, ref in zip(batch, refs, strict=True)
+            self._settlement(item, known.get(item.visit.fingerprint), ref)
+            for item, ref in zip(batch, refs, strict=True)
         ]
-        settlements, notices = self._planned(batch, settlements, known, now)
-        marks, learned = list(self._marks), list(self._learned)
-        found = self._judged(self._admission.admit(self._found))
-        retry_when_unavailable(lambda: self._settle(batch, settlements, notices, marks, found, learned, now))
-        del self._marks[: len(marks)], self._learned[: len(learned)]
-        self._found = []
-        self._admission.changed = False
-        self.unmarked.marked(marks)
-        if self._refreshing is not None:
-            self._refreshing.committed()
-        if marks:
-            self._failpoints.reach("after-marks")
+        acks, links = list(self._acks), [link for ack in self._acks for link in ack.discoveries]
+        prepared = SettleBatch(batch, settlements, known, links, list(self._robots), now)
+        for hook in self._hooks:
+            hook.prepare(prepared)
+        requests = self._reindexing.requests
+        retry_when_unavailable(lambda: self._transaction(prepared, acks, requests))
+        self._committed(prepared, acks, requests)
         self._failpoints.reach("after-catalog")
-        entries = [
-            entry
-            for ready, settlement in zip(batch, settlements, strict=True)
-            if (entry := self._entry(ready, settlement, known.get(ready.visit.fingerprint))) is not None
-        ]
-        if entries:
-            self._pass_on(entries)
-        self.describe([s.page for s in settlements if s.page is not None and s.outcome is Outcome.UNCHANGED])
-        return settlements
+        self._jobs.add(prepared)
+        self.describe([s.page for s in prepared.settlements if s.page is not None and s.outcome is Outcome.UNCHANGED])
+        return prepared.settlements
 
-    def _settle(
-        self,
-        batch: Sequence[FinishedVisit],
-        settlements: Sequence[Settlement],
-        notices: Sequence[Notice],
-        marks: Sequence[tuple[int, bytes, bytes]],
-        found: Sequence[Discovery],
-        learned: Sequence[RobotsUpdate],
-        now: float,
-    ) -> None:
+    def _transaction(self, batch: SettleBatch, acks: Sequence[IndexAcks], requests: Sequence[Discovery]) -> None:
         """The one transaction. Changes nothing in memory that a second try would miss."""
-        with self._catalog.transaction():
-            self._frontier.settle(settlements, now)
-            self._catalog.record(settlements, now)
-            self._catalog.mark_indexed(marks)
-            if found:
-                self._frontier.add(found, now)
-            if marks and self._statistics:
-                self._catalog.put(STATISTICS, self._statistics)
-            self._write_learned(learned, now)
-            if self._refreshing is not None:
-                self._refreshing.write(self._frontier, now)
-            if self._notifying is not None:
-                self._notifying.write(notices)
-            if self._hubs is not None:
-                self._hubs.settle(zip(settlements, (ready.woven for ready in batch), strict=True), now)
-            if self._admission.changed:
-                self._catalog.put(TRAPS, self._admission.report())
+        stores, now = self._stores, batch.now
+        with stores.catalog.transaction():
+            stores.frontier.settle(batch.settlements, now)
+            stores.catalog.record(batch.settlements, now)
+            for ack in acks:
+                stores.catalog.mark_indexed(ack.marks)
+            if batch.links:
+                stores.frontier.add(batch.links, now)
+            if requests:
+                stores.frontier.request(requests, now)
+            if acks:
+                stores.catalog.put(STATISTICS, acks[-1].statistics)
+            self._write_robots(batch.robots, now)
+            for hook in self._hooks:
+                hook.write(now)
 
-    def _planned(
-        self, batch: Sequence[FinishedVisit], settlements: list[Settlement], known: Mapping[int, PageRow], now: float
-    ) -> tuple[list[Settlement], list[Notice]]:
-        """Next visits and notices. An import has neither: nobody visited anything."""
-        if self._refreshing is not None:
-            settlements = self._refreshing.plan(settlements, known, now)
-        if self._notifying is None:
-            return settlements, []
-        return settlements, self._notifying.notices(settlements, lambda i: _statements(batch[i]), known, now)
+    def _committed(self, batch: SettleBatch, acks: Sequence[IndexAcks], requests: Sequence[Discovery]) -> None:
+        del self._acks[: len(acks)], self._robots[: len(batch.robots)]
+        self._reindexing.requested(requests)
+        for ack in acks:
+            self._jobs.pending.acknowledge(ack.marks)
+        for hook in self._hooks:
+            hook.committed()
+        if acks:
+            self._failpoints.reach("after-marks")
 
-    def _judged(self, found: tuple[Discovery, ...]) -> tuple[Discovery, ...]:
-        """Links of the user's own strategies come after their pages were settled, so they are judged apart."""
-        return found if self._refreshing is None else self._refreshing.suspecting.judged(found, from_data=False)
-
-    def _write_learned(self, learned: Sequence[RobotsUpdate], now: float) -> None:
-        for item in learned:
-            row = self._frontier.host(item.host) or HostRow(host=item.host, site=site_of(item.host))
-            self._frontier.put_host(
+    def _write_robots(self, updates: Sequence[RobotsUpdate], now: float) -> None:
+        frontier = self._stores.frontier
+        for item in updates:
+            row = frontier.host(item.host) or HostRow(host=item.host, site=site_of(item.host))
+            frontier.put_host(
                 msgspec.structs.replace(
                     row, robots=item.robots, robots_expires=item.expires, crawl_delay=item.crawl_delay
                 )
             )
-        sitemaps = [url for item in learned for url in item.sitemaps] if self._settings.crawl.sitemaps else []
+        sitemaps = [url for item in updates for url in item.sitemaps] if self._settings.crawl.sitemaps else []
         if sitemaps:
-            self._frontier.add(sitemap_discoveries(sitemaps), now)
+            frontier.add(sitemap_discoveries(sitemaps), now)
 
-    def _archived(self, batch: Sequence[FinishedVisit]) -> list[ArchiveRef | None]:
-        records = [self._record(ready) for ready in batch]
+    def _archive(self, batch: Sequence[FinishedVisit]) -> list[ArchiveRef | None]:
+        records = [self._record(item) for item in batch]
         written = [record for record in records if record is not None]
-        refs = iter(self._archive.put(written) if written else [])
+        refs = iter(self._stores.archive.put(written) if written else [])
         if written:
-            self._archive.sync()
+            self._stores.archive.sync()
         return [next(refs) if record is not None else None for record in records]
 
-    def _record(self, ready: FinishedVisit) -> ArchiveRecord | None:
+    def _record(self, item: FinishedVisit) -> ArchiveRecord | None:
         """Workers have already packed what they transformed; other responses are small and packed here."""
-        if ready.record is not None or ready.woven is not None:
-            return ready.record
-        if self._settings.index.only_data or isinstance(ready.result, Failure) or ready.result.status == 304:
+        if item.record is not None or item.result is not None:
+            return item.record
+        if self._settings.index.only_data or isinstance(item.response, Failure) or item.response.status == 304:
             return None
-        return encode_record(ready.result)
+        return encode_record(item.response)
 
-    def _settled(self, ready: FinishedVisit, old: PageRow | None, ref: ArchiveRef | None) -> Settlement:
-        if isinstance(ready.result, Failure):
-            return settle_failure(ready.visit, ready.result, ready.pace, old, self._settings)
-        if ready.woven is not None:
-            woven = msgspec.structs.replace(ready.woven, discoveries=self._admission.admit(ready.woven.discoveries))
-            return settle_page(ready.visit, ready.result, woven, self._priced(ready), old, ref)
-        if ready.reason:
-            return settle_quarantine(ready.visit, ready.result, ready.reason, ready.pace, old, ref)
-        settlement = settle_status(ready.visit, ready.result, ready.pace, old, self._settings)
+    def _settlement(self, item: FinishedVisit, old: PageRow | None, ref: ArchiveRef | None) -> Settlement:
+        if isinstance(item.response, Failure):
+            return settle_failure(item.visit, item.response, item.pace, old, self._settings)
+        if item.result is not None:
+            return settle_page(item.visit, item.response, item.result, self._priced(item), old, ref)
+        if item.reason:
+            return settle_quarantine(item.visit, item.response, item.reason, item.pace, old, ref)
+        settlement = settle_status(item.visit, item.response, item.pace, old, self._settings)
         if settlement is None:
             raise AssertionError("a page with content came back without being transformed")
         return settlement
 
-    def _priced(self, ready: FinishedVisit) -> HostPace | None:
-        """A page whose text another page of its host has costs the host's budget more: traps starve themselves."""
-        if ready.woven is None or ready.pace is None or not ready.woven.text_digest:
-            return ready.pace
-        key = (ready.visit.host, ready.woven.text_digest)
-        first = self._texts.setdefault(key, ready.visit.fingerprint)
+    def _priced(self, item: FinishedVisit) -> HostPace | None:
+        """A page with the same text as another page of its host costs the host's budget more: traps starve."""
+        if item.result is None or item.pace is None or not item.result.text_digest:
+            return item.pace
+        key = (item.visit.host, item.result.text_digest)
+        first = self._texts.setdefault(key, item.visit.fingerprint)
         if len(self._texts) > _TEXTS:
             self._texts.popitem(last=False)
-        if first == ready.visit.fingerprint:
-            return ready.pace
-        return msgspec.structs.replace(ready.pace, cost=cost_of(ready.result, duplicate=True))
+        if first == item.visit.fingerprint:
+            return item.pace
+        return msgspec.structs.replace(item.pace, cost=cost_of(item.response, duplicate=True))
 
-    def _entry(self, ready: FinishedVisit, settlement: Settlement, old: PageRow | None) -> IndexJob | None:
-        """What the indexer has to do: nothing for an unchanged page whose last version is indexed. While an earlier
-        version is on its way there, what the catalog has marked will not be what the indexes hold."""
-        row = settlement.page
-        if row is None or ready.woven is None:
-            return self._removal(settlement, old)
-        overtaken = row.fingerprint in self.unmarked
-        quads = overtaken or row.quads_digest != row.indexed_quads
-        text = overtaken or row.text_digest != row.indexed_text
-        if not quads and not text:
-            return None
-        fresh = old is None and not ready.visit.known and ready.visit.attempt <= 1
-        about = self._about(row, ready.result.status)
-        woven = ready.woven
-        return IndexJob(
-            row.fingerprint, woven.quads, woven.text, row.text_digest, fresh, quads, text, about, woven.link_quads,
-            row.depth, b"" if overtaken else self._known_lines(old, woven.quads.graph), row.host,
-        )  # fmt: skip
+    def _handle(self, message: object) -> bool:
+        if isinstance(message, TransformResult):
+            self._transformed(message)
+        elif isinstance(message, IndexAcks):
+            self.counts.indexed += len(message.marks)
+            self._acks.append(message)
+        elif isinstance(message, EventMessage):
+            self.counts.quarantined += message.kind == "quarantined"
+            if self._pool is not None:
+                self._pool.tend()
+            self._notice(message.kind, message.text)
+        else:
+            return False
+        return True
 
-    def _about(self, row: PageRow, status: int) -> bytes:
-        return description(row, status, self.sources.href(row.via), schedule=self._settings.index.schedule)
+    def _transformed(self, done: TransformResult) -> None:
+        if self._reindexing.take(done):
+            return
+        self.counts.transformed += 1
+        in_hand = self._in_hand.get(done.visit.fingerprint)
+        pace = in_hand.pace if in_hand is not None else None
+        if done.answer is None:
+            self._finished.append(FinishedVisit(done.visit, done.page, pace, reason=done.reason))
+            return
+        result = done.answer.woven
+        if in_hand is not None and in_hand.amend is not None:
+            result = in_hand.amend(result)
+        self.counts.quads += result.quads.count
+        self.counts.links += result.links
+        self.counts.findings += len(result.findings)
+        self._finished.append(FinishedVisit(done.visit, done.page, pace, result, done.answer.record))
 
-    def describe(self, rows: Sequence[PageRow]) -> None:
-        """Pages that stay as they are, but stand elsewhere or are read at another time than the indexes say."""
-        if self._settings.index.schedule:
-            known = [
-                row
-                for row in rows
-                if row.outcome in SUCCESSES and row.status < 300 and (row.quads_digest or row.text_digest)
-            ]  # what is elsewhere for now is described as it was
-            self._indexer.describe([(row.final_url or row.href, self._about(row, row.status)) for row in known])
+    def _hand_out(self) -> None:
+        if not self._waiting and not self._reindexing.waiting:
+            return
+        pool = self._started_pool()
+        room = pool.room()
+        while self._waiting and room > 0:
+            visit, page = self._waiting.popleft()
+            number = pool.submit(visit, page)
+            room -= 1
+            if number == _GROW_AFTER and not self._workers:
+                pool.grow(self._settings.crawl.workers or os.cpu_count() or 1)
+        if room > 0:
+            self._reindexing.hand_out(pool, room)
 
-    def _known_lines(self, old: PageRow | None, graph: str) -> bytes:
-        """What this graph holds, where that is sure: the last version had statements and is indexed, under this name,
-        and by a visit; the transform of a replay or rebuild may have been another one."""
-        if old is None or not old.quads_digest or old.quads_digest != old.indexed_quads:
-            return b""
-        return old.lines if old.final_url == graph and old.fetched_at > self._woven_again_at else b""
+    def _started_pool(self) -> WorkerPool:
+        if self._pool is None:
+            inbox = self.inbox
+            self._pool = WorkerPool(self._workers or 1, self._settings, inbox.put, inbox.event, inbox.fail)
+        return self._pool
 
-    def _removal(self, settlement: Settlement, old: PageRow | None) -> IndexJob | None:
-        """A page that has died leaves the indexes; its history stays in the archive."""
-        row = settlement.page
-        if (
-            row is None
-            or old is None
-            or row.quads_digest
-            or row.text_digest
-            or not (old.indexed_quads or old.indexed_text or row.fingerprint in self.unmarked)
-        ):
-            return None
-        gone = Quads.of(old.final_url or old.href, b"")
-        return IndexJob(row.fingerprint, gone, None, b"", fresh=False, host=row.host)
+    def _is_due(self) -> bool:
+        """A full batch, or anything at all after `crawl.batch_seconds`. Acknowledgements count too: a worker with
+        nothing to read may never settle a page again."""
+        crawl = self._settings.crawl
+        if len(self._finished) >= crawl.batch:
+            return True
+        has_any = self._finished or self._acks or self._reindexing.requests
+        return bool(has_any) and time.monotonic() - self._settled_at >= crawl.batch_seconds
 
+    def _settle_finished(self) -> list[Settlement]:
+        batch, self._finished = self._finished, []
+        try:
+            settlements = self.settle(batch, self._clock())
+        except DiskFull:
+            self._finished = batch  # nothing was acknowledged; the leases return
+            raise
+        except ShardsLost as lost:
+            self._notice("notice", lost.message)
+            self._drop(batch, lost.shards)
+            return []
+        self._settled_at = time.monotonic()
+        for settlement in settlements:
+            self._release(settlement.visit)
+        return settlements
 
-def _statements(ready: FinishedVisit) -> bytes:
-    return ready.woven.quads.nquads if ready.woven is not None else b""
+    def _drop(self, batch: Sequence[FinishedVisit], lost: frozenset[int]) -> None:
+        """Nothing was written. Another worker reads the pages of the lost shards again; the rest is tried once more."""
+        dropped = [item.visit for item in batch if shard_of(item.visit.host) in lost]
+        self._finished = [item for item in batch if shard_of(item.visit.host) not in lost] + self._finished
+        self._robots = [item for item in self._robots if shard_of(item.host) not in lost]
+        for visit in dropped:
+            self._release(visit)
+        self.inbox.put(VisitsDropped(tuple(dropped)))
+
+    def _release(self, visit: Visit) -> None:
+        in_hand = self._in_hand.pop(visit.fingerprint, None)
+        self._held_bytes -= in_hand.bytes if in_hand is not None else 0

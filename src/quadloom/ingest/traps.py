@@ -12,7 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
+from quadloom.ingest.hooks import SettleBatch
 from quadloom.ingest.trap_shapes import HostShapes, SubdomainBudget, trap
 from quadloom.model import wire
 from quadloom.model.link import Discovery
@@ -39,14 +41,34 @@ def read_traps(catalog: Catalog) -> list[TrapCount]:
 
 
 class TrapFilter:
-    """`tell` hears of each new (host, reason) once; `trapped` has all counts, those of earlier crawls (`known`) too."""
+    """A `SettleHook`. `notice` is called once for each new (host, reason); `trapped` has all counts, those of earlier
+    crawls too."""
 
-    def __init__(self, tell: Callable[[str], None], known: Sequence[TrapCount] = ()) -> None:
-        self._tell = tell
+    def __init__(self, catalog: Catalog, notice: Callable[[str], None]) -> None:
+        self._catalog = catalog
+        self._notice = notice
         self._shapes: OrderedDict[str, HostShapes] = OrderedDict()
         self._subdomains = SubdomainBudget()
-        self.trapped: dict[tuple[str, str], TrapCount] = {(item.host, item.reason): item for item in known}
-        self.changed = False
+        self.trapped: dict[tuple[str, str], TrapCount] = {
+            (item.host, item.reason): item for item in read_traps(catalog)
+        }
+        self._changed = False
+
+    def prepare(self, batch: SettleBatch) -> None:
+        batch.links = self.admit(batch.links)
+        batch.settlements = [
+            replace(settlement, discoveries=self.admit(settlement.discoveries))
+            if item.result is not None and settlement.discoveries
+            else settlement  # the target of a redirect is no link: it always enters
+            for item, settlement in zip(batch.visits, batch.settlements, strict=True)
+        ]
+
+    def write(self, now: float) -> None:
+        if self._changed:
+            self._catalog.put(TRAPS, self.report())
+
+    def committed(self) -> None:
+        self._changed = False
 
     def admit(self, discoveries: Sequence[Discovery]) -> tuple[Discovery, ...]:
         """Those that may enter. Explicit wishes (priority 0 and 1) always do."""
@@ -77,6 +99,6 @@ class TrapFilter:
             if len(self.trapped) >= _HOSTS:
                 return
             known = self.trapped[key] = TrapCount(item.host, reason, item.href)
-            self._tell(f"{item.host}: {reason}, for instance {item.href}")
+            self._notice(f"{item.host}: {reason}, for instance {item.href}")
         known.count += 1
-        self.changed = True
+        self._changed = True

@@ -7,6 +7,8 @@ from typing import TypeVar
 import msgspec
 
 T = TypeVar("T")
+Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
+"""What JSON can hold."""
 _encoder = msgspec.msgpack.Encoder()
 _decoders: dict[object, msgspec.msgpack.Decoder[object]] = {}
 

@@ -26,14 +26,14 @@ _SOURCES = 20_000  # pages whose kind is remembered: neighbours in a crawl share
 
 
 class DataPredictor:
-    """Owned by the crawl's own thread."""
+    """Which new URLs probably lead to structured data. Owned by the crawl's own thread."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self.suspects = read_suspects(catalog)
         self._sources: OrderedDict[int, bool] = OrderedDict()  # fingerprint → whether it is data
 
-    def judged(self, found: tuple[Discovery, ...], from_data: bool) -> tuple[Discovery, ...]:
+    def assessed(self, found: tuple[Discovery, ...], from_data: bool) -> tuple[Discovery, ...]:
         """The same URLs, suspects among them marked. Requests, seeds and publications keep their rank."""
         suspects = self.suspects.judge(found, from_data)
         if True not in suspects:

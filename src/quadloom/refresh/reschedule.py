@@ -20,10 +20,13 @@ import numpy as np
 
 from quadloom.model.outcome import PageRow
 from quadloom.ranking.page_ranks import MOVED, Fingerprints, PageRank
+from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.stores.frontier.scoring import FIRST_PLACE, Place
-from quadloom.stores.stores import Stores
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier
 
 _LEFT_OVER = "schedule:moved"  # catalog value: packed fingerprints
 _SCOPE = "schedule:scope"  # catalog value: the scope that all pages were compared with
@@ -39,16 +42,25 @@ _NOTHING: Fingerprints = np.empty(0, dtype=np.int64)
 
 
 class Rescheduler:
-    """Owned by the crawl's own thread. `describe` is given every row that changed."""
+    """Owned by the crawl's own thread. `describe` is given every row that changed; `scope` gives the rules that hold
+    now, None = there are none."""
 
     def __init__(
-        self, stores: Stores, refreshing: RefreshScheduler, describe: Callable[[Sequence[PageRow]], None]
+        self,
+        catalog: Catalog,
+        frontier: Frontier,
+        scheduler: RefreshScheduler,
+        ranker: PageRanker | None,
+        scope: Callable[[], Scope | None],
+        describe: Callable[[Sequence[PageRow]], None],
     ) -> None:
-        self._catalog, self._frontier = stores.catalog, stores.frontier
-        self._links, self._scope = stores.links, stores.scope
-        self._refreshing = refreshing
+        self._catalog = catalog
+        self._frontier = frontier
+        self._scheduler = scheduler
+        self._ranker = ranker
+        self._scope = scope
         self._unread: Place | None = None  # where the look at unread URLs has got to
-        self._unread_again = 0.0 if refreshing.guided else math.inf
+        self._unread_again = 0.0 if scheduler.guided else math.inf
         self._describe = describe
         self._moved: Fingerprints = np.frombuffer(self._catalog.get(_LEFT_OVER) or b"", dtype=np.int64)
         self._after: int | None = None  # where the look at all pages has got to
@@ -69,7 +81,7 @@ class Rescheduler:
 
     def turn(self, now: float) -> None:
         """The next slice, where there is one and the last was long enough ago."""
-        moved = self._links.take_moved() if self._links is not None else None
+        moved = self._ranker.take_moved() if self._ranker is not None else None
         if moved is not None:
             self._moved = np.union1d(self._moved, moved)
         if self._unread is None and time.monotonic() >= self._unread_again:
@@ -81,7 +93,7 @@ class Rescheduler:
         times: list[tuple[int, str, float]] = []
         while self.pending and time.thread_time() - began < _SLICE:
             for row, standing in self._next():
-                reviewed = self._refreshing.review(row, standing)
+                reviewed = self._scheduler.review(row, standing)
                 if reviewed is not None:
                     rows.append(reviewed[0])
                     if reviewed[1] is not None:
@@ -106,9 +118,9 @@ class Rescheduler:
             return []
         keys, self._moved = self._moved[:_CHUNK].tolist(), self._moved[_CHUNK:]
         found = list(self._catalog.pages(keys).values())
-        if self._links is None:
+        if self._ranker is None:
             return [(row, None) for row in found]
-        standings = self._links.weigh([row.fingerprint for row in found], [row.kind in DATA_KINDS for row in found])
+        standings = self._ranker.weigh([row.fingerprint for row in found], [row.kind in DATA_KINDS for row in found])
         return list(zip(found, standings, strict=True))
 
     def _rescore(self) -> None:
@@ -117,9 +129,9 @@ class Rescheduler:
 
     def _scores(self, unread: Sequence[tuple[int, float]]) -> list[float | None]:
         """Importance of those whose score is another by a part that matters."""
-        if self._links is None:
+        if self._ranker is None:
             return [None] * len(unread)
-        found = self._links.weigh([key for key, _ in unread], [False] * len(unread))
+        found = self._ranker.weigh([key for key, _ in unread], [False] * len(unread))
         return [
             standing.importance
             if standing is not None and abs(standing.importance - score) > MOVED * min(standing.importance, score)
@@ -131,7 +143,7 @@ class Rescheduler:
         with self._catalog.transaction():
             self._catalog.amend(rows)
             self._frontier.reschedule(times, now)
-        self._refreshing.committed()
+        self._scheduler.committed()
         self._describe(rows)
         self.reviewed += len(rows)
 

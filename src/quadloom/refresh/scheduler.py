@@ -24,16 +24,18 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from quadloom.crawl.control import Value
 from quadloom.errors import UsageError
+from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.url import Url, site_of
-from quadloom.model.wire import decode, encode
+from quadloom.model.wire import Value, decode, encode
 from quadloom.ranking.page_ranks import PageRank
+from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.predictor import DataPredictor
-from quadloom.refresh.state import PageScheduleRow, Schedule, loaded, remember, save
+from quadloom.refresh.state import Schedule, loaded, remember, save
 from quadloom.scheduling.objectives import Policy
+from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import Decision, PageSchedule, VisitObservation
 from quadloom.scheduling.shares import BandwidthShares, ReadCounts
 from quadloom.scheduling.suspects import DATA_KINDS
@@ -41,7 +43,6 @@ from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import distinct
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
-from quadloom.stores.stores import LinkRanking
 
 _CHECKPOINT_SECONDS = 300.0
 _READ = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED))
@@ -72,37 +73,48 @@ class _Case(NamedTuple):
 
 
 class RefreshScheduler:
-    """Owned by the crawl's own thread. `links` weigh pages; `scope` says, whenever asked, what holds now."""
+    """A `SettleHook`, owned by the crawl's own thread. `ranker` weighs pages; `scope` gives the rules that hold now."""
 
     def __init__(
         self,
         catalog: Catalog,
+        frontier: Frontier,
         settings: Settings,
         *,
-        links: LinkRanking | None = None,
+        ranker: PageRanker | None = None,
         scope: Callable[[], ScopeRules | None] = lambda: None,
     ) -> None:
         freshness = settings.freshness
         self._catalog = catalog
+        self._frontier = frontier
         self._delay = settings.politeness.delay
         self._bandwidth = freshness.bandwidth  # of the whole crawl
         self._part = 1.0  # of it that is ours
         self.shares = BandwidthShares(freshness.bandwidth, freshness.suspect_share, freshness.discovery_share)
-        self._links = links
+        self._ranker = ranker
         self._scope = scope
         self.chi = freshness.chi
         self._damping = freshness.damping
         self.guided = settings.crawl.order == "importance"
         self.planner, self._dead = loaded(catalog, settings, self.shares.refresh_bandwidth(ReadCounts()))
-        self.suspecting = DataPredictor(catalog)
+        self.predictor = DataPredictor(catalog)
         self._announced: dict[int, float] = {}
         self._pushed: dict[int, bool] = {}
         self._wanted: list[tuple[int, str, float]] = []
         self._uncommitted = False
         self._saved_at = -math.inf
 
+    def prepare(self, batch: SettleBatch) -> None:
+        if self._ranker is not None:
+            for item in batch.visits:
+                if item.result is not None:
+                    self._ranker.append(item.visit.fingerprint, item.result.edges)
+        batch.settlements = self.plan(batch.settlements, batch.known, batch.now)
+        if batch.links:  # these come after their pages were settled, so they are assessed apart
+            batch.links = self.predictor.assessed(tuple(batch.links), from_data=False)
+
     def plan(self, settlements: Sequence[Settlement], known: Mapping[int, PageRow], now: float) -> list[Settlement]:
-        """Give each settlement its next visit. Whoever calls this must settle the result and then call `committed`."""
+        """Give each settlement its next visit. The caller must settle the result and then call `committed`."""
         self._uncommitted = True
         rows = dict(known)
         planned: list[Settlement] = []
@@ -110,7 +122,7 @@ class RefreshScheduler:
             done = self._plan_part(part, rows, now)
             rows.update((item.page.fingerprint, item.page) for item in done if item.page is not None)
             planned += done
-        self.suspecting.learn(planned)
+        self.predictor.learn(planned)
         return planned
 
     def _plan_part(self, part: Sequence[Settlement], rows: Mapping[int, PageRow], now: float) -> list[Settlement]:
@@ -131,22 +143,22 @@ class RefreshScheduler:
             planned.append(done)
         return planned
 
-    def write(self, frontier: Frontier, now: float) -> None:
-        """Inside the transaction that settles the batch: dead pages found again, and pages announced as changed."""
+    def write(self, now: float) -> None:
+        """Dead pages that were found again, pages announced as changed, and from time to time the sums."""
         if self._wanted:
-            frontier.reschedule(self._wanted, now)
+            self._frontier.reschedule(self._wanted, now)
         if now - self._saved_at > _CHECKPOINT_SECONDS:
             self._saved_at = now
             self._save(exact=False)
 
-    def pacing(self, frontier: Frontier) -> BandwidthPacer:
+    def pacer(self) -> BandwidthPacer:
         """The bandwidth in ticks, for a crawl without an end."""
-        return BandwidthPacer(self.shares, self.planner, lambda reads, now: self.advance(frontier, reads, now))
+        return BandwidthPacer(self.shares, self.planner, self.advance)
 
-    def advance(self, frontier: Frontier, count: int, now: float) -> int:
+    def advance(self, count: int, now: float) -> int:
         """Bandwidth lies idle: read so many pages before their time, the nearest to the end of their periods first, but
         none sooner than `freshness.min_interval` after it was read. Returns how many."""
-        waiting = frontier.soonest(4 * count + _ALSO_LOOKED_AT)
+        waiting = self._frontier.soonest(4 * count + _ALSO_LOOKED_AT)
         rows = self._catalog.pages([key for key, _, _ in waiting])
         kept = {key: decode(row.schedule, PageScheduleRow) for key, row in rows.items() if row.schedule}
         rested = [
@@ -157,7 +169,7 @@ class RefreshScheduler:
         rested.sort(key=lambda item: (kept[item[0]].read_at - now) / kept[item[0]].plan.period)
         chosen = rested[:count]
         if chosen:
-            frontier.reschedule([(key, host, now) for key, host in chosen], now)
+            self._frontier.reschedule([(key, host, now) for key, host in chosen], now)
         return len(chosen)
 
     def committed(self) -> None:
@@ -169,9 +181,8 @@ class RefreshScheduler:
         if not self._uncommitted:
             self._save(exact=True)
 
-    def own(self, part: float) -> None:
-        """The part of all sites that is ours, where many workers divide them; so much of the bandwidth is ours too. Who
-        owns nothing reads nothing, and keeps what it had until it owns something again."""
+    def set_share(self, part: float) -> None:
+        """Set this worker's share of the shards; its bandwidth scales with it. 0 is ignored."""
         if part > 0.0 and part != self._part:
             self._part = part
             self._spread()
@@ -199,8 +210,8 @@ class RefreshScheduler:
             self._bandwidth = change.bandwidth
         if change.chi is not None:
             self.chi = change.chi
-            if self._links is not None:
-                self._links.prefer(change.chi)
+            if self._ranker is not None:
+                self._ranker.prefer(change.chi)
         if change.policy is not None or change.alpha is not None:
             planner.set_policy(change.policy or planner.policy, change.alpha or planner.alpha)
         self._spread()
@@ -215,12 +226,12 @@ class RefreshScheduler:
         }
 
     def hear_push(self, urls: Sequence[str]) -> None:
-        """Somebody entitled to it told that these pages have changed; they are being read."""
+        """An entitled publisher says that these pages have changed; they are being read."""
         for url in urls:
             self.announced(Url.parse(url).fingerprint)
 
     def announced(self, fingerprint: int) -> None:
-        """The same of one page, as a hub signed it."""
+        """Mark one page as changed, on a signed WebSub push."""
         remember(self._pushed, fingerprint, True)
 
     def review(self, row: PageRow, standing: PageRank | None) -> tuple[PageRow, float | None] | None:
@@ -314,7 +325,7 @@ class RefreshScheduler:
     def _ordered(self, settlement: Settlement, is_data: bool, standing: PageRank | None) -> Settlement:
         """New URLs in the order of discovery: suspects of structured data apart, and, where it is guided, a link is
         worth what the page passes on, one step of the fixpoint; `reviewing` adds what other pages do."""
-        found = self.suspecting.judged(settlement.discoveries, is_data)
+        found = self.predictor.assessed(settlement.discoveries, is_data)
         if self.guided:
             passed = ((standing.importance if standing is not None else 0.0) or 1.0) / len(found)
             score = self._damping * passed + 1.0 - self._damping
@@ -339,9 +350,9 @@ class RefreshScheduler:
         return float(min(self.planner.min_interval * 24.0 * 2.0 ** min(gone, 60), self.planner.max_interval))
 
     def _standings(self, settlements: Sequence[Settlement]) -> Sequence[PageRank | None]:
-        if self._links is None:
+        if self._ranker is None:
             return [None] * len(settlements)
-        return self._links.weigh(
+        return self._ranker.weigh(
             [settlement.visit.fingerprint for settlement in settlements],
             [settlement.page is not None and settlement.page.kind in DATA_KINDS for settlement in settlements],
         )
@@ -349,12 +360,12 @@ class RefreshScheduler:
     def _save(self, *, exact: bool) -> None:
         with self._catalog.transaction():
             save(self._catalog, self.planner, self._dead, exact=exact)
-            self.suspecting.save()
+            self.predictor.save()
 
     @property
     def schedule(self) -> Schedule:
         """What the running crawl knows, for looking only."""
-        return Schedule(self.planner, self.suspecting.suspects, self.chi)
+        return Schedule(self.planner, self.predictor.suspects, self.chi)
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,8 @@ import msgspec
 from quadloom.model.url import site_of
 from quadloom.model.wire import decode, encode
 from quadloom.refresh.predictor import read_suspects
-from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState
+from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.scheduling.planner import Planner, PlannerState
 from quadloom.scheduling.shares import BandwidthShares, ReadCounts
 from quadloom.scheduling.suspects import SuspectModel
 from quadloom.settings import Settings
@@ -22,22 +23,6 @@ from quadloom.stores.protocols.catalog import Catalog
 T = TypeVar("T")
 _SUMS = "schedule:sums"
 _REMEMBERED = 1_000_000  # dead pages and announcements held in memory; beyond, the oldest are forgotten
-
-
-class PageScheduleRow(msgspec.Struct, frozen=True, array_like=True):
-    """A page's own part of the schedule. `read_at`: when its content was last seen, 0 = never. `parked`: outside the
-    scope, and so not in the planner's sums. `importance`, `usefulness`: as told by a ranking, 0 = not ranked."""
-
-    plan: PageSchedule
-    read_at: float = 0.0
-    parked: bool = False
-    importance: float = 0.0
-    usefulness: float = 0.0
-
-    @property
-    def next_visit(self) -> float | None:
-        """By the schedule; a retry or a wish may come first."""
-        return self.read_at + self.plan.period if self.plan.period and not self.parked else None
 
 
 class _Saved(msgspec.Struct, frozen=True):

@@ -1,103 +1,94 @@
-"""All stores of a warehouse as the crawl sees them, and the small duties between them."""
+"""The open stores of one warehouse, as one frozen record: the seams, where they are, and the settings. No verbs.
+
+Which backend serves which seam is decided by `quadloom.stores.backends`; from here on nobody asks.
+"""
 
 from __future__ import annotations
 
-import os
-import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
 
-from quadloom.model.visit import Visit
-from quadloom.ranking.page_ranks import Fingerprints, PageRank
-from quadloom.scheduling.scope import Scope
+import msgspec
+
 from quadloom.settings import Settings
+from quadloom.stores.backends import open_archive, open_quads, open_state, open_text, query_source
+from quadloom.stores.postgres.frontier import PostgresFrontier
+from quadloom.stores.postgres.state import ClusterState
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
-from quadloom.stores.protocols.quads import Difference, QuadStore
+from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.sparql_client import SparqlServer
+from quadloom.stores.state import State
 
 
-class LinkRanking(Protocol):
-    """Where the link matrix grows, and what pages weigh; see `quadloom.ranking.ranker.PageRanker`."""
+class ClusterStores(msgspec.Struct, frozen=True):
+    """What only a warehouse shared by many workers has: shards that are leased."""
 
-    def append(self, source: int, targets: bytes) -> None: ...
+    state: ClusterState
+    frontier: PostgresFrontier
 
-    def weigh(self, fingerprints: Sequence[int], are_data: Sequence[bool]) -> list[PageRank | None]: ...
-
-    def take_moved(self) -> Fingerprints | None: ...
-
-    def prefer(self, chi: float) -> None: ...
-
-    def start(self, failed: Callable[[BaseException], None]) -> None: ...
-
-    def close(self) -> None: ...
+    @property
+    def is_leader(self) -> bool:
+        """Of all workers just one owns shard 0; it does what only one may do, such as sending notices."""
+        return 0 in self.frontier.owned
 
 
-class Stores:
-    """The stores, opened for writing by this process. `quadloom.warehouse` makes it."""
+class Stores(msgspec.Struct, frozen=True, kw_only=True):
+    """`query_source`: where user queries are evaluated. `state`: what frontier, catalog, outbox and bus share."""
 
-    def __init__(
-        self,
-        *,
-        frontier: Frontier,
-        catalog: Catalog,
-        archive: Archive,
-        quads: QuadStore,
-        text: TextIndex,
-        bus: Bus,
-        links: LinkRanking | None = None,
-        query_source: Path | SparqlServer | None = None,
-        outbox: Outbox | None = None,
-        scope: Callable[[], Scope | None] = lambda: None,
-        changed: Callable[[str, Difference], None] = lambda _graph, _difference: None,
-    ) -> None:
-        self.frontier = frontier
-        self.catalog = catalog
-        self.archive = archive
-        self.quads = quads
-        self.text = text
-        self.bus = bus
-        self.changed = changed
-        self.query_source = query_source
-        self.outbox = outbox
-        self.links = links
-        self.scope = scope
-        self._told: set[str] = set()
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        self.cpu_before = usage.ru_utime + usage.ru_stime
+    path: Path
+    settings: Settings
+    state: State
+    frontier: Frontier
+    catalog: Catalog
+    archive: Archive
+    quads: QuadStore
+    text: TextIndex
+    outbox: Outbox
+    bus: Bus
+    query_source: Path | SparqlServer
+    cluster: ClusterStores | None = None  # None = the warehouse of one machine
 
-    def worker_count(self, settings: Settings) -> int:
-        return settings.crawl.workers or max(1, (os.cpu_count() or 2) - 1)
 
-    def first_contacts(self, visits: Sequence[Visit]) -> tuple[dict[str, bytes], dict[str, int]]:
-        """robots.txt rows and failures in a row of hosts that the fetcher has not been told of yet."""
-        robots, strikes = {}, {}
-        for host in {visit.host for visit in visits} - self._told:
-            row = self.frontier.host(host)
-            if row is not None and row.robots:
-                robots[host] = row.robots
-            if row is not None and row.failures:
-                strikes[host] = row.failures
-            self._told.add(host)
-        if len(self._told) > 100_000:
-            self._told.clear()
-        return robots, strikes
+@contextmanager
+def open_stores(
+    path: Path, settings: Settings, scope_of: Callable[[Catalog], ScopeRules], now: float, *, writable: bool
+) -> Iterator[Stores]:
+    """Open all of them; they are closed with the block, the derived ones first. `scope_of` gives the rules by which
+    the frontier admits URLs. To write, the caller holds the `WarehouseLock`."""
+    with ExitStack() as closing:
+        state = open_state(path, settings, writable=writable)
+        closing.callback(state.close)
+        frontier = state.frontier(scope_of(state.catalog), now)
+        closing.callback(frontier.close)
+        archive = open_archive(path / "archive", settings, writable=writable)
+        closing.callback(archive.close)
+        quads = open_quads(path / "quads", settings, writable=writable)
+        closing.callback(quads.close)
+        text = open_text(path / "text", settings, writable=writable)
+        closing.callback(text.close)
+        yield Stores(
+            path=path,
+            settings=settings,
+            state=state,
+            frontier=frontier,
+            catalog=state.catalog,
+            archive=archive,
+            quads=quads,
+            text=text,
+            outbox=state.outbox,
+            bus=state.bus,
+            query_source=query_source(path / "quads", settings),
+            cluster=_cluster(state, frontier),
+        )
 
-    def fetcher_restarted(self) -> None:
-        self._told.clear()
 
-    def linked(self, source: int, targets: bytes) -> None:
-        if self.links is not None:
-            self.links.append(source, targets)
-
-    def close(self) -> None:
-        """Close all, the derived ones first."""
-        if self.links is not None:
-            self.links.close()
-        for store in (self.text, self.quads, self.archive, self.frontier, self.catalog):
-            store.close()
+def _cluster(state: State, frontier: Frontier) -> ClusterStores | None:
+    if isinstance(state, ClusterState) and isinstance(frontier, PostgresFrontier):
+        return ClusterStores(state, frontier)
+    return None

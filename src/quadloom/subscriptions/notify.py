@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from quadloom.errors import ArchiveDamaged
+from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.notice import Notice, NoticeKind
 from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
@@ -36,13 +37,30 @@ _KINDS: dict[Outcome, NoticeKind] = {Outcome.NEW: "new", Outcome.CHANGED: "chang
 
 
 class ChangeNotifier:
-    """Owned by the crawl's own thread."""
+    """A `SettleHook`, owned by the crawl's own thread."""
 
-    def __init__(self, catalog: Catalog, outbox: Outbox | None, quads: QuadStore | None = None) -> None:
+    def __init__(self, catalog: Catalog, outbox: Outbox, quads: QuadStore) -> None:
         self._catalog = catalog
         self._outbox = outbox
         self._quads = quads
+        self._prepared: list[Notice] = []
         self.interests = Interests(read_subscriptions(catalog))
+
+    def prepare(self, batch: SettleBatch) -> None:
+        visits = batch.visits
+        self._prepared = self.notices(
+            batch.settlements,
+            lambda i: result.quads.nquads if (result := visits[i].result) is not None else b"",
+            batch.known,
+            batch.now,
+        )
+
+    def write(self, now: float) -> None:
+        if self._prepared:
+            self._outbox.append(self._prepared)
+
+    def committed(self) -> None:
+        self._prepared = []
 
     def reload(self) -> None:
         """Subscriptions were added or removed."""
@@ -79,16 +97,11 @@ class ChangeNotifier:
     def _types_before(self, old: PageRow | None) -> bytes:
         """Classes that the last version named, from its graph: who waits for events must hear of the last one leaving a
         page, too. A version that the indexes have not reached yet counts by what they hold."""
-        if not self.interests.has_types or self._quads is None or old is None or not old.quads_digest:
+        if not self.interests.has_types or old is None or not old.quads_digest:
             return b""
         graph = iri(old.final_url or old.href)
         lines = self._quads.match(None, _TYPE, None, graph, limit=_TYPES) if graph is not None else ()
         return "\n".join(lines).encode("utf-8", "replace")
-
-    def write(self, notices: Sequence[Notice]) -> None:
-        """Inside the transaction that settles the batch."""
-        if notices and self._outbox is not None:
-            self._outbox.append(notices)
 
 
 def _kind(settlement: Settlement, old: PageRow | None) -> NoticeKind | None:

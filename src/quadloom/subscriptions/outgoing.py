@@ -9,28 +9,26 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
-from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from quadloom.asking.sparql.service import QueryService
-from quadloom.crawl.control import Value
 from quadloom.fetching.http.client import Client
 from quadloom.fetching.http.request import ACCEPT_ANY, FetchRequest, Result
+from quadloom.ingest.inbox import Inbox
+from quadloom.model.event import EventKind
 from quadloom.model.notice import Notice
 from quadloom.process.threads import start
 from quadloom.settings import Settings
-from quadloom.stores.protocols.archive import Archive
-from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.outbox import Delivery, Outbox
 from quadloom.stores.protocols.quads import Difference
+from quadloom.stores.stores import Stores
 from quadloom.subscriptions.deliver import DeliveryOutbox, WebhookDeliverer
 from quadloom.subscriptions.notify import ChangeNotifier, difference
 from quadloom.subscriptions.retention import trim_notices
 from quadloom.subscriptions.standing_queries import StandingQueries, lines_of, troubles
 from quadloom.subscriptions.websub import HubRequest, HubSubscriptions
 
-T = TypeVar("T")
 _EVERY = 0.5  # seconds between two looks into the outbox
 _TRIM_EVERY = 3600.0
 _ANSWER_BYTES = 4096  # of a hub's answer: only its status is read
@@ -38,47 +36,44 @@ _ANSWER_BYTES = 4096  # of a hub's answer: only its status is read
 Do = Callable[[Callable[[], None]], None]
 
 
-class CrawlOwner(Protocol):
-    """The crawl: does things in its own thread."""
-
-    def call(self, action: Callable[[], Value]) -> Value: ...
-
-
 class NotificationSender:
     """`start` begins, `close` ends; `flush` does a last turn in the caller's thread, which must own the stores.
 
-    `tell` is told, in the owner's thread, what a person should know. `leads`: of many workers on one outbox one sends.
+    `inbox`: of the thread that owns the stores. `indexed` grows when new pages can be asked for. `is_leader`: of many
+    workers on one outbox one sends. `notice` is called in the owner's thread.
     """
 
     def __init__(
         self,
-        owner: CrawlOwner,
-        notifying: ChangeNotifier,
-        hubs: HubSubscriptions,
-        catalog: Catalog,
-        outbox: Outbox,
-        archive: Archive,
-        queries: Callable[[], QueryService],
-        indexed: Callable[[], int],
+        stores: Stores,
         settings: Settings,
-        tell: Callable[[str], None],
-        leads: Callable[[], bool] = lambda: True,
+        inbox: Inbox,
+        notifier: ChangeNotifier,
+        hubs: HubSubscriptions,
+        queries: Callable[[], QueryService],
+        *,
+        indexed: Callable[[], int],
+        notice: Callable[[EventKind, str], None],
+        is_leader: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._leads = leads
-        self._owner = owner
-        self._notifying = notifying
+        self._is_leader = is_leader
+        self._inbox = inbox
+        self._notifier = notifier
         self._hubs = hubs
-        self._catalog = catalog
-        self._outbox = outbox
-        self._archive = archive
+        self._catalog = stores.catalog
+        self._outbox = stores.outbox
+        self._archive = stores.archive
         self._queries = queries
         self._indexed = indexed
         self._settings = settings
-        self._tell = tell
-        self._standing = StandingQueries(self._ask, troubles(catalog), tell)
+        self._event = notice
+        self._standing = StandingQueries(self._ask, troubles(stores.catalog), self._notice)
         self._trim_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+
+    def _notice(self, text: str) -> None:
+        self._event("notice", text)
 
     def start(self) -> None:
         self._thread = start("outgoing", self._run, self._broken)
@@ -91,18 +86,18 @@ class NotificationSender:
 
     def flush(self) -> None:
         """After the crawl: every query is asked once more, what is due goes out once; what fails waits for the next."""
-        if not self._notifying.interests.subscriptions or not self._leads():
+        if not self._notifier.interests.subscriptions or not self._is_leader():
             return
-        self._standing = StandingQueries(self._ask, troubles(self._catalog), self._tell)
+        self._standing = StandingQueries(self._ask, troubles(self._catalog), self._notice)
         with closing(self._client()) as client:
             self._turn(lambda action: action(), self._delivering(self._outbox, client))
 
     def _run(self) -> None:
-        owned = _Owned(self._owner, self._outbox)
+        owned = _Owned(self._inbox, self._outbox)
         with closing(self._client()) as client, suppress(TimeoutError):  # the crawl has ended; `flush` does the rest
             delivering = self._delivering(owned, client)
             while not self._stopping.wait(_EVERY):
-                if not self._leads():
+                if not self._is_leader():
                     continue
                 self._turn(owned.do, delivering)
                 if self._hubs.enabled:
@@ -111,10 +106,10 @@ class NotificationSender:
     def _broken(self, error: BaseException) -> None:
         """A crawl without notices is better than none: they wait in the outbox for the next start."""
         with suppress(TimeoutError):
-            self._owner.call(lambda: self._tell(f"no more notices are sent: {type(error).__name__}: {error}"))
+            self._inbox.call(lambda: self._notice(f"no more notices are sent: {type(error).__name__}: {error}"))
 
     def _turn(self, do: Do, delivering: WebhookDeliverer) -> None:
-        interests = self._notifying.interests
+        interests = self._notifier.interests
         if interests.queries:
             self._standing.turn(interests.queries, self._catalog, self._outbox, self._indexed(), do, time.time)
         if any(item.webhook for item in interests.subscriptions):
@@ -146,7 +141,7 @@ class NotificationSender:
     def _trim(self) -> None:
         trimmed = trim_notices(self._catalog, self._outbox, self._settings.subscriptions, time.time())
         for id, count in trimmed.lost.items():
-            self._tell(f"{count} notices of {id} were dropped: its webhook has not taken them for too long")
+            self._notice(f"{count} notices of {id} were dropped: its webhook has not taken them for too long")
 
     def _ask(self, query: str) -> list[str]:
         return lines_of(self._queries(), query, self._settings.limits)
@@ -184,26 +179,21 @@ def _post(request: HubRequest) -> FetchRequest:
 class _Owned:
     """The outbox, used by its owner on behalf of another thread."""
 
-    def __init__(self, owner: CrawlOwner, outbox: Outbox) -> None:
-        self._owner = owner
+    def __init__(self, inbox: Inbox, outbox: Outbox) -> None:
+        self._inbox = inbox
         self._outbox = outbox
 
     def since(self, id: int, *, limit: int = 1000, subscription: str = "") -> list[Notice]:
-        return self._answer(lambda: self._outbox.since(id, limit=limit, subscription=subscription))
+        return self._inbox.call(lambda: self._outbox.since(id, limit=limit, subscription=subscription))
 
     def last_id(self) -> int:
-        return self._answer(self._outbox.last_id)
+        return self._inbox.call(self._outbox.last_id)
 
     def delivery(self, subscription: str) -> Delivery:
-        return self._answer(lambda: self._outbox.delivery(subscription))
+        return self._inbox.call(lambda: self._outbox.delivery(subscription))
 
     def put_delivery(self, delivery: Delivery) -> None:
         self.do(lambda: self._outbox.put_delivery(delivery))
 
     def do(self, action: Callable[[], None]) -> None:
-        self._owner.call(action)
-
-    def _answer(self, action: Callable[[], T]) -> T:
-        answers: list[T] = []
-        self._owner.call(lambda: answers.append(action()))
-        return answers[0]
+        self._inbox.call(action)

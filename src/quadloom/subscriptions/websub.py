@@ -35,6 +35,7 @@ from msgspec.structs import replace
 from quadloom.errors import NothingFound, SettingsError
 from quadloom.fetching.http.request import Result
 from quadloom.fetching.politeness import retry_after, rules_for
+from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.push import PushOffer
@@ -109,7 +110,7 @@ class HubCallback(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HubSubscriptions:
-    """All topics, and what is to be said to their hubs. `token` makes unguessable names."""
+    """All topics, and what is to be said to their hubs: a `SettleHook`. `token` makes unguessable names."""
 
     def __init__(
         self,
@@ -127,6 +128,7 @@ class HubSubscriptions:
         lease = settings.subscriptions.websub_lease
         self._lease = min(max(length_of("subscriptions.websub_lease", lease), _SHORTEST), _LONGEST)
         self._free_at: dict[str, float] = {}
+        self._prepared: list[tuple[Settlement, PageResult | None]] = []
         self.topics = {topic.id: topic for topic in read_topics(catalog)}
         self._by_page = {topic.page: topic.id for topic in self.topics.values() if not topic.leaving}
         self._sites = Counter(_site(topic) for topic in self.topics.values())
@@ -138,17 +140,28 @@ class HubSubscriptions:
     def enabled(self) -> bool:
         return bool(self._callback)
 
+    def prepare(self, batch: SettleBatch) -> None:
+        if self.enabled:
+            results = (item.result for item in batch.visits)
+            self._prepared = list(zip(batch.settlements, results, strict=True))
+
+    def write(self, now: float) -> None:
+        self.settle(self._prepared, now)
+
+    def committed(self) -> None:
+        self._prepared = []
+
     def settle(self, settled: Iterable[tuple[Settlement, PageResult | None]], now: float) -> None:
         """Inside the transaction that settles a batch: which pages offer pushes, and which were pushed meanwhile."""
         if not self.enabled:
             return
-        for settlement, woven in settled:
+        for settlement, result in settled:
             row = settlement.page
             if row is None:
                 continue
             is_dead = settlement.outcome is Outcome.GONE and settlement.again_at is None
-            if woven is not None or is_dead:
-                self.heard(row, woven.push if woven is not None else None, now)
+            if result is not None or is_dead:
+                self.heard(row, result.push if result is not None else None, now)
             topic = self.topics.get(self._by_page.get(row.fingerprint, ""))
             if topic is not None and topic.pushed_at > row.fetched_at:
                 # It changed while it was fetched: what came may be the old version.

@@ -9,7 +9,8 @@ from random import Random
 
 import msgspec
 
-from quadloom.ingest.shelf import Shelf
+from quadloom.ingest.ingest import Ingest
+from quadloom.maintenance.import_ import without_links
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_matches, host_of
 from quadloom.scheduling.scope import Scope
@@ -18,7 +19,7 @@ from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.stores import Stores
 from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy
 from quadloom.topical.crawl import run as run_strategy
-from quadloom.topical.polite_access import PoliteAccess
+from quadloom.topical.polite_access import FetchedPage, PoliteAccess
 from quadloom.topical.relevance import Judge, Topic
 from quadloom.topical.run import RELEVANT, TopicalRun
 from quadloom.topical.search.channels import SearchChannel
@@ -54,13 +55,13 @@ def crawl_topic(
     desk = TopicalRun(topic, settings.topic.budget, per_site=settings.topic.per_site, judge=judge)
     known = known_channels(stores.catalog, seeds, clock() - length_of("topic.channel_ttl", settings.topic.channel_ttl))
     chosen = make_strategy(strategy, desk, seeds, random, clock(), known, site_search)
-    settings = _without_links(settings)
-    shelf = Shelf(stores, settings, clock=clock)
+    settings = without_links(settings)  # links of documents are the strategy's business
+    ingest = Ingest(stores, settings, clock=clock)
     access = PoliteAccess(
         settings,
         stores.frontier,
         TopicScope(settings, seeds),
-        lambda brought: shelf.put(brought.visit, brought.result, brought.pace),
+        lambda fetched: _store(ingest, stores.catalog, fetched),
         services=frozenset(host_of(lead.template) for lead in site_search("")),
         clock=clock,
         random=random,
@@ -69,7 +70,8 @@ def crawl_topic(
         report = run_strategy(chosen, desk, access, width=_WIDTH, progress=lambda now: progress(now, chosen))
     finally:
         access.close()
-        shelf.close()
+        ingest.drain()
+        ingest.close()
         if isinstance(chosen, Adaptive):
             remember_channels(stores.catalog, [site.channel for site in chosen.sites.values() if site.channel])
         _state_scores(stores, topic, desk)
@@ -169,6 +171,9 @@ def _state_scores(stores: Stores, topic: Topic, desk: TopicalRun) -> None:
         stores.quads.replace(Quads.of(graph, ("\n".join(lines) + "\n").encode()))
 
 
-def _without_links(settings: Settings) -> Settings:
-    """Links of documents are the strategy's business: they do not queue up in the frontier."""
-    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))
+def _store(ingest: Ingest, catalog: Catalog, fetched: FetchedPage) -> None:
+    """A document enters the warehouse like a page of any crawl."""
+    visit = fetched.visit
+    if catalog.page(visit.fingerprint) is not None:
+        visit = msgspec.structs.replace(visit, known=True)  # its graph is replaced then, not filled
+    ingest.feed(visit, fetched.result, fetched.pace)

@@ -83,7 +83,7 @@ def search(
         s.write(as_sparql(request))
         return
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        answer = find(warehouse.text, request)
+        answer = find(warehouse.stores.text, request)
     _print_hits(s, answer)
     if not answer.total and fail_empty:
         raise NothingFound("nothing found", hint=_FEWER)
@@ -123,7 +123,7 @@ def sparql(
     shown = format or ("json" if s.json else "")
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         table = not shown and sys.stdout.isatty()
-        answer = warehouse.queries.ask(
+        answer = warehouse.ask.queries.ask(
             text, format=shown or _default_format(text, s), default_graphs=default_graph, named_graphs=named_graph
         )
         with answer:
@@ -178,7 +178,7 @@ def show(
     if len(names) != 1:
         raise UsageError("show takes one IRI, or `page` and a URL", hint="quadloom show https://example.org/#me")
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        entity = warehouse.entity(names[0], consolidate=consolidate)
+        entity = warehouse.ask.entity(names[0], consolidate=consolidate)
     if s.json:
         s.emit(entity)
         return
@@ -207,7 +207,7 @@ def stats(*, limit: int = 20) -> None:
     """
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        numbers = warehouse.statistics(limit=limit)
+        numbers = warehouse.ask.statistics(limit=limit)
     if s.json:
         s.emit(numbers)
         return

@@ -33,8 +33,8 @@ def findings(
     """
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        counted = defects(warehouse.findings(codes=codes, site=site))
-        located = list(islice(warehouse.findings(codes=codes, site=site), limit)) if codes else []
+        counted = defects(warehouse.ask.findings(codes=codes, site=site))
+        located = list(islice(warehouse.ask.findings(codes=codes, site=site), limit)) if codes else []
     if s.json:
         for record in located if codes else counted[:limit]:
             s.emit(record)

@@ -12,17 +12,17 @@ from quadloom.warehouse import Warehouse
 def show_page(s: Session, warehouse: Warehouse, url: str, *, history: bool, at: str, since: str, until: str) -> None:
     """One of: visits, graph at a time, difference between two times, or a summary."""
     if at:
-        s.write(warehouse.graph_at(url, at).nquads.decode())
+        s.write(warehouse.ask.graph_at(url, at).nquads.decode())
     elif since:
         _print_changes(s, warehouse, url, since, until)
     elif history:
-        _print_visits(s, warehouse.history(url))
+        _print_visits(s, warehouse.ask.history(url))
     else:
-        _print_page(s, warehouse.history(url))
+        _print_page(s, warehouse.ask.history(url))
 
 
 def _print_changes(s: Session, warehouse: Warehouse, url: str, since: str, until: str) -> None:
-    found = warehouse.changes(url, since, until) if until else warehouse.changes(url, since)
+    found = warehouse.ask.changes(url, since, until) if until else warehouse.ask.changes(url, since)
     if s.json:
         s.emit({"url": url, "added": found.added, "removed": found.removed})
         return

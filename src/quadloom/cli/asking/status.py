@@ -47,9 +47,9 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
     """
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        rows = warehouse.frontier.hosts(limit=100_000)
+        rows = warehouse.stores.frontier.hosts(limit=100_000)
         traps: dict[str, list[TrapCount]] = {}
-        for trapped in read_traps(warehouse.catalog):
+        for trapped in read_traps(warehouse.stores.catalog):
             traps.setdefault(trapped.host, []).append(trapped)
     keys = {
         "pages": lambda row: -row.pages,
@@ -84,8 +84,8 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
 def _print(s: Session) -> None:
     live = ask(s.warehouse, "status")
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        summary = warehouse.summary()
-        traps = read_traps(warehouse.catalog)
+        summary = warehouse.ask.status()
+        traps = read_traps(warehouse.stores.catalog)
     summary["trapped"] = sum(trap.count for trap in traps)
     if isinstance(live, dict):
         # The run counts what it has read, statuses and statements too; this tells what the warehouse holds.

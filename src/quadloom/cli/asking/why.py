@@ -24,7 +24,7 @@ def why(url: str) -> None:
         explained = msgspec.convert(answer, Why)
     else:
         with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-            explained = warehouse.why(url)
+            explained = warehouse.requests.why(url)
     if s.json:
         s.emit(explained)
         return

@@ -18,7 +18,7 @@ from rich.text import Text
 from quadloom.cli.crawling.lifeline import when_input_ends
 from quadloom.cli.session import Session, session
 from quadloom.crawl.report import CrawlReport
-from quadloom.crawl.session import CrawlSession
+from quadloom.crawl.session import RunningCrawl
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
 from quadloom.model.url import Url
@@ -101,7 +101,7 @@ def crawl(
     _check(s, starts)
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, starts)
-        running = warehouse.start(starts or s.settings.crawl.seeds, forever=forever)
+        running = warehouse.crawl(starts or s.settings.crawl.seeds, forever=forever)
         if until_input_ends:
             when_input_ends(lambda: _left_alone(s, running))
         report, interrupted = follow(s, running)
@@ -130,13 +130,13 @@ def _check(s: Session, starts: list[str]) -> None:
         raise _no_contact()
 
 
-def _left_alone(s: Session, running: CrawlSession) -> None:
+def _left_alone(s: Session, running: RunningCrawl) -> None:
     """Whoever started us is gone, and most likely those who read our messages too."""
     s.quiet = True
     running.stop()
 
 
-def follow(s: Session, running: CrawlSession) -> tuple[CrawlReport, bool]:
+def follow(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
     """Run a crawl to its end with progress on stderr. First Ctrl-C (or SIGTERM) drains and saves, the second forces."""
     interrupted = threading.Event()
 
@@ -251,7 +251,7 @@ def url_lines(text: str) -> list[str]:
 
 def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None:
     """Sites must be able to reach whoever visits them. Asked once, then remembered in the warehouse."""
-    if s.settings.crawl.contact or warehouse.contact or warehouse.is_private(starts):
+    if s.settings.crawl.contact or warehouse.requests.contact or warehouse.requests.is_private(starts):
         return
     if not _can_ask():
         raise _no_contact()
@@ -259,7 +259,7 @@ def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None
     answer = sys.stdin.readline().strip()
     if not answer:
         raise SettingsError("no contact given", hint="add --contact you@example.org")
-    warehouse.remember_contact(answer)
+    warehouse.requests.remember_contact(answer)
 
 
 def _can_ask() -> bool:

@@ -32,7 +32,7 @@ def crawl_on_ray(s: Session, starts: list[str], address: str, workers: int) -> i
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            warehouse.add_seeds(starts)
+            warehouse.requests.add_seeds(starts)
         work = partial(_work, s.settings, s.warehouse.absolute())
         reports = on_ray(address, workers, work, interrupted=interrupted.is_set)
     finally:
@@ -49,7 +49,7 @@ def crawl_on_ray(s: Session, starts: list[str], address: str, workers: int) -> i
 def _work(settings: Settings, folder: Path, number: int, stopped: threading.Event) -> CrawlReport:
     """In an actor: one worker, in a directory of its own, until nobody has anything left."""
     with Warehouse.open(folder / f"ray-{number}", settings=settings) as warehouse:
-        running = warehouse.start([])
+        running = warehouse.crawl([])
         ended = threading.Event()
 
         def watch() -> None:

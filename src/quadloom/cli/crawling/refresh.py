@@ -31,7 +31,7 @@ def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
     answer = ask(s.warehouse, "refresh", urls=list(urls), site=site, read_before=before)
     if answer is None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            answer = warehouse.refresh(urls, site=site, read_before=before)
+            answer = warehouse.requests.refresh(urls, site=site, read_before=before)
     if s.json:
         s.emit({"requested": answer})
     else:

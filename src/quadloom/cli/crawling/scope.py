@@ -22,7 +22,7 @@ def show() -> None:
     """Print reach, depth, seeds and all patterns, with where each comes from."""
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        rules, edits = warehouse.scope.record, warehouse.scope_edits()
+        rules, edits = warehouse.scope.current.record, warehouse.scope.edits()
     if s.json:
         s.emit({"rules": rules, "added": edits})
         return
@@ -80,7 +80,7 @@ def _change(include: Patterns, exclude: Patterns, host: Patterns, *, remove: boo
     answer = ask(s.warehouse, "scope", remove=remove, rules=msgspec.to_builtins(rules))
     if answer is None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            answer = warehouse.change_scope(rules, remove=remove)
+            answer = warehouse.scope.change(rules, remove=remove)
     if s.json:
         s.emit({"moved": answer})
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 from cyclopts import App
 
 from quadloom.cli.crawling.crawl import url_lines, urls_from_file
@@ -29,7 +30,7 @@ def add(*sources: str) -> int:
     answer = ask(s.warehouse, "seeds", urls=list(urls))
     if answer is None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            answer = warehouse.add_seeds(urls)
+            answer = {**msgspec.structs.asdict(warehouse.requests.add_seeds(urls))}
     counts = answer if isinstance(answer, dict) else {}
     counts = {**counts, "invalid": len(refused)}
     if s.json:
@@ -49,7 +50,7 @@ def list_() -> None:
     """List the seeds of this warehouse."""
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        for url in warehouse.seeds():
+        for url in warehouse.scope.seeds():
             if s.json:
                 s.emit({"url": url})
             else:

@@ -75,7 +75,7 @@ def add(
     answer = ask(s.warehouse, "subscribe", **msgspec.to_builtins(subscription))
     if answer is None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            warehouse.subscribe(warehouse.checked(subscription))
+            warehouse.subscriptions.add(warehouse.subscriptions.checked(subscription))
     if s.json:
         s.emit({"id": subscription.id})
     else:
@@ -88,8 +88,8 @@ def list_() -> None:
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         rows = [
-            (item, warehouse.outbox.delivery(item.id), trouble_of(warehouse.catalog, item.id))
-            for item in warehouse.subscriptions()
+            (item, warehouse.stores.outbox.delivery(item.id), trouble_of(warehouse.stores.catalog, item.id))
+            for item in warehouse.subscriptions.all()
         ]
     if s.json:
         for item, delivery, trouble in rows:
@@ -124,7 +124,7 @@ def remove(id: str) -> None:
     s = session()
     if ask(s.warehouse, "unsubscribe", id=id) is None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            warehouse.unsubscribe(id)
+            warehouse.subscriptions.remove(id)
     s.say(f"{id} removed")
 
 
@@ -136,7 +136,7 @@ def hubs() -> None:
     """
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        topics = sorted(read_topics(warehouse.catalog), key=lambda topic: topic.href)
+        topics = sorted(read_topics(warehouse.stores.catalog), key=lambda topic: topic.href)
     now = time.time()
     if s.json:
         for topic in topics:
@@ -188,7 +188,7 @@ def changes(
     printed = 0
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         while True:
-            found = warehouse.notices(
+            found = warehouse.subscriptions.notices(
                 since, subscription=subscription, limit=min(limit - printed, 100) if limit else 100
             )
             for notice in found:
@@ -200,7 +200,7 @@ def changes(
             sys.stdout.flush()  # whoever reads a pipe wants them now
             if not found:
                 time.sleep(_POLL)
-        if not printed and not warehouse.subscriptions():
+        if not printed and not warehouse.subscriptions.all():
             s.say("nobody has subscribed\nhint: `quadloom subscribe add --site example.org` tells of a site's changes")
         elif not printed:
             s.say("no changes" + (f" after notice {since}" if since else " yet"))

@@ -127,7 +127,7 @@ def gather(
         s.say(f"{len(sites)} sites, {s.settings.topic.budget} requests at most")
         with _Display(s) as display:
             report = crawl_topic(
-                warehouse.opened(),
+                warehouse.stores,
                 warehouse.settings,
                 wanted,
                 sites,
@@ -157,7 +157,7 @@ def survey(file: Path, *, contact: str | None = None, delay: float | None = None
     sites = [SeedSite(_home(url)) for url in urls_from_file(file)]
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, [site.home for site in sites])
-        lines = survey_sites(warehouse.opened(), warehouse.settings, list(dict.fromkeys(sites)))
+        lines = survey_sites(warehouse.stores, warehouse.settings, list(dict.fromkeys(sites)))
     _print_survey(s, lines)
 
 
@@ -212,7 +212,7 @@ def _searcher(name: str, warehouse: Warehouse, transport: HttpTransport) -> WebS
     if kind == "file" and rest:
         return FileSearcher(Path(rest))
     if kind == "warehouse":
-        return WarehouseSearcher(warehouse.text)
+        return WarehouseSearcher(warehouse.stores.text)
     raise UsageError(f"unknown web searcher {name!r}", hint="searxng:URL, brave:, file:PATH or warehouse:")
 
 

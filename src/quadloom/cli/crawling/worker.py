@@ -39,6 +39,6 @@ def worker(
     s.override({**address, "crawl.max_seconds": max_seconds})
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, [])
-        running = warehouse.work(forever=forever, tell=s.say)
+        running = warehouse.work(forever=forever, notice=s.say)
         report, interrupted = follow(s, running)
     return finish(s, report, interrupted, None)

@@ -149,6 +149,6 @@ def _warehouse(s: Session) -> Iterator[tuple[str, bool, str, str]]:
     yield "crawl", True, "running" if running else "not running", ""
     try:
         with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-            yield "stores", True, f"{len(warehouse.quads)} quads, {len(warehouse.text)} documents", ""
+            yield "stores", True, f"{len(warehouse.stores.quads)} quads, {len(warehouse.stores.text)} documents", ""
     except QuadloomError as error:
         yield "stores", False, error.message, error.hint

@@ -57,7 +57,7 @@ def export(
         until=moment(until),
     )  # fmt: skip
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        written = warehouse.export(
+        written = warehouse.maintenance.export(
             target if target is not None else sys.stdout.buffer, format=format, selection=selection, progress=_told(s)
         )
     if s.json and target is not None:
@@ -87,7 +87,7 @@ def import_(*paths: Path, graph: str = "") -> None:
                 f"there is no file {path}", hint="name .warc.gz, .nq, .trig, .ttl, .nt, .jsonld or .rdf files"
             )
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-        report = warehouse.import_(
+        report = warehouse.maintenance.import_(
             *paths, graph=graph, progress=_told(s), notice=lambda kind, text: s.say(f"{kind}: {text}")
         )
     if s.json:

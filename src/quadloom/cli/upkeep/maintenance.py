@@ -17,7 +17,7 @@ def verify() -> int:
     """Compare archive, quads and text with the catalog, page by page. Exit code 1 where they differ."""
     s = session()
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-        result = warehouse.verify()
+        result = warehouse.maintenance.verify()
     if s.json:
         s.emit({"ok": result.ok, "pages": result.pages, "drift": list(result.drifts)})
     else:
@@ -36,9 +36,9 @@ def rebuild() -> None:
     opened are left beside the new ones as quads.damaged or text.damaged.
     """
     s = session()
-    with Warehouse.mend(s.warehouse, settings=s.settings) as warehouse:
-        pages = warehouse.rebuild(progress=lambda done: s.say(f"{done} pages"))
-        quads = len(warehouse.quads)
+    with Warehouse.repair(s.warehouse, settings=s.settings) as warehouse:
+        pages = warehouse.maintenance.rebuild(progress=lambda done: s.say(f"{done} pages"))
+        quads = len(warehouse.stores.quads)
     if s.json:
         s.emit({"pages": pages, "quads": quads})
     else:
@@ -63,14 +63,14 @@ def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
         _told(s, pruning.PruneReport(), 0, dry_run, "index.retention is `forever`: every visit stays, nothing to prune")
     elif dry_run:
         with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-            notices = warehouse.trimmed_notices()
-            would = pruning.plan(warehouse.opened(), before, without=notices).expected
+            notices = warehouse.subscriptions.trimmed_notices()
+            would = pruning.plan(warehouse.stores, before, without=notices).expected
         words = f"would drop {would.visits} visits and {len(notices)} notices, and free {would.freed_bytes} bytes"
         _told(s, would, len(notices), dry_run, words)
     else:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-            trimmed = warehouse.trim_notices().dropped
-            done = pruning.prune(warehouse.opened(), before)
+            trimmed = warehouse.subscriptions.trim_notices().dropped
+            done = pruning.prune(warehouse.stores, before)
         for name in done.damaged:
             s.say(f"{name} is damaged and was left as it is; `quadloom verify` names the pages")
         words = f"dropped {done.visits} visits and {trimmed} notices, freed {done.freed_bytes} bytes"

@@ -71,7 +71,7 @@ class DumpStream:
     def _run(self, path: Path, settings: Settings, format: str, selection: Selection) -> None:
         try:
             with Warehouse.read(path, settings=settings) as warehouse:
-                warehouse.export(cast("BinaryIO", self), format=format, selection=selection)
+                warehouse.maintenance.export(cast("BinaryIO", self), format=format, selection=selection)
             self.flush()
         except BrokenPipeError:
             return

@@ -48,11 +48,11 @@ def notices(ask: WebRequest) -> StreamingResponse:
     subscription, desk = ask.text("subscription"), ask.desk
 
     def found(warehouse: Warehouse, after: int) -> list[NoticeMessage]:
-        return warehouse.notices(after, subscription=subscription, limit=_NOTICES)
+        return warehouse.subscriptions.notices(after, subscription=subscription, limit=_NOTICES)
 
     async def look(after: int) -> tuple[int, list[bytes]]:
         if after < 0:
-            return await desk.reader.run(lambda warehouse: warehouse.outbox.last_id()), []
+            return await desk.reader.run(lambda warehouse: warehouse.stores.outbox.last_id()), []
         news = await desk.reader.run(lambda warehouse: found(warehouse, after))
         return (news[-1].id if news else after), [encode_notice(message) for message in news]
 

@@ -25,7 +25,7 @@ def read_graph(ask: WebRequest) -> Response:
         if format in ("nq", "trig"):
             format = "nt" if format == "nq" else "turtle"  # one graph without a name
         return streamed(ask.desk.queries.ask(_ALL, format=format, client=_client(ask)))
-    nquads = ask.desk.reader.ask(lambda warehouse: warehouse.quads.graph(graphs[0]))
+    nquads = ask.desk.reader.ask(lambda warehouse: warehouse.stores.quads.graph(graphs[0]))
     if not nquads:
         raise RequestRefused(
             404, f"there is no graph {graphs[0][:200]}", hint="graphs are named by the URL of their page"

@@ -40,10 +40,10 @@ def ready(ask: WebRequest) -> Response:
     try:
         stores = ask.desk.reader.ask(
             lambda warehouse: {
-                "catalog": len(warehouse.catalog.counts()),
-                "quads": statements_of(warehouse.catalog, warehouse.quads),
-                "text": len(warehouse.text),
-                "archive_bytes": warehouse.archive.size(),
+                "catalog": len(warehouse.stores.catalog.counts()),
+                "quads": statements_of(warehouse.stores.catalog, warehouse.stores.quads),
+                "text": len(warehouse.stores.text),
+                "archive_bytes": warehouse.stores.archive.size(),
             }
         )
     except QuadloomError as error:
@@ -54,16 +54,18 @@ def ready(ask: WebRequest) -> Response:
 
 def _lines(ask: WebRequest) -> Iterator[str]:
     warehouse, now = ask.warehouse, ask.desk.clock()
-    stats = msgspec.structs.asdict(warehouse.frontier.stats(now))
+    stats = msgspec.structs.asdict(warehouse.stores.frontier.stats(now))
     hosts = {"hosts": stats.pop("hosts"), "blocked": stats.pop("blocked_hosts")}
-    counts = warehouse.catalog.counts()
+    counts = warehouse.stores.catalog.counts()
     yield from _family("quadloom_frontier_urls", "URLs by state", "state", stats)
     yield from _family("quadloom_hosts", "hosts known, and hosts blocked now", "state", hosts)
     for word in ("outcome", "kind", "status"):
         values = {name.partition(":")[2]: count for name, count in counts.items() if name.startswith(f"{word}:")}
         yield from _family(f"quadloom_pages_by_{word}", f"pages by {word} of their newest visit", word, values)
-    yield from _family("quadloom_quads", "statements", "", {"": statements_of(warehouse.catalog, warehouse.quads)})
-    yield from _family("quadloom_documents", "documents in the text index", "", {"": len(warehouse.text)})
+    yield from _family(
+        "quadloom_quads", "statements", "", {"": statements_of(warehouse.stores.catalog, warehouse.stores.quads)}
+    )
+    yield from _family("quadloom_documents", "documents in the text index", "", {"": len(warehouse.stores.text)})
     report = ask.desk.feed.report()
     yield from _family("quadloom_crawl_running", "1 while a crawl runs", "", {"": int(report is not None)})
     if report is not None:

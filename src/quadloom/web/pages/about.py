@@ -34,7 +34,7 @@ class TopicCrawl(msgspec.Struct, frozen=True, kw_only=True):
 
 def about_page(ask: WebRequest) -> ViewResponse:
     crawl = ask.desk.settings.crawl
-    contact = crawl.contact or ask.warehouse.contact
+    contact = crawl.contact or ask.warehouse.requests.contact
     return ViewResponse(
         "about.html",
         AboutView(
@@ -48,7 +48,7 @@ def about_page(ask: WebRequest) -> ViewResponse:
 
 
 def topics_page(ask: WebRequest) -> ViewResponse:
-    catalog = ask.warehouse.catalog
+    catalog = ask.warehouse.stores.catalog
     found = [_topic(name.removeprefix(_TOPIC), catalog.get(name) or b"{}") for name in catalog.names(_TOPIC)[:_MOST]]
     return ViewResponse("topics.html", {"topics": sorted(found, key=lambda topic: -topic.finished_at)})
 

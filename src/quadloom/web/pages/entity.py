@@ -48,7 +48,7 @@ def entity_page(ask: WebRequest) -> ViewResponse | Response:
         *(found.subject for found in entity.inverse),
     ]  # fmt: skip
     extra: dict[str, object] = {
-        "names": labels(ask.warehouse.quads, shown),
+        "names": labels(ask.warehouse.stores.quads, shown),
         "sections": [VocabularySection(space, found) for space, found in sections.items()],
         "places": {source: number for number, source in enumerate(entity.sources, 1)},
         "formats": (("turtle", "Turtle"), ("jsonld", "JSON-LD"), ("nt", "N-Triples"), ("rdfxml", "RDF/XML"),
@@ -67,7 +67,7 @@ def picture(ask: WebRequest) -> Response:
         if statement.value.kind == "iri"
     ][:_NEIGHBOURS]
     pointing = [(found.predicate, found.subject) for found in entity.inverse][:_NEIGHBOURS]
-    names = labels(ask.warehouse.quads, [iri for _, iri in (*joined, *pointing)])
+    names = labels(ask.warehouse.stores.quads, [iri for _, iri in (*joined, *pointing)])
 
     def edge(predicate: str, iri: str, inward: bool) -> Edge:
         return Edge(shorten(predicate), Node(names.get(iri) or _name(iri), entity_link(iri), iri), inward)
@@ -87,13 +87,13 @@ def _entity(ask: WebRequest) -> Entity:
     iri = expand(ask.required("iri", "http://schema.org/Person"))
     if not is_iri(iri):
         raise RequestRefused(400, f"not an IRI: {iri[:200]}", hint="an absolute IRI, or a name such as schema:Event")
-    return ask.warehouse.entity(iri)
+    return ask.warehouse.ask.entity(iri)
 
 
 def _values(ask: WebRequest) -> Response | None:
     """Most properties that pages link to are described nowhere here, but used: people are shown their values."""
     iri = expand(ask.text("iri").strip())
-    used = next(iter(ask.warehouse.quads.match(None, f"<{iri}>", None, None, limit=1)), None)
+    used = next(iter(ask.warehouse.stores.quads.match(None, f"<{iri}>", None, None, limit=1)), None)
     if ask.wants_json or _wants_rdf(ask) or used is None:
         return None
     return RedirectResponse("/sparql?" + urlencode({"query": values_query(iri)}), HTTPStatus.SEE_OTHER)

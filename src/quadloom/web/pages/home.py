@@ -30,12 +30,12 @@ class HomeView(msgspec.Struct, frozen=True, kw_only=True):
 
 def home(ask: WebRequest) -> ViewResponse:
     warehouse = ask.warehouse
-    newest = search(warehouse.text, SearchRequest(since=_EVERYTHING, limit=8, facets=True))
+    newest = search(warehouse.stores.text, SearchRequest(since=_EVERYTHING, limit=8, facets=True))
     types = newest.facets.get("types", [])
     view = HomeView(
-        pages=len(warehouse.text),
-        quads=statements_of(warehouse.catalog, warehouse.quads),
-        hosts=warehouse.frontier.stats(ask.desk.clock()).hosts,
+        pages=len(warehouse.stores.text),
+        quads=statements_of(warehouse.stores.catalog, warehouse.stores.quads),
+        hosts=warehouse.stores.frontier.stats(ask.desk.clock()).hosts,
         running=ask.desk.feed.report() is not None,
         types=types[:12],
         recent=newest.hits,

@@ -59,14 +59,14 @@ def monitor_page(ask: WebRequest) -> ViewResponse:
     warehouse, now = ask.warehouse, ask.desk.clock()
     live = ask.desk.feed.report()
     report = msgspec.convert(live, CrawlReport) if live is not None else None
-    stats = warehouse.frontier.stats(now)
-    counts = warehouse.catalog.counts()
-    sample = warehouse.catalog.scan(limit=SAMPLE)
+    stats = warehouse.stores.frontier.stats(now)
+    counts = warehouse.stores.catalog.counts()
+    sample = warehouse.stores.catalog.scan(limit=SAMPLE)
     found = MonitorView(
         at=now,
         running=report is not None,
         state=report.state if report else "stopped",
-        sentence=_sentence(report, stats, len(warehouse.text)),
+        sentence=_sentence(report, stats, len(warehouse.stores.text)),
         report=report,
         balance=balance_of(report) if report else Balance(advice="No crawl is running."),
         workers=heartbeat(report.workers, report.seconds) if report else [],
@@ -74,11 +74,13 @@ def monitor_page(ask: WebRequest) -> ViewResponse:
         outcomes=_counted(counts, "outcome"),
         statuses=_counted(counts, "status"),
         kinds=_counted(counts, "kind"),
-        quads=statements_of(warehouse.catalog, warehouse.quads),
-        documents=len(warehouse.text),
+        quads=statements_of(warehouse.stores.catalog, warehouse.stores.quads),
+        documents=len(warehouse.stores.text),
         freshness=freshness(sample, now),
         findings=dict(Counter(finding.code for page in sample for finding in page.findings).most_common(15)),
-        busiest=[_busy(row, now) for row in sorted(warehouse.frontier.hosts(limit=10_000), key=_activity)[:_BUSIEST]],
+        busiest=[
+            _busy(row, now) for row in sorted(warehouse.stores.frontier.hosts(limit=10_000), key=_activity)[:_BUSIEST]
+        ],
         events=ask.desk.feed.events(0, 20)[::-1],
         points=ask.desk.feed.points()[-120:],
     )

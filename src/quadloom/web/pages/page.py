@@ -63,9 +63,9 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
 def page_view(ask: WebRequest) -> ViewResponse:
     warehouse, row = ask.warehouse, _row(ask)
     graph = row.final_url or row.href
-    lines = warehouse.quads.graph(graph).decode().split("\n")[:-1]
+    lines = warehouse.stores.quads.graph(graph).decode().split("\n")[:-1]
     stated = list(statements(lines[:_STATEMENTS]))
-    visits = _visits(warehouse.catalog.history(row.fingerprint))
+    visits = _visits(warehouse.stores.catalog.history(row.fingerprint))
     difference, begin, end = _difference(ask, row, visits)
     found = PageView(
         url=row.href,
@@ -76,14 +76,14 @@ def page_view(ask: WebRequest) -> ViewResponse:
         statements_total=len(lines),
         links_out=_links_out(stated, graph),
         links_in=_links_in(warehouse, graph),
-        why=warehouse.why(row.href),
+        why=warehouse.requests.why(row.href),
         difference=difference,
         difference_from=begin,
         difference_to=end,
     )
     shown = [term.text for statement in stated for term in (statement.subject, statement.object) if term.kind == "iri"]
     read = {link.url for link in found.links_out[:_LISTED] if _is_read(warehouse, link.url)}
-    return ViewResponse("page.html", found, {"names": labels(warehouse.quads, shown), "read": read})
+    return ViewResponse("page.html", found, {"names": labels(warehouse.stores.quads, shown), "read": read})
 
 
 def archived_body(ask: WebRequest) -> Response:
@@ -91,7 +91,9 @@ def archived_body(ask: WebRequest) -> Response:
     row, at = _row(ask), ask.text("at")
     ref = row.archive
     if at:
-        wanted = [visit for visit in ask.warehouse.catalog.history(row.fingerprint) if str(visit.fetched_at) == at]
+        wanted = [
+            visit for visit in ask.warehouse.stores.catalog.history(row.fingerprint) if str(visit.fetched_at) == at
+        ]
         ref = wanted[0].archive if wanted else None
     page = _archived(ask.warehouse, ref)
     try:
@@ -107,9 +109,9 @@ def archived_body(ask: WebRequest) -> Response:
 
 def _row(ask: WebRequest) -> PageRow:
     url = Url.parse(ask.required("url", "https://example.org/"))
-    row = ask.warehouse.catalog.page(url.fingerprint)
+    row = ask.warehouse.stores.catalog.page(url.fingerprint)
     if row is None:
-        state = ask.warehouse.frontier.explain(url.key, ask.desk.clock())
+        state = ask.warehouse.stores.frontier.explain(url.key, ask.desk.clock())
         known = f"; it is {state.state} in the frontier" if state else ""
         raise RequestRefused(404, f"{url.href} was not read yet{known}", hint="search finds the pages that were")
     return row
@@ -121,7 +123,7 @@ def _archived(warehouse: Warehouse, ref: ArchiveRef | None) -> Page:
             404, "no body of this visit is archived", hint="unchanged, denied and failed visits bring none"
         )
     try:
-        page = warehouse.archive.get(ref)
+        page = warehouse.stores.archive.get(ref)
     except (ArchiveDamaged, StoreError) as error:
         raise RequestRefused(503, error.message, hint=error.hint or "run `quadloom verify`") from error
     if not isinstance(page, Page):
@@ -131,13 +133,13 @@ def _archived(warehouse: Warehouse, ref: ArchiveRef | None) -> Page:
 
 def _is_read(warehouse: Warehouse, url: str) -> bool:
     try:
-        return warehouse.catalog.page(Url.parse(url).fingerprint) is not None
+        return warehouse.stores.catalog.page(Url.parse(url).fingerprint) is not None
     except UrlError:
         return False  # what somebody wrote is no address
 
 
 def _found_on(warehouse: Warehouse, row: PageRow) -> str:
-    parent = warehouse.catalog.page(row.via) if row.via else None
+    parent = warehouse.stores.catalog.page(row.via) if row.via else None
     return parent.href if parent else ""
 
 
@@ -167,7 +169,7 @@ def _difference(ask: WebRequest, row: PageRow, visits: list[VisitView]) -> tuple
     if not ask.text("from"):
         return None, begin, end
     begin, end = moment(ask.text("from")), moment(ask.text("to") or end)
-    return ask.warehouse.changes(row.href, min(begin, end), max(begin, end)), begin, end
+    return ask.warehouse.ask.changes(row.href, min(begin, end), max(begin, end)), begin, end
 
 
 def _links_out(stated: list[StatementView], graph: str) -> list[LinkedPage]:
@@ -182,7 +184,7 @@ def _links_out(stated: list[StatementView], graph: str) -> list[LinkedPage]:
 
 def _links_in(warehouse: Warehouse, graph: str) -> list[LinkedPage]:
     """Pages that name this one in their statements."""
-    lines = warehouse.quads.match(None, None, f"<{graph}>", None, limit=2 * _LINKS)
+    lines = warehouse.stores.quads.match(None, None, f"<{graph}>", None, limit=2 * _LINKS)
     found = {
         (statement.graph, statement.predicate): LinkedPage(statement.graph, statement.predicate)
         for statement in statements(lines)

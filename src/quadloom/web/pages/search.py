@@ -71,14 +71,14 @@ def search_page(ask: WebRequest) -> ViewResponse:
     )
     if not text and not any((request.types, request.vocabularies, request.sites, request.languages, request.kinds)):
         request = msgspec.structs.replace(request, since=request.since or 1.0)  # all pages, the newest first
-    answer = search(ask.warehouse.text, request)
+    answer = search(ask.warehouse.stores.text, request)
     found = SearchView(
         q=text,
         hits=answer.hits,
         total=answer.total,
         took_ms=round(answer.seconds * 1000, 2),
         facets=answer.facets,
-        cards=ask.desk.cards.of(ask.warehouse.quads, answer.hits),
+        cards=ask.desk.cards.of(ask.warehouse.stores.quads, answer.hits),
         next=_mark(offset + limit) if answer.total > offset + limit else "",
         sparql=as_sparql(request),
     )

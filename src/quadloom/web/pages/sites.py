@@ -72,9 +72,9 @@ def sites_page(ask: WebRequest) -> ViewResponse:
     if sort not in _SORTS:
         raise RequestRefused(400, f"cannot sort by {sort[:30]}", hint=f"sort by {', '.join(SORTS)}")
     limit = ask.number("limit", 100, low=1, high=1000)
-    traps = read_traps(ask.warehouse.catalog)
+    traps = read_traps(ask.warehouse.stores.catalog)
     counts = _trapped(traps)
-    rows = ask.warehouse.frontier.hosts(limit=_HOSTS)
+    rows = ask.warehouse.stores.frontier.hosts(limit=_HOSTS)
     part = ask.text("q").strip().lower()
     wanted = [row for row in rows if part in row.host] if part else rows
     shown = sorted(wanted, key=(lambda row: -counts[row.host]) if sort == "traps" else _SORTS[sort])[:limit]
@@ -90,9 +90,9 @@ def site_page(ask: WebRequest) -> ViewResponse:
     name, hosts = _hosts(ask)
     pages = _pages(ask, hosts)
     names = {row.host for row in hosts}
-    traps = [trap for trap in read_traps(ask.warehouse.catalog) if trap.host in names]
+    traps = [trap for trap in read_traps(ask.warehouse.stores.catalog) if trap.host in names]
     counts = _trapped(traps)
-    words = search(ask.warehouse.text, SearchRequest(sites=(name,), limit=1, facets=True)).facets
+    words = search(ask.warehouse.stores.text, SearchRequest(sites=(name,), limit=1, facets=True)).facets
     site = SiteView(
         name=name,
         hosts=[_host(row, counts) for row in hosts],
@@ -141,7 +141,7 @@ def neighbours(ask: WebRequest) -> Response:
 
 def _links(ask: WebRequest, name: str, hosts: list[HostRow], pages: list[PageRow]) -> SiteLinks:
     whole = len(pages) >= sum(row.pages for row in hosts)
-    return site_links(ask.warehouse.path / "links", ask.warehouse.catalog, name, pages, all_pages=whole)
+    return site_links(ask.warehouse.path / "links", ask.warehouse.stores.catalog, name, pages, all_pages=whole)
 
 
 def _trapped(traps: list[TrapCount]) -> Counter[str]:
@@ -153,7 +153,7 @@ def _trapped(traps: list[TrapCount]) -> Counter[str]:
 
 def _hosts(ask: WebRequest) -> tuple[str, list[HostRow]]:
     name = ask.path("name")
-    hosts = [row for row in ask.warehouse.frontier.hosts(limit=_HOSTS) if name in (row.site, row.host)]
+    hosts = [row for row in ask.warehouse.stores.frontier.hosts(limit=_HOSTS) if name in (row.site, row.host)]
     if not hosts:
         raise RequestRefused(404, f"no site {name[:100]} is known", hint="/sites lists those that are")
     return hosts[0].site, hosts
@@ -161,7 +161,7 @@ def _hosts(ask: WebRequest) -> tuple[str, list[HostRow]]:
 
 def _pages(ask: WebRequest, hosts: list[HostRow]) -> list[PageRow]:
     each = max(20, _PAGES // len(hosts))
-    return [page for row in hosts[:50] for page in ask.warehouse.catalog.scan(limit=each, host=row.host)]
+    return [page for row in hosts[:50] for page in ask.warehouse.stores.catalog.scan(limit=each, host=row.host)]
 
 
 def _host(row: HostRow, trapped: Counter[str]) -> HostView:

@@ -35,7 +35,7 @@ class SubscriptionView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def subscriptions_page(ask: WebRequest) -> ViewResponse:
-    found = [_public(item, _state(ask.warehouse, item.id)) for item in ask.warehouse.subscriptions()]
+    found = [_public(item, _state(ask.warehouse, item.id)) for item in ask.warehouse.subscriptions.all()]
     return ViewResponse("subscriptions.html", {"subscriptions": found})
 
 
@@ -57,18 +57,18 @@ def changes_feed(ask: WebRequest) -> Response:
 
 def _notices(ask: WebRequest) -> list[NoticeMessage]:
     since = ask.number("since", 0, low=0, high=1 << 62)
-    return ask.warehouse.notices(since, subscription=ask.text("subscription"), limit=_NOTICES)
+    return ask.warehouse.subscriptions.notices(since, subscription=ask.text("subscription"), limit=_NOTICES)
 
 
 def _newest(ask: WebRequest) -> list[NoticeMessage]:
-    return ask.warehouse.newest_notices(subscription=ask.text("subscription"), limit=_NOTICES)
+    return ask.warehouse.subscriptions.newest_notices(subscription=ask.text("subscription"), limit=_NOTICES)
 
 
 def _state(warehouse: Warehouse, id: str) -> str:
-    delivery = warehouse.outbox.delivery(id)
+    delivery = warehouse.stores.outbox.delivery(id)
     if delivery.error:  # it may name the webhook's address
         delivery = msgspec.structs.replace(delivery, error="`quadloom subscribe list` says why")
-    return state_of(delivery, trouble_of(warehouse.catalog, id))
+    return state_of(delivery, trouble_of(warehouse.stores.catalog, id))
 
 
 def _public(item: Subscription, state: str) -> SubscriptionView:

@@ -62,7 +62,7 @@ def usage(desk: SiteState) -> Usage:
     with _lock:
         known = _known.get(desk)
         if known is None or time.monotonic() - known.at > _KEPT:
-            summary = desk.reader.ask(lambda warehouse: warehouse.statistics(limit=_MOST))
+            summary = desk.reader.ask(lambda warehouse: warehouse.ask.statistics(limit=_MOST))
             known = Usage(summary, _uses(summary.classes), _uses(summary.properties), time.monotonic())
             _known[desk] = known
         return known

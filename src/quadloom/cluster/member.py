@@ -1,0 +1,49 @@
+"""One of many workers on a shared database: a crawl session, and the membership that gives it shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from quadloom.cluster.membership import Membership
+from quadloom.crawl.report import CrawlReport
+from quadloom.crawl.session import CrawlSession
+from quadloom.model.outcome import Settlement
+from quadloom.stores.stores import ClusterStores
+
+
+class ClusterMember:
+    """Iterate to run the session as one of the workers. `notice` receives, from another thread, which part it owns."""
+
+    def __init__(
+        self,
+        session: CrawlSession,
+        cluster: ClusterStores,
+        *,
+        heartbeat: float,
+        notice: Callable[[str], None] = lambda _text: None,
+    ) -> None:
+        self._session = session
+        self._cluster = cluster
+        self._heartbeat = heartbeat
+        self._notice = notice
+
+    @property
+    def replayed(self) -> int:
+        return self._session.replayed
+
+    def __iter__(self) -> Iterator[Settlement]:
+        with Membership(self._session, self._cluster, heartbeat=self._heartbeat, notice=self._on_notice):
+            yield from self._session
+
+    def close(self) -> None:
+        self._session.close()
+
+    def stop(self) -> None:
+        self._session.stop()
+
+    def report(self) -> CrawlReport:
+        return self._session.report()
+
+    def _on_notice(self, text: str) -> None:
+        self._session.notice("worker", text)
+        self._notice(text)

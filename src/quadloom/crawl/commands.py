@@ -1,0 +1,193 @@
+"""Control commands of a running crawl: one table of verb → argument record → handler.
+
+Handlers run in the crawl's own thread, between two steps, so none of them needs a lock. A command that has to wait for
+another process (`subscribe` checks its query) does so first, in the thread of the control server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from quadloom.crawl.control import ControlRequest, arguments
+from quadloom.crawl.loop import Crawl
+from quadloom.crawl.publication import Publication, pushed
+from quadloom.crawl.requests import CrawlRequests, RefreshRequest
+from quadloom.crawl.scope import CrawlScope, ScopeChange
+from quadloom.errors import UsageError
+from quadloom.model.event import Event, EventKind
+from quadloom.model.subscription import Subscription
+from quadloom.model.wire import Value
+from quadloom.refresh.scheduler import RefreshScheduler, SharesChange
+from quadloom.stores.protocols.bus import Bus
+from quadloom.subscriptions.notify import ChangeNotifier
+from quadloom.subscriptions.service import Subscriptions
+from quadloom.subscriptions.websub import HubCallback, HubSubscriptions
+
+T = TypeVar("T")
+
+
+class NoArguments(msgspec.Struct, frozen=True):
+    """Control requests `status`, `pause`, `resume` and `stop`."""
+
+
+class EventsRequest(msgspec.Struct, frozen=True):
+    """Control request `events`: those with a larger id."""
+
+    after: int = 0
+
+
+class SeedsRequest(msgspec.Struct, frozen=True):
+    """Control request `seeds`."""
+
+    urls: list[str] = []
+
+
+class WhyRequest(msgspec.Struct, frozen=True):
+    """Control request `why`."""
+
+    url: str = ""
+
+
+class UnsubscribeRequest(msgspec.Struct, frozen=True):
+    """Control request `unsubscribe`."""
+
+    id: str = ""
+
+
+class Command(NamedTuple, Generic[T]):
+    """`first` turns the arguments into others, in the caller's thread; `run` works in the crawl's own."""
+
+    arguments: type[T]
+    run: Callable[[T], Value]
+    first: Callable[[T], T] | None = None
+
+
+class CrawlCommands:
+    """What can be asked of a running crawl."""
+
+    def __init__(
+        self,
+        crawl: Crawl,
+        scheduler: RefreshScheduler,
+        scope: CrawlScope,
+        requests: CrawlRequests,
+        subscriptions: Subscriptions,
+        notifier: ChangeNotifier,
+        hubs: HubSubscriptions,
+        bus: Bus,
+        *,
+        notice: Callable[[EventKind, str], None],
+    ) -> None:
+        self._crawl = crawl
+        self._scheduler = scheduler
+        self._scope = scope
+        self._requests = requests
+        self._subscriptions = subscriptions
+        self._notifier = notifier
+        self._hubs = hubs
+        self._bus = bus
+        self._notice = notice
+        self._table: dict[str, Command[Any]] = {
+            "status": Command(NoArguments, self._status),
+            "pause": Command(NoArguments, lambda _: self._pause(True)),
+            "resume": Command(NoArguments, lambda _: self._pause(False)),
+            "stop": Command(NoArguments, self._stop),
+            "events": Command(EventsRequest, self._recent_events),
+            "seeds": Command(SeedsRequest, self._add_seeds),
+            "scope": Command(ScopeChange, self._change_scope),
+            "refresh": Command(RefreshRequest, self._refresh),
+            "freshness": Command(SharesChange, self._scheduler.change),
+            "why": Command(WhyRequest, self._why),
+            "publish": Command(Publication, self._publish),
+            "websub": Command(HubCallback, self._hub_callback),
+            "subscribe": Command(Subscription, self._subscribe, first=self._subscriptions.checked),
+            "unsubscribe": Command(UnsubscribeRequest, self._unsubscribe),
+        }
+
+    def answer(self, request: ControlRequest, call: Callable[[Callable[[], object]], object]) -> Value:
+        """Answer one request; runs in a thread of the control server. `call` runs an action in the crawl's thread.
+        Raises `UsageError` for an unknown verb or wrong arguments."""
+        command = self._table.get(request.verb)
+        if command is None:
+            raise UsageError(
+                f"a running crawl does not know {request.verb!r}", hint="both sides must be of the same version"
+            )
+        given = arguments(request, command.arguments)
+        if command.first is not None:
+            given = command.first(given)
+        answers: list[Value] = []
+        call(lambda: answers.append(command.run(given)))
+        return answers[0]
+
+    def _status(self, _: NoArguments) -> Value:
+        return _builtins(self._crawl.report())
+
+    def _pause(self, paused: bool) -> Value:
+        self._crawl.paused = paused
+        self._notice("paused" if paused else "resumed", "")
+        return "paused" if paused else "running"
+
+    def _stop(self, _: NoArguments) -> Value:
+        self._crawl.stop()
+        return "stopping"
+
+    def _recent_events(self, request: EventsRequest) -> Value:
+        return [_event(event) for event in self._bus.recent(request.after)]
+
+    def _add_seeds(self, request: SeedsRequest) -> Value:
+        report = self._requests.add_seeds(request.urls)
+        self._crawl.scope_changed()
+        return {"new": report.new, "known": report.known, "refused": report.refused}
+
+    def _change_scope(self, change: ScopeChange) -> Value:
+        moved = self._scope.change(change.rules, remove=change.remove)
+        self._crawl.scope_changed()
+        self._notice("scope", f"{moved} URLs moved")
+        return moved
+
+    def _refresh(self, request: RefreshRequest) -> Value:
+        return self._requests.refresh(request.urls, site=request.site, read_before=request.read_before)
+
+    def _why(self, request: WhyRequest) -> Value:
+        return _builtins(self._requests.why(request.url, self._scheduler.schedule))
+
+    def _publish(self, publication: Publication) -> Value:
+        report = self._requests.publish(publication)
+        self._scheduler.hear_push(pushed(publication, report))
+        return {**msgspec.structs.asdict(report)}
+
+    def _subscribe(self, subscription: Subscription) -> Value:
+        self._subscriptions.add(subscription)
+        self._notifier.reload()
+        return subscription.id
+
+    def _unsubscribe(self, request: UnsubscribeRequest) -> Value:
+        self._subscriptions.remove(request.id)
+        self._notifier.reload()
+        return request.id
+
+    def _hub_callback(self, callback: HubCallback) -> Value:
+        """The challenge to echo; or whether a push counted."""
+        now = time.time()
+        if callback.verifies:
+            return self._hubs.verify(callback.id, callback.query, now)
+        page = self._hubs.receive(callback.id, callback.body, callback.signature, now)
+        if page is not None:
+            self._scheduler.announced(page)
+        return page is not None
+
+
+def _builtins(record: msgspec.Struct) -> Value:
+    plain = msgspec.to_builtins(record)
+    return plain if isinstance(plain, dict) else {}
+
+
+def _event(event: Event) -> Value:
+    data: dict[str, Value] = {
+        name: [*value] if isinstance(value, list) else value for name, value in event.data.items()
+    }
+    return {"id": event.id, "kind": event.kind, "at": event.at, "subject": event.subject, "data": data}

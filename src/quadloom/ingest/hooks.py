@@ -1,0 +1,73 @@
+"""What takes part in a settlement besides the page itself: trap filter, schedule, notices, hubs.
+
+A hook sees every batch three times: `prepare` before anything is written, `write` inside the one transaction, and
+`committed` once it is durable. It never opens a transaction of its own for a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from quadloom.fetching.fetcher import RobotsUpdate
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import HostPace, PageRow, Settlement
+from quadloom.model.page import Failure, Page
+from quadloom.model.visit import Visit
+from quadloom.pipeline import PageResult
+from quadloom.stores.protocols.archive import ArchiveRecord
+
+
+class FinishedVisit(msgspec.Struct, frozen=True):
+    """A visit that has come back. `result` is None if there was nothing to transform, or in quarantine (`reason`)."""
+
+    visit: Visit
+    response: Page | Failure
+    pace: HostPace | None
+    result: PageResult | None = None
+    record: ArchiveRecord | None = None
+    reason: str = ""
+
+
+class SettleBatch:
+    """One batch on its way into the catalog. Hooks may replace `settlements` and `links`, and nothing else.
+
+    `settlements[i]` belongs to `visits[i]`. `known`: rows of the pages as they were before, by fingerprint. `links`:
+    discoveries of the user's own link queries, which arrive after their pages were settled. `robots`: what hosts'
+    robots.txt files said.
+    """
+
+    def __init__(
+        self,
+        visits: Sequence[FinishedVisit],
+        settlements: list[Settlement],
+        known: Mapping[int, PageRow],
+        links: Sequence[Discovery],
+        robots: Sequence[RobotsUpdate],
+        now: float,
+    ) -> None:
+        self.visits = visits
+        self.settlements = settlements
+        self.known = known
+        self.links = links
+        self.robots = robots
+        self.now = now
+
+
+class SettleHook(Protocol):
+    """All three are called in the owner's thread, for every batch, in the order of the hooks."""
+
+    def prepare(self, batch: SettleBatch) -> None:
+        """Decide what belongs to this batch. May read stores; writes nothing."""
+        ...
+
+    def write(self, now: float) -> None:
+        """Write it, inside the transaction that settles the batch. May be called again after the transaction failed,
+        so it changes nothing in memory that a second call would miss."""
+        ...
+
+    def committed(self) -> None:
+        """The batch is durable: forget what was prepared."""
+        ...

@@ -1,0 +1,140 @@
+"""Settled pages transformed again from the archive: after a crash, after a takeover of shards, and for `rebuild`.
+
+The archive has what servers said and the transform is a pure function of it, so both indexes can always be rebuilt.
+The work is done by the same workers as a crawl's: a page that was harmless to the version that fetched it may kill the
+version that reads it again.
+
+A page that the archive does not have (its site forbids archiving, or the record is damaged) is requested again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from quadloom.errors import ArchiveDamaged
+from quadloom.ingest.describe import REPROCESSED_AT
+from quadloom.ingest.indexer import IndexJob
+from quadloom.ingest.jobs import IndexJobs, removal
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import PageRow
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
+from quadloom.pipeline import PageResult
+from quadloom.stores.protocols.archive import Archive
+from quadloom.stores.shards import shard_of
+from quadloom.stores.stores import Stores
+from quadloom.workers.pool import TransformResult, WorkerPool
+
+Fallback = Callable[[PageRow], IndexJob]
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    row: PageRow
+    fallback: Fallback | None
+
+
+class Reindexing:
+    """Rows in (`add`), jobs for the indexer out. One thread, the owner's.
+
+    With a `fallback` the indexes are filled from nothing: every graph is new, and `fallback` makes the job of a page
+    that the archive does not have.
+    """
+
+    def __init__(self, stores: Stores, jobs: IndexJobs) -> None:
+        self._catalog = stores.catalog
+        self._archive = stores.archive
+        self._jobs = jobs
+        self.in_work: dict[int, _Waiting] = {}  # by the number that the pool gave
+        self._missing: set[int] = set()
+        self.waiting: deque[_Waiting] = deque()
+        self.requests: list[Discovery] = []  # pages to be requested with the next transaction
+
+    def __bool__(self) -> bool:
+        return bool(self.waiting or self.in_work or self.requests)
+
+    @property
+    def missing(self) -> frozenset[int]:
+        return frozenset(self._missing)
+
+    def add(self, rows: Sequence[PageRow], now: float, fallback: Fallback | None) -> None:
+        if rows:
+            self._catalog.put(REPROCESSED_AT, str(now).encode())
+            self._jobs.reprocessed(now)
+            self.waiting.extend(_Waiting(row, fallback) for row in rows)
+
+    def hand_out(self, pool: WorkerPool, room: int) -> None:
+        """Give as many pages to the workers as they have room for."""
+        while self.waiting and room > 0:
+            waiting = self.waiting.popleft()
+            row = waiting.row
+            if not row.quads_digest and not row.text_digest:
+                self._jobs.put([removal(row.fingerprint, row.final_url or row.href, row.host)])
+                continue
+            page = archived_page(self._archive, row)
+            if page is None or row.kind == "quarantined":
+                self._not_archived(waiting)
+                continue
+            visit = Visit(row.href, row.key, row.host, row.fingerprint, row.depth, known=True)
+            self.in_work[pool.submit(visit, page, archive=False)] = waiting
+            room -= 1
+
+    def take(self, done: TransformResult) -> bool:
+        """Index what a worker has transformed. False = the page was not given out from here."""
+        waiting = self.in_work.pop(done.number, None)
+        if waiting is None:
+            return False
+        if done.answer is None:
+            self._not_archived(waiting)
+        elif self._is_current(waiting.row):
+            job = self._job(waiting.row, done.answer.woven, done.page, fresh=waiting.fallback is not None)
+            self._jobs.put([job])
+        return True
+
+    def requested(self, requests: Sequence[Discovery]) -> None:
+        """These have become durable."""
+        del self.requests[: len(requests)]
+
+    def shards(self) -> frozenset[int]:
+        waiting = (*self.waiting, *self.in_work.values())
+        return frozenset(shard_of(item.row.host) for item in waiting)
+
+    def _is_current(self, row: PageRow) -> bool:
+        """False if a newer visit was settled meanwhile: its own job is on its way and must stay the last one."""
+        now = self._catalog.page(row.fingerprint)
+        return now is None or (now.quads_digest, now.text_digest) == (row.quads_digest, row.text_digest)
+
+    def _job(self, row: PageRow, result: PageResult, page: Page, *, fresh: bool) -> IndexJob:
+        # Marked with the settled digests: the catalog compares with those, also across versions of the transform.
+        return IndexJob(
+            fingerprint=row.fingerprint,
+            quads=msgspec.structs.replace(result.quads, digest=row.quads_digest),
+            text=result.text,
+            text_digest=row.text_digest,
+            fresh=fresh,
+            description=self._jobs.description(row, page.status),
+            links=result.link_quads,
+            depth=row.depth,
+            host=row.host,
+        )
+
+    def _not_archived(self, waiting: _Waiting) -> None:
+        """Without a fallback the page stays marked as not indexed until it has been read again."""
+        row = waiting.row
+        self._missing.add(row.fingerprint)
+        self.requests.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
+        if waiting.fallback is not None:
+            self._jobs.put([waiting.fallback(row)])
+
+
+def archived_page(archive: Archive, row: PageRow) -> Page | None:
+    """The page's newest version in the archive; None if there is none, or none that can be read."""
+    if row.archive is None:
+        return None
+    try:
+        page = archive.get(row.archive)
+    except ArchiveDamaged:
+        return None
+    return page if isinstance(page, Page) else None

@@ -1,0 +1,75 @@
+"""Subscriptions and notices of a warehouse, for the library, the command line and the web."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from quadloom.asking.sparql.service import QueryService
+from quadloom.model.notice import Notice
+from quadloom.model.subscription import Subscription
+from quadloom.stores.stores import Stores
+from quadloom.subscriptions.deliver import NoticeMessage, message
+from quadloom.subscriptions.notify import difference
+from quadloom.subscriptions.registry import add_subscription, checked, read_subscriptions, remove_subscription
+from quadloom.subscriptions.retention import TrimReport, trim_notices, trimmed_notices
+
+
+class Subscriptions:
+    """`queries` starts the query service when it is first needed: only standing queries are checked by it."""
+
+    def __init__(self, stores: Stores, queries: Callable[[], QueryService]) -> None:
+        self._stores = stores
+        self._settings = stores.settings
+        self._queries = queries
+
+    def all(self) -> list[Subscription]:
+        return read_subscriptions(self._stores.catalog)
+
+    def checked(self, subscription: Subscription) -> Subscription:
+        """With canonical names. Raises `UsageError` or `QueryError` if it makes no sense; takes no lock."""
+        return checked(subscription, self._queries, self._settings.limits)
+
+    def add(self, subscription: Subscription) -> None:
+        """Make a checked subscription durable, and request the pages that it names. Raises `UsageError`."""
+        stores = self._stores
+        add_subscription(
+            subscription, catalog=stores.catalog, outbox=stores.outbox, frontier=stores.frontier, now=time.time()
+        )
+
+    def remove(self, id: str) -> None:
+        remove_subscription(id, catalog=self._stores.catalog, outbox=self._stores.outbox)
+
+    def trim_notices(self) -> TrimReport:
+        """Drop notices that are older than `subscriptions.keep` says."""
+        return trim_notices(self._stores.catalog, self._stores.outbox, self._settings.subscriptions, time.time())
+
+    def trimmed_notices(self) -> set[int]:
+        """Ids of those that `trim_notices` would drop; drops nothing."""
+        return trimmed_notices(self._stores.catalog, self._stores.outbox, self._settings.subscriptions, time.time())
+
+    def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[NoticeMessage]:
+        """Notices after an id, oldest first, each with what was added and removed."""
+        return self._messages(self._stores.outbox.since(since, limit=limit, subscription=subscription))
+
+    def newest_notices(self, *, subscription: str = "", limit: int = 100) -> list[NoticeMessage]:
+        """The last ones, oldest first. Looks further and further back, since a subscription's ids have gaps."""
+        outbox = self._stores.outbox
+        last, span = outbox.last_id(), limit
+        found: list[Notice] = []
+        while last > 0:
+            begin = max(last - span, 0)
+            found = outbox.since(begin, limit=span, subscription=subscription)
+            if begin == 0 or len(found) >= limit:
+                break
+            span *= 4
+        return self._messages(found[-limit:])
+
+    def _messages(self, notices: list[Notice]) -> list[NoticeMessage]:
+        names = {item.id: item.name for item in self.all()}
+        return [
+            message(
+                notice, difference(notice, self._stores.archive, self._settings), names.get(notice.subscription, "")
+            )
+            for notice in notices
+        ]

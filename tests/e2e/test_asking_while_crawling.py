@@ -39,7 +39,7 @@ SCHEDULE = re.compile(rb" <urn:quadloom:(?:importance|usefulness|changesPerDay\w
 
 def statements(warehouse: Warehouse) -> list[bytes]:
     stream = io.BytesIO()
-    warehouse.export(stream, format="nq")
+    warehouse.maintenance.export(stream, format="nq")
     return stream.getvalue().splitlines(keepends=True)
 
 
@@ -78,7 +78,7 @@ def _watch(path: Path, crawl: subprocess.Popen[bytes]) -> int:
         while looks < 5 and time.monotonic() < until and crawl.poll() is None:
             settled = {
                 row.final_url
-                for row in warehouse.catalog.scan(limit=1000)
+                for row in warehouse.stores.catalog.scan(limit=1000)
                 if row.quads_digest and row.text_digest and row.changed_at < time.time() - 5.0
             }
             if settled:
@@ -92,16 +92,18 @@ def _watch(path: Path, crawl: subprocess.Popen[bytes]) -> int:
 
 def test_a_rebuild_says_the_same(crawled: Path) -> None:
     with Warehouse.open(crawled) as warehouse:
-        before, found, numbers = canonical(warehouse), hits(warehouse), warehouse.statistics(limit=1000)
+        before, found, numbers = canonical(warehouse), hits(warehouse), warehouse.ask.statistics(limit=1000)
         assert before.count(b"\n") > 500
         assert any(found)
-        warehouse.rebuild()
+        warehouse.maintenance.rebuild()
         assert canonical(warehouse) == before
         # What a site does not want archived keeps its statements; its words come back with the next visit.
-        private = {row.final_url for row in warehouse.catalog.scan(limit=1000) if row.text_digest and not row.archive}
+        private = {
+            row.final_url for row in warehouse.stores.catalog.scan(limit=1000) if row.text_digest and not row.archive
+        }
         assert hits(warehouse) == [tuple(page for page in pages if page not in private) for pages in found]
-        assert warehouse.statistics(limit=1000) == numbers
-        drifts = warehouse.verify().drifts
+        assert warehouse.ask.statistics(limit=1000) == numbers
+        drifts = warehouse.maintenance.verify().drifts
         assert {(drift.what, drift.subject) for drift in drifts} == {("unindexed", url) for url in private}
 
 
@@ -109,8 +111,8 @@ def test_unchanged_pages_write_nothing(crawled: Path) -> None:
     with Warehouse.open(crawled) as warehouse:
         before = canonical(warehouse)
         archive = crawled.parent / "again.warc.gz"
-        warehouse.export(archive)
-        report = warehouse.import_(archive)
+        warehouse.maintenance.export(archive)
+        report = warehouse.maintenance.import_(archive)
         assert (report.new, report.changed) == (0, 0)
         assert report.unchanged == report.pages > 0
         assert canonical(warehouse) == before
@@ -120,23 +122,23 @@ def test_unchanged_pages_write_nothing(crawled: Path) -> None:
 def test_export_and_import_give_the_same_statements(crawled: Path, tmp_path: Path, name: str) -> None:
     with Warehouse.read(crawled) as warehouse:
         before = canonical(warehouse)
-        warehouse.export(tmp_path / name)
+        warehouse.maintenance.export(tmp_path / name)
     with Warehouse.open(tmp_path / "new") as copy:
-        report = copy.import_(tmp_path / name)
+        report = copy.maintenance.import_(tmp_path / name)
         assert report.new == report.pages > 50
         assert canonical(copy) == before
-        assert copy.verify().ok
-        copy.rebuild()
+        assert copy.maintenance.verify().ok
+        copy.maintenance.rebuild()
         assert canonical(copy) == before
 
 
 def test_archives_travel_too(crawled: Path, tmp_path: Path) -> None:
     with Warehouse.read(crawled) as warehouse:
         before, found = canonical(warehouse), hits(warehouse)
-        archived = [row for row in warehouse.catalog.scan(limit=1000) if row.text_digest]
-        warehouse.export(tmp_path / "all.warc.gz")
+        archived = [row for row in warehouse.stores.catalog.scan(limit=1000) if row.text_digest]
+        warehouse.maintenance.export(tmp_path / "all.warc.gz")
     with Warehouse.open(tmp_path / "new") as copy:
-        copy.import_(tmp_path / "all.warc.gz")
+        copy.maintenance.import_(tmp_path / "all.warc.gz")
         # Who linked to a page is not part of what its server said.
         private = {row.final_url for row in archived if not row.archive}
         assert canonical(copy) == b"".join(
@@ -155,21 +157,21 @@ def _is_about(line: bytes, pages: set[str]) -> bool:
 
 def test_selections(crawled: Path) -> None:
     with Warehouse.read(crawled) as warehouse:
-        site = warehouse.statistics().sites[0][0]
+        site = warehouse.ask.statistics().sites[0][0]
         for selection in (Selection(sites=(site,)), Selection(types=("http://schema.org/Person",))):
             stream = io.BytesIO()
-            written = warehouse.export(stream, selection=selection)
-            assert 0 < written.pages < len(warehouse.text)
-        assert warehouse.export(io.BytesIO(), selection=Selection(since=4e9)).pages == 0
+            written = warehouse.maintenance.export(stream, selection=selection)
+            assert 0 < written.pages < len(warehouse.stores.text)
+        assert warehouse.maintenance.export(io.BytesIO(), selection=Selection(since=4e9)).pages == 0
 
 
 def test_every_format_can_be_written(crawled: Path, tmp_path: Path) -> None:
     with Warehouse.read(crawled) as warehouse:
         for suffix in ("ttl", "nt", "rdf", "void"):
-            warehouse.export(tmp_path / f"x.{suffix}")
+            warehouse.maintenance.export(tmp_path / f"x.{suffix}")
             assert (tmp_path / f"x.{suffix}").stat().st_size > 1000
         parquet = pytest.importorskip("pyarrow.parquet")
-        warehouse.export(tmp_path / "x.parquet")
+        warehouse.maintenance.export(tmp_path / "x.parquet")
         table = parquet.read_table(tmp_path / "x.parquet")
         assert table.num_rows == len(statements(warehouse))
 
@@ -177,13 +179,13 @@ def test_every_format_can_be_written(crawled: Path, tmp_path: Path) -> None:
 def test_history_and_the_graph_as_of_a_time(crawled: Path) -> None:
     with Warehouse.read(crawled) as warehouse:
         # Pages marked noarchive keep no versions.
-        page = next(row for row in warehouse.catalog.scan() if row.quads_digest and row.archive)
-        found = warehouse.history(page.href)
+        page = next(row for row in warehouse.stores.catalog.scan() if row.quads_digest and row.archive)
+        found = warehouse.ask.history(page.href)
         assert [visit.fetched_at for visit in found.visits] == sorted(
             (visit.fetched_at for visit in found.visits), reverse=True
         )
-        assert warehouse.graph_at(page.href).digest == page.quads_digest
-        assert not warehouse.changes(page.href, page.first_seen)
+        assert warehouse.ask.graph_at(page.href).digest == page.quads_digest
+        assert not warehouse.ask.changes(page.href, page.first_seen)
 
 
 def test_commands_speak_json_and_fail_when_empty(
@@ -221,15 +223,15 @@ class Said(NamedTuple):
 def test_verify_finds_what_is_missing_or_damaged(crawled: Path, tmp_path: Path) -> None:
     """Last: it breaks things."""
     with Warehouse.open(crawled, settings=Settings()) as warehouse:
-        rows = [row for row in warehouse.catalog.scan() if row.quads_digest and row.text_digest and row.archive]
-        warehouse.quads.remove(rows[0].final_url)
-        warehouse.text.remove([rows[1].final_url])
-        warehouse.text.commit()
+        rows = [row for row in warehouse.stores.catalog.scan() if row.quads_digest and row.text_digest and row.archive]
+        warehouse.stores.quads.remove(rows[0].final_url)
+        warehouse.stores.text.remove([rows[1].final_url])
+        warehouse.stores.text.commit()
         ref = rows[2].archive
         assert ref is not None
         file = crawled / "archive" / ref.file
         data = bytearray(file.read_bytes())
         data[ref.offset + ref.length // 2] ^= 0xFF
         file.write_bytes(data)
-        found = {(drift.what, drift.subject) for drift in warehouse.verify().drifts}
+        found = {(drift.what, drift.subject) for drift in warehouse.maintenance.verify().drifts}
         assert {("quads", rows[0].final_url), ("text", rows[1].final_url), ("archive", rows[2].href)} <= found

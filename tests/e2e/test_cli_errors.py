@@ -199,7 +199,7 @@ def test_json_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     with Warehouse.open(tmp_path / "quadloom-data") as warehouse:
-        warehouse.add_seeds(["https://example.org/"])
+        warehouse.requests.add_seeds(["https://example.org/"])
     dump = tmp_path / "dump.nt"
     dump.write_text('<https://e.example/a> <http://schema.org/name> "Name" .\n')
     page = tmp_path / "page.html"

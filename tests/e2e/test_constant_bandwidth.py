@@ -44,12 +44,12 @@ def test_every_slot_has_its_reads(tmp_path: Path) -> None:
         serve_in_process(FakeWeb(SPEC), log=log) as serving,
         Warehouse.open(tmp_path / "w", settings=settings_for(serving)) as warehouse,
     ):
-        running = warehouse.start(serving.web.seeds, forever=True)
+        running = warehouse.crawl(serving.web.seeds, forever=True)
         for _ in running:
             settled.append(time.time())
             if len(settled) > 1 and settled[-1] > settled[1] + BEGIN + SLOT * SLOTS + 0.5:
                 running.stop()
-        outcomes = warehouse.catalog.counts()
+        outcomes = warehouse.stores.catalog.counts()
     times = [request.wall for request in RequestLog(log).requests if request.target != "/robots.txt"]
     begin = settled[1] + BEGIN
     slots = [

@@ -67,7 +67,7 @@ def test_it_keeps_up_and_can_be_steered(tmp_path: Path) -> None:
     with serve_in_process(FakeWeb(SPEC), log=tmp_path / "requests.jsonl") as serving:
         seed = serving.web.seeds[0]
         with Warehouse.open(tmp_path / "w", settings=settings_for(serving)) as warehouse:
-            running = warehouse.start(serving.web.seeds, forever=True)
+            running = warehouse.crawl(serving.web.seeds, forever=True)
             steering = Steering(tmp_path / "w", seed)
             steering.start()
             outcomes, began, revision = Counter[str](), time.time(), 0
@@ -77,10 +77,10 @@ def test_it_keeps_up_and_can_be_steered(tmp_path: Path) -> None:
                     revision += 1
                     serving.turn(revision=4 * revision)
             steering.join(timeout=10.0)
-            explained = warehouse.why(seed)
-            standing = warehouse.quads.query(_STANDING)
-            pdfs = [row for row in warehouse.catalog.scan(limit=10_000) if row.href.endswith(".pdf")]
-            places = [warehouse.frontier.explain(row.key, time.time()) for row in pdfs]
+            explained = warehouse.requests.why(seed)
+            standing = warehouse.stores.quads.query(_STANDING)
+            pdfs = [row for row in warehouse.stores.catalog.scan(limit=10_000) if row.href.endswith(".pdf")]
+            places = [warehouse.stores.frontier.explain(row.key, time.time()) for row in pdfs]
         behind, compared = _behind(serving, tmp_path / "w")
     assert outcomes["changed"] >= 10 and outcomes["unchanged"] > 3 * outcomes["new"], outcomes
     assert compared > 100 and not behind, "pages whose newest version was not read"
@@ -118,7 +118,7 @@ def _behind(serving: DemoServer, warehouse: Path) -> tuple[list[str], int]:
     """Pages of the fake web whose present body is not the one that was read last, and how many were compared."""
     stale, compared = [], 0
     with Warehouse.read(warehouse) as reading:
-        for row in reading.catalog.scan(limit=10_000):
+        for row in reading.stores.catalog.scan(limit=10_000):
             parts = urlsplit(row.href)
             answer = serving.web.answer(DemoRequest(parts.netloc, parts._replace(scheme="", netloc="").geturl() or "/"))
             if answer.status == 200 and row.status == 200:

@@ -112,10 +112,10 @@ def test_the_library(tmp_path: Path, serving: DemoServer) -> None:
             if len(outcomes) >= 20:
                 break  # a pause: what is under way is finished and saved
         assert Outcome.NEW in outcomes
-        assert warehouse.verify().ok
+        assert warehouse.maintenance.verify().ok
     with quadloom.open(tmp_path / "w", settings=settings) as warehouse:
         assert sum(1 for _ in warehouse.crawl(max_pages=20)) >= 20
-        assert warehouse.verify().ok
+        assert warehouse.maintenance.verify().ok
 
 
 def _told(warehouse: Path, config: Path, verb: str) -> None:

@@ -46,7 +46,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.mark.timeout(180)
 def test_refresh_by_age_site_and_url(place: Place) -> None:
     with place.reading() as warehouse:
-        pages = [row for row in warehouse.catalog.scan(limit=10_000) if row.status == 200]
+        pages = [row for row in warehouse.stores.catalog.scan(limit=10_000) if row.status == 200]
     assert place.run("refresh", "--older-than", "1h")["requested"] == 0
     host = pages[0].host
     of_host = {row.href for row in pages if row.host == host}
@@ -57,7 +57,7 @@ def test_refresh_by_age_site_and_url(place: Place) -> None:
     began = time.time()
     place.run("crawl")
     with place.reading() as warehouse:
-        again = {row.href for row in warehouse.catalog.scan(limit=10_000) if row.fetched_at >= began}
+        again = {row.href for row in warehouse.stores.catalog.scan(limit=10_000) if row.fetched_at >= began}
     assert of_host | {other} <= again
     assert all(row.href not in again for row in pages if row.host != host and row.href != other), "nothing else was due"
 
@@ -65,7 +65,7 @@ def test_refresh_by_age_site_and_url(place: Place) -> None:
 @pytest.mark.timeout(180)
 def test_changes_are_followed_through_a_pipe(place: Place) -> None:
     with place.reading() as warehouse:
-        pages = [row.href for row in warehouse.catalog.scan(limit=10_000) if row.status == 200 and row.archive]
+        pages = [row.href for row in warehouse.stores.catalog.scan(limit=10_000) if row.status == 200 and row.archive]
     place.run("subscribe", "add", *(word for page in pages for word in ("--url", page)))
     follower = subprocess.Popen(
         command(place.path, place.config, "changes", "--follow", "--limit", "2"), stdout=subprocess.PIPE, text=True

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from quadloom.maintenance.upkeep import all_pages
 from starlette.testclient import TestClient
 
 from faults.crawling import command, finish, kill_group, must_be_read, requests, start, wait_for_requests, write_config
@@ -19,7 +20,6 @@ from quadloom.demo.serving import DemoServer, serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
 from quadloom.ingest.failpoints import EXIT_CODE
-from quadloom.maintenance.upkeep import all_pages
 from quadloom.settings_loading import load
 from quadloom.stores.archive.s3_bucket import S3Address, S3Bucket
 from quadloom.warehouse import Warehouse
@@ -71,9 +71,9 @@ def graph(warehouse: Path, config: Path) -> set[str]:
     """All statements of pages, once they are verified. What describes pages holds times and is left out."""
     stream = io.BytesIO()
     with Warehouse.read(warehouse, settings=load(config=config).settings) as stores:
-        verified = stores.verify()
+        verified = stores.maintenance.verify()
         assert verified.ok, verified.drifts
-        stores.export(stream)
+        stores.maintenance.export(stream)
     lines = stream.getvalue().decode().split("\n")
     return {line for line in lines if line and not line.endswith("<urn:quadloom:pages> .")}
 
@@ -129,19 +129,19 @@ def test_upkeep_and_questions(remote: Remote) -> None:
     settings = load(config=config).settings
     with Warehouse.open(remote.warehouse, settings=settings) as stores:
         # Drift: a page's graph is lost, another one was of a page that is known no more.
-        rows = all_pages(stores.opened())
+        rows = all_pages(stores.stores)
         lost = next(row.final_url or row.href for row in rows if row.archive is not None and row.quads_digest)
         stray = "http://gone.example/"
-        stores.quads.remove(lost)
+        stores.stores.quads.remove(lost)
         line = f'<{stray}> <http://schema.org/name> "gone" <%s> .\n'
-        stores.quads.describe("urn:quadloom:pages", [(stray, (line % "urn:quadloom:pages").encode())])
-        stores.quads.insert_new([], (line % stray).encode())
-        drifts = {(drift.what, drift.subject) for drift in stores.verify().drifts}
+        stores.stores.quads.describe("urn:quadloom:pages", [(stray, (line % "urn:quadloom:pages").encode())])
+        stores.stores.quads.insert_new([], (line % stray).encode())
+        drifts = {(drift.what, drift.subject) for drift in stores.maintenance.verify().drifts}
         assert drifts == {("quads", lost), ("stray-graph", stray)}
-        stores.rebuild()
+        stores.maintenance.rebuild()
         # Pages that may not be archived wait for their next visit.
-        assert {drift.what for drift in stores.verify().drifts} <= {"unindexed"}
-        assert not list(stores.quads.match(f"<{stray}>", None, None, None))
+        assert {drift.what for drift in stores.maintenance.verify().drifts} <= {"unindexed"}
+        assert not list(stores.stores.quads.match(f"<{stray}>", None, None, None))
         assert stores.sparql("SELECT (COUNT(DISTINCT ?g) AS ?n) { GRAPH ?g { ?s ?p ?o } }").values() != [("0",)]
         found = stores.sparql(
             'SELECT ?page ?t { (?page ?s) ql:matches ("the" 3) GRAPH ql:pages { ?page dcterms:title ?t } }'

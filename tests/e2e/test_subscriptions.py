@@ -24,7 +24,8 @@ from quadloom.settings import Settings
 from quadloom.settings_loading import load
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
-from quadloom.warehouse import DATABASE, Warehouse
+from quadloom.stores.state import DATABASE
+from quadloom.warehouse import Warehouse
 
 PAGES = 60
 STEPS = (1, 7, 20)
@@ -96,7 +97,7 @@ def test_one_change_is_told_by_webhook_command_and_query(tmp_path: Path) -> None
     with ScriptedSite({"/": html("<p vocab='http://schema.org/' typeof=Event><b property=name>first</b>")}) as site:
         settings = settings_of(site)
         with Warehouse.open(tmp_path / "data", settings=settings) as warehouse:
-            warehouse.outbox.append([Notice(at=1.0, subscription="long ago", kind="new")])
+            warehouse.stores.outbox.append([Notice(at=1.0, subscription="long ago", kind="new")])
         with receiving("secret") as received, Crawling(tmp_path / "data", settings, site.url("/")) as crawl:
             with pytest.raises(QuadloomError, match="does not parse at line 1"):
                 ask(crawl.path, "subscribe", id="wrong", query="SELECT ?s { ?s a }")

@@ -152,16 +152,18 @@ def test_topic_crawl_over_http_is_polite_and_lands_in_the_warehouse(
     check_politeness(log)
     with Warehouse.read(tmp_path / "data") as warehouse:
         for line in report["found"]:
-            row = warehouse.catalog.page(Url.parse(line["url"]).fingerprint)
+            row = warehouse.stores.catalog.page(Url.parse(line["url"]).fingerprint)
             assert row is not None
             assert row.status == 200
             assert row.link_kind == "result"
         channels = {
-            name: SearchChannel.decode(warehouse.catalog.get(name) or b"")
-            for name in warehouse.catalog.names("channel:")
+            name: SearchChannel.decode(warehouse.stores.catalog.get(name) or b"")
+            for name in warehouse.stores.catalog.names("channel:")
         }
-        assert warehouse.catalog.names("topic:"), "the page of topics shows how the crawl went"
-        scores = warehouse.quads.query("SELECT ?page ?score { GRAPH ?g { ?page <urn:quadloom:topicScore> ?score } }")
+        assert warehouse.stores.catalog.names("topic:"), "the page of topics shows how the crawl went"
+        scores = warehouse.stores.quads.query(
+            "SELECT ?page ?score { GRAPH ?g { ?page <urn:quadloom:topicScore> ?score } }"
+        )
     kinds = {channel.kind for channel in channels.values() if channel is not None}
     assert {"form", "mediawiki", "wordpress"} <= kinds
     scored = {row["page"]["value"] for row in msgspec.json.decode(scores)["results"]["bindings"]}
@@ -194,7 +196,7 @@ def test_a_second_crawl_reads_known_pages_again_and_asks_known_channels_at_once(
     both = {line["url"] for line in first["found"]} & {line["url"] for line in second["found"]}
     assert both
     with Warehouse.open(tmp_path / "data") as warehouse:
-        rows = [warehouse.catalog.page(Url.parse(url).fingerprint) for url in both]
+        rows = [warehouse.stores.catalog.page(Url.parse(url).fingerprint) for url in both]
         assert all(row is not None and row.visits == 2 and row.first_seen < row.fetched_at for row in rows)
     assert run(["verify", *options]) == 0
 

@@ -37,7 +37,7 @@ def crawled(warehouse: Warehouse, site: ScriptedSite, *urls: str) -> dict[str, t
 
 def graphs(warehouse: Warehouse, site: ScriptedSite) -> set[str]:
     root = site.url("")
-    return {name.removeprefix(root) for name in warehouse.quads.graphs() if name.startswith(root)}
+    return {name.removeprefix(root) for name in warehouse.stores.quads.graphs() if name.startswith(root)}
 
 
 def robots_site() -> ScriptedSite:
@@ -77,9 +77,9 @@ def test_what_pages_ask_of_robots_holds_in_index_extract_and_archive(tmp_path: P
         assert not {"/mi", "/xi"} & graphs(warehouse, site)
         found = {hit.id.removeprefix(site.url("")) for hit in warehouse.search("N", limit=100)}
         assert "/mf" in found and not {"/mi", "/xi"} & found
-        archived = {record.url.removeprefix(site.url("")) for _, record in warehouse.archive.scan()}
+        archived = {record.url.removeprefix(site.url("")) for _, record in warehouse.stores.archive.scan()}
         assert "/mf" in archived and not {"/ma", "/xa"} & archived
-        assert warehouse.verify().ok
+        assert warehouse.maintenance.verify().ok
 
 
 @pytest.mark.parametrize("way", ["everywhere", "own site"])
@@ -104,8 +104,8 @@ def test_only_pages_with_data_are_stored_and_the_others_are_not_read_again(tmp_p
         with quadloom.open(tmp_path / "w", settings=wanted) as warehouse:
             assert set(crawled(warehouse, site)) == set(pages)
             assert graphs(warehouse, site) == {"/data"}
-            assert [record.url for _, record in warehouse.archive.scan()] == [site.url("/data")]
-            assert warehouse.verify().ok
+            assert [record.url for _, record in warehouse.stores.archive.scan()] == [site.url("/data")]
+            assert warehouse.maintenance.verify().ok
         asked = len(site.log)
         with quadloom.open(tmp_path / "w", settings=wanted) as warehouse:
             assert crawled(warehouse, site) == {}
@@ -120,7 +120,7 @@ def test_archive_files_go_to_all_directories_in_turn(tmp_path: Path) -> None:
         wanted = settings(site, stores={"directories": [str(disk) for disk in disks], "archive_file_bytes": 1500})
         with quadloom.open(tmp_path / "w", settings=wanted) as warehouse:
             assert len(crawled(warehouse, site)) == 21
-            assert warehouse.verify().ok
+            assert warehouse.maintenance.verify().ok
     assert all(list(folder.glob("*.warc.gz")) for folder in (*disks, tmp_path / "w/archive"))
 
 
@@ -142,7 +142,7 @@ def test_scope_depth_and_budget(tmp_path: Path) -> None:
         with quadloom.open(tmp_path / "b", settings=settings(site, crawl={"max_pages_per_host": 2})) as warehouse:
             first = crawled(warehouse, site)
             assert len(first) == 2
-            assert warehouse.frontier.stats(time.time()).parked > 0, "left out for now, not forgotten"
+            assert warehouse.stores.frontier.stats(time.time()).parked > 0, "left out for now, not forgotten"
         with quadloom.open(tmp_path / "b", settings=settings(site)) as warehouse:
             rest = crawled(warehouse, site)
         assert set(first) | set(rest) == {*pages, "/a/x.pdf"} and not set(first) & set(rest)
@@ -195,13 +195,13 @@ def test_a_second_visit_is_conditional_and_304_is_a_visit_without_change(tmp_pat
     pages = {"/": html("<a href=/e>e</a>"), "/e": html("body")._replace(etag='"v1"')}
     with ScriptedSite(pages) as site, quadloom.open(tmp_path / "w", settings=settings(site)) as warehouse:
         assert crawled(warehouse, site)["/e"] == ("new", 200)
-        warehouse.refresh([site.url("/e")])
+        warehouse.requests.refresh([site.url("/e")])
         assert crawled(warehouse, site) == {"/e": ("unchanged", 200)}
         assert site.log[-1].status == 304 and site.log[-1].headers["If-None-Match"] == '"v1"'
         site.pages["/e"] = html("other body")._replace(etag='"v2"')
-        warehouse.refresh([site.url("/e")])
+        warehouse.requests.refresh([site.url("/e")])
         assert crawled(warehouse, site) == {"/e": ("changed", 200)}
-        assert warehouse.verify().ok
+        assert warehouse.maintenance.verify().ok
 
 
 def test_after_a_crash_a_page_that_was_not_to_be_kept_is_asked_first_and_without_conditions(tmp_path: Path) -> None:
@@ -211,16 +211,16 @@ def test_after_a_crash_a_page_that_was_not_to_be_kept_is_asked_first_and_without
     with ScriptedSite(pages) as site:
         with quadloom.open(tmp_path / "w", settings=settings(site)) as warehouse:
             assert crawled(warehouse, site)["/e"] == ("new", 200)
-            row = next(row for row in warehouse.catalog.scan() if row.href == site.url("/e"))
-            warehouse.catalog.mark_indexed([(row.fingerprint, b"", b"")])  # as a crash leaves it
-            warehouse.quads.remove(row.href)
+            row = next(row for row in warehouse.stores.catalog.scan() if row.href == site.url("/e"))
+            warehouse.stores.catalog.mark_indexed([(row.fingerprint, b"", b"")])  # as a crash leaves it
+            warehouse.stores.quads.remove(row.href)
         before = len(site.log)
         with quadloom.open(tmp_path / "w", settings=settings(site)) as warehouse:
             crawled(warehouse, site, *(site.url(f"/{n}") for n in range(5)))
             asked = [one for one in site.log[before:] if one.path != "/robots.txt"]
             assert (asked[0].path, asked[0].status) == ("/e", 200)
             assert [one.path for one in asked].count("/e") == 1
-            assert warehouse.verify().ok
+            assert warehouse.maintenance.verify().ok
 
 
 def test_large_unwanted_and_cut_bodies_are_told(tmp_path: Path) -> None:
@@ -248,8 +248,8 @@ def test_traps_are_refused_counted_and_shown(tmp_path: Path) -> None:
         for visit in ("first", "second"):  # the counts of an earlier crawl stay
             with quadloom.open(tmp_path / "w", settings=wanted) as warehouse:
                 crawled(warehouse, site)
-                traps = {trap.reason: trap.count for trap in read_traps(warehouse.catalog)}
-                warehouse.refresh([site.url()])
+                traps = {trap.reason: trap.count for trap in read_traps(warehouse.stores.catalog)}
+                warehouse.requests.refresh([site.url()])
             assert traps["path segment 'x' occurs more than 3 times"] >= 5, visit
             assert len(traps) == 2
         config = tmp_path / "quadloom.toml"

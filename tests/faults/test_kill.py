@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from quadloom.maintenance.upkeep import all_pages
 
 from faults.crawling import (
     IN_FLIGHT,
@@ -20,7 +21,6 @@ from faults.crawling import (
 from quadloom.demo.serving import serve_in_process
 from quadloom.demo.spec import WebSpec
 from quadloom.demo.web import FakeWeb
-from quadloom.maintenance.upkeep import all_pages
 from quadloom.warehouse import Warehouse
 
 
@@ -58,7 +58,7 @@ def test_nothing_is_lost(tmp_path: Path, kills: int, pages: int) -> None:
     assert not missing, (seed, sorted(missing)[:10], len(missing))
     # Pages marked noarchive are not kept, so what a crash left unindexed of them must be fetched again.
     with Warehouse.read(warehouse) as stores:
-        unarchived = {row.href for row in all_pages(stores.opened()) if row.status == 200 and row.archive is None}
+        unarchived = {row.href for row in all_pages(stores.stores) if row.status == 200 and row.archive is None}
     again = {url: count - 1 for url, count in seen.items() if not url.endswith("/robots.txt") and url not in unarchived}
     refetches = sum(again.values())
     errors = sum(1 for url in expected if serving.web.expected(url).status >= 500)

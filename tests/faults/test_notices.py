@@ -77,16 +77,16 @@ def _compare(warehouse: Path, config: Path) -> tuple[Counter[tuple[str, str]], C
     told: Counter[tuple[str, str]] = Counter()
     seen: Counter[tuple[str, str]] = Counter()
     with Warehouse.read(warehouse) as reading:
-        hosts = set(reading.subscriptions()[0].sites)
-        for row in reading.catalog.scan(limit=100_000):
+        hosts = set(reading.subscriptions.all()[0].sites)
+        for row in reading.stores.catalog.scan(limit=100_000):
             if row.host in hosts:
-                for visit in reading.catalog.history(row.fingerprint):
+                for visit in reading.stores.catalog.history(row.fingerprint):
                     if visit.outcome in ("new", "changed"):
                         seen[row.final_url or row.href, visit.outcome] += 1
-        for notice in reading.outbox.since(0, limit=100_000):
+        for notice in reading.stores.outbox.since(0, limit=100_000):
             if notice.kind != "gone":
                 told[notice.url, notice.kind] += 1
-        return told, seen, reading.outbox.last_id()
+        return told, seen, reading.stores.outbox.last_id()
 
 
 class Killing:
@@ -113,19 +113,19 @@ def test_kills_between_commit_and_delivery_lose_nothing(tmp_path: Path, rounds: 
         calm, deadly = (_config(tmp_path, site, failpoint) for failpoint in ("", "after-catalog"))
         with Warehouse.open(warehouse) as opened:
             hook = Subscription(id="page", urls=(site.url(),), webhook=received.url, secret=SECRET)
-            opened.subscribe(opened.checked(hook))
-            opened.outbox.put_delivery(Delivery(subscription="page", retry_at=time.time() + 3600.0))
+            opened.subscriptions.add(opened.subscriptions.checked(hook))
+            opened.stores.outbox.put_delivery(Delivery(subscription="page", retry_at=time.time() + 3600.0))
         for number in range(1, rounds + 1):
             site.pages["/"] = html(f"<p vocab='http://schema.org/' typeof=Event><b property=name>version {number}</b>")
             with Warehouse.open(warehouse) as opened:
-                opened.refresh([site.url()])
+                opened.requests.refresh([site.url()])
             done = subprocess.run(command(warehouse, deadly, "crawl"), capture_output=True, timeout=60, check=False)
             assert done.returncode == EXIT_CODE, done.stderr.decode()[-2000:]
             with Warehouse.read(warehouse) as reading:
-                assert reading.outbox.last_id() == number, "committed"
+                assert reading.stores.outbox.last_id() == number, "committed"
         assert received.order == [], "but not delivered"
         with Warehouse.open(warehouse) as opened:
-            opened.outbox.put_delivery(Delivery(subscription="page"))
+            opened.stores.outbox.put_delivery(Delivery(subscription="page"))
         for _ in range(3):
             killing.process = start(warehouse, calm, "crawl")
             killing.process.communicate(timeout=60)
@@ -146,18 +146,18 @@ def test_a_pause_after_a_failure_survives_a_restart(tmp_path: Path) -> None:
     with ScriptedSite({"/": html("<title>here</title>")}) as site, receiving(answer=lambda _: 500) as received:
         config = _config(tmp_path, site)
         with Warehouse.open(warehouse) as opened:
-            opened.subscribe(Subscription(id="page", urls=(site.url(),), webhook=received.url))
+            opened.subscriptions.add(Subscription(id="page", urls=(site.url(),), webhook=received.url))
         began = time.time()
         finish(warehouse, config, "crawl", "--json")
         with Warehouse.open(warehouse) as opened:
-            waiting = opened.outbox.delivery("page")
+            waiting = opened.stores.outbox.delivery("page")
             assert waiting.attempts == 1 and began < waiting.retry_at <= time.time() + 10.0
-            opened.outbox.put_delivery(msgspec.structs.replace(waiting, retry_at=time.time() + 600.0))
+            opened.stores.outbox.put_delivery(msgspec.structs.replace(waiting, retry_at=time.time() + 600.0))
         finish(warehouse, config, "crawl", "--json")
         assert received.refused == [1], "the second process waits as the first one should have"
         received.answer = lambda _: 204
         with Warehouse.open(warehouse) as opened:
-            opened.outbox.put_delivery(msgspec.structs.replace(waiting, retry_at=time.time()))
+            opened.stores.outbox.put_delivery(msgspec.structs.replace(waiting, retry_at=time.time()))
         finish(warehouse, config, "crawl", "--json")
         assert received.order == [1]
 

@@ -109,16 +109,16 @@ def test_an_archive_with_poison_is_imported_and_kept_in_order(tmp_path: Path) ->
     source.write_bytes(file_header(source.name, 0.0) + b"".join(encode(page).member for page in pages))
     notices: list[tuple[str, str]] = []
     with Warehouse.open(tmp_path / "warehouse", settings=settings) as warehouse:
-        report = warehouse.import_(source, notice=lambda kind, text: notices.append((kind, text)))
+        report = warehouse.maintenance.import_(source, notice=lambda kind, text: notices.append((kind, text)))
         assert (report.pages, report.new, report.quarantined) == (30, 28, 2)
-        rows = {row.href: row for row in warehouse.catalog.scan()}
+        rows = {row.href: row for row in warehouse.stores.catalog.scan()}
         assert {url.rpartition("/")[2] for url, row in rows.items() if row.kind == "quarantined"} == {"3", "11"}
         assert all(row.archive is not None for row in rows.values())
         started = time.monotonic()
-        assert warehouse.verify().ok  # would take two deadlines for each, were the poison given out again
+        assert warehouse.maintenance.verify().ok  # would take two deadlines for each, were the poison given out again
         assert time.monotonic() - started < 4 * limits.transform_seconds
-        assert warehouse.rebuild() == 28
-        assert warehouse.verify().ok
+        assert warehouse.maintenance.rebuild() == 28
+        assert warehouse.maintenance.verify().ok
     assert [text.partition(":")[2][:5] for kind, text in notices if kind == "quarantined"] == ["//poi"] * 2
 
 
@@ -130,11 +130,11 @@ def test_a_known_page_that_became_poison_keeps_its_statements(tmp_path: Path) ->
     source = tmp_path / "two.warc.gz"
     source.write_bytes(file_header(source.name, 0.0) + b"".join(encode(page).member for page in versions))
     with Warehouse.open(tmp_path / "warehouse", settings=settings) as warehouse:
-        assert warehouse.import_(source).quarantined == 1
-        before = warehouse.quads.graph(good.url)
+        assert warehouse.maintenance.import_(source).quarantined == 1
+        before = warehouse.stores.quads.graph(good.url)
         assert b"fine" in before
-        warehouse.rebuild()
-        assert warehouse.quads.graph(good.url) == before
+        warehouse.maintenance.rebuild()
+        assert warehouse.stores.quads.graph(good.url) == before
 
 
 def _deep(levels: int) -> str:
@@ -155,9 +155,11 @@ def test_a_dump_that_ends_its_reader_does_not_end_the_owner(tmp_path: Path, name
     (tmp_path / name).write_bytes(body)
     with Warehouse.open(tmp_path / "warehouse") as warehouse:
         with pytest.raises(UsageError, match=words):
-            warehouse.import_(tmp_path / name, graph="http://poison.example/" if name.endswith(".nt") else "")
-        assert len(warehouse.quads) == 0
-        assert warehouse.verify().ok
+            warehouse.maintenance.import_(
+                tmp_path / name, graph="http://poison.example/" if name.endswith(".nt") else ""
+            )
+        assert len(warehouse.stores.quads) == 0
+        assert warehouse.maintenance.verify().ok
 
 
 def test_a_graph_larger_than_a_page_may_be_is_cut_and_told(tmp_path: Path) -> None:
@@ -166,7 +168,7 @@ def test_a_graph_larger_than_a_page_may_be_is_cut_and_told(tmp_path: Path) -> No
     )
     settings = Settings(limits=LimitSettings(quads_per_page=100))
     with Warehouse.open(tmp_path / "warehouse", settings=settings) as warehouse:
-        assert warehouse.import_(tmp_path / "large.nq").new == 1
-        assert len(warehouse.quads.graph("http://g.example/").splitlines()) == 100
-        (row,) = warehouse.catalog.scan()
+        assert warehouse.maintenance.import_(tmp_path / "large.nq").new == 1
+        assert len(warehouse.stores.quads.graph("http://g.example/").splitlines()) == 100
+        (row,) = warehouse.stores.catalog.scan()
         assert row.findings

@@ -17,16 +17,16 @@ DEEP = "http://127.0.0.1:9/a/b"
 
 def test_limits_of_a_later_crawl_change_the_scope_of_known_seeds(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path, settings=Settings(guard=GuardSettings(allow=["127.0.0.0/8"]))) as warehouse:
-        warehouse.add_seeds([SEED])
-        assert warehouse.scope.verdict(DEEP, "127.0.0.1:9", 2) is None
+        warehouse.requests.add_seeds([SEED])
+        assert warehouse.scope.current.verdict(DEEP, "127.0.0.1:9", 2) is None
         for limits, verdict in (({"max_depth": 1}, "depth"), ({"scope": "page", "max_depth": 9}, "page")):
             running = warehouse.crawl([SEED], **limits)  # type: ignore[arg-type]
-            running.crawl.close()
-            refused = warehouse.scope.verdict(DEEP, "127.0.0.1:9", 2)
+            running.close()
+            refused = warehouse.scope.current.verdict(DEEP, "127.0.0.1:9", 2)
             assert refused is not None and verdict in refused
         running = warehouse.crawl(scope="host")
-        running.crawl.close()
-        assert warehouse.scope.verdict(DEEP, "127.0.0.1:9", 2) is None
+        running.close()
+        assert warehouse.scope.current.verdict(DEEP, "127.0.0.1:9", 2) is None
 
 
 def test_a_scope_that_was_narrowed_between_two_crawls_holds_for_what_is_queued(tmp_path: Path) -> None:
@@ -36,13 +36,13 @@ def test_a_scope_that_was_narrowed_between_two_crawls_holds_for_what_is_queued(t
         return Warehouse.open(tmp_path, settings=Settings(crawl=crawl))
 
     def states(warehouse: Warehouse) -> list[str | None]:
-        warehouse.start([]).crawl.close()
-        found = [warehouse.frontier.explain(url, 1e10) for url in ("http://near.example/", far, forbidden)]
+        warehouse.crawl([]).close()
+        found = [warehouse.stores.frontier.explain(url, 1e10) for url in ("http://near.example/", far, forbidden)]
         return [explained.state if explained is not None else None for explained in found]
 
     with opened(CrawlSettings(scope="any")) as warehouse:
-        warehouse.add_seeds(["http://near.example/"])
-        assert warehouse.frontier.add(seed_discoveries([far, forbidden]), 0.0).new == 2
+        warehouse.requests.add_seeds(["http://near.example/"])
+        assert warehouse.stores.frontier.add(seed_discoveries([far, forbidden]), 0.0).new == 2
     with opened(CrawlSettings(scope="host", exclude=["/private/*"])) as warehouse:
         assert states(warehouse) == ["queued", "parked", "parked"]
     with opened(CrawlSettings(scope="any")) as warehouse:  # parked, not lost
@@ -56,4 +56,4 @@ def test_limits_that_make_no_sense_are_refused(tmp_path: Path, limits: dict[str,
     with Warehouse.open(tmp_path) as warehouse:
         with pytest.raises(UsageError):
             warehouse.crawl([SEED], **limits)
-        assert warehouse.seeds() == []
+        assert warehouse.scope.seeds() == []

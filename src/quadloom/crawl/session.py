@@ -83,7 +83,7 @@ class CrawlSession:
         self._events = 0
         self._closed = False
         self._inbox = Inbox()
-        self._ranker = _ranker(stores, settings)
+        self._ranker = page_ranker(stores, settings)
         current = lambda: scope.current  # noqa: E731  what holds whenever it is asked
         self._scheduler = RefreshScheduler(
             stores.catalog, stores.frontier, settings, ranker=self._ranker, scope=current
@@ -211,8 +211,8 @@ class CrawlSession:
         self._stores.bus.publish(Event(self._events, kind, time.time(), subject, data))
 
 
-def _ranker(stores: Stores, settings: Settings) -> PageRanker:
-    """Its thread looks at the catalog over connections of its own."""
+def page_ranker(stores: Stores, settings: Settings) -> PageRanker:
+    """The ranker of a warehouse. Its thread reads the catalog over connections of its own."""
     look = stores.state.look
     return PageRanker(
         stores.path / "links",

@@ -34,33 +34,33 @@ def test_versions_differences_and_the_graph_as_of_a_time(warehouse: Warehouse, t
     with warehouse:
         for number, version in enumerate(versions):
             at = 1000.0 * (number + 1)
-            report = warehouse.import_(archive(tmp_path / f"{number}.warc.gz", at, *version))
+            report = warehouse.maintenance.import_(archive(tmp_path / f"{number}.warc.gz", at, *version))
             outcome = (report.new, report.changed, report.unchanged)
             assert outcome == [(1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 0, 1)][number]
-            assert warehouse.verify().ok
-            assert warehouse.graph_at(URL).nquads == warehouse.quads.graph(URL)
-        assert [visit.fetched_at for visit in warehouse.history(URL).visits] == [4000.0, 3000.0, 2000.0, 1000.0]
-        changes = warehouse.changes(URL, 1500.0, 2500.0)
+            assert warehouse.maintenance.verify().ok
+            assert warehouse.ask.graph_at(URL).nquads == warehouse.stores.quads.graph(URL)
+        assert [visit.fetched_at for visit in warehouse.ask.history(URL).visits] == [4000.0, 3000.0, 2000.0, 1000.0]
+        changes = warehouse.ask.changes(URL, 1500.0, 2500.0)
         assert [line for line in changes.added if "changed" in line] == list(changes.added)
         assert len(changes.added) == len(changes.removed) == 1
-        assert not warehouse.changes(URL, 3000.0)
-        assert b"tag 11" in warehouse.graph_at(URL, 1999.0).nquads
-        assert b"tag 11" not in warehouse.graph_at(URL, "1970-01-01T00:34:00Z").nquads
+        assert not warehouse.ask.changes(URL, 3000.0)
+        assert b"tag 11" in warehouse.ask.graph_at(URL, 1999.0).nquads
+        assert b"tag 11" not in warehouse.ask.graph_at(URL, "1970-01-01T00:34:00Z").nquads
         with pytest.raises(NothingFound):
-            warehouse.graph_at(URL, 999.0)
+            warehouse.ask.graph_at(URL, 999.0)
         with pytest.raises(NothingFound):
-            warehouse.history("http://site.example/other")
+            warehouse.ask.history("http://site.example/other")
 
 
 def test_statistics_follow_the_differences(warehouse: Warehouse, tmp_path: Path) -> None:
     with warehouse:
-        warehouse.import_(archive(tmp_path / "1.warc.gz", 1000.0, "a", "b", "c"))
-        warehouse.import_(archive(tmp_path / "2.warc.gz", 2000.0, "a", "B"))
-        assert dict(warehouse.statistics().classes) == {"http://schema.org/Event": 1}
-        before = warehouse.statistics(limit=1000)
+        warehouse.maintenance.import_(archive(tmp_path / "1.warc.gz", 1000.0, "a", "b", "c"))
+        warehouse.maintenance.import_(archive(tmp_path / "2.warc.gz", 2000.0, "a", "B"))
+        assert dict(warehouse.ask.statistics().classes) == {"http://schema.org/Event": 1}
+        before = warehouse.ask.statistics(limit=1000)
         assert "http://schema.org/tag2" not in dict(before.properties)
-        warehouse.rebuild()
-        assert warehouse.statistics(limit=1000) == before
+        warehouse.maintenance.rebuild()
+        assert warehouse.ask.statistics(limit=1000) == before
 
 
 def test_foreign_archives_are_read_within_limits(warehouse: Warehouse, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_foreign_archives_are_read_within_limits(warehouse: Warehouse, tmp_path:
     path = tmp_path / "foreign.warc"
     path.write_bytes(record.encode() + block + b"\r\n\r\n")
     with warehouse:
-        assert warehouse.import_(path).new == 1
+        assert warehouse.maintenance.import_(path).new == 1
         (hit,) = warehouse.search("elsewhere").hits
         assert hit.id == "http://else.example/x"
-        assert warehouse.history(hit.id).page.fetched_at == 1577934245.0
+        assert warehouse.ask.history(hit.id).page.fetched_at == 1577934245.0

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
 from postgres_server import postgres
 from quadloom.cluster.membership import Membership
 from quadloom.errors import StoreError
+from quadloom.model.outcome import PageRow
 from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import PostgresFrontier
 from quadloom.stores.postgres.shards import ShardLeases
@@ -19,37 +22,42 @@ from quadloom.stores.shards import SHARDS
 pytestmark = pytest.mark.cluster
 
 
-class Duties:
-    """A warehouse whose indexer is told by hand how far it is."""
+class Session:
+    """A crawl session whose indexer is set by hand, and whose thread is the caller's."""
 
     def __init__(self) -> None:
         self.left: frozenset[int] = frozenset()
-        self.told: list[list[int]] = []
+        self.acquisitions = 0
         self.failures = 0
         self.shards = 0
 
-    def taken(self, shards: list[int]) -> None:
-        self.told.append(shards)
+    def call(self, action: Callable[[], object]) -> object:
+        return action()
+
+    def acquired(self, rows: list[PageRow]) -> None:
+        self.acquisitions += 1
         if self.failures:
             self.failures -= 1
             raise StoreError("the archive is away")
 
-    def owns(self, shards: int) -> None:
-        self.shards = shards
+    def set_share(self, part: float) -> None:
+        self.shards = round(part * SHARDS)
 
-    def unfinished(self) -> frozenset[int]:
+    def unfinished_shards(self) -> frozenset[int]:
         return self.left
 
-    def tend(self) -> None:
+    def reload_scope(self) -> None:
         return
 
 
-def member(url: str, duties: Duties, name: str = "member") -> tuple[Membership, PostgresFrontier]:
+def member(url: str, session: Session, name: str = "member") -> tuple[Membership, PostgresFrontier]:
     leases = ShardLeases(name)
-    frontier = PostgresFrontier(PostgresDatabase.open(url), FrontierPolicy(), leases, now=0.0)
-    membership = Membership(
-        url, frontier, leases, duties, heartbeat=0.02, call=lambda action: action(), tell=lambda _text: None
-    )
+    frontier_database = PostgresDatabase.open(url)
+    frontier = PostgresFrontier(frontier_database, FrontierPolicy(), leases, now=0.0)
+    catalog = PostgresCatalog(frontier_database, shards=lambda: leases.owned)
+    state = SimpleNamespace(url=url, leases=leases, catalog_of=catalog.of_shards)
+    cluster = SimpleNamespace(state=state, frontier=frontier)
+    membership = Membership(session, cluster, heartbeat=0.02, notice=lambda _text: None)  # type: ignore[arg-type]
     return membership, frontier
 
 
@@ -61,23 +69,23 @@ def wait_until(reached: Callable[[], bool], what: str) -> None:
 
 
 def test_a_shard_is_kept_until_all_its_pages_are_marked_as_indexed() -> None:
-    url, duties = postgres().url(), Duties()
-    membership, frontier = member(url, duties)
+    url, session = postgres().url(), Session()
+    membership, frontier = member(url, session)
     with membership:
         wait_until(lambda: len(frontier.owned) == SHARDS, "a worker alone owns everything")
-        duties.left = frozenset({3, 200})  # both have pages at the indexer; 3 is among those that will be given back
+        session.left = frozenset({3, 200})  # both have pages at the indexer; 3 is among those that will be given back
         database = PostgresDatabase.open(url)
         ShardLeases("guest").renew(database)
         wait_until(lambda: len(frontier.owned) == SHARDS // 2 + 1, "all others of the surplus are given back")
-        assert duties.left < frontier.owned
-        duties.left = frozenset()
+        assert session.left < frontier.owned
+        session.left = frozenset()
         wait_until(lambda: len(frontier.owned) == SHARDS // 2, "the last one follows when its marks are written")
         assert 3 not in frontier.owned
         database.close()
 
 
 def test_each_of_two_workers_is_told_its_share() -> None:
-    url, first, second = postgres().url(), Duties(), Duties()
+    url, first, second = postgres().url(), Session(), Session()
     one, _ = member(url, first, "one")
     two, _ = member(url, second, "two")
     with one:
@@ -88,10 +96,10 @@ def test_each_of_two_workers_is_told_its_share() -> None:
 
 
 def test_what_a_former_owner_left_is_looked_at_until_it_could_be() -> None:
-    duties = Duties()
-    duties.failures = 2
-    membership, frontier = member(postgres().url(), duties)
+    session = Session()
+    session.failures = 2
+    membership, frontier = member(postgres().url(), session)
     with membership:
-        wait_until(lambda: len(duties.told) == 3, "two failures, then a success")
+        wait_until(lambda: session.acquisitions == 3, "two failures, then a success")
         wait_until(lambda: len(frontier.owned) == SHARDS, "all is owned")
-    assert duties.told == [list(range(SHARDS))] * 3, "and it was not told again after that"
+    assert session.acquisitions == 3, "and it was not asked again after that"

@@ -29,6 +29,6 @@ def test_a_site_of_ones_own_decides_about_robots(
         politeness=PolitenessSettings(robots=everywhere), site=[SiteSettings(match="own.example", robots=here)]
     )
     with Warehouse.open(tmp_path, settings=settings) as warehouse:
-        warehouse.add_seeds(["https://own.example/"])
-        reasons = warehouse.why("https://own.example/").reasons
+        warehouse.requests.add_seeds(["https://own.example/"])
+        reasons = warehouse.requests.why("https://own.example/").reasons
     assert [reason.value for reason in reasons if reason.part == "robots"] == [verdict]

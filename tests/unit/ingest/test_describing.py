@@ -13,7 +13,7 @@ from quadloom.ingest.describe import _digits, description
 from quadloom.model.outcome import PageRow
 from quadloom.model.wire import encode
 from quadloom.phases.index import PAGES
-from quadloom.refresh.state import PageScheduleRow
+from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import PageSchedule
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 

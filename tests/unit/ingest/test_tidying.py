@@ -58,7 +58,7 @@ def test_it_starts_only_when_it_pays(written: int, total: int, waited: float, ex
     tidying = StoreCompactor(store, lambda: total, monotonic=clock)
     tidying.wrote(written)
     clock.now = waited
-    tidying.rest()
+    tidying.idle()
     tidying.close()
     assert store.calls == expected
 
@@ -69,11 +69,11 @@ def test_one_at_a_time_and_the_caller_never_waits() -> None:
     for _ in range(3):
         tidying.wrote(ENOUGH)
         clock.now += 4.0
-        tidying.rest()
+        tidying.idle()
     assert store.calls == 1
     store.may_end.set()
     tidying.close()
-    tidying.rest()
+    tidying.idle()
     tidying.close()
     assert store.calls == 2
 
@@ -83,13 +83,13 @@ def test_a_slow_disk_is_learned_from() -> None:
     tidying = StoreCompactor(store, lambda: ENOUGH, monotonic=clock)
     tidying.wrote(ENOUGH)
     clock.now = 4.0
-    tidying.rest()
+    tidying.idle()
     clock.now = 64.0  # a minute
     store.may_end.set()
     tidying.close()
     tidying.wrote(ENOUGH)
     clock.now = 100.0
-    tidying.rest()
+    tidying.idle()
     tidying.close()
     assert store.calls == 1
 
@@ -103,7 +103,7 @@ def test_its_error_is_kept_for_the_indexer() -> None:
     tidying = StoreCompactor(Broken(), lambda: ENOUGH, monotonic=clock)
     tidying.wrote(ENOUGH)
     clock.now = 4.0
-    tidying.rest()
+    tidying.idle()
     tidying.close()
     assert tidying.error is not None
     assert tidying.error.message == "the disk is gone"
@@ -122,7 +122,7 @@ def test_files_become_fewer_while_statements_stay(tmp_path: Path) -> None:
     tidying = StoreCompactor(store, lambda: count, monotonic=clock)
     tidying.wrote(ENOUGH)
     clock.now = 4.0
-    tidying.rest()
+    tidying.idle()
     tidying.close()
     assert len(list((tmp_path / "quads").glob("*.sst"))) < before
     assert len(store) == count == 12_000
@@ -137,19 +137,17 @@ def test_an_indexer_that_rests_tidies_and_one_that_works_does_not(
     store = OxigraphQuads(tmp_path / "quads")
     marks: queue.Queue[IndexAcks] = queue.Queue()
     settings = IndexSettings(text=False, text_commit_seconds=0.05)
-    indexer = Indexer(
-        store, MemoryText(), settings, marks.put, lambda _graph, _difference: None, Failpoints(), Statistics()
-    )
+    indexer = Indexer(store, MemoryText(), settings, marks.put, Failpoints(), Statistics())
     for number in range(12):  # over 1.2 s: longer than it would have to rest
         graph = f"http://e.example/{number}"
         lines = "".join(f'<{graph}#{n}> <x:p> "{n}" <{graph}> .\n' for n in range(300))
         indexer.put([IndexJob(number, Quads.of(graph, lines.encode()), None, b"", fresh=True)])
         time.sleep(0.1)
-        assert indexer.tidying.runs == 0
+        assert indexer.compactor.runs == 0
     until = time.monotonic() + 20
-    while indexer.tidying.runs == 0 and time.monotonic() < until:
+    while indexer.compactor.runs == 0 and time.monotonic() < until:
         time.sleep(0.05)
     indexer.close()
-    assert indexer.tidying.runs == 1
+    assert indexer.compactor.runs == 1
     assert len(store) == 3600
     store.close()

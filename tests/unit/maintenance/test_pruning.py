@@ -21,7 +21,8 @@ from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
-from quadloom.warehouse import DATABASE, Warehouse
+from quadloom.stores.state import DATABASE
+from quadloom.warehouse import Warehouse
 
 PAGES = [f"http://site.example/{number}" for number in range(8)]
 STILL = "http://site.example/still"  # read once, long ago
@@ -55,22 +56,22 @@ def filled(folder: Path, settings: Settings = SMALL) -> Path:
         sources.append(folder / f"{at}.warc.gz")
         sources[-1].write_bytes(file_header(sources[-1].name, at) + b"".join(encode(page).member for page in pages))
     with Warehouse.open(path, settings=settings) as warehouse:
-        warehouse.import_(*sources)
+        warehouse.maintenance.import_(*sources)
     return path
 
 
 def contents(warehouse: Warehouse) -> Contents:
     """Every visit with the body that the archive has of it."""
     found: Contents = {}
-    for row in warehouse.catalog.scan():
+    for row in warehouse.stores.catalog.scan():
         assert row.archive is not None
         bodies = []
-        for visit in warehouse.catalog.history(row.fingerprint):
+        for visit in warehouse.stores.catalog.history(row.fingerprint):
             assert visit.archive is not None
-            page = warehouse.archive.get(visit.archive)
+            page = warehouse.stores.archive.get(visit.archive)
             assert isinstance(page, Page)
             bodies.append((visit.fetched_at, page.body))
-        assert warehouse.catalog.history(row.fingerprint)[0].archive == row.archive
+        assert warehouse.stores.catalog.history(row.fingerprint)[0].archive == row.archive
         found[row.href] = bodies
     return found
 
@@ -84,25 +85,25 @@ def expected(*times: float) -> Contents:
 def test_old_versions_go_and_the_newest_stay(tmp_path: Path) -> None:
     with Warehouse.open(filled(tmp_path), settings=SMALL) as warehouse:
         assert contents(warehouse) == expected(*TIMES)
-        size, files = warehouse.archive.size(), len(warehouse.archive.files())
-        planned = plan(warehouse.opened(), BEFORE)
-        done = prune(warehouse.opened(), BEFORE)
+        size, files = warehouse.stores.archive.size(), len(warehouse.stores.archive.files())
+        planned = plan(warehouse.stores, BEFORE)
+        done = prune(warehouse.stores, BEFORE)
         assert done.visits == planned.visits == 3 * len(PAGES)
         assert done.rewritten == len(planned.sparse) > 0
         assert done.removed == len(planned.sparse) + len(planned.empty) > done.rewritten
-        assert done.freed_bytes == size - warehouse.archive.size() > planned.dead_bytes / 2 > 0
-        assert len(warehouse.archive.files()) < files
+        assert done.freed_bytes == size - warehouse.stores.archive.size() > planned.dead_bytes / 2 > 0
+        assert len(warehouse.stores.archive.files()) < files
         assert contents(warehouse) == expected(4000.0, 5000.0)
-        assert warehouse.verify().ok
+        assert warehouse.maintenance.verify().ok
         with pytest.raises(NothingFound):
-            warehouse.graph_at(PAGES[0], 2500.0)
-        assert prune(warehouse.opened(), BEFORE) == PruneReport()
+            warehouse.ask.graph_at(PAGES[0], 2500.0)
+        assert prune(warehouse.stores, BEFORE) == PruneReport()
     with Warehouse.open(tmp_path / "warehouse", settings=SMALL) as warehouse:
         assert contents(warehouse) == expected(4000.0, 5000.0)
-        assert prune(warehouse.opened(), 1e12).visits == len(PAGES)
+        assert prune(warehouse.stores, 1e12).visits == len(PAGES)
         assert contents(warehouse) == expected(5000.0)
-        assert warehouse.verify().ok
-        assert warehouse.rebuild() == len(PAGES) + 1
+        assert warehouse.maintenance.verify().ok
+        assert warehouse.maintenance.rebuild() == len(PAGES) + 1
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -110,56 +111,56 @@ def test_a_kill_after_any_step_ends_in_the_same_state(tmp_path: Path, step: str)
     path = filled(tmp_path)
     shutil.copytree(path, tmp_path / "undisturbed")
     with Warehouse.open(tmp_path / "undisturbed", settings=SMALL) as warehouse:
-        prune(warehouse.opened(), BEFORE)
-        bytes_left = sum(warehouse.archive.files().values())
+        prune(warehouse.stores, BEFORE)
+        bytes_left = sum(warehouse.stores.archive.files().values())
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(BEFORE), step], timeout=60, check=False)
     assert killed.returncode == 86
     with Warehouse.open(path, settings=SMALL) as warehouse:
         assert contents(warehouse) == expected(4000.0, 5000.0)
-        assert warehouse.verify().ok
-        prune(warehouse.opened(), BEFORE)
+        assert warehouse.maintenance.verify().ok
+        prune(warehouse.stores, BEFORE)
         assert contents(warehouse) == expected(4000.0, 5000.0)
-        assert warehouse.verify().ok
-        assert sum(warehouse.archive.files().values()) == bytes_left
+        assert warehouse.maintenance.verify().ok
+        assert sum(warehouse.stores.archive.files().values()) == bytes_left
 
 
 def test_a_file_less_than_half_dead_is_left_and_its_old_visits_are_forgotten(tmp_path: Path) -> None:
     with Warehouse.open(filled(tmp_path, Settings()), settings=Settings()) as warehouse:
-        files = warehouse.archive.files()
+        files = warehouse.stores.archive.files()
         assert len(files) == 1
-        assert prune(warehouse.opened(), 2500.0) == PruneReport(visits=2 * len(PAGES))
-        assert warehouse.archive.files() == files
+        assert prune(warehouse.stores, 2500.0) == PruneReport(visits=2 * len(PAGES))
+        assert warehouse.stores.archive.files() == files
         assert contents(warehouse) == expected(3000.0, 4000.0, 5000.0)
 
 
 def test_the_version_a_page_rests_on_stays_when_later_visits_brought_none(tmp_path: Path) -> None:
     with Warehouse.open(filled(tmp_path), settings=SMALL) as warehouse:
-        row = warehouse.history(PAGES[0]).page
+        row = warehouse.ask.history(PAGES[0]).page
         leased = Visit(row.href, row.key, row.host, row.fingerprint)
         for at in (6000.0, 7000.0):  # 304: the row goes on naming the record of 5000
             unchanged = replace(row, fetched_at=at, status=304, outcome=Outcome.UNCHANGED)
-            warehouse.catalog.record([Settlement(leased, Outcome.UNCHANGED, unchanged)], at)
+            warehouse.stores.catalog.record([Settlement(leased, Outcome.UNCHANGED, unchanged)], at)
         for at in (8000.0, 9000.0):
             failed = replace(row, fetched_at=at, status=503, outcome=Outcome.FAILED)
-            warehouse.catalog.record([Settlement(leased, Outcome.FAILED, failed)], at)
-        prune(warehouse.opened(), 1e12)
+            warehouse.stores.catalog.record([Settlement(leased, Outcome.FAILED, failed)], at)
+        prune(warehouse.stores, 1e12)
         body = version(PAGES[0], 5000.0).body
         times = (9000.0, 8000.0, 7000.0, 6000.0, 5000.0)
         assert contents(warehouse)[PAGES[0]] == [(at, body) for at in times]
-        assert warehouse.verify().ok
+        assert warehouse.maintenance.verify().ok
 
 
 def test_what_a_notice_names_stays_readable(tmp_path: Path) -> None:
     with Warehouse.open(filled(tmp_path), settings=SMALL) as warehouse:
-        _, _, _, old, oldest = warehouse.history(PAGES[3]).visits
+        _, _, _, old, oldest = warehouse.ask.history(PAGES[3]).visits
         notice = Notice(
             at=2000.0, subscription="s", kind="changed", url=PAGES[3], before=oldest.archive, after=old.archive
         )
-        warehouse.outbox.append([notice])
-        (before,) = warehouse.notices()
-        assert prune(warehouse.opened(), BEFORE).freed_bytes > 0
-        assert warehouse.notices() == [before]
-        (moved,) = warehouse.outbox.since(0)
+        warehouse.stores.outbox.append([notice])
+        (before,) = warehouse.subscriptions.notices()
+        assert prune(warehouse.stores, BEFORE).freed_bytes > 0
+        assert warehouse.subscriptions.notices() == [before]
+        (moved,) = warehouse.stores.outbox.since(0)
         assert (moved.before, moved.after) != (notice.before, notice.after)
         assert contents(warehouse) == expected(4000.0, 5000.0)
 
@@ -170,12 +171,12 @@ def test_what_only_a_trimmed_notice_named_goes(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         with Warehouse.open(filled(tmp_path / name), settings=SMALL) as warehouse:
             if name != "without":
-                before = warehouse.history(PAGES[3]).visits[-1].archive
-                warehouse.outbox.append([Notice(at=2000.0, subscription="s", kind="changed", before=before)])
+                before = warehouse.ask.history(PAGES[3]).visits[-1].archive
+                warehouse.stores.outbox.append([Notice(at=2000.0, subscription="s", kind="changed", before=before)])
             if name == "trimmed":
-                assert warehouse.trim_notices().dropped == 1
-            prune(warehouse.opened(), BEFORE)
-            sizes[name] = warehouse.archive.size()
+                assert warehouse.subscriptions.trim_notices().dropped == 1
+            prune(warehouse.stores, BEFORE)
+            sizes[name] = warehouse.stores.archive.size()
     assert abs(sizes["trimmed"] - sizes["without"]) < 100, "but for the names and dates of files"
     assert sizes["kept"] > sizes["trimmed"] + 300
 
@@ -183,16 +184,16 @@ def test_what_only_a_trimmed_notice_named_goes(tmp_path: Path) -> None:
 def test_a_file_with_a_damaged_living_record_is_left_alone(tmp_path: Path) -> None:
     path = filled(tmp_path)
     with Warehouse.open(path, settings=SMALL) as warehouse:
-        ref = warehouse.history(STILL).page.archive
+        ref = warehouse.ask.history(STILL).page.archive
         assert ref is not None
         with (path / "archive" / ref.file).open("r+b") as file:
             file.seek(ref.offset + ref.length // 2)
             file.write(b"damage")
-        done = prune(warehouse.opened(), BEFORE)
+        done = prune(warehouse.stores, BEFORE)
         assert done.damaged == (ref.file,)
         assert (path / "archive" / ref.file).exists()
-        assert warehouse.history(STILL).page.archive == ref
-        assert [visit.fetched_at for visit in warehouse.history(PAGES[0]).visits] == [5000.0, 4000.0]
+        assert warehouse.ask.history(STILL).page.archive == ref
+        assert [visit.fetched_at for visit in warehouse.ask.history(PAGES[0]).visits] == [5000.0, 4000.0]
 
 
 def test_an_archive_whose_database_was_lost_is_not_touched(tmp_path: Path) -> None:
@@ -200,10 +201,10 @@ def test_an_archive_whose_database_was_lost_is_not_touched(tmp_path: Path) -> No
     for file in path.glob(f"{DATABASE}*"):
         file.unlink()
     with Warehouse.open(path, settings=SMALL) as warehouse:
-        files = warehouse.archive.files()
+        files = warehouse.stores.archive.files()
         with pytest.raises(StoreError):
-            prune(warehouse.opened(), BEFORE)
-        assert warehouse.archive.files() == files
+            prune(warehouse.stores, BEFORE)
+        assert warehouse.stores.archive.files() == files
 
 
 def test_retention_is_a_length_of_time() -> None:
@@ -221,8 +222,10 @@ def test_the_command_says_what_it_does(
     path = filled(tmp_path)
     with Warehouse.open(path, settings=SMALL) as warehouse:  # notices hold old versions, but not for ever
         for url in PAGES:
-            before = warehouse.history(url).visits[-1].archive
-            warehouse.outbox.append([Notice(at=2000.0, subscription="s", kind="changed", url=url, before=before)])
+            before = warehouse.ask.history(url).visits[-1].archive
+            warehouse.stores.outbox.append(
+                [Notice(at=2000.0, subscription="s", kind="changed", url=url, before=before)]
+            )
     monkeypatch.chdir(tmp_path)
 
     def told(*options: str) -> dict[str, object]:
@@ -238,7 +241,7 @@ def test_the_command_says_what_it_does(
     assert would["visits"] == 4 * len(PAGES)
     assert sum(file.stat().st_size for file in (path / "archive").iterdir()) == size
     with Warehouse.read(path, settings=SMALL) as warehouse:
-        assert len(warehouse.outbox.since(0)) == would["notices"] == len(PAGES)
+        assert len(warehouse.stores.outbox.since(0)) == would["notices"] == len(PAGES)
     done = told()
     assert {name: done[name] for name in ("visits", "notices", "removed", "rewritten")} == {
         name: would[name] for name in ("visits", "notices", "removed", "rewritten")

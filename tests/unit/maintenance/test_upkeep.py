@@ -22,7 +22,7 @@ def filled(folder: Path, headers: tuple[tuple[str, str], ...] = ()) -> Warehouse
     source = folder / "one.warc.gz"
     source.write_bytes(file_header(source.name, 0.0) + encode(page).member)
     warehouse = Warehouse.open(folder / "warehouse")
-    warehouse.import_(source)
+    warehouse.maintenance.import_(source)
     return warehouse
 
 
@@ -30,39 +30,39 @@ def test_rebuild_keeps_the_scores_of_topics(tmp_path: Path) -> None:
     graph = topic_graph(Topic("Travel", "paris"))
     line = f'<{URL}> <{SCORE}> "0.931"^^<http://www.w3.org/2001/XMLSchema#double> <{graph}> .\n'
     with filled(tmp_path) as warehouse:
-        warehouse.quads.replace(Quads.of(graph, line.encode()))
-        scores, page = warehouse.quads.graph(graph), warehouse.quads.graph(URL)
+        warehouse.stores.quads.replace(Quads.of(graph, line.encode()))
+        scores, page = warehouse.stores.quads.graph(graph), warehouse.stores.quads.graph(URL)
         assert scores
-        warehouse.rebuild()
-        assert warehouse.quads.graph(graph) == scores
-        assert warehouse.quads.graph(URL) == page
-        assert warehouse.verify().ok
+        warehouse.maintenance.rebuild()
+        assert warehouse.stores.quads.graph(graph) == scores
+        assert warehouse.stores.quads.graph(URL) == page
+        assert warehouse.maintenance.verify().ok
 
 
 def test_a_damaged_quad_store_is_rebuilt(tmp_path: Path) -> None:
     with filled(tmp_path) as warehouse:
-        before = warehouse.quads.graph(URL)
+        before = warehouse.stores.quads.graph(URL)
     (tmp_path / "warehouse" / "quads" / "CURRENT").write_bytes(b"rubbish\n")
     with pytest.raises(StoreError, match="CURRENT"):
         Warehouse.open(tmp_path / "warehouse")
-    with Warehouse.mend(tmp_path / "warehouse") as warehouse:
-        warehouse.rebuild()
-        assert warehouse.quads.graph(URL) == before
-        assert warehouse.verify().ok
+    with Warehouse.repair(tmp_path / "warehouse") as warehouse:
+        warehouse.maintenance.rebuild()
+        assert warehouse.stores.quads.graph(URL) == before
+        assert warehouse.maintenance.verify().ok
     assert (tmp_path / "warehouse" / "quads.damaged" / "CURRENT").read_bytes() == b"rubbish\n"
 
 
 def test_nothing_to_mend_where_nothing_is(tmp_path: Path) -> None:
-    with Warehouse.mend(tmp_path / "new") as warehouse:
-        assert warehouse.rebuild() == 0
+    with Warehouse.repair(tmp_path / "new") as warehouse:
+        assert warehouse.maintenance.rebuild() == 0
 
 
 def test_what_was_not_to_be_archived_is_visited_again_when_its_statements_are_lost(tmp_path: Path) -> None:
     with filled(tmp_path, (("x-robots-tag", "noarchive"),)) as warehouse:
-        assert warehouse.quads.graph(URL)
+        assert warehouse.stores.quads.graph(URL)
     (tmp_path / "warehouse" / "quads" / "CURRENT").write_bytes(b"rubbish\n")
-    with Warehouse.mend(tmp_path / "warehouse") as warehouse:
-        warehouse.rebuild()
-        assert [drift.what for drift in warehouse.verify().drifts] == ["unindexed"]
-        (visit,) = warehouse.frontier.lease(10, 1e10)
+    with Warehouse.repair(tmp_path / "warehouse") as warehouse:
+        warehouse.maintenance.rebuild()
+        assert [drift.what for drift in warehouse.maintenance.verify().drifts] == ["unindexed"]
+        (visit,) = warehouse.stores.frontier.lease(10, 1e10)
         assert visit.href == URL

@@ -16,7 +16,7 @@ from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.model.wire import decode
 from quadloom.refresh.scheduler import RefreshScheduler, SharesChange, http_date
-from quadloom.refresh.state import PageScheduleRow
+from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import Planner
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
@@ -37,7 +37,7 @@ class Crawled:
         self.database = SqliteDatabase.open(folder / "q.db", SCHEMA)
         self.catalog = SqliteCatalog(self.database)
         self.frontier = SqliteFrontier(self.database, FrontierPolicy(delay=0.0, ip_delay=0.0), now=START)
-        self.refreshing = RefreshScheduler(self.catalog, settings)
+        self.refreshing = RefreshScheduler(self.catalog, self.frontier, settings)
 
     def visit(
         self, url: str, outcome: Outcome, at: float, links: tuple[Discovery, ...] = (), modified: str = ""
@@ -50,7 +50,7 @@ class Crawled:
         with self.catalog.transaction():
             self.frontier.settle(planned, now)
             self.catalog.record(planned, now)
-            self.refreshing.write(self.frontier, now)
+            self.refreshing.write(now)
         self.refreshing.committed()
         return planned
 
@@ -177,11 +177,11 @@ def test_a_restart_knows_the_same_sums(tmp_path: Path, clean: bool) -> None:
     before = crawled.refreshing.planner
     if clean:
         crawled.refreshing.close()
-    after = RefreshScheduler(crawled.catalog, SETTINGS)
+    after = RefreshScheduler(crawled.catalog, crawled.frontier, SETTINGS)
     assert after.planner.demand.pages == before.demand.pages > 0
     assert _cells(after.planner) == pytest.approx(_cells(before), rel=1e-6, abs=1e-6)
     assert after._dead == crawled.refreshing._dead
-    again = RefreshScheduler(crawled.catalog, SETTINGS)
+    again = RefreshScheduler(crawled.catalog, crawled.frontier, SETTINGS)
     assert again.planner.demand.pages == before.demand.pages, "a crash right after the start loses nothing"
 
 
@@ -203,13 +203,13 @@ def test_bandwidth_and_shares_change_while_running(crawled: Crawled) -> None:
 def test_the_bandwidth_is_that_of_all_workers_together(crawled: Crawled) -> None:
     refreshing = crawled.refreshing
     refreshing.change(SharesChange(bandwidth=8.0))
-    refreshing.own(64 / 256)
+    refreshing.set_share(64 / 256)
     assert refreshing.shares.bandwidth == refreshing.planner.bandwidth == 2.0
     assert refreshing.change(SharesChange(bandwidth=40.0))["bandwidth"] == 40.0, "people mean the whole crawl's"
     assert refreshing.shares.bandwidth == 10.0
-    refreshing.own(0.0)
+    refreshing.set_share(0.0)
     assert refreshing.planner.bandwidth == 10.0, "a price is never made from nothing"
-    refreshing.own(1.0)
+    refreshing.set_share(1.0)
     assert refreshing.shares.bandwidth == 40.0
 
 
@@ -226,14 +226,14 @@ def test_idle_bandwidth_reads_the_pages_nearest_to_the_end_of_their_periods(tmp_
     for number in range(6):
         crawled.visit(f"https://a.example/{number}", Outcome.NEW, START + number * HOUR)
     now = START + 5.5 * HOUR
-    assert crawled.refreshing.advance(crawled.frontier, 2, now) == 2
+    assert crawled.refreshing.advance(2, now) == 2
     due = {key for key, _, at in crawled.frontier.soonest(9) if at == now}
     parts = {
         row.fingerprint: (now - row.fetched_at) / decode(row.schedule, PageScheduleRow).plan.period
         for row in crawled.catalog.scan()
     }
     assert due == set(sorted(parts, key=lambda key: -parts[key])[:2])
-    assert crawled.refreshing.advance(crawled.frontier, 9, now) == 5, "the last was read half an hour ago and must rest"
+    assert crawled.refreshing.advance(9, now) == 5, "the last was read half an hour ago and must rest"
 
 
 def test_a_pushed_change_does_not_look_like_a_change_at_every_moment(crawled: Crawled) -> None:

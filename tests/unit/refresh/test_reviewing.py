@@ -19,20 +19,15 @@ from quadloom.model.wire import decode
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.refresh.scheduler import RefreshScheduler
-from quadloom.refresh.state import PageScheduleRow
+from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.stores.memory_bus import MemoryBus
-from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
 from quadloom.stores.sqlite.schema import SCHEMA
-from quadloom.stores.stores import Stores
-from quadloom_lab.memory.archive import MemoryArchive
-from quadloom_lab.memory.text import MemoryText
 
 START = 1_700_000_000.0
 DAY = 86_400.0
@@ -57,12 +52,17 @@ class Crawled:
     def start(self) -> None:
         crawl = replace(SETTINGS.crawl, order="importance" if self.guided else "breadth-first")
         settings = replace(SETTINGS, crawl=crawl)
-        self.refreshing = RefreshScheduler(self.catalog, settings, links=self.ranking, scope=lambda: self.scope)
-        stores = Stores(
-            frontier=self.frontier, catalog=self.catalog, archive=MemoryArchive(), quads=MemoryQuads(),
-            text=MemoryText(), bus=MemoryBus(), links=self.ranking, scope=lambda: self.scope,
-        )  # fmt: skip
-        self.reviewing = Rescheduler(stores, self.refreshing, self.described.extend)
+        self.refreshing = RefreshScheduler(
+            self.catalog, self.frontier, settings, ranker=self.ranking, scope=lambda: self.scope
+        )
+        self.reviewing = Rescheduler(
+            self.catalog,
+            self.frontier,
+            self.refreshing,
+            self.ranking,
+            lambda: self.scope,
+            self.described.extend,
+        )
 
     def read(self, *urls: str, outcome: Outcome = Outcome.NEW, at: float = START) -> list[Settlement]:
         settlements = [_settlement(url, outcome, at) for url in urls]
@@ -137,7 +137,7 @@ def star(crawled: Crawled, pages: Sequence[str]) -> None:
 
 def recounted(crawled: Crawled) -> Planner:
     """The sums as a start after a crash makes them from the rows."""
-    return RefreshScheduler(crawled.catalog, SETTINGS).planner
+    return RefreshScheduler(crawled.catalog, crawled.frontier, SETTINGS).planner
 
 
 def assert_sums_are_those_of_the_rows(crawled: Crawled) -> None:

@@ -36,7 +36,7 @@ class Crawled:
         database = SqliteDatabase.open(folder / "q.db", SCHEMA)
         self.catalog = SqliteCatalog(database)
         self.frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=999), now=START)
-        self.refreshing = RefreshScheduler(self.catalog, Settings())
+        self.refreshing = RefreshScheduler(self.catalog, self.frontier, Settings())
 
     def read(self, *visits: Visit, kind: str, links: tuple[Discovery, ...] = ()) -> list[Settlement]:
         """First reads that found pages of this kind."""
@@ -47,7 +47,7 @@ class Crawled:
         with self.catalog.transaction():
             self.frontier.settle(planned, START)
             self.catalog.record(planned, START)
-            self.refreshing.write(self.frontier, START)
+            self.refreshing.write(START)
         self.refreshing.committed()
         return planned
 
@@ -100,7 +100,7 @@ def test_the_owner_learns_from_first_reads_and_remembers_over_a_restart(crawled:
     (after,) = crawled.read(visit(HUB + "again"), kind="html", links=links)
     assert (priorities(before), priorities(after)) == ({"1": 3}, {"2": 2, "new.xml": 3, "new": 3})
     crawled.refreshing.close()
-    assert DataPredictor(crawled.catalog).suspects.dump() == crawled.refreshing.suspecting.suspects.dump()
+    assert DataPredictor(crawled.catalog).suspects.dump() == crawled.refreshing.predictor.suspects.dump()
 
 
 def test_the_kind_of_a_source_read_long_ago_is_looked_up(crawled: Crawled) -> None:
@@ -134,6 +134,6 @@ def test_a_verdict_costs_little(crawled: Crawled) -> None:
     best = float("inf")
     for _ in range(5):
         began = time.process_time()
-        crawled.refreshing.suspecting.judged(links, from_data=False)
+        crawled.refreshing.predictor.assessed(links, from_data=False)
         best = min(best, (time.process_time() - began) / len(links))
     assert best < 2e-6, f"{best * 1e6:.2f} µs a URL"

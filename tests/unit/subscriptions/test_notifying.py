@@ -51,7 +51,9 @@ def settled(url: str, outcome: Outcome, again_at: float | None = None) -> Settle
 
 
 def told(stores: Stores, settlements: list[Settlement], nquads: bytes = b"", known: dict[int, PageRow] | None = None):  # type: ignore[no-untyped-def]
-    notices = ChangeNotifier(stores.catalog, stores.outbox).notices(settlements, lambda _: nquads, known or {}, NOW)
+    notices = ChangeNotifier(stores.catalog, stores.outbox, MemoryQuads()).notices(
+        settlements, lambda _: nquads, known or {}, NOW
+    )
     return [(notice.subscription, notice.kind, notice.url) for notice in notices]
 
 

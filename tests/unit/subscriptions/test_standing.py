@@ -122,9 +122,9 @@ def test_answers_are_lines_of_the_real_store(tmp_path: Path, monkeypatch: pytest
         b'<http://a.example/%d> <http://p.example/n> "%d" <http://a.example/> .\n' % (n, n) for n in range(5)
     )
     with Warehouse.open(tmp_path / "warehouse", settings=Settings()) as warehouse:
-        warehouse.quads.replace(Quads.of(graph, lines))
-        warehouse.quads.flush()
-        ask = lambda query: lines_of(warehouse.queries, query, warehouse.settings.limits)  # noqa: E731
+        warehouse.stores.quads.replace(Quads.of(graph, lines))
+        warehouse.stores.quads.flush()
+        ask = lambda query: lines_of(warehouse.ask.queries, query, warehouse.settings.limits)  # noqa: E731
         assert sorted(ask("SELECT ?o { ?s <http://p.example/n> ?o }")) == [f'"{n}"' for n in range(5)]
         assert ask("ASK { ?s <http://p.example/n> '7' }") == ["false"]
         assert len(ask("CONSTRUCT WHERE { ?s <http://p.example/n> ?o }")) == 5
@@ -136,10 +136,10 @@ def test_answers_are_lines_of_the_real_store(tmp_path: Path, monkeypatch: pytest
 def test_a_literal_with_a_line_separator_is_one_row(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path) as warehouse:
         line = '<http://a.example/> <http://a.example/p> "one\u2028row" <http://a.example/> .\n'
-        warehouse.quads.replace(Quads.of("http://a.example/", line.encode()))
-        warehouse.quads.flush()
+        warehouse.stores.quads.replace(Quads.of("http://a.example/", line.encode()))
+        warehouse.stores.quads.flush()
         limits = warehouse.settings.limits
         for query in ("SELECT ?o { ?s ?p ?o }", "CONSTRUCT WHERE { ?s ?p ?o }"):
-            (row,) = lines_of(warehouse.queries, query, limits)
+            (row,) = lines_of(warehouse.ask.queries, query, limits)
             assert "one\u2028row" in row
-        assert lines_of(warehouse.queries, "ASK { ?s ?p ?o }", limits) == ["true"]
+        assert lines_of(warehouse.ask.queries, "ASK { ?s ?p ?o }", limits) == ["true"]

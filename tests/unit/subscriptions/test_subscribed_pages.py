@@ -11,6 +11,7 @@ from statistics import fmean
 import pytest
 from msgspec.structs import replace
 
+from quadloom.crawl.session import page_ranker
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
 from quadloom.model.subscription import Subscription
@@ -21,9 +22,10 @@ from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.stores.state import DATABASE
 from quadloom.subscriptions.pages import subscribed_pages
 from quadloom.subscriptions.standing_queries import StandingQueries, lines_of
-from quadloom.warehouse import DATABASE, Warehouse
+from quadloom.warehouse import Warehouse
 
 HOSTS = ("www.a.example", "b.example")
 URLS = [f"http://{host}/{number}" for host in HOSTS for number in range(15)]
@@ -57,20 +59,20 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
     records = b"".join(encode(page(url, now - 1000.0)).member for url in URLS)
     source.write_bytes(file_header(source.name, now) + records)
     with Warehouse.open(tmp_path / "warehouse", settings=SETTINGS) as opened:
-        opened.import_(source)
+        opened.maintenance.import_(source)
         yield opened
 
 
 def next_visits(warehouse: Warehouse) -> dict[str, float]:
     """Seconds until each page's next visit, as the planner has it after a ranking and three visits with a change."""
-    ranking = warehouse.ranking()
+    ranking = page_ranker(warehouse.stores, SETTINGS)
     for place, url in enumerate(URLS):
         ranking.append(fingerprint(url), fingerprint(URLS[(place + 1) % len(URLS)]).to_bytes(8, "little", signed=True))
     ranking.flush()
     now = time.time()
     ranking.turn(now)
-    refreshing = RefreshScheduler(warehouse.catalog, SETTINGS, links=ranking)
-    rows = warehouse.catalog.pages([fingerprint(url) for url in URLS])
+    refreshing = RefreshScheduler(warehouse.stores.catalog, warehouse.stores.frontier, SETTINGS, ranker=ranking)
+    rows = warehouse.stores.catalog.pages([fingerprint(url) for url in URLS])
     periods: dict[str, float] = {}
     for at in (now + 3600.0, now + 7200.0, now + 10800.0):
         visited = [replace(row, fetched_at=at, outcome=Outcome.CHANGED) for row in rows.values()]
@@ -89,12 +91,17 @@ def _settlement(row: PageRow) -> Settlement:
 
 def told(warehouse: Warehouse, subscription: Subscription) -> None:
     """Subscribe; a query is asked once, as the running crawl does."""
-    warehouse.subscribe(warehouse.checked(subscription))
+    warehouse.subscriptions.add(warehouse.subscriptions.checked(subscription))
     if subscription.query:
-        warehouse.quads.flush()
-        standing = StandingQueries(lambda query: lines_of(warehouse.queries, query, warehouse.settings.limits))
+        warehouse.stores.quads.flush()
+        standing = StandingQueries(lambda query: lines_of(warehouse.ask.queries, query, warehouse.settings.limits))
         queries = [subscription]
-        assert standing.turn(queries, warehouse.catalog, warehouse.outbox, 1, lambda action: action(), time.time) == 1
+        assert (
+            standing.turn(
+                queries, warehouse.stores.catalog, warehouse.stores.outbox, 1, lambda action: action(), time.time
+            )
+            == 1
+        )
 
 
 @pytest.mark.parametrize("kind", SUBSCRIPTIONS)
@@ -116,5 +123,5 @@ def test_each_kind_names_its_pages(warehouse: Warehouse, kind: str) -> None:
     subscription, pages = SUBSCRIPTIONS[kind]
     told(warehouse, subscription)
     with closing(SqliteDatabase.read_only(warehouse.path / DATABASE)) as database:
-        (found,) = subscribed_pages(SqliteCatalog(database), warehouse.quads)
+        (found,) = subscribed_pages(SqliteCatalog(database), warehouse.stores.quads)
     assert set(found.urls) == pages and len(found.urls) == len(pages)

@@ -78,34 +78,34 @@ def test_a_query_that_cannot_be_asked_is_refused(
     warehouse: Warehouse, query: str, error: type[QueryError], words: str
 ) -> None:
     with pytest.raises(error) as raised:
-        warehouse.checked(Subscription(id="q", query=query))
+        warehouse.subscriptions.checked(Subscription(id="q", query=query))
     assert words in raised.value.message and raised.value.hint
-    good = warehouse.checked(Subscription(id="q", query="SELECT ?s { ?s a schema:Event }"))
+    good = warehouse.subscriptions.checked(Subscription(id="q", query="SELECT ?s { ?s a schema:Event }"))
     assert good.query, "and the service answers the next one"
 
 
 def test_a_subscription_begins_with_the_next_notice_and_ends_whole(warehouse: Warehouse) -> None:
     old = Notice(at=1.0, subscription="s", kind="new")
-    warehouse.outbox.append([old, old])
-    warehouse.subscribe(warehouse.checked(Subscription(id="s", query="ASK {}")))
-    assert warehouse.outbox.delivery("s") == Delivery(subscription="s", delivered=2)
+    warehouse.stores.outbox.append([old, old])
+    warehouse.subscriptions.add(warehouse.subscriptions.checked(Subscription(id="s", query="ASK {}")))
+    assert warehouse.stores.outbox.delivery("s") == Delivery(subscription="s", delivered=2)
     with pytest.raises(UsageError, match="already"):
-        warehouse.subscribe(Subscription(id="s", sites=("b.example",)))
-    warehouse.catalog.put("standing:s", b"\x91\xa1a")
-    assert last_answer(warehouse.catalog, "s") == ["a"]
-    warehouse.unsubscribe("s")
-    assert read_subscriptions(warehouse.catalog) == []
-    assert last_answer(warehouse.catalog, "s") == []
-    assert warehouse.outbox.delivery("s") == Delivery(subscription="s")
-    assert len(warehouse.outbox.since(0)) == 2, "notices stay for those who read them by id"
+        warehouse.subscriptions.add(Subscription(id="s", sites=("b.example",)))
+    warehouse.stores.catalog.put("standing:s", b"\x91\xa1a")
+    assert last_answer(warehouse.stores.catalog, "s") == ["a"]
+    warehouse.subscriptions.remove("s")
+    assert read_subscriptions(warehouse.stores.catalog) == []
+    assert last_answer(warehouse.stores.catalog, "s") == []
+    assert warehouse.stores.outbox.delivery("s") == Delivery(subscription="s")
+    assert len(warehouse.stores.outbox.since(0)) == 2, "notices stay for those who read them by id"
     with pytest.raises(NothingFound):
-        warehouse.unsubscribe("s")
+        warehouse.subscriptions.remove("s")
 
 
 def test_a_page_that_was_never_read_is_asked_for_first(warehouse: Warehouse) -> None:
-    warehouse.add_seeds(["https://seed.example/"])
-    warehouse.subscribe(Subscription(id="s", urls=("https://out-of-scope.example/",)))
-    leased = warehouse.frontier.lease(10, 1e12)
+    warehouse.requests.add_seeds(["https://seed.example/"])
+    warehouse.subscriptions.add(Subscription(id="s", urls=("https://out-of-scope.example/",)))
+    leased = warehouse.stores.frontier.lease(10, 1e12)
     assert {(visit.href, visit.priority) for visit in leased} == {
         ("https://out-of-scope.example/", 0),
         ("https://seed.example/", 1),

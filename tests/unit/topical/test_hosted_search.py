@@ -142,7 +142,7 @@ def access(folder: Path, port: int, delay: float = 0.01, **topic: list[str] | bo
     with Warehouse.open(folder / "warehouse", settings=settings) as warehouse:
         scope = TopicScope(settings, [SeedSite(f"http://docs.test:{port}/")])
         services = frozenset({f"searx.test:{port}"}) if topic.get("site_queries") else frozenset()
-        polite = PoliteAccess(settings, warehouse.frontier, scope, lambda _brought: None, services=services)
+        polite = PoliteAccess(settings, warehouse.stores.frontier, scope, lambda _brought: None, services=services)
         yield Rewired(polite, port)
         polite.close()
 
@@ -244,6 +244,6 @@ def test_keys_of_the_configuration_do_not_reach_the_catalog(tmp_path: Path) -> N
         "algolia", "http://other.test/", "algolia", "https://x/", headers=(("k", "v"),), learned_at=9.0
     )
     with Warehouse.open(tmp_path / "warehouse") as warehouse:
-        remember_channels(warehouse.catalog, [hired, public])
+        remember_channels(warehouse.stores.catalog, [hired, public])
         seeds = [SeedSite("http://docs.test/"), SeedSite("http://other.test/")]
-        assert known_channels(warehouse.catalog, seeds, 0.0) == {"other.test": public}
+        assert known_channels(warehouse.stores.catalog, seeds, 0.0) == {"other.test": public}

@@ -16,18 +16,18 @@ from quadloom.web.view.cards import Card, CardFact, Cards, card
 
 def test_a_card_names_the_thing_and_says_a_few_facts(warehouse_path: Path) -> None:
     with Warehouse.read(warehouse_path) as warehouse:
-        found = card(warehouse.quads, BOOK)
+        found = card(warehouse.stores.quads, BOOK)
         assert found is not None
         assert (found.iri, found.label) == (f"{BOOK}#it", "The Distant Lighthouse")
         assert found.types == ("http://schema.org/Book",)
         assert {fact.property: fact.value.text for fact in found.facts}["http://schema.org/isbn"] == "978-3"
-        assert card(warehouse.quads, "http://nowhere.example/") is None
-        assert card(warehouse.quads, "no iri> at all") is None
+        assert card(warehouse.stores.quads, "http://nowhere.example/") is None
+        assert card(warehouse.stores.quads, "no iri> at all") is None
 
 
 def test_hostile_literals_come_whole(warehouse_path: Path) -> None:
     with Warehouse.read(warehouse_path) as warehouse:
-        found = card(warehouse.quads, EVIL)
+        found = card(warehouse.stores.quads, EVIL)
     assert found is not None and isinstance(found.label, str)
     assert all(isinstance(fact, CardFact) and len(fact.value.text) <= 80 for fact in found.facts)
 
@@ -48,12 +48,12 @@ def test_a_card_is_kept_for_seconds_and_made_anew_for_a_new_reading(
     cards = Cards(lambda: now)
     with Warehouse.read(warehouse_path) as warehouse:
         for at, expected in ((1.0, 1), (1.0, 1), (2.0, 2)):
-            assert BOOK in cards.of(warehouse.quads, [Hit(id=BOOK, score=1.0, fetched_at=at)])
+            assert BOOK in cards.of(warehouse.stores.quads, [Hit(id=BOOK, score=1.0, fetched_at=at)])
             assert looked == expected
         # Seconds later a newer view is asked once more; what it confirms is kept for minutes, but not for ever.
         for at, expected in ((6.0, 3), (100.0, 3), (130.0, 4)):
             now = at
-            cards.of(warehouse.quads, [Hit(id=BOOK, score=1.0, fetched_at=2.0)])
+            cards.of(warehouse.stores.quads, [Hit(id=BOOK, score=1.0, fetched_at=2.0)])
             assert looked == expected
 
 

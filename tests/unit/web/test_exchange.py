@@ -185,7 +185,7 @@ def test_changes_are_a_feed_and_json(client: TestClient) -> None:
 def test_notices_are_streamed_and_the_feed_has_the_newest(tmp_path: Path) -> None:
     path = tmp_path / "warehouse"
     with Warehouse.open(path) as warehouse:
-        warehouse.outbox.append(
+        warehouse.stores.outbox.append(
             [Notice(at=float(n), subscription="even" if n % 2 == 0 else "odd", kind="new", url=f"http://a.example/{n}")
              for n in range(1, 501)]
         )  # fmt: skip
@@ -209,13 +209,13 @@ def test_notices_are_streamed_and_the_feed_has_the_newest(tmp_path: Path) -> Non
 def test_a_failing_subscription_says_so_but_not_where_its_webhook_is(tmp_path: Path) -> None:
     path, hook = tmp_path / "warehouse", "https://hook.example/secret-path"
     with Warehouse.open(path) as warehouse:
-        warehouse.subscribe(Subscription(id="fine", sites=("a.example",)))
-        warehouse.subscribe(Subscription(id="deaf", sites=("a.example",), webhook=hook))
-        warehouse.outbox.put_delivery(
+        warehouse.subscriptions.add(Subscription(id="fine", sites=("a.example",)))
+        warehouse.subscriptions.add(Subscription(id="deaf", sites=("a.example",), webhook=hook))
+        warehouse.stores.outbox.put_delivery(
             Delivery(subscription="deaf", attempts=3, retry_at=60.0, error=f"{hook}: refused", lost=2)
         )
-        warehouse.subscribe(Subscription(id="slow", query="ASK {}"))
-        warehouse.catalog.put(
+        warehouse.subscriptions.add(Subscription(id="slow", query="ASK {}"))
+        warehouse.stores.catalog.put(
             "standing-trouble:slow", wire.encode(StandingQueryFailure(0.0, 2, 120.0, "ended after 30 seconds"))
         )
     with TestClient(

@@ -69,7 +69,7 @@ def fill(path: Path) -> None:
     """Three pages; the first is visited twice and says something else the second time."""
     settings = Settings()
     with Warehouse.open(path, settings=settings) as warehouse:
-        warehouse.add_seeds([BOOK, PERSON, EVIL])
+        warehouse.requests.add_seeds([BOOK, PERSON, EVIL])
         versions = [
             (BOOK, _PAGES[BOOK].replace("978-3", "978-0"), 1.7e9),
             *((u, t, 1.7e9 + 60) for u, t in _PAGES.items()),
@@ -82,22 +82,24 @@ def fill(path: Path) -> None:
             )
             visit = Visit(url.href, url.key, url.host, url.fingerprint)
             result = process_page(page, visit, settings, chosen(["all"]))
-            (ref,) = warehouse.archive.put([encode(page)])
-            warehouse.archive.sync()
-            settlement = settle_page(visit, page, result, None, warehouse.catalog.page(url.fingerprint), ref)
-            with warehouse.catalog.transaction():
-                warehouse.frontier.settle([settlement], at)
-                warehouse.catalog.record([settlement], at)
-            warehouse.quads.replace(result.quads)
+            (ref,) = warehouse.stores.archive.put([encode(page)])
+            warehouse.stores.archive.sync()
+            settlement = settle_page(visit, page, result, None, warehouse.stores.catalog.page(url.fingerprint), ref)
+            with warehouse.stores.catalog.transaction():
+                warehouse.stores.frontier.settle([settlement], at)
+                warehouse.stores.catalog.record([settlement], at)
+            warehouse.stores.quads.replace(result.quads)
             links.append(url.fingerprint, [(Url.parse(target).fingerprint, "plain") for target in _LINKS.get(href, ())])
             assert result.text is not None
-            warehouse.text.put([result.text])
-            warehouse.catalog.mark_indexed([(url.fingerprint, result.quads.digest, result.text_digest)])
-        warehouse.text.commit()
+            warehouse.stores.text.put([result.text])
+            warehouse.stores.catalog.mark_indexed([(url.fingerprint, result.quads.digest, result.text_digest)])
+        warehouse.stores.text.commit()
         trap = TrapCount("evil.example", "endless calendar", "http://evil.example/<script>window.hit=1</script>", 1234)
-        warehouse.catalog.put(TRAPS, wire.encode([trap]))
+        warehouse.stores.catalog.put(TRAPS, wire.encode([trap]))
         links.close()
         topic = {"narrow": "lighthouse keepers", "broad": "coasts", "requests": 1500, "documents": 40, "harvest": 0.75}
-        warehouse.catalog.put("topic:lighthouse-keepers", msgspec.json.encode(topic | {"finished_at": 1_700_000_000}))
-        warehouse.catalog.put("topic:older", b"[1]")
-        warehouse.catalog.put(STATISTICS, Statistics.recounted(warehouse.quads).encode())
+        warehouse.stores.catalog.put(
+            "topic:lighthouse-keepers", msgspec.json.encode(topic | {"finished_at": 1_700_000_000})
+        )
+        warehouse.stores.catalog.put("topic:older", b"[1]")
+        warehouse.stores.catalog.put(STATISTICS, Statistics.recounted(warehouse.stores.quads).encode())

@@ -8,12 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from quadloom.asking.statistics import Statistics
-from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.indexer import IndexAcks, Indexer
-from quadloom.ingest.ingest import FinishedVisit, VisitWriter
-from quadloom.ingest.traps import TrapFilter
-from quadloom.maintenance.replay import replay_unindexed
+from quadloom.ingest.hooks import FinishedVisit
+from quadloom.ingest.ingest import Ingest
 from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Page
 from quadloom.model.subscription import Subscription
@@ -47,30 +43,20 @@ class Crawler:
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
-        stores, failpoints = warehouse.opened(), Failpoints()
-        self._marks: list[IndexAcks] = []
-        self._indexer = Indexer(
-            stores.quads, stores.text, SETTINGS.index, self._marks.append, stores.changed, failpoints,
-            Statistics.resume(stores.catalog, stores.quads),
-        )  # fmt: skip
-        self._writer = VisitWriter(
-            stores.frontier, stores.catalog, stores.archive, self._indexer, SETTINGS, failpoints,
-            TrapFilter(lambda _text: None), RefreshScheduler(stores.catalog, SETTINGS),
-            ChangeNotifier(stores.catalog, stores.outbox, stores.quads),
-        )  # fmt: skip
+        stores = warehouse.stores
+        schedule = RefreshScheduler(stores.catalog, stores.frontier, SETTINGS)
+        notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
+        self.ingest = Ingest(stores, SETTINGS, hooks=[schedule, notifier])
 
     def visit(self, *pages: Page) -> list[Settlement]:
-        return self._writer.write([self._ready(item) for item in pages], pages[-1].fetched_at)
+        return self.ingest.settle([self.finished(item) for item in pages], pages[-1].fetched_at)
 
     def close(self) -> None:
-        self._indexer.close()
-        for marks in self._marks:
-            self._writer.acknowledge(marks)
-        self._writer.write([], 0.0)
+        self.ingest.close()
 
-    def _ready(self, found: Page) -> FinishedVisit:
+    def finished(self, found: Page) -> FinishedVisit:
         url = Url.parse(found.url)
-        known = self.warehouse.catalog.page(url.fingerprint) is not None
+        known = self.warehouse.stores.catalog.page(url.fingerprint) is not None
         visit = Visit(url.href, url.key, url.host, url.fingerprint, known=known, deadline=found.fetched_at + 600)
         pace = HostPace(url.host, "192.0.2.1", 1.0, found.fetched_at + 1.0)
         if not 200 <= found.status < 300:
@@ -94,100 +80,119 @@ def crawled(warehouse: Warehouse, *batches: list[Page]) -> list[Settlement]:
 
 
 def row_of(warehouse: Warehouse, url: str) -> PageRow:
-    row = warehouse.catalog.page(Url.parse(url).fingerprint)
+    row = warehouse.stores.catalog.page(Url.parse(url).fingerprint)
     assert row is not None
     return row
 
 
 def found(warehouse: Warehouse, words: str) -> list[str]:
-    return [hit.id for hit in warehouse.text.search(SearchRequest(text=words)).hits]
+    return [hit.id for hit in warehouse.stores.text.search(SearchRequest(text=words)).hits]
 
 
 def told_of(warehouse: Warehouse) -> list[tuple[str, str]]:
-    return [(notice.kind, notice.url) for notice in warehouse.outbox.since(0)]
+    return [(notice.kind, notice.url) for notice in warehouse.stores.outbox.since(0)]
 
 
 def test_a_page_that_moved_for_good_leaves_the_indexes_and_its_target_stays(warehouse: Warehouse) -> None:
     subscription = Subscription(id="site", sites=("site.example",))
     add_subscription(
-        subscription, catalog=warehouse.catalog, outbox=warehouse.outbox, frontier=warehouse.frontier, now=1.0
+        subscription,
+        catalog=warehouse.stores.catalog,
+        outbox=warehouse.stores.outbox,
+        frontier=warehouse.stores.frontier,
+        now=1.0,
     )
     crawled(warehouse, [page(OLD, "ancient", 1000.0), page(NEW, "modern", 1000.0)])
-    described = warehouse.quads.match(f"<{NEW}>", None, None, None)
-    before = sorted(described), warehouse.quads.graph(NEW)
+    described = warehouse.stores.quads.match(f"<{NEW}>", None, None, None)
+    before = sorted(described), warehouse.stores.quads.graph(NEW)
     (moved,) = crawled(warehouse, [redirect(OLD, NEW, 2000.0)])
     assert moved.outcome is Outcome.UNCHANGED
     assert [item.href for item in moved.discoveries] == [NEW]
-    assert not warehouse.quads.graph(OLD)
+    assert not warehouse.stores.quads.graph(OLD)
     assert found(warehouse, "ancient") == []
-    assert (sorted(warehouse.quads.match(f"<{NEW}>", None, None, None)), warehouse.quads.graph(NEW)) == before
+    assert (
+        sorted(warehouse.stores.quads.match(f"<{NEW}>", None, None, None)),
+        warehouse.stores.quads.graph(NEW),
+    ) == before
     assert told_of(warehouse)[-1] == ("gone", OLD)
-    assert warehouse.verify().drifts == ()
+    assert warehouse.maintenance.verify().drifts == ()
     crawled(warehouse, [page(OLD, "", 3000.0, status=404)])  # the redirect is gone, its target is not
-    assert warehouse.quads.graph(NEW) == before[1]
-    assert warehouse.verify().drifts == ()
+    assert warehouse.stores.quads.graph(NEW) == before[1]
+    assert warehouse.maintenance.verify().drifts == ()
     (back,) = crawled(warehouse, [page(OLD, "revived", 4000.0)])
     assert back.outcome is Outcome.CHANGED
     assert found(warehouse, "revived") == [OLD]
-    assert warehouse.verify().drifts == ()
+    assert warehouse.maintenance.verify().drifts == ()
 
 
 def test_a_page_that_is_elsewhere_for_now_is_left_as_it_was(warehouse: Warehouse) -> None:
     crawled(warehouse, [page(OLD, "ancient", 1000.0), page(NEW, "modern", 1000.0)])
-    graphs = {url: warehouse.quads.graph(url) for url in (OLD, NEW)}
-    titles = sorted(warehouse.quads.match(None, "<http://purl.org/dc/terms/title>", None, "<urn:quadloom:pages>"))
+    graphs = {url: warehouse.stores.quads.graph(url) for url in (OLD, NEW)}
+    titles = sorted(
+        warehouse.stores.quads.match(None, "<http://purl.org/dc/terms/title>", None, "<urn:quadloom:pages>")
+    )
     (away,) = crawled(warehouse, [redirect(OLD, NEW, 2000.0, 302)])
     assert [item.href for item in away.discoveries] == [NEW]
     assert row_of(warehouse, OLD).status == 302
-    assert {url: warehouse.quads.graph(url) for url in (OLD, NEW)} == graphs
+    assert {url: warehouse.stores.quads.graph(url) for url in (OLD, NEW)} == graphs
     assert titles == sorted(
-        warehouse.quads.match(None, "<http://purl.org/dc/terms/title>", None, "<urn:quadloom:pages>")
+        warehouse.stores.quads.match(None, "<http://purl.org/dc/terms/title>", None, "<urn:quadloom:pages>")
     )
-    assert warehouse.verify().drifts == ()
+    assert warehouse.maintenance.verify().drifts == ()
     crawled(warehouse, [page(OLD, "", 3000.0, status=410)])
-    assert not warehouse.quads.graph(OLD)
-    assert warehouse.quads.graph(NEW) == graphs[NEW]
-    assert warehouse.verify().drifts == ()
+    assert not warehouse.stores.quads.graph(OLD)
+    assert warehouse.stores.quads.graph(NEW) == graphs[NEW]
+    assert warehouse.maintenance.verify().drifts == ()
 
 
 def test_a_crash_after_a_move_does_not_cost_the_target(warehouse: Warehouse) -> None:
     crawled(warehouse, [page(OLD, "ancient", 1000.0), page(NEW, "modern", 1000.0)])
     row = row_of(warehouse, OLD)
     (moved,) = crawled(warehouse, [redirect(OLD, NEW, 2000.0)])
-    warehouse.catalog.mark_indexed([(row.fingerprint, row.quads_digest, row.text_digest)])  # as if not yet indexed
+    warehouse.stores.catalog.mark_indexed(
+        [(row.fingerprint, row.quads_digest, row.text_digest)]
+    )  # as if not yet indexed
     assert moved.page is not None
-    replay_unindexed(warehouse.opened(), SETTINGS, 3000.0)
-    assert warehouse.quads.graph(NEW)
-    assert not warehouse.quads.graph(OLD)
+    ingest = Ingest(warehouse.stores, SETTINGS)
+    assert ingest.replay() == 1
+    ingest.close()
+    assert warehouse.stores.quads.graph(NEW)
+    assert not warehouse.stores.quads.graph(OLD)
 
 
 def test_a_page_that_may_not_be_archived_any_more_rests_on_no_record(warehouse: Warehouse) -> None:
     subscription = Subscription(id="site", sites=("site.example",))
     crawled(warehouse, [page(OLD, "open", 1000.0)])
     add_subscription(
-        subscription, catalog=warehouse.catalog, outbox=warehouse.outbox, frontier=warehouse.frontier, now=1.0
+        subscription,
+        catalog=warehouse.stores.catalog,
+        outbox=warehouse.stores.outbox,
+        frontier=warehouse.stores.frontier,
+        now=1.0,
     )
     closed = page(OLD, "closed", 2000.0, headers=(("x-robots-tag", "noarchive"),))
     crawled(warehouse, [closed])
     assert row_of(warehouse, OLD).archive is None
-    statements = warehouse.quads.graph(OLD)
+    statements = warehouse.stores.quads.graph(OLD)
     assert b"closed" in statements
-    assert warehouse.verify().drifts == ()
-    (notice,) = warehouse.outbox.since(0)
-    assert not difference(notice, warehouse.archive, SETTINGS), "of one version nothing is known, so nothing is claimed"
-    warehouse.rebuild()
-    assert warehouse.quads.graph(OLD) == statements
+    assert warehouse.maintenance.verify().drifts == ()
+    (notice,) = warehouse.stores.outbox.since(0)
+    assert not difference(notice, warehouse.stores.archive, SETTINGS), (
+        "of one version nothing is known, so nothing is claimed"
+    )
+    warehouse.maintenance.rebuild()
+    assert warehouse.stores.quads.graph(OLD) == statements
 
 
 def test_a_difference_keeps_literals_in_one_line(warehouse: Warehouse) -> None:
     crawled(warehouse, [page(OLD, "one", 1000.0)])
     add_subscription(
-        Subscription(id="site", sites=("site.example",)), catalog=warehouse.catalog, outbox=warehouse.outbox,
-        frontier=warehouse.frontier, now=1.0,
+        Subscription(id="site", sites=("site.example",)), catalog=warehouse.stores.catalog, outbox=warehouse.stores.outbox,
+        frontier=warehouse.stores.frontier, now=1.0,
     )  # fmt: skip
     crawled(warehouse, [page(OLD, "two\u2028lines\u0085more", 2000.0)])
-    (notice,) = warehouse.outbox.since(0)
-    told = difference(notice, warehouse.archive, SETTINGS)
+    (notice,) = warehouse.stores.outbox.since(0)
+    told = difference(notice, warehouse.stores.archive, SETTINGS)
     assert any("two" in line and "more" in line for line in told.added)
     assert all(line.startswith("<") and line.endswith(" .") for line in (*told.added, *told.removed))
 
@@ -200,22 +205,22 @@ def test_the_newest_of_two_versions_that_are_indexed_together_counts(warehouse: 
         [page(OLD, "second", 3000.0)],
     )
     assert found(warehouse, "second") == [OLD]
-    assert warehouse.verify().drifts == ()
+    assert warehouse.maintenance.verify().drifts == ()
     noindex = (("x-robots-tag", "noindex"),)
     crawled(warehouse, [page(OLD, "third", 4000.0)], [page(OLD, "fourth", 5000.0, headers=noindex)])
     assert found(warehouse, "third") == []
-    assert warehouse.verify().drifts == ()
+    assert warehouse.maintenance.verify().drifts == ()
 
 
 def test_a_quarantined_page_has_cost_its_host_a_request(warehouse: Warehouse) -> None:
-    warehouse.add_seeds([OLD, NEW])
-    (visit,) = warehouse.frontier.lease(1, 1e10)
+    warehouse.requests.add_seeds([OLD, NEW])
+    (visit,) = warehouse.stores.frontier.lease(1, 1e10)
     crawler = Crawler(warehouse)
     pace = HostPace(visit.host, "192.0.2.1", 30.0, 1e10 + 30.0)
     fetched = replace(page(visit.href, "poison", 1e10), url=visit.href)
-    crawler._writer.write(
+    crawler.ingest.settle(
         [FinishedVisit(visit, fetched, pace, reason="quarantined: its transformation crashed, twice")], 1e10
     )
     crawler.close()
-    assert warehouse.frontier.lease(1, 1e10 + 5.0) == []
-    assert len(warehouse.frontier.lease(1, 1e10 + 31.0)) == 1
+    assert warehouse.stores.frontier.lease(1, 1e10 + 5.0) == []
+    assert len(warehouse.stores.frontier.lease(1, 1e10 + 31.0)) == 1

@@ -186,10 +186,7 @@ def test_a_page_that_may_not_be_archived_any_more_rests_on_no_record(warehouse: 
 
 def test_a_difference_keeps_literals_in_one_line(warehouse: Warehouse) -> None:
     crawled(warehouse, [page(OLD, "one", 1000.0)])
-    add_subscription(
-        Subscription(id="site", sites=("site.example",)), catalog=warehouse.stores.catalog, outbox=warehouse.stores.outbox,
-        frontier=warehouse.stores.frontier, now=1.0,
-    )  # fmt: skip
+    warehouse.subscriptions.add(Subscription(id="site", sites=("site.example",)))
     crawled(warehouse, [page(OLD, "two\u2028lines\u0085more", 2000.0)])
     (notice,) = warehouse.stores.outbox.since(0)
     told = difference(notice, warehouse.stores.archive, SETTINGS)

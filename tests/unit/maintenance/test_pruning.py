@@ -36,7 +36,8 @@ KILLED = """
 import os, sys
 from quadloom.maintenance.prune import prune
 from quadloom.warehouse import Warehouse
-stores = Warehouse.open(sys.argv[1]).opened()
+warehouse = Warehouse.open(sys.argv[1])
+stores = warehouse.stores
 prune(stores, float(sys.argv[2]), reached=lambda step: step == sys.argv[3] and os._exit(86))
 """
 

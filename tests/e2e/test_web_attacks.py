@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 from unit.web.web_fixture import ATTACKS, EVIL, fill
 

@@ -11,15 +11,14 @@ from typing import Literal
 import msgspec
 from starlette.responses import Response
 
-from quadloom.web.api import control, events, graph_store, metrics, sparql_protocol
-from quadloom.web.api import downloads as exchange
+from quadloom.web.api import control, events, export, graph_store, metrics, sparql_protocol
 from quadloom.web.api.openapi import describe
 from quadloom.web.api.parameter import Parameter
 from quadloom.web.pages import (
     about,
     entity,
     home,
-    inspecting,
+    inspect,
     monitor,
     page,
     search,
@@ -109,7 +108,7 @@ _PAGES = (
     Endpoint(path="/page/body", handler=page.archived_body, summary="The archived body, as plain text",
              parameters=(_URL, Parameter("at", "unix time of the visit; the newest if absent")),
              produces=("text/plain",)),
-    Endpoint(path="/inspect", handler=inspecting.inspect_page, summary="Five phases over one page or pasted markup",
+    Endpoint(path="/inspect", handler=inspect.inspect_page, summary="Five phases over one page or pasted markup",
              methods=("GET", "POST"), twin=True, runs="visiting",
              parameters=(Parameter("url", "what to read, or the pasted markup's address", "https://example.org/"),
                          Parameter("markup", "HTML or data to read instead")),
@@ -168,15 +167,15 @@ _API = (
     Endpoint(path="/health/live", handler=metrics.live, summary="The server answers", produces=(JSON,), runs="here"),
     Endpoint(path="/health/ready", handler=metrics.ready, summary="The stores answer", produces=(JSON,),
              runs="waiting"),
-    Endpoint(path="/export.{format}", handler=exchange.export, summary="All quads, streamed", runs="waiting",
+    Endpoint(path="/export.{format}", handler=export.export, summary="All quads, streamed", runs="waiting",
              parameters=(Parameter("format", "nq, trig, ttl, nt, jsonld, rdf, warc …, also .gz, .zst", "nq",
                                    required=True, place="path"),
                          Parameter("site", "only this registered domain", many=True),
                          Parameter("type", "only pages that tell of this type", many=True),
                          Parameter("since", "changed since this date"),
                          Parameter("until", "changed before this date")),
-             produces=exchange.PRODUCES, open=True),
-    Endpoint(path="/.well-known/void", handler=exchange.void, summary="VoID description of the dataset", open=True,
+             produces=export.PRODUCES, open=True),
+    Endpoint(path="/.well-known/void", handler=export.void, summary="VoID description of the dataset", open=True,
              produces=("text/turtle", *graph_store.PRODUCES[1:]), runs="waiting"),
     Endpoint(path="/openapi.json", handler=_description, summary="This table as OpenAPI 3.1", produces=(JSON,),
              open=True, runs="here"),

@@ -10,7 +10,7 @@ import pytest
 from web_fixture import fill
 
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 from quadloom.web.server.tokens import FILE, Tokens
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-
 import quadloom.web.pages.inspecting as inspecting
+
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.lanes import Lane
-from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.state import SiteState
 
 

@@ -16,7 +16,7 @@ from web_fixture import BOOK, EVIL
 
 from quadloom.settings import LimitSettings, Settings, WebSettings
 from quadloom.web.api.control import COOKIE
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 
 ENDLESS = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{n} ?b{n} ?c{n} ." for n in range(12)) + " }"

@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 from quadloom.errors import QuadloomError, QuerySyntaxError
 from quadloom.settings import Settings, WebSettings
 from quadloom.web import routes as table
+from quadloom.web.app import create_app
 from quadloom.web.routes import ROUTES, Endpoint
-from quadloom.web.server.app import create_app
-from quadloom.web.server.refusals import status_of
+from quadloom.web.server.errors import status_of
 from quadloom.web.server.state import SiteState
 from thoroughness import examples
 
@@ -66,7 +66,7 @@ def test_a_defect_shows_nothing_of_itself(
     def broken(_ask: object) -> None:
         raise RuntimeError("secret insides")
 
-    import quadloom.web.server.app as app
+    import quadloom.web.app as app
 
     changed = tuple(
         Endpoint(path=found.path, handler=broken, summary="") if found.path == "/about" else found  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.security import BODY_BYTES, RateLimit, is_loopback, known_hosts
 from quadloom.web.server.state import SiteState
 from quadloom.web.server.tokens import Tokens

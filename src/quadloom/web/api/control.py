@@ -14,11 +14,11 @@ from quadloom.crawl.control import Value
 from quadloom.crawl.publication import LIST
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.settings import seconds
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import RequestRefused
+from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.server.security import SANDBOX
 from quadloom.web.server.state import SiteState
-from quadloom.web.view.rendering import json_response
 
 COOKIE = "quadloom_token"
 COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")

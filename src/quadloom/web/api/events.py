@@ -16,7 +16,7 @@ from quadloom.model.event import Event
 from quadloom.subscriptions.deliver import NoticeMessage
 from quadloom.subscriptions.feed import event as encode_notice
 from quadloom.warehouse import Warehouse
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.requests import WebRequest
 from quadloom.web.server.state import SiteState
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from quadloom.web.api.rdf_answers import RDF_TYPES, chosen_format, graph_response
+from quadloom.web.api.rdf_responses import RDF_TYPES, chosen_format, graph_response
 from quadloom.web.api.sparql_protocol import streamed
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.requests import WebRequest
 from quadloom.web.view.terms import is_iri
 

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from quadloom.asking.statistics import statements_of
 from quadloom.errors import QuadloomError
+from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import WebRequest
-from quadloom.web.view.rendering import json_response
 
 MEDIA_TYPE = "application/openmetrics-text"
 _CONTENT = f"{MEDIA_TYPE}; version=1.0.0; charset=utf-8"

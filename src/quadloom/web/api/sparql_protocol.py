@@ -16,9 +16,9 @@ from starlette.responses import Response, StreamingResponse
 from quadloom.asking.sparql.checks import Form
 from quadloom.asking.sparql.result_formats import GRAPH_MEDIA, ROW_MEDIA
 from quadloom.asking.sparql.service import QueryResult, form_of
-from quadloom.web.api.rdf_answers import negotiated_graph
+from quadloom.web.api.rdf_responses import negotiated_graph
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.negotiation import choose
-from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.requests import WebRequest
 from quadloom.web.view.terms import is_iri
 

@@ -11,9 +11,9 @@ from starlette.responses import RedirectResponse, Response
 from quadloom.asking.entity import Entity, Property, as_nquads
 from quadloom.asking.sparql.prefixes import expand, shorten
 from quadloom.errors import NothingFound
-from quadloom.web.api.rdf_answers import RDF_TYPES, chosen_format, graph_response
+from quadloom.web.api.rdf_responses import RDF_TYPES, chosen_format, graph_response
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.negotiation import choose
-from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.labels import labels
 from quadloom.web.view.pictures import Edge, Node, star

@@ -17,9 +17,9 @@ from quadloom.crawl.heartbeat import WorkerLoad, heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.model.event import Event
 from quadloom.stores.protocols.frontier import FrontierStats, HostRow
-from quadloom.web.server.crawl_feed import ChartPoint
+from quadloom.web.server.crawl_poller import ChartPoint
+from quadloom.web.server.rendering import counted
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.rendering import counted
 
 _BUSIEST = 10
 _STATES = ("queued", "waiting", "leased", "done", "dead", "parked")  # of a URL; the rest of the figures count hosts

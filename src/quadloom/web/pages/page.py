@@ -15,7 +15,7 @@ from quadloom.model.url import Url
 from quadloom.stores.protocols.catalog import VisitRow
 from quadloom.stores.protocols.quads import Difference
 from quadloom.warehouse import Warehouse
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.server.security import SANDBOX
 from quadloom.web.view.labels import labels

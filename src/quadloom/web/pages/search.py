@@ -10,7 +10,7 @@ import msgspec
 from quadloom.asking.search import as_sparql, search, search_request
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.stores.protocols.text import Hit
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.cards import Card
 from quadloom.web.view.terms import quoted

@@ -15,7 +15,7 @@ from quadloom.model.outcome import PageRow
 from quadloom.stores.protocols.frontier import HostRow
 from quadloom.stores.protocols.text import SearchRequest
 from quadloom.web.pages.entity import PICTURE_POLICY
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.pictures import Branch, Edge, Node, star, tree
 from quadloom.web.view.terms import page_link

@@ -13,10 +13,10 @@ from quadloom.asking.sparql.service import form_of
 from quadloom.errors import QueryError, StoreError
 from quadloom.web.api.sparql_protocol import SparqlRequest, answer, asked, service_description
 from quadloom.web.pages.home import ExampleQuery, examples
+from quadloom.web.server.errors import Refusal, RequestRefused, refusal_of
 from quadloom.web.server.negotiation import prefers_html
-from quadloom.web.server.refusals import Refusal, RequestRefused, refusal_of
+from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.rendering import json_response
 from quadloom.web.view.terms import value_of_binding
 from quadloom.web.view.usage import usage
 

@@ -16,8 +16,8 @@ from quadloom.subscriptions.feed import atom
 from quadloom.subscriptions.registry import state_of
 from quadloom.subscriptions.standing_queries import trouble_of
 from quadloom.warehouse import Warehouse
+from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.rendering import json_response
 
 _NOTICES = 200
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import RequestRefused
 
 Answer = TypeVar("Answer")
 _NEWEST = 0.1  # weight of the newest request in the mean of their lengths

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from quadloom.warehouse import Warehouse
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.negotiation import choose
-from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.state import SiteState
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quadloom.settings import WebSettings
-from quadloom.web.server.refusals import Refusal, plain_refusal
+from quadloom.web.server.errors import Refusal, plain_refusal
 
 UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 BODY_BYTES = 4 * 1024 * 1024

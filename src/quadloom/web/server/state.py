@@ -16,12 +16,12 @@ from quadloom.settings import Settings
 from quadloom.stores.backends import query_source
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.text.tantivy import TantivyText
-from quadloom.web.server.crawl_feed import MonitorFeed
+from quadloom.web.server.crawl_poller import MonitorFeed
 from quadloom.web.server.lanes import Lane
-from quadloom.web.server.reading import WarehouseReader
 from quadloom.web.server.response_cache import ResponseCache
 from quadloom.web.server.static_files import StaticFiles
 from quadloom.web.server.tokens import FILE, Tokens
+from quadloom.web.server.warehouse_reader import WarehouseReader
 from quadloom.web.view.cards import Cards
 
 # One more than a client may occupy (`web.concurrency`), so that nobody alone holds up everybody's queries.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.requests import WebRequest
 
 

@@ -19,11 +19,11 @@ from quadloom.errors import QuadloomError
 from quadloom.warehouse import Warehouse
 from quadloom.web.api.control import COOKIE, authorise
 from quadloom.web.routes import ROUTES, Endpoint
-from quadloom.web.server.refusals import Refusal, RequestRefused, plain_refusal, refusal_of
+from quadloom.web.server.errors import Refusal, RequestRefused, plain_refusal, refusal_of
+from quadloom.web.server.rendering import Renderer
 from quadloom.web.server.requests import WebRequest
 from quadloom.web.server.security import BODY_BYTES, Gate
 from quadloom.web.server.state import SiteState
-from quadloom.web.view.rendering import Renderer
 
 _log = structlog.get_logger("quadloom.web")
 _CORS = {

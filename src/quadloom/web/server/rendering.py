@@ -15,8 +15,8 @@ from starlette.responses import Response
 
 from quadloom import __version__
 from quadloom.asking.sparql.prefixes import shorten
+from quadloom.web.server.errors import Refusal
 from quadloom.web.server.negotiation import prefers_html
-from quadloom.web.server.refusals import Refusal
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.server.state import SiteState
 from quadloom.web.server.static_files import StaticFiles

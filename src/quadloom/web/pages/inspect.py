@@ -11,10 +11,10 @@ import msgspec
 from quadloom.asking.inspect.inspect import Inspection, inspect
 from quadloom.model.url import Url
 from quadloom.web.api.control import authorise
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import RequestRefused
+from quadloom.web.server.rendering import counted
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.server.security import is_loopback
-from quadloom.web.view.rendering import counted
 from quadloom.web.view.terms import StatementView, statements
 
 _PASTED = "https://example.org/pasted"

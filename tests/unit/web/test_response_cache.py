@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from quadloom.settings import Settings, WebSettings
 from quadloom.web.api.control import COOKIE
+from quadloom.web.app import create_app
 from quadloom.web.routes import ROUTES
-from quadloom.web.server.app import create_app
 from quadloom.web.server.response_cache import ResponseCache
 from quadloom.web.server.state import SiteState
 

@@ -23,7 +23,7 @@ from quadloom.stores.protocols.outbox import Delivery
 from quadloom.subscriptions.standing_queries import StandingQueryFailure
 from quadloom.warehouse import Warehouse
 from quadloom.web.api.events import encode
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 
 

@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.result_formats import GRAPH_FORMATS, GRAPH_MEDIA
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.negotiation import choose
-from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.requests import WebRequest
 
 # Media type → our name of the format, in order of preference.

@@ -24,8 +24,8 @@ from quadloom.export.dump import parse_format
 from quadloom.export.selection import Selection
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
-from quadloom.web.api.rdf_answers import negotiated_graph
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.api.rdf_responses import negotiated_graph
+from quadloom.web.server.errors import RequestRefused
 from quadloom.web.server.requests import WebRequest
 from quadloom.web.view.usage import usage
 

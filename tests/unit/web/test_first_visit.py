@@ -12,7 +12,7 @@ from test_pages import HTML, PAGES
 
 from quadloom.settings import Settings, WebSettings
 from quadloom.warehouse import Warehouse
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 
 # Streams without end and dumps of everything: that they answer is proved elsewhere.

@@ -107,6 +107,10 @@ class Warehouse(NoticeBoard):
         """Look at a warehouse, also while a crawl runs on it."""
         return cls(Path(path), settings or Settings(), writable=False)
 
+    def is_current(self) -> bool:
+        """Whether nothing was committed by others since this view was opened. Cheap enough to ask at every request."""
+        return self._state.changed_mark() == self._opened_mark
+
     def __enter__(self) -> Warehouse:
         return self
 
@@ -122,6 +126,8 @@ class Warehouse(NoticeBoard):
         now = time.time()
         self._state = open_state(self.path, self.settings, writable=self.writable)
         self._closing.callback(self._state.close)
+        # Before the quads are opened: their view may then be newer than this mark, never older.
+        self._opened_mark = self._state.changed_mark()
         self.catalog: Catalog = self._state.catalog
         self.outbox: Outbox = self._state.outbox
         self.bus: Bus = self._state.bus

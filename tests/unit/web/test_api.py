@@ -119,9 +119,9 @@ def said(crawl: Crawl, verb: str) -> dict[str, Value]:
 def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) -> None:
     crawl = Crawl()
     server = ControlServer(warehouse_path, crawl.answer)
-    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0)), may_control=True)
+    site = SiteState(warehouse_path, Settings(web=WebSettings(rate=0)), may_control=True)
     try:
-        with TestClient(create_app(desk), base_url="http://localhost", follow_redirects=False) as client:
+        with TestClient(create_app(site), base_url="http://localhost", follow_redirects=False) as client:
             monitor = client.get("/monitor.json").json()
             assert monitor["running"] and monitor["workers"][-1]["memory"] == 3000
             assert monitor["balance"]["bottleneck"] == "transform"
@@ -190,8 +190,8 @@ def test_notices_are_streamed_and_the_feed_has_the_newest(tmp_path: Path) -> Non
              for n in range(1, 501)]
         )  # fmt: skip
     public = "https://data.example/"
-    desk = SiteState(path, Settings(web=WebSettings(rate=0, public_url=public)))
-    with TestClient(create_app(desk), base_url="https://data.example", follow_redirects=False) as client:
+    site = SiteState(path, Settings(web=WebSettings(rate=0, public_url=public)))
+    with TestClient(create_app(site), base_url="https://data.example", follow_redirects=False) as client:
         feed = client.get("/changes.atom").text
         assert f"<id>{public}changes.atom#500</id>" in feed and "#301</id>" in feed and "#300</id>" not in feed
         odd = re.findall(r"#(\d+)</id>", client.get("/changes.atom?subscription=odd").text)

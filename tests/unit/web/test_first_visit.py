@@ -24,8 +24,8 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     path = tmp_path_factory.mktemp("empty") / "data"
     with Warehouse.open(path, settings=Settings()):
         pass
-    desk = SiteState(path, Settings(web=WebSettings(rate=0.0, concurrency=0)))
-    with TestClient(create_app(desk), base_url="http://127.0.0.1:7272", follow_redirects=False) as client:
+    site = SiteState(path, Settings(web=WebSettings(rate=0.0, concurrency=0)))
+    with TestClient(create_app(site), base_url="http://127.0.0.1:7272", follow_redirects=False) as client:
         yield client
 
 

@@ -25,8 +25,8 @@ ENDLESS = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{n} ?b{n} ?c{n} ." for n i
 @pytest.fixture(scope="module")
 def narrow(warehouse_path: Path) -> Iterator[TestClient]:
     limits = LimitSettings(query_seconds=2.0, query_rows=5, query_result_bytes=4000)
-    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, concurrency=0), limits=limits))
-    with TestClient(create_app(desk), base_url="http://localhost") as client:
+    site = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, concurrency=0), limits=limits))
+    with TestClient(create_app(site), base_url="http://localhost") as client:
         yield client
 
 
@@ -96,8 +96,8 @@ def test_inspect_reaches_nothing_private(client: TestClient, host: str) -> None:
 
 
 def test_inspect_of_an_open_server_needs_the_token(warehouse_path: Path, token: str) -> None:
-    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, host="192.0.2.1")), may_control=True)
-    with TestClient(create_app(desk), base_url="http://localhost") as client:
+    site = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, host="192.0.2.1")), may_control=True)
+    with TestClient(create_app(site), base_url="http://localhost") as client:
         url = {"url": "http://10.0.0.1/"}
         assert client.get("/inspect.json", params=url).status_code == 401
         answer = client.get("/inspect.json", params=url, headers={"authorization": f"Bearer {token}"})

@@ -1,4 +1,4 @@
-"""Pages that mean harm, crawled and then looked at in a real browser: nothing of theirs runs."""
+"""Malicious pages, crawled and then shown in a real browser: none of their scripts runs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_no_script_runs(base: str) -> None:
             assert page.evaluate("window.hit") is None, address
             assert page.locator("main a[href^='javascript' i]").count() == 0, address
         assert dialogs == []
-        # The test can fail: where nothing protects, the same title does run.
+        # The test can fail: without protection the same title does run.
         page.goto("about:blank")
         page.set_content(f"<title>x</title>{ATTACKS[1][2:]}")
         page.wait_for_function("window.hit === 1")

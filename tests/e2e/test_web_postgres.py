@@ -1,4 +1,4 @@
-"""The site of a warehouse whose state and text are on PostgreSQL: what is written later is shown, and words are found."""
+"""The site of a warehouse on PostgreSQL: pages written later are shown, and words in queries are found."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_a_card_is_kept_for_seconds_and_made_anew_for_a_new_reading(
         for at, expected in ((1.0, 1), (1.0, 1), (2.0, 2)):
             assert BOOK in cards.of(warehouse.quads, [Hit(id=BOOK, score=1.0, fetched_at=at)])
             assert looked == expected
-        # Seconds later a newer view is asked once more; what it confirms is kept for minutes, but not for ever.
+        # Seconds later a newer view is read once more; what it confirms is cached for minutes, but not for ever.
         for at, expected in ((6.0, 3), (100.0, 3), (130.0, 4)):
             now = at
             cards.of(warehouse.quads, [Hit(id=BOOK, score=1.0, fetched_at=2.0)])

@@ -87,7 +87,7 @@ def test_a_line_that_is_too_long_for_its_speed_is_refused_at_once() -> None:
 def test_slow_inspections_leave_the_rest_of_the_site_alone(
     warehouse_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twenty visits that never end: four run, eight wait, eight are told to come back; search answers meanwhile."""
+    """Twenty visits that never end: four run, eight wait, eight get 503; search still answers."""
     gate = threading.Event()
 
     def endless(*_arguments: object, **_named: object) -> None:

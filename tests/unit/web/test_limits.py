@@ -70,7 +70,7 @@ def test_long_queries_and_deep_ones_are_refused_unread(client: TestClient) -> No
      "[::ffff:127.0.0.1]"],
 )  # fmt: skip
 def test_inspect_reaches_nothing_private(client: TestClient, host: str) -> None:
-    """A listener stands at the port of every loopback name: whoever connects is counted."""
+    """A listener is bound to the port on every loopback name and counts connections."""
     with socket.socket() as canary:
         canary.bind(("127.0.0.1", 0))
         canary.listen()

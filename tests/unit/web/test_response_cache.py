@@ -1,4 +1,4 @@
-"""Kept answers: one work for many who ask the same within a second, and never another person's answer."""
+"""Cached responses: computed once for equal requests within a second, and never another client's response."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_after_a_change_everything_is_answered_anew() -> None:
         before = asyncio.ensure_future(cache.get(("/",), work.make))
         await asyncio.sleep(0)
         cache.clear()
-        assert (await cache.get(("/",), work.make)).body == b"answer 2", "not the one that was under way"
+        assert (await cache.get(("/",), work.make)).body == b"answer 2", "not the one that was in progress"
         assert (await before).body == b"answer 1"
         assert (await cache.get(("/",), work.make)).body == b"answer 2"
 

@@ -1,4 +1,4 @@
-"""Sites: hosts, traps, and who is linked with whom."""
+"""Sites: hosts, traps, and links between sites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of the warehouse: reused while nothing is committed, renewed afterwards, and opened when there is one at last."""
+"""Views of the warehouse: reused while nothing is committed, renewed afterwards."""
 
 from __future__ import annotations
 

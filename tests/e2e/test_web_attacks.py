@@ -39,13 +39,31 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def _addresses() -> list[str]:
     fixed = [
-        "/", "/search?q=lighthouse", f"/page?url={quote(EVIL)}", f"/page/body?url={quote(EVIL)}", "/vocabularies",
-        "/entity?iri=" + quote("http://evil.example/thing"), "/entity.svg?iri=" + quote("http://evil.example/thing"),
-        "/site/evil.example", "/site/evil.example/picture.svg", "/monitor", f"/page.json?url={quote(EVIL)}",
+        "/",
+        "/search?q=lighthouse",
+        f"/page?url={quote(EVIL)}",
+        f"/page/body?url={quote(EVIL)}",
+        "/vocabularies",
+        "/entity?iri=" + quote("http://evil.example/thing"),
+        "/entity.svg?iri=" + quote("http://evil.example/thing"),
+        "/site/evil.example",
+        "/site/evil.example/picture.svg",
+        "/monitor",
+        f"/page.json?url={quote(EVIL)}",
         "/sparql?query=" + quote("SELECT * { ?s ?p ?o }"),
-    ]  # fmt: skip
-    places = ("/search?q=", "/search?type=", "/search?since=", "/entity?iri=", "/page?url=", "/sparql?query=", "/site/",
-              "/inspect?markup=", "/sites?sort=", "/")  # fmt: skip
+    ]
+    places = (
+        "/search?q=",
+        "/search?type=",
+        "/search?since=",
+        "/entity?iri=",
+        "/page?url=",
+        "/sparql?query=",
+        "/site/",
+        "/inspect?markup=",
+        "/sites?sort=",
+        "/",
+    )
     # Each place meets two attacks and each attack several places; all pairs would take a minute.
     return fixed + [
         place + quote(ATTACKS[(number + turn) % len(ATTACKS)], safe="")

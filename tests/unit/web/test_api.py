@@ -99,8 +99,16 @@ class Crawl:
             workers: list[Value] = [["fetch", 11, 1000, 2.0, 3], ["transform-1", 12, 2000, 8.0, 1]]
             phases: dict[str, Value] = dict.fromkeys(("fetch", "detect", "transform", "index", "extract"), 100)
             cpu: dict[str, Value] = {"fetch": 1.0, "transform": 8.0, "index": 1.0, "settle": 1.0}
-            return {"pages": 90, "phases": phases, "cpu": cpu, "rates": {"fetch": 10.0, "transform": 10.0},
-                    "seconds": 10.0, "workers": workers, "state": "running", "frontier": {"queued": 4}}  # fmt: skip
+            return {
+                "pages": 90,
+                "phases": phases,
+                "cpu": cpu,
+                "rates": {"fetch": 10.0, "transform": 10.0},
+                "seconds": 10.0,
+                "workers": workers,
+                "state": "running",
+                "frontier": {"queued": 4},
+            }
         if request.verb == "events":
             after = request.arguments["after"]
             assert isinstance(after, int)
@@ -186,9 +194,13 @@ def test_notices_are_streamed_and_the_feed_has_the_newest(tmp_path: Path) -> Non
     path = tmp_path / "warehouse"
     with Warehouse.open(path) as warehouse:
         warehouse.outbox.append(
-            [Notice(at=float(n), subscription="even" if n % 2 == 0 else "odd", kind="new", url=f"http://a.example/{n}")
-             for n in range(1, 501)]
-        )  # fmt: skip
+            [
+                Notice(
+                    at=float(n), subscription="even" if n % 2 == 0 else "odd", kind="new", url=f"http://a.example/{n}"
+                )
+                for n in range(1, 501)
+            ]
+        )
     public = "https://data.example/"
     site = SiteState(path, Settings(web=WebSettings(rate=0, public_url=public)))
     with TestClient(create_app(site), base_url="https://data.example", follow_redirects=False) as client:

@@ -120,9 +120,24 @@ def test_a_cookie_alone_lets_no_other_site_act(client: TestClient, token: str) -
 
 def test_no_page_has_markup_that_the_policy_would_forbid(client: TestClient) -> None:
     """Scripts and styles only by address: with them inline, either the page or the policy would be broken."""
-    paths = ["/", "/search?q=lighthouse", "/sparql", "/monitor", "/inspect", "/sites", "/site/evil.example",
-             "/vocabularies", "/topics", "/subscriptions", "/about", "/sign-in", "/nowhere",
-             f"/page?url={quote(BOOK)}", f"/page?url={quote(EVIL)}", f"/entity?iri={quote(BOOK)}%23it"]  # fmt: skip
+    paths = [
+        "/",
+        "/search?q=lighthouse",
+        "/sparql",
+        "/monitor",
+        "/inspect",
+        "/sites",
+        "/site/evil.example",
+        "/vocabularies",
+        "/topics",
+        "/subscriptions",
+        "/about",
+        "/sign-in",
+        "/nowhere",
+        f"/page?url={quote(BOOK)}",
+        f"/page?url={quote(EVIL)}",
+        f"/entity?iri={quote(BOOK)}%23it",
+    ]
     for path in paths:
         markup = client.get(path, headers={"accept": "text/html"}).text
         tags = re.findall(r"<[a-z][^>]*>", markup)

@@ -120,8 +120,11 @@ def test_openapi_and_the_application_know_the_same_addresses(client: TestClient)
         for method in route.methods - {"OPTIONS", "HEAD", "QUERY"}
     }
     assert described == served
-    names = [operation["operationId"] for operations in client.get("/openapi.json").json()["paths"].values()
-             for operation in operations.values()]  # fmt: skip
+    names = [
+        operation["operationId"]
+        for operations in client.get("/openapi.json").json()["paths"].values()
+        for operation in operations.values()
+    ]
     assert len(names) == len(set(names))
 
 

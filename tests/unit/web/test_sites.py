@@ -33,8 +33,9 @@ def test_who_links_to_a_site_and_where_it_links_to(client: TestClient) -> None:
         ("evil.example", 1),
     }
     assert {found["site"]: found["example"] for found in links["outward"]} == {
-        "people.example": PERSON, "evil.example": EVIL
-    }  # fmt: skip
+        "people.example": PERSON,
+        "evil.example": EVIL,
+    }
     assert links["unread"] == 1 and links["inside"] == 0 and links["partial"] is False
     assert [(found["url"], found["links"]) for found in links["popular"]] == [(BOOK, 2)]
     own = client.get("/site/people.example.json").json()["links"]

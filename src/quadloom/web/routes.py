@@ -16,18 +16,7 @@ from starlette.responses import Response
 
 from quadloom.web.api import control, events, export, graph_store, metrics, sparql_protocol
 from quadloom.web.api.openapi import describe
-from quadloom.web.pages import (
-    about,
-    entity,
-    home,
-    inspect,
-    monitor,
-    page,
-    search,
-    sites,
-    sparql,
-    subscriptions,
-)
+from quadloom.web.pages import about, entity, home, inspect, monitor, page, search, sites, sparql, subscriptions
 from quadloom.web.server.requests import Handler, WebRequest
 from quadloom.web.server.static_files import static_file
 

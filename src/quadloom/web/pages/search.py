@@ -8,7 +8,6 @@ import binascii
 import msgspec
 
 from quadloom.asking.search import as_sparql, search, search_request
-from quadloom.asking.sparql.prefixes import shorten
 from quadloom.stores.protocols.text import Hit, SearchRequest
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -73,9 +72,9 @@ def search_page(request: WebRequest) -> ViewResponse:
         "first": wanted.offset + 1,
         "since": request.text("since"),
         "until": request.text("until"),
-        "short": shorten,
+        "chosen": _chosen(request),
     }
-    return ViewResponse("search.html", view, {**extra, "chosen": _chosen(request)})
+    return ViewResponse("search.html", view, extra)
 
 
 def _search_request(request: WebRequest) -> SearchRequest:

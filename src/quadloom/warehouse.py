@@ -86,6 +86,10 @@ class Warehouse:
         """Look at a warehouse, also while a crawl runs on it."""
         return cls(Path(path), settings or Settings(), writable=False)
 
+    def is_current(self) -> bool:
+        """Whether nothing was committed by others since this view was opened. Cheap enough to ask at every request."""
+        return self.stores.state.changed_mark() == self.stores.opened_at
+
     def __enter__(self) -> Warehouse:
         return self
 

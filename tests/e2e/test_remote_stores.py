@@ -23,7 +23,7 @@ from quadloom.ingest.failpoints import EXIT_CODE
 from quadloom.settings_loading import load
 from quadloom.stores.archive.s3_bucket import S3Address, S3Bucket
 from quadloom.warehouse import Warehouse
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 from servers import Server, new_bucket, sparql_server
 

@@ -1,4 +1,4 @@
-"""Pages that mean harm, crawled and then looked at in a real browser: nothing of theirs runs."""
+"""Malicious pages, crawled and then shown in a real browser: none of their scripts runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 from unit.web.web_fixture import ATTACKS, EVIL, fill
 
@@ -39,13 +39,31 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def _addresses() -> list[str]:
     fixed = [
-        "/", "/search?q=lighthouse", f"/page?url={quote(EVIL)}", f"/page/body?url={quote(EVIL)}", "/vocabularies",
-        "/entity?iri=" + quote("http://evil.example/thing"), "/entity.svg?iri=" + quote("http://evil.example/thing"),
-        "/site/evil.example", "/site/evil.example/picture.svg", "/monitor", f"/page.json?url={quote(EVIL)}",
+        "/",
+        "/search?q=lighthouse",
+        f"/page?url={quote(EVIL)}",
+        f"/page/body?url={quote(EVIL)}",
+        "/vocabularies",
+        "/entity?iri=" + quote("http://evil.example/thing"),
+        "/entity.svg?iri=" + quote("http://evil.example/thing"),
+        "/site/evil.example",
+        "/site/evil.example/picture.svg",
+        "/monitor",
+        f"/page.json?url={quote(EVIL)}",
         "/sparql?query=" + quote("SELECT * { ?s ?p ?o }"),
-    ]  # fmt: skip
-    places = ("/search?q=", "/search?type=", "/search?since=", "/entity?iri=", "/page?url=", "/sparql?query=", "/site/",
-              "/inspect?markup=", "/sites?sort=", "/")  # fmt: skip
+    ]
+    places = (
+        "/search?q=",
+        "/search?type=",
+        "/search?since=",
+        "/entity?iri=",
+        "/page?url=",
+        "/sparql?query=",
+        "/site/",
+        "/inspect?markup=",
+        "/sites?sort=",
+        "/",
+    )
     # Each place meets two attacks and each attack several places; all pairs would take a minute.
     return fixed + [
         place + quote(ATTACKS[(number + turn) % len(ATTACKS)], safe="")
@@ -69,7 +87,7 @@ def test_no_script_runs(base: str) -> None:
             assert page.evaluate("window.hit") is None, address
             assert page.locator("main a[href^='javascript' i]").count() == 0, address
         assert dialogs == []
-        # The test can fail: where nothing protects, the same title does run.
+        # The test can fail: without protection the same title does run.
         page.goto("about:blank")
         page.set_content(f"<title>x</title>{ATTACKS[1][2:]}")
         page.wait_for_function("window.hit === 1")

@@ -136,7 +136,7 @@ def test_from_search_to_the_monitor(live: Live, browser: object, scripts: bool) 
 @pytest.mark.browser
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
 def test_forms_that_change_something_work_in_a_browser(live: Live, browser: object, scripts: bool) -> None:
-    """A browser says of each form where it comes from, as no other client does: the gate must know our own pages."""
+    """A browser sends the origin with each form, as no other client does: the gate must accept the site's own pages."""
     context = browser.new_context(java_script_enabled=scripts)  # type: ignore[attr-defined]
     page = context.new_page()
     page.goto(live.base + "/inspect")
@@ -155,7 +155,7 @@ def test_forms_that_change_something_work_in_a_browser(live: Live, browser: obje
 
 @pytest.mark.browser
 def test_the_editor_is_part_of_the_site(live: Live, browser: object) -> None:
-    """Its colours, its links, its words for an error, and no error where the server would find none."""
+    """Its colours, its links, its error messages, and no error for a query that the server accepts."""
     page = browser.new_context(color_scheme="dark").new_page()  # type: ignore[attr-defined]
     page.goto(live.base + "/sparql?query=" + quote("SELECT ?s { ?s a schema:Person } LIMIT 3"))
     if not page.locator("script[src*='vendor/yasgui']").count():

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, settings
 
 from quadloom.settings import Settings, WebSettings
 from quadloom.web.api.openapi import describe
+from quadloom.web.app import create_app
 from quadloom.web.routes import ROUTES
-from quadloom.web.server.app import create_app
 from quadloom.web.server.state import SiteState
 from quadloom.web.server.tokens import FILE, Tokens
 from thoroughness import examples

@@ -52,6 +52,11 @@ class State(Protocol):
         """Ask the catalog from another thread, over a connection of its own."""
         ...
 
+    def changed_mark(self) -> str:
+        """Changes whenever another connection has committed something; equal marks mean that nothing was committed in
+        between. Marks of one `State` can be compared with each other only. Cheap to poll: no table is read."""
+        ...
+
     def size(self) -> int:
         """Bytes of the database."""
         ...
@@ -82,6 +87,14 @@ class EmbeddedState:
     def look(self, question: Callable[[WholeCatalog], T]) -> T:
         with contextlib.closing(SqliteDatabase.read_only(self._file)) as database:
             return question(SqliteCatalog(database))
+
+    def changed_mark(self) -> str:
+        """SQLite's own counter of others' commits; and the file's identity, for a warehouse that was replaced."""
+        (version,) = self._database.execute("PRAGMA data_version").fetchone()
+        try:
+            return f"{self._file.stat().st_ino}:{version}"
+        except FileNotFoundError:
+            return f"gone:{version}"
 
     def size(self) -> int:
         return sum(file.stat().st_size for file in self._file.parent.glob(self._file.name + "*"))

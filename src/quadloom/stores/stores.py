@@ -52,6 +52,7 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True):
     outbox: Outbox
     bus: Bus
     query_source: Path | SparqlServer
+    opened_at: str  # `State.changed_mark()` from before the quads were opened: their view is never older than this
     cluster: ClusterStores | None = None  # None = the warehouse of one machine
 
 
@@ -64,6 +65,7 @@ def open_stores(
     with ExitStack() as closing:
         state = open_state(path, settings, writable=writable)
         closing.callback(state.close)
+        opened_at = state.changed_mark()
         frontier = state.frontier(scope_of(state.catalog), now)
         closing.callback(frontier.close)
         archive = open_archive(path / "archive", settings, writable=writable)
@@ -84,6 +86,7 @@ def open_stores(
             outbox=state.outbox,
             bus=state.bus,
             query_source=query_source(path / "quads", settings),
+            opened_at=opened_at,
             cluster=_cluster(state, frontier),
         )
 

@@ -1,7 +1,10 @@
-"""READ THIS FIRST: everything that can be asked of the site, in one table.
+"""READ THIS FIRST: all addresses of the site, in one table.
 
-`app.py` makes the routes of it, `openapi.py` the description, and a test walks through it to see that each address
-refuses what it should in the one shape. A page (`twin`) is also there as JSON, at its address + `.json`.
+`app.py` builds the routes from it, `api/openapi.py` the description, and a test checks that each address refuses bad
+requests in the one shape. A page marked `twin` is also served as JSON, at its address + `.json`.
+
+To add a page: a function `WebRequest → ViewResponse` in `pages/`, a template, a line here, a line in
+docs/reference/http.md.
 """
 
 from __future__ import annotations
@@ -11,53 +14,53 @@ from typing import Literal
 import msgspec
 from starlette.responses import Response
 
-from quadloom.web.api import control, events, graph_store, metrics, sparql_protocol
-from quadloom.web.api import downloads as exchange
+from quadloom.web.api import control, events, export, graph_store, metrics, sparql_protocol
 from quadloom.web.api.openapi import describe
-from quadloom.web.api.parameter import Parameter
-from quadloom.web.pages import (
-    about,
-    entity,
-    home,
-    inspecting,
-    monitor,
-    page,
-    search,
-    sites,
-    sparql,
-    subscriptions,
-    vocabularies,
-)
-from quadloom.web.server import static_serving
+from quadloom.web.pages import about, entity, home, inspect, monitor, page, search, sites, sparql, subscriptions
 from quadloom.web.server.requests import Handler, WebRequest
+from quadloom.web.server.static_files import static_file
 
-# Where a handler runs (see `desk.py`): `reading` with a view of the warehouse, `scanning` likewise for what looks at
-# much of it; in threads that may wait, `asking` for queries, `visiting` for foreign servers, `waiting` for the rest;
-# `here` for what is in memory.
-Runs = Literal["reading", "scanning", "asking", "visiting", "waiting", "here"]
+# Where a handler runs (the lanes are in `server/state.py`): `reading` with a view of the warehouse, `scanning` likewise
+# for handlers that read much of it; in threads that may block, `querying` for SPARQL, `fetching` for requests to other
+# servers, `waiting` for the rest; `inline`, on the event loop, for what is in memory.
+Runs = Literal["reading", "scanning", "querying", "fetching", "waiting", "inline"]
 HTML, JSON = "text/html", "application/json"
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter of an address, as the OpenAPI description shows it."""
+
+    name: str
+    description: str
+    example: str = ""
+    required: bool = False
+    many: bool = False
+    kind: Literal["string", "integer"] = "string"
+    place: Literal["query", "path"] = "query"
+    choices: tuple[str, ...] = ()  # all values it may have, if they can be listed
+
 
 _Q = Parameter("q", 'words, "phrases", prefix*, field:word, -not', "lighthouse")
 _IRI = Parameter("iri", "the entity's IRI", "http://schema.org/Person", required=True)
 _URL = Parameter("url", "the page's URL", "https://example.org/", required=True)
-_LIMIT = Parameter("limit", "how many", "20", kind="integer")
-_NEXT = Parameter("next", "opaque mark of the next part, from the last answer")
-_FORMAT = Parameter("format", "result format; wins over Accept", "json")
+_LIMIT = Parameter("limit", "how many results", "20", kind="integer")
+_NEXT = Parameter("next", "where the next part starts, from the last response; opaque")
+_FORMAT = Parameter("format", "result format; overrides Accept", "json")
 _SITE = Parameter("name", "registered domain or host", "example.org", required=True, place="path")
 _CHANGES = (
-    Parameter("since", "only after this id", "0", kind="integer"),
-    Parameter("subscription", "only of this one"),
+    Parameter("since", "only notices after this id", "0", kind="integer"),
+    Parameter("subscription", "only notices of this subscription"),
 )
 _DATASET = (
-    Parameter("default-graph-uri", "graphs that make the default graph", many=True),
-    Parameter("named-graph-uri", "graphs that GRAPH can name", many=True),
+    Parameter("default-graph-uri", "graphs merged into the default graph", many=True),
+    Parameter("named-graph-uri", "graphs available to GRAPH", many=True),
 )
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One address. `token`: only with --crawl and a token. `open`: other sites' pages may read it (CORS).
 
-    `kept`: the same question within a second gets the same answer. Not for what depends on who asks.
+    `cached`: equal requests within a second get the same response. Not for responses that depend on the client.
     """
 
     path: str
@@ -71,90 +74,90 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     token: bool = False
     open: bool = False
     runs: Runs = "reading"
-    kept: bool = False
+    cached: bool = False
 
     @property
     def twin_path(self) -> str:
         return "/index.json" if self.path == "/" else f"{self.path}.json"
 
 
-def _description(_ask: WebRequest) -> Response:
+def _openapi(_request: WebRequest) -> Response:
     return Response(msgspec.json.encode(describe(ROUTES)), media_type=JSON)
 
 
 _PAGES = (
     Endpoint(path="/", handler=home.home, summary="Search box, counts, types, newest pages, examples", twin=True,
-             kept=True),
+             cached=True),
     Endpoint(
         path="/search", handler=search.search_page, summary="Keyword search with facets", twin=True, open=True,
-        kept=True, parameters=(
-            _Q, Parameter("type", "such as schema:Event", "schema:Event", many=True),
-            Parameter("vocab", "only this vocabulary", "schema", many=True),
+        cached=True, parameters=(
+            _Q, Parameter("type", "only pages with things of this type", "schema:Event", many=True),
+            Parameter("vocab", "only pages that use this vocabulary", "schema", many=True),
             Parameter("site", "registered domain", "example.org", many=True),
             Parameter("lang", "language", "en", many=True),
             Parameter("kind", "document kind", "html", many=True),
-            Parameter("since", "read since this date", "2026-01-01"),
-            Parameter("until", "read before this date", "2026-12-31"), _LIMIT, _NEXT,
+            Parameter("since", "fetched on or after this date", "2026-01-01"),
+            Parameter("until", "fetched before this date", "2026-12-31"), _LIMIT, _NEXT,
         ),
     ),
     Endpoint(
-        path="/entity", handler=entity.entity_page, summary="All that is said of an IRI, with sources", twin=True,
-        open=True, kept=True, parameters=(_IRI,), produces=(HTML, *entity.RDF_TYPES),
+        path="/entity", handler=entity.entity_page, summary="All statements about an IRI, with sources", twin=True,
+        open=True, cached=True, parameters=(_IRI,), produces=(HTML, *entity.RDF_TYPES),
     ),
     Endpoint(path="/entity.svg", handler=entity.picture, summary="An entity's neighbourhood as a picture",
-             kept=True, parameters=(_IRI,), produces=("image/svg+xml",)),
+             cached=True, parameters=(_IRI,), produces=("image/svg+xml",)),
     Endpoint(path="/page", handler=page.page_view, summary="A page: visits, changes, findings, links, why", twin=True,
-             open=True, parameters=(_URL, Parameter("from", "compare this visit (unix time or date)"),
+             open=True, parameters=(_URL, Parameter("from", "compare this visit (Unix time or date)"),
                                     Parameter("to", "with this one"))),
     Endpoint(path="/page/body", handler=page.archived_body, summary="The archived body, as plain text",
-             parameters=(_URL, Parameter("at", "unix time of the visit; the newest if absent")),
+             parameters=(_URL, Parameter("at", "Unix time of the visit; the newest if absent")),
              produces=("text/plain",)),
-    Endpoint(path="/inspect", handler=inspecting.inspect_page, summary="Five phases over one page or pasted markup",
-             methods=("GET", "POST"), twin=True, runs="visiting",
-             parameters=(Parameter("url", "what to read, or the pasted markup's address", "https://example.org/"),
-                         Parameter("markup", "HTML or data to read instead")),
+    Endpoint(path="/inspect", handler=inspect.inspect_page, summary="Five phases over one page or pasted markup",
+             methods=("GET", "POST"), twin=True, runs="fetching",
+             parameters=(Parameter("url", "the page to fetch, or the address of the pasted markup", "https://example.org/"),
+                         Parameter("markup", "HTML or data to inspect instead")),
              consumes=("application/x-www-form-urlencoded", JSON, HTML)),
-    Endpoint(path="/monitor", handler=monitor.monitor_page, summary="The crawl, live", twin=True, kept=True,
+    Endpoint(path="/monitor", handler=monitor.monitor_page, summary="The crawl, live", twin=True, cached=True,
              runs="scanning"),
-    Endpoint(path="/sites", handler=sites.sites_page, summary="Hosts with pages, queue, pace and blocks", twin=True,
-             kept=True, runs="scanning",
-             parameters=(Parameter("sort", "what stands first", "pages", choices=sites.SORTS),
-                         Parameter("q", "only hosts with this in their name", "example"), _LIMIT)),
+    Endpoint(path="/sites", handler=sites.sites_page, summary="Hosts with pages, queue, delay and blocks", twin=True,
+             cached=True, runs="scanning",
+             parameters=(Parameter("sort", "sort order", "pages", choices=sites.SORTS),
+                         Parameter("q", "only hosts whose name contains this", "example"), _LIMIT)),
     Endpoint(path="/site/{name}", handler=sites.site_page, summary="One site: hosts, pages, vocabularies, findings",
-             twin=True, kept=True, runs="scanning", parameters=(_SITE,)),
+             twin=True, cached=True, runs="scanning", parameters=(_SITE,)),
     Endpoint(path="/site/{name}/picture.svg", handler=sites.picture, summary="The site's link structure as a picture",
-             kept=True, runs="scanning", parameters=(_SITE,), produces=("image/svg+xml",)),
+             cached=True, runs="scanning", parameters=(_SITE,), produces=("image/svg+xml",)),
     Endpoint(path="/site/{name}/neighbours.svg", handler=sites.neighbours,
-             summary="The sites it links to and is linked from, as a picture", kept=True, runs="scanning",
+             summary="The sites it links to and those that link to it, as a picture", cached=True, runs="scanning",
              parameters=(_SITE,), produces=("image/svg+xml",)),
-    Endpoint(path="/vocabularies", handler=vocabularies.vocabularies_page, summary="Classes and properties by use",
-             twin=True, kept=True, runs="waiting"),
+    Endpoint(path="/vocabularies", handler=home.vocabularies_page, summary="Classes and properties by use",
+             twin=True, cached=True, runs="waiting"),
     Endpoint(path="/topics", handler=about.topics_page, summary="Topics and what they found", twin=True),
-    Endpoint(path="/subscriptions", handler=subscriptions.subscriptions_page, summary="Who is told of which changes",
+    Endpoint(path="/subscriptions", handler=subscriptions.subscriptions_page, summary="Subscriptions to changes",
              twin=True),
-    Endpoint(path="/about", handler=about.about_page, summary="Who crawls here, and how to opt out", twin=True),
+    Endpoint(path="/about", handler=about.about_page, summary="Who runs this crawler, and how to opt out", twin=True),
 )  # fmt: skip
 
 _API = (
     Endpoint(
         path="/sparql", handler=sparql.sparql_page, summary="SPARQL 1.1 Protocol; without a query, the editor or the "
-        "Service Description", methods=("GET", "POST", "QUERY"), open=True, runs="asking",
+        "Service Description", methods=("GET", "POST", "QUERY"), open=True, runs="querying",
         parameters=(Parameter("query", "the query", "SELECT * { ?s ?p ?o } LIMIT 5"), _FORMAT, *_DATASET),
         produces=sparql_protocol.PRODUCES,
         consumes=("application/x-www-form-urlencoded", "application/sparql-query"),
     ),
     Endpoint(path="/sparql/words.json", handler=sparql.completions, summary="Classes and properties for completion",
              runs="waiting", produces=(JSON,),
-             parameters=(Parameter("kind", "of which words", "class", choices=("class", "property")),
-                         Parameter("start", "what is typed", "Ev"))),
+             parameters=(Parameter("kind", "classes or properties", "class", choices=("class", "property")),
+                         Parameter("start", "the text typed so far", "Ev"))),
     Endpoint(path="/store", handler=graph_store.read_graph, summary="Graph Store Protocol, reading", open=True,
              parameters=(Parameter("graph", "the graph's IRI", "https://example.org/"),
                          Parameter("default", "the union of all graphs"), _FORMAT),
-             produces=graph_store.PRODUCES, runs="asking"),
+             produces=graph_store.PRODUCES, runs="querying"),
     Endpoint(path="/events", handler=events.stream, summary="Server-Sent Events of the crawl", runs="waiting",
              parameters=(Parameter("kinds", "only these, separated by commas", "settled,finding"),
                          Parameter("after", "only events after this id", kind="integer"),
-                         Parameter("once", "1 = what is kept, then end", choices=("0", "1"))),
+                         Parameter("once", "1 = send the stored events, then end", choices=("0", "1"))),
              produces=("text/event-stream",)),
     Endpoint(path="/changes.json", handler=subscriptions.changes, summary="Notices of subscriptions", produces=(JSON,),
              parameters=_CHANGES),
@@ -162,39 +165,39 @@ _API = (
              produces=("application/atom+xml",), parameters=_CHANGES),
     Endpoint(path="/changes/events", handler=events.notices, summary="Notices of subscriptions as Server-Sent Events",
              runs="waiting", produces=("text/event-stream",),
-             parameters=(*_CHANGES, Parameter("once", "1 = what there is, then end"))),
+             parameters=(*_CHANGES, Parameter("once", "1 = send the existing notices, then end"))),
     Endpoint(path="/metrics", handler=metrics.metrics, summary="OpenMetrics", produces=(metrics.MEDIA_TYPE,),
-             runs="scanning", kept=True),
-    Endpoint(path="/health/live", handler=metrics.live, summary="The server answers", produces=(JSON,), runs="here"),
-    Endpoint(path="/health/ready", handler=metrics.ready, summary="The stores answer", produces=(JSON,),
+             runs="scanning", cached=True),
+    Endpoint(path="/health/live", handler=metrics.live, summary="The server runs", produces=(JSON,), runs="inline"),
+    Endpoint(path="/health/ready", handler=metrics.ready, summary="The stores can be read", produces=(JSON,),
              runs="waiting"),
-    Endpoint(path="/export.{format}", handler=exchange.export, summary="All quads, streamed", runs="waiting",
+    Endpoint(path="/export.{format}", handler=export.export, summary="All quads, streamed", runs="waiting",
              parameters=(Parameter("format", "nq, trig, ttl, nt, jsonld, rdf, warc …, also .gz, .zst", "nq",
                                    required=True, place="path"),
                          Parameter("site", "only this registered domain", many=True),
-                         Parameter("type", "only pages that tell of this type", many=True),
+                         Parameter("type", "only pages with things of this type", many=True),
                          Parameter("since", "changed since this date"),
                          Parameter("until", "changed before this date")),
-             produces=exchange.PRODUCES, open=True),
-    Endpoint(path="/.well-known/void", handler=exchange.void, summary="VoID description of the dataset", open=True,
+             produces=export.PRODUCES, open=True),
+    Endpoint(path="/.well-known/void", handler=export.void, summary="VoID description of the dataset", open=True,
              produces=("text/turtle", *graph_store.PRODUCES[1:]), runs="waiting"),
-    Endpoint(path="/openapi.json", handler=_description, summary="This table as OpenAPI 3.1", produces=(JSON,),
-             open=True, runs="here"),
-    Endpoint(path="/static/{name:path}", handler=static_serving.static_file, summary="Styles and scripts",
-             runs="here",
+    Endpoint(path="/openapi.json", handler=_openapi, summary="This table as OpenAPI 3.1", produces=(JSON,),
+             open=True, runs="inline"),
+    Endpoint(path="/static/{name:path}", handler=static_file, summary="Styles and scripts",
+             runs="inline",
              parameters=(Parameter("name", "file", "quadloom.css", required=True, place="path"),),
              produces=("text/css", "text/javascript")),
 )  # fmt: skip
 
 _CONTROL = (
-    Endpoint(path="/sign-in", handler=control.sign_in, summary="Keep a token in this browser", methods=("GET", "POST"),
+    Endpoint(path="/sign-in", handler=control.sign_in, summary="Store a token in this browser", methods=("GET", "POST"),
              runs="waiting", consumes=("application/x-www-form-urlencoded",)),
     Endpoint(path="/control/{verb}", handler=control.command, methods=("POST",), token=True, runs="waiting",
              summary="pause, resume, stop, seeds, recrawl or scope", produces=(JSON,), consumes=(JSON,),
-             parameters=(Parameter("verb", "what to do", "pause", required=True, place="path",
+             parameters=(Parameter("verb", "the command", "pause", required=True, place="path",
                                    choices=control.COMMANDS),)),
     Endpoint(path="/publish", handler=control.publish, methods=("POST",), token=True, runs="waiting",
-             summary="Tell of new or changed pages", produces=(JSON,), consumes=(JSON,)),
+             summary="Announce new or changed pages", produces=(JSON,), consumes=(JSON,)),
     Endpoint(path="/subscriptions", handler=control.subscribe, methods=("POST", "DELETE"), token=True, runs="waiting",
              summary="Add or remove a subscription", produces=(JSON,), consumes=(JSON,)),
     Endpoint(path="/websub/{id}", handler=control.websub, methods=("GET", "POST"), runs="waiting",

@@ -10,7 +10,7 @@ import pytest
 from web_fixture import fill
 
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 from quadloom.web.server.tokens import FILE, Tokens
 
@@ -35,6 +35,6 @@ def token(warehouse_path: Path) -> str:
 def client(warehouse_path: Path, token: str) -> Iterator[TestClient]:
     """A server that may control, without a limit on the rate."""
     settings = Settings(web=WebSettings(rate=0.0, concurrency=0))
-    desk = SiteState(warehouse_path, settings, may_control=True)
-    with TestClient(create_app(desk), base_url="http://127.0.0.1:7272", follow_redirects=False) as client:
+    site = SiteState(warehouse_path, settings, may_control=True)
+    with TestClient(create_app(site), base_url="http://127.0.0.1:7272", follow_redirects=False) as client:
         yield client

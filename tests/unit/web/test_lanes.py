@@ -9,16 +9,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-import quadloom.web.pages.inspecting as inspecting
+import quadloom.web.pages.inspect as inspect_page
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.lanes import Lane
-from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.state import SiteState
 
 
 def test_a_full_line_is_refused_at_once() -> None:
-    lane, gate = Lane("test", threads=1, line=1, patience=60.0), threading.Event()
+    lane, gate = Lane("test", threads=1, queue=1, max_wait=60.0), threading.Event()
 
     async def scene() -> list[object]:
         first = [asyncio.ensure_future(lane.run(gate.wait)) for _ in range(2)]
@@ -29,13 +29,13 @@ def test_a_full_line_is_refused_at_once() -> None:
 
     *answered, refused = asyncio.run(scene())
     assert answered == [True, True]
-    assert isinstance(refused, RequestRefused) and refused.status == 503 and int(refused.headers["Retry-After"]) >= 1
+    assert isinstance(refused, HttpError) and refused.status == 503 and int(refused.headers["Retry-After"]) >= 1
     lane.close()
 
 
 def test_whose_turn_comes_too_late_is_refused_without_the_work() -> None:
     now, done = 0.0, []
-    lane, gate = Lane("test", threads=1, line=9, patience=5.0, clock=lambda: now), threading.Event()
+    lane, gate = Lane("test", threads=1, queue=9, max_wait=5.0, clock=lambda: now), threading.Event()
 
     async def scene() -> list[object]:
         nonlocal now
@@ -46,14 +46,14 @@ def test_whose_turn_comes_too_late_is_refused_without_the_work() -> None:
         return await asyncio.gather(*waiting, return_exceptions=True)
 
     first, late = asyncio.run(scene())
-    assert first is True and isinstance(late, RequestRefused) and done == []
+    assert first is True and isinstance(late, HttpError) and done == []
     lane.close()
 
 
 def test_a_line_that_is_too_long_for_its_speed_is_refused_at_once() -> None:
     """Each request takes two seconds, so the third in line would wait six. Once the line is gone, it is let in."""
     now = 0.0
-    lane = Lane("test", threads=1, line=99, patience=5.0, clock=lambda: now)
+    lane = Lane("test", threads=1, queue=99, max_wait=5.0, clock=lambda: now)
 
     def slow() -> None:
         nonlocal now
@@ -80,23 +80,23 @@ def test_a_line_that_is_too_long_for_its_speed_is_refused_at_once() -> None:
 
     answered, refused = asyncio.run(scene())
     assert answered == [True, True, True]
-    assert isinstance(refused, RequestRefused) and refused.headers["Retry-After"] == "6"
+    assert isinstance(refused, HttpError) and refused.headers["Retry-After"] == "6"
     lane.close()
 
 
 def test_slow_inspections_leave_the_rest_of_the_site_alone(
     warehouse_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twenty visits that never end: four run, eight wait, eight are told to come back; search answers meanwhile."""
+    """Twenty visits that never end: four run, eight wait, eight get 503; search still answers."""
     gate = threading.Event()
 
     def endless(*_arguments: object, **_named: object) -> None:
         gate.wait(30)
-        raise RequestRefused(502, "ended by the test")
+        raise HttpError(502, "ended by the test")
 
-    monkeypatch.setattr(inspecting, "inspect", endless)
-    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0)))
-    app = create_app(desk)
+    monkeypatch.setattr(inspect_page, "inspect", endless)
+    site = SiteState(warehouse_path, Settings(web=WebSettings(rate=0)))
+    app = create_app(site)
 
     async def scene() -> tuple[list[int], list[int]]:
         transport = httpx.ASGITransport(app=app)
@@ -108,6 +108,6 @@ def test_slow_inspections_leave_the_rest_of_the_site_alone(
             return [answer.status_code for answer in await asyncio.gather(*slow)], [a.status_code for a in quick]
 
     slow, quick = asyncio.run(scene())
-    desk.close()
+    site.close()
     assert quick == [200, 200, 200]
     assert sorted(slow) == [502] * 12 + [503] * 8

@@ -16,7 +16,7 @@ from web_fixture import BOOK, EVIL
 
 from quadloom.settings import LimitSettings, Settings, WebSettings
 from quadloom.web.api.control import COOKIE
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 
 ENDLESS = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{n} ?b{n} ?c{n} ." for n in range(12)) + " }"
@@ -25,8 +25,8 @@ ENDLESS = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{n} ?b{n} ?c{n} ." for n i
 @pytest.fixture(scope="module")
 def narrow(warehouse_path: Path) -> Iterator[TestClient]:
     limits = LimitSettings(query_seconds=2.0, query_rows=5, query_result_bytes=4000)
-    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, concurrency=0), limits=limits))
-    with TestClient(create_app(desk), base_url="http://localhost") as client:
+    site = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, concurrency=0), limits=limits))
+    with TestClient(create_app(site), base_url="http://localhost") as client:
         yield client
 
 
@@ -70,7 +70,7 @@ def test_long_queries_and_deep_ones_are_refused_unread(client: TestClient) -> No
      "[::ffff:127.0.0.1]"],
 )  # fmt: skip
 def test_inspect_reaches_nothing_private(client: TestClient, host: str) -> None:
-    """A listener stands at the port of every loopback name: whoever connects is counted."""
+    """A listener is bound to the port on every loopback name and counts connections."""
     with socket.socket() as canary:
         canary.bind(("127.0.0.1", 0))
         canary.listen()
@@ -96,8 +96,8 @@ def test_inspect_reaches_nothing_private(client: TestClient, host: str) -> None:
 
 
 def test_inspect_of_an_open_server_needs_the_token(warehouse_path: Path, token: str) -> None:
-    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, host="192.0.2.1")), may_control=True)
-    with TestClient(create_app(desk), base_url="http://localhost") as client:
+    site = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, host="192.0.2.1")), may_control=True)
+    with TestClient(create_app(site), base_url="http://localhost") as client:
         url = {"url": "http://10.0.0.1/"}
         assert client.get("/inspect.json", params=url).status_code == 401
         answer = client.get("/inspect.json", params=url, headers={"authorization": f"Bearer {token}"})
@@ -120,9 +120,24 @@ def test_a_cookie_alone_lets_no_other_site_act(client: TestClient, token: str) -
 
 def test_no_page_has_markup_that_the_policy_would_forbid(client: TestClient) -> None:
     """Scripts and styles only by address: with them inline, either the page or the policy would be broken."""
-    paths = ["/", "/search?q=lighthouse", "/sparql", "/monitor", "/inspect", "/sites", "/site/evil.example",
-             "/vocabularies", "/topics", "/subscriptions", "/about", "/sign-in", "/nowhere",
-             f"/page?url={quote(BOOK)}", f"/page?url={quote(EVIL)}", f"/entity?iri={quote(BOOK)}%23it"]  # fmt: skip
+    paths = [
+        "/",
+        "/search?q=lighthouse",
+        "/sparql",
+        "/monitor",
+        "/inspect",
+        "/sites",
+        "/site/evil.example",
+        "/vocabularies",
+        "/topics",
+        "/subscriptions",
+        "/about",
+        "/sign-in",
+        "/nowhere",
+        f"/page?url={quote(BOOK)}",
+        f"/page?url={quote(EVIL)}",
+        f"/entity?iri={quote(BOOK)}%23it",
+    ]
     for path in paths:
         markup = client.get(path, headers={"accept": "text/html"}).text
         tags = re.findall(r"<[a-z][^>]*>", markup)

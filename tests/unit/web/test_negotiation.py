@@ -46,8 +46,13 @@ def test_browsers_want_pages_and_programs_do_not() -> None:
 
 def test_directions_follow_the_tag() -> None:
     assert [direction(tag) for tag in ("ar", "he-IL", "en", "az-Arab", "ar-Latn", "")] == [
-        "rtl", "rtl", "ltr", "rtl", "ltr", "auto",
-    ]  # fmt: skip
+        "rtl",
+        "rtl",
+        "ltr",
+        "rtl",
+        "ltr",
+        "auto",
+    ]
 
 
 @pytest.mark.parametrize("iri", ["javascript:alert(1)", "data:text/html,x", " http://x", "JAVASCRIPT://x", "//x", ""])

@@ -14,16 +14,22 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @given(st.lists(st.text(max_size=60), max_size=8), st.text(max_size=60))
 def test_any_label_gives_a_well_formed_picture(labels: list[str], middle: str) -> None:
-    edges = [Edge(label, Node(label, f"/entity?iri={number}", label), bool(number % 2))
-             for number, label in enumerate(labels)]  # fmt: skip
+    edges = [
+        Edge(label, Node(label, f"/entity?iri={number}", label), bool(number % 2))
+        for number, label in enumerate(labels)
+    ]
     root = ElementTree.fromstring(star(Node(middle, "/"), edges, title="t").encode("utf-8", "replace"))
     assert len(root.findall(f".//{SVG}rect")) == len(labels) + 1
     assert len(root.findall(f"{SVG}path")) == len(labels)
 
 
 def test_a_tree_joins_children_to_their_parents() -> None:
-    branches = [Branch(Node("home", "/a"), 0, -1), Branch(Node("b", "/b"), 1, 0), Branch(Node("c", "/c"), 1, 0),
-                Branch(Node("orphan", "/d"), 2, -1)]  # fmt: skip
+    branches = [
+        Branch(Node("home", "/a"), 0, -1),
+        Branch(Node("b", "/b"), 1, 0),
+        Branch(Node("c", "/c"), 1, 0),
+        Branch(Node("orphan", "/d"), 2, -1),
+    ]
     root = ElementTree.fromstring(tree(branches, title="t"))
     assert len(root.findall(f"{SVG}path")) == 2
     assert [link.get("href") for link in root.findall(f"{SVG}a")] == ["/a", "/b", "/c", "/d"]

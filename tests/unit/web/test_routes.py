@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 from quadloom.errors import QuadloomError, QuerySyntaxError
 from quadloom.settings import Settings, WebSettings
 from quadloom.web import routes as table
+from quadloom.web.app import create_app
 from quadloom.web.routes import ROUTES, Endpoint
-from quadloom.web.server.app import create_app
-from quadloom.web.server.refusals import status_of
+from quadloom.web.server.errors import status_of
 from quadloom.web.server.state import SiteState
 from thoroughness import examples
 
@@ -26,7 +26,7 @@ def filled(path: str) -> str:
     return re.sub(r"\{[^}]*\}", "x", path)
 
 
-def is_refusal(answer: object, status: int) -> bool:
+def is_error(answer: object, status: int) -> bool:
     return (
         isinstance(answer, dict)
         and {"ok", "status", "error", "hint"} <= set(answer)
@@ -42,7 +42,7 @@ def test_wrong_methods_are_refused_in_the_one_shape(client: TestClient, path: st
     allowed = {method for endpoint in ROUTES if filled(endpoint.path) == path for method in endpoint.methods}
     for method in set(HTTP_METHODS) - allowed:
         answer = client.request(method, path)
-        assert answer.status_code == 405 and is_refusal(answer.json(), 405)
+        assert answer.status_code == 405 and is_error(answer.json(), 405)
         assert set(answer.headers["allow"].split(", ")) >= allowed
 
 
@@ -51,11 +51,11 @@ def test_missing_things_are_refused_in_the_one_shape(client: TestClient, endpoin
     headers = {"authorization": f"Bearer {token}"} if endpoint.token else {}
     answer = client.request(endpoint.methods[0], filled(endpoint.path), headers=headers)
     assert answer.status_code in (400, 404, 409)
-    assert is_refusal(answer.json(), answer.status_code)
+    assert is_error(answer.json(), answer.status_code)
 
 
 def test_unknown_addresses_are_refused_as_json_and_as_a_page(client: TestClient) -> None:
-    assert is_refusal(client.get("/nowhere").json(), 404)
+    assert is_error(client.get("/nowhere").json(), 404)
     page = client.get("/nowhere", headers={"accept": "text/html"})
     assert page.status_code == 404 and "<h1>" in page.text
 
@@ -66,7 +66,7 @@ def test_a_defect_shows_nothing_of_itself(
     def broken(_ask: object) -> None:
         raise RuntimeError("secret insides")
 
-    import quadloom.web.server.app as app
+    import quadloom.web.app as app
 
     changed = tuple(
         Endpoint(path=found.path, handler=broken, summary="") if found.path == "/about" else found  # type: ignore[arg-type]
@@ -75,16 +75,16 @@ def test_a_defect_shows_nothing_of_itself(
     monkeypatch.setattr(app, "ROUTES", changed)
     with TestClient(create_app(SiteState(warehouse_path, Settings())), base_url="http://localhost") as client:
         answer = client.get("/about")
-    assert is_refusal(answer.json(), 500) and "secret" not in answer.text
+    assert is_error(answer.json(), 500) and "secret" not in answer.text
     capsys.readouterr()
 
 
 def test_an_empty_directory_is_not_ready(tmp_path: Path) -> None:
-    desk = SiteState(tmp_path, Settings(web=WebSettings(rate=0)))
-    with TestClient(create_app(desk), base_url="http://localhost") as client:
+    site = SiteState(tmp_path, Settings(web=WebSettings(rate=0)))
+    with TestClient(create_app(site), base_url="http://localhost") as client:
         for path in ("/", "/health/ready", "/search.json", "/sparql?query=ASK{}"):
             answer = client.get(path)
-            assert is_refusal(answer.json(), 503), path
+            assert is_error(answer.json(), 503), path
             assert "retry-after" in answer.headers
         assert client.get("/health/live").status_code == 200
 
@@ -120,8 +120,11 @@ def test_openapi_and_the_application_know_the_same_addresses(client: TestClient)
         for method in route.methods - {"OPTIONS", "HEAD", "QUERY"}
     }
     assert described == served
-    names = [operation["operationId"] for operations in client.get("/openapi.json").json()["paths"].values()
-             for operation in operations.values()]  # fmt: skip
+    names = [
+        operation["operationId"]
+        for operations in client.get("/openapi.json").json()["paths"].values()
+        for operation in operations.values()
+    ]
     assert len(names) == len(set(names))
 
 

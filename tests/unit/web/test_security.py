@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from quadloom.errors import SettingsError
 from quadloom.settings import Settings, WebSettings
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.security import BODY_BYTES, RateLimit, is_loopback, known_hosts
 from quadloom.web.server.state import SiteState
 from quadloom.web.server.tokens import Tokens
@@ -120,8 +120,8 @@ def test_rate_limit_by_client() -> None:
 
 
 def test_rate_limit_is_told(warehouse_path: Path) -> None:
-    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=1.0)))
-    with TestClient(create_app(desk), base_url="http://localhost") as client:
+    site = SiteState(warehouse_path, Settings(web=WebSettings(rate=1.0)))
+    with TestClient(create_app(site), base_url="http://localhost") as client:
         answers = [client.get("/health/live") for _ in range(5)]
     refused = [answer for answer in answers if answer.status_code == 429]
     assert refused and refused[0].json()["status"] == 429 and int(refused[0].headers["retry-after"]) >= 1
@@ -135,9 +135,9 @@ def test_static_files_come_from_a_list(client: TestClient) -> None:
 
 
 def test_queries_under_way_are_limited_per_client(warehouse_path: Path) -> None:
-    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, concurrency=1)))
-    with TestClient(create_app(desk), base_url="http://localhost") as client:
-        with desk.queries.ask("SELECT * { ?s ?p ?o }", client="testclient"):
+    site = SiteState(warehouse_path, Settings(web=WebSettings(rate=0, concurrency=1)))
+    with TestClient(create_app(site), base_url="http://localhost") as client:
+        with site.queries.ask("SELECT * { ?s ?p ?o }", client="testclient"):
             answer = client.get("/sparql", params={"query": "ASK {}"})
             assert answer.status_code == 503 and "retry-after" in answer.headers
         assert client.get("/sparql", params={"query": "ASK {}"}).status_code == 200

@@ -1,4 +1,4 @@
-"""Sites: hosts, traps, and who is linked with whom."""
+"""Sites: hosts, traps, and links between sites."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def test_who_links_to_a_site_and_where_it_links_to(client: TestClient) -> None:
         ("evil.example", 1),
     }
     assert {found["site"]: found["example"] for found in links["outward"]} == {
-        "people.example": PERSON, "evil.example": EVIL
-    }  # fmt: skip
+        "people.example": PERSON,
+        "evil.example": EVIL,
+    }
     assert links["unread"] == 1 and links["inside"] == 0 and links["partial"] is False
     assert [(found["url"], found["links"]) for found in links["popular"]] == [(BOOK, 2)]
     own = client.get("/site/people.example.json").json()["links"]
@@ -43,7 +44,7 @@ def test_who_links_to_a_site_and_where_it_links_to(client: TestClient) -> None:
 
 def test_the_links_are_drawn_and_also_written(client: TestClient) -> None:
     page = client.get("/site/books.example", headers=HTML).text
-    assert "Who links here" in page and "Where it links to" in page
+    assert "Sites that link here" in page and "Sites it links to" in page
     assert 'src="/site/books.example/neighbours.svg"' in page
     drawn = client.get("/site/books.example/neighbours.svg")
     assert drawn.headers["content-type"].startswith("image/svg+xml") and drawn.text.count("1 link") == 4

@@ -142,8 +142,12 @@ def test_all_formats_say_the_same(client: TestClient) -> None:
         assert isinstance(rows, ox.QuerySolutions)
         found.append([str(row["name"]) for row in rows])
     assert found[0] == found[1] == found[2] and found[0]
-    graphs = {"turtle": ox.RdfFormat.TURTLE, "nt": ox.RdfFormat.N_TRIPLES, "rdfxml": ox.RdfFormat.RDF_XML,
-              "jsonld": ox.RdfFormat.JSON_LD}  # fmt: skip
+    graphs = {
+        "turtle": ox.RdfFormat.TURTLE,
+        "nt": ox.RdfFormat.N_TRIPLES,
+        "rdfxml": ox.RdfFormat.RDF_XML,
+        "jsonld": ox.RdfFormat.JSON_LD,
+    }
     sets = []
     for name, parser in graphs.items():
         body = client.get("/sparql", params={"query": GRAPH, "format": name}).content

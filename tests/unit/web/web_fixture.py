@@ -1,4 +1,4 @@
-"""A small warehouse, written by the real stores, with pages that mean harm."""
+"""A small warehouse, written by the real stores, with malicious pages."""
 
 from __future__ import annotations
 

@@ -72,6 +72,11 @@ class ClusterState:
         with contextlib.closing(PostgresDatabase.read_only(self.url)) as database:
             return question(PostgresCatalog(database))
 
+    def changed_mark(self) -> str:
+        """The server's snapshot: it changes with every finished transaction that wrote something. Those in other
+        databases of the server count too, which only costs a needless renewal."""
+        return str(self.database.execute("SELECT pg_current_snapshot()::text")[0][0])
+
     def size(self) -> int:
         return int(
             self.database.execute(

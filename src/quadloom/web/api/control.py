@@ -1,4 +1,4 @@
-"""What changes a crawl: only with --crawl, only with a token, and always by asking the crawl's owner."""
+"""Changes of a crawl: only with --crawl, only with a token, and always as a command to the process that crawls."""
 
 from __future__ import annotations
 
@@ -14,155 +14,158 @@ from quadloom.crawl.control import Value
 from quadloom.crawl.publication import LIST
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.settings import seconds
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import HttpError
+from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.server.security import SANDBOX
 from quadloom.web.server.state import SiteState
-from quadloom.web.view.rendering import json_response
 
 COOKIE = "quadloom_token"
 COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")
 _MOST_URLS = 10_000
 
 
-def authorise(request: Request, desk: SiteState) -> None:
-    """Raises 403 on a read-only server, 401 without a good token. Browsers carry it in a SameSite=Strict cookie."""
-    if not desk.may_control:
-        raise RequestRefused(
-            403, "this server only reads", hint="start it with `quadloom serve --crawl` to control a crawl"
+def authorise(request: Request, site: SiteState) -> None:
+    """Raises 403 on a read-only server, 401 without a valid token. Browsers send it in a SameSite=Strict cookie."""
+    if not site.may_control:
+        raise HttpError(
+            403, "this server is read-only", hint="start it with `quadloom serve --crawl` to control a crawl"
         )
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     given = token.strip() if scheme.lower() == "bearer" else request.cookies.get(COOKIE, "")
-    if not given or not desk.tokens.accepts(given):
-        raise RequestRefused(
+    if not given or not site.tokens.accepts(given):
+        raise HttpError(
             401,
-            "a token is needed" if not given else "this token is not known",
+            "a token is required" if not given else "this token is not valid",
             hint="send `Authorization: Bearer …`, or sign in at /sign-in; `quadloom serve` printed the token",
             headers={"WWW-Authenticate": 'Bearer realm="quadloom"'},
         )
 
 
-def command(ask: WebRequest) -> Response:
-    """POST /control/{verb}. A form on a page is answered with the page again, a program with JSON."""
-    verb = ask.path("verb")
+def command(request: WebRequest) -> Response:
+    """POST /control/{verb}. A form is answered with a redirect to the monitor, a program with JSON."""
+    verb = request.path("verb")
     if verb not in COMMANDS:
-        raise RequestRefused(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(COMMANDS)}")
-    answer = _told(ask, *_request(ask, verb))
-    ask.desk.feed.refresh()
-    if ask.content_type == "application/x-www-form-urlencoded":
+        raise HttpError(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(COMMANDS)}")
+    answer = _send(request, *_crawl_command(request, verb))
+    request.site.crawl.refresh()
+    if request.content_type == "application/x-www-form-urlencoded":
         return RedirectResponse("/monitor", HTTPStatus.SEE_OTHER)
     return json_response({"answer": answer})
 
 
-def _request(ask: WebRequest, verb: str) -> tuple[str, dict[str, Value]]:
-    """Our words as the owner knows them. A form gives lists as texts with spaces between."""
-    is_form = ask.content_type == "application/x-www-form-urlencoded"
-    given: dict[str, Value] = {name: [*text.split()] for name, text in ask.fields()} if is_form else {**ask.document()}
+def _crawl_command(request: WebRequest, verb: str) -> tuple[str, dict[str, Value]]:
+    """The verb and arguments that the crawl understands. A form sends a list as one text with spaces."""
+    is_form = request.content_type == "application/x-www-form-urlencoded"
+    given: dict[str, Value] = (
+        {name: [*text.split()] for name, text in request.fields()} if is_form else {**request.document()}
+    )
     if verb == "seeds":
         return "seeds", {"urls": _urls(given.get("urls"))}
     if verb == "recrawl":
-        wish = {name: given[name] for name in ("urls", "site") if given.get(name)}
+        selection = {name: given[name] for name in ("urls", "site") if given.get(name)}
         if isinstance(older := given.get("older_than"), str):
-            wish["read_before"] = ask.desk.clock() - _duration(older)
-        return "refresh", wish
+            selection["read_before"] = request.site.clock() - _duration(older)
+        return "refresh", selection
     if verb == "scope":
         rules = {name: given[name] for name in ("include", "exclude", "host") if given.get(name)}
         if not rules:
-            raise RequestRefused(400, "there is no rule in the request", hint='such as {"exclude": ["*/private/*"]}')
+            raise HttpError(400, "there is no rule in the request", hint='example: {"exclude": ["*/private/*"]}')
         return "scope", {"rules": rules, "remove": given.get("remove") is True}
     return verb, {}
 
 
-def _urls(found: Value, most: int = _MOST_URLS) -> Value:
-    if not isinstance(found, list) or not found or not all(isinstance(url, str) for url in found):
-        raise RequestRefused(400, "there are no URLs in the body", hint='send {"urls": ["https://example.org/new"]}')
-    if len(found) > most:
-        raise RequestRefused(413, f"more than {most} URLs at once", hint="send them in several requests")
-    return found
+def _urls(given: Value, most: int = _MOST_URLS) -> Value:
+    if not isinstance(given, list) or not given or not all(isinstance(url, str) for url in given):
+        raise HttpError(400, "there are no URLs in the body", hint='send {"urls": ["https://example.org/new"]}')
+    if len(given) > most:
+        raise HttpError(413, f"more than {most} URLs at once", hint="send them in several requests")
+    return given
 
 
 def _duration(text: str) -> float:
     try:
         return seconds(text)
     except ValueError:
-        raise RequestRefused(400, f"not a time: {text[:30]}", hint="such as 7d, 12h or 30m") from None
+        raise HttpError(400, f"not a duration: {text[:30]}", hint="write it like 7d, 12h or 30m") from None
 
 
-def publish(ask: WebRequest) -> Response:
-    """A site's owner tells of new or changed pages, or of a changed sitemap. Answers what became of each, counted."""
-    document = ask.document()
+def publish(request: WebRequest) -> Response:
+    """A site's owner announces new or changed pages, or a changed sitemap. Answers counts by result."""
+    document = request.document()
     given: dict[str, Value] = {"owner": True}
     if "sitemap" in document:
         if not isinstance(document["sitemap"], str) or not document["sitemap"]:
-            raise RequestRefused(
-                400, "sitemap is no address", hint='send {"sitemap": "https://example.org/sitemap.xml"}'
+            raise HttpError(
+                400, "sitemap is not an address", hint='send {"sitemap": "https://example.org/sitemap.xml"}'
             )
         given["sitemap"] = document["sitemap"]
     if "urls" in document or "sitemap" not in document:
         given["urls"] = _urls(document.get("urls"), LIST)
-    return json_response({"answer": _told(ask, "publish", given)})
+    return json_response({"answer": _send(request, "publish", given)})
 
 
-def subscribe(ask: WebRequest) -> Response:
-    """POST adds, DELETE with an id removes."""
-    is_form = ask.content_type == "application/x-www-form-urlencoded"
-    given: dict[str, Value] = {} if is_form else {**ask.document()}
+def subscribe(request: WebRequest) -> Response:
+    """POST adds a subscription, DELETE with an id removes one."""
+    is_form = request.content_type == "application/x-www-form-urlencoded"
+    given: dict[str, Value] = {} if is_form else {**request.document()}
     if is_form:
-        given = {"name": ask.text("name"), "query": ask.text("query").strip()} | {
-            name: [*ask.texts(name)] for name in ("urls", "sites")
+        given = {"name": request.text("name"), "query": request.text("query").strip()} | {
+            name: [*request.texts(name)] for name in ("urls", "sites")
         }
-        given["types"] = [iri for name in ask.texts("types") for iri in type_iris(name)]
-    if ask.request.method == "DELETE":
-        return json_response({"answer": _told(ask, "unsubscribe", {"id": given.get("id", "")})})
+        given["types"] = [iri for name in request.texts("types") for iri in type_iris(name)]
+    if request.http.method == "DELETE":
+        return json_response({"answer": _send(request, "unsubscribe", {"id": given.get("id", "")})})
     if not any(given.get(name) for name in ("urls", "sites", "types", "query")):
-        raise RequestRefused(
-            400, "there is no subscription in the request", hint='such as {"urls": ["https://example.org/"]}'
+        raise HttpError(
+            400, "there is no subscription in the request", hint='example: {"urls": ["https://example.org/"]}'
         )
-    answer = _told(ask, "subscribe", {"id": uuid4().hex[:12], "created_at": ask.desk.clock(), **given})
+    answer = _send(request, "subscribe", {"id": uuid4().hex[:12], "created_at": request.site.clock(), **given})
     return RedirectResponse("/subscriptions", HTTPStatus.SEE_OTHER) if is_form else json_response({"answer": answer})
 
 
-def websub(ask: WebRequest) -> Response:
-    """A hub asks whether we meant it, or says that a topic has changed. Only what we subscribed to ourselves counts."""
-    id = ask.path("id")
-    if ask.request.method == "GET":
-        query: dict[str, Value] = {**ask.request.query_params}
-        challenge = _told(ask, "websub", {"id": id, "verifies": True, "query": query}, refused=404)
+def websub(request: WebRequest) -> Response:
+    """A hub verifies a subscription or delivers a change of its topic. Only subscriptions that the crawl made count."""
+    id = request.path("id")
+    if request.http.method == "GET":
+        query: dict[str, Value] = {**request.http.query_params}
+        challenge = _send(request, "websub", {"id": id, "verifies": True, "query": query}, refused=404)
         return Response(str(challenge), media_type="text/plain", headers={"Content-Security-Policy": SANDBOX})
-    signature = ask.request.headers.get("x-hub-signature", "")
-    body = base64.b64encode(ask.body).decode()
-    # 410 makes a hub forget us (section 7); a wrong signature is answered as a right one, so that nobody learns.
-    said: dict[str, Value] = {"id": id, "verifies": False, "body": body, "signature": signature}
-    _told(ask, "websub", said, refused=410)
+    signature = request.http.headers.get("x-hub-signature", "")
+    body = base64.b64encode(request.body).decode()
+    # 410 ends the subscription at the hub (WebSub, section 7). A wrong signature gets the same answer as a right one,
+    # so that an attacker learns nothing.
+    delivery: dict[str, Value] = {"id": id, "verifies": False, "body": body, "signature": signature}
+    _send(request, "websub", delivery, refused=410)
     return Response(status_code=HTTPStatus.ACCEPTED)
 
 
-def sign_in(ask: WebRequest) -> ViewResponse | Response:
-    """The token goes into a cookie that scripts cannot read and other sites' pages cannot send."""
-    if ask.request.method == "GET":
+def sign_in(request: WebRequest) -> ViewResponse | Response:
+    """The token is stored in a cookie that scripts cannot read and other sites' pages cannot send."""
+    if request.http.method == "GET":
         return ViewResponse("sign_in.html", {"wrong": False})
-    if ask.text("out"):
+    if request.text("out"):
         response = RedirectResponse("/sign-in", HTTPStatus.SEE_OTHER)
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
         return response
-    token = ask.text("token").strip()
-    if not ask.desk.may_control or not ask.desk.tokens.accepts(token):
+    token = request.text("token").strip()
+    if not request.site.may_control or not request.site.tokens.accepts(token):
         return ViewResponse("sign_in.html", {"wrong": True}, status=401, headers={"WWW-Authenticate": "Bearer"})
     response = RedirectResponse("/monitor", HTTPStatus.SEE_OTHER)
     response.set_cookie(
-        COOKIE, token, httponly=True, samesite="strict", secure=ask.request.url.scheme == "https", max_age=7 * 86400
+        COOKIE, token, httponly=True, samesite="strict", secure=request.http.url.scheme == "https", max_age=7 * 86400
     )
     return response
 
 
-def _told(ask: WebRequest, verb: str, arguments: dict[str, Value], *, refused: int = 400) -> Value:
-    """What the owner answers. Its refusals are about what was asked, hence the client's."""
+def _send(request: WebRequest, verb: str, arguments: dict[str, Value], *, refused: int = 400) -> Value:
+    """The crawl's answer to a command. What it refuses is the client's error, with status `refused`."""
     try:
-        answer = ask.desk.tell(verb, **arguments)
+        answer = request.site.send(verb, **arguments)
     except StoreError:
         raise
     except QuadloomError as error:
-        raise RequestRefused(refused, error.message, hint=error.hint) from error
+        raise HttpError(refused, error.message, hint=error.hint) from error
     if answer is None:
-        raise RequestRefused(409, "no crawl is running", hint="it has ended, or is just beginning: see /monitor")
+        raise HttpError(409, "no crawl is running", hint="it has ended or is just starting; /monitor shows its state")
     return answer

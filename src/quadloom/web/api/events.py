@@ -1,7 +1,7 @@
-"""`/events`, what the crawl does, and `/changes/events`, what subscribers are told, as Server-Sent Events.
+"""`/events`, the events of the crawl, and `/changes/events`, the notices of subscriptions, as Server-Sent Events.
 
-A listener that lost its connection says the last id it saw (browsers do so by themselves, in `Last-Event-ID`) and gets
-what it missed: of the crawl's events as far as they are still kept, of notices all.
+A listener that lost its connection sends the last id it saw (browsers do so by themselves, in `Last-Event-ID`) and gets
+what it missed: all notices, and those events of the crawl that are still stored.
 """
 
 from __future__ import annotations
@@ -16,48 +16,48 @@ from quadloom.model.event import Event
 from quadloom.subscriptions.deliver import NoticeMessage
 from quadloom.subscriptions.feed import event as encode_notice
 from quadloom.warehouse import Warehouse
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import WebRequest
 from quadloom.web.server.state import SiteState
 
 _MOST_LISTENERS = 16
-_LOOK = 0.5
+_POLL_SECONDS = 0.5
 _KEEP_ALIVE = 15.0
-_LONGEST = 3600.0  # then the browser comes back with its last id; no connection lives for ever
-_NOTICES = 50  # sent between two looks
+_LONGEST = 3600.0  # then the browser reconnects with its last id; no connection lives for ever
+_NOTICES = 50  # per poll
 
-Look = Callable[[int], Awaitable[tuple[int, list[bytes]]]]
-"""What is new after an id: the last id looked at, and blocks to send."""
+Poll = Callable[[int], Awaitable[tuple[int, list[bytes]]]]
+"""What is new after an id: the last id that was checked, and the blocks to send."""
 
 
-def stream(ask: WebRequest) -> StreamingResponse:
+def stream(request: WebRequest) -> StreamingResponse:
     """Events of the crawl."""
-    kinds = frozenset(ask.text("kinds").split(",")) - {""}
-    desk = ask.desk
+    kinds = frozenset(request.text("kinds").split(",")) - {""}
+    site = request.site
 
-    async def look(after: int) -> tuple[int, list[bytes]]:
-        news = await asyncio.get_running_loop().run_in_executor(None, desk.feed.events, after)
-        blocks = [encode(event) for event in news if not kinds or event.kind in kinds]
-        return (news[-1].id if news else after), blocks
+    async def poll(after: int) -> tuple[int, list[bytes]]:
+        new = await asyncio.get_running_loop().run_in_executor(None, site.crawl.events, after)
+        blocks = [encode(event) for event in new if not kinds or event.kind in kinds]
+        return (new[-1].id if new else after), blocks
 
-    return _streamed(ask, _last_seen(ask, "after") or 0, look)
+    return _stream(request, _last_seen(request, "after") or 0, poll)
 
 
-def notices(ask: WebRequest) -> StreamingResponse:
-    """Notices of subscriptions after the id `since`; without one, those to come."""
-    subscription, desk = ask.text("subscription"), ask.desk
+def notices(request: WebRequest) -> StreamingResponse:
+    """Notices of subscriptions after the id `since`; without it, only future ones."""
+    subscription, site = request.text("subscription"), request.site
 
-    def found(warehouse: Warehouse, after: int) -> list[NoticeMessage]:
+    def read(warehouse: Warehouse, after: int) -> list[NoticeMessage]:
         return warehouse.subscriptions.notices(after, subscription=subscription, limit=_NOTICES)
 
-    async def look(after: int) -> tuple[int, list[bytes]]:
+    async def poll(after: int) -> tuple[int, list[bytes]]:
         if after < 0:
-            return await desk.reader.run(lambda warehouse: warehouse.stores.outbox.last_id()), []
-        news = await desk.reader.run(lambda warehouse: found(warehouse, after))
-        return (news[-1].id if news else after), [encode_notice(message) for message in news]
+            return await site.reader.run(lambda warehouse: warehouse.stores.outbox.last_id()), []
+        new = await site.reader.run(lambda warehouse: read(warehouse, after))
+        return (new[-1].id if new else after), [encode_notice(message) for message in new]
 
-    last = _last_seen(ask, "since")
-    return _streamed(ask, -1 if last is None else max(last, 0), look)
+    last = _last_seen(request, "since")
+    return _stream(request, -1 if last is None else max(last, 0), poll)
 
 
 def encode(event: Event) -> bytes:
@@ -66,52 +66,51 @@ def encode(event: Event) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.kind.encode(), data)
 
 
-def _last_seen(ask: WebRequest, parameter: str) -> int | None:
-    last = ask.request.headers.get("last-event-id") or ask.text(parameter)
+def _last_seen(request: WebRequest, parameter: str) -> int | None:
+    last = request.http.headers.get("last-event-id") or request.text(parameter)
     if not last:
         return None
     digits = last.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or len(last) > 18:
-        raise RequestRefused(400, "the last event id is not a number", hint="send the id of the last event you saw")
+        raise HttpError(400, "the last event id is not a number", hint="send the id of the last event you saw")
     return int(last)
 
 
-def _streamed(ask: WebRequest, after: int, look: Look) -> StreamingResponse:
-    client = ask.request.client.host if ask.request.client else ""
-    if ask.desk.listeners[client] >= _MOST_LISTENERS:
-        raise RequestRefused(
-            429, "too many listeners at this address", hint="close some; one connection carries all events"
+def _stream(request: WebRequest, after: int, poll: Poll) -> StreamingResponse:
+    if request.site.listeners[request.client] >= _MOST_LISTENERS:
+        raise HttpError(
+            429, "too many event streams from this address", hint="close some; one connection carries all events"
         )
     return StreamingResponse(
-        _counted(ask.desk, client, _blocks(after, look, ask.text("once") == "1")),
+        _counted(request.site, request.client, _blocks(after, poll, request.text("once") == "1")),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
 
-async def _counted(desk: SiteState, client: str, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    desk.listeners[client] += 1
+async def _counted(site: SiteState, client: str, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    site.listeners[client] += 1
     try:
         async for event in events:
             yield event
     finally:
-        desk.listeners[client] -= 1
-        if not desk.listeners[client]:
-            del desk.listeners[client]
+        site.listeners[client] -= 1
+        if not site.listeners[client]:
+            del site.listeners[client]
 
 
-async def _blocks(after: int, look: Look, once: bool) -> AsyncIterator[bytes]:
+async def _blocks(after: int, poll: Poll, once: bool) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
-    begun = spoken = loop.time()
+    begun = sent = loop.time()
     yield b"retry: 2000\n\n"
     while loop.time() - begun < _LONGEST:
-        after, blocks = await look(after)
+        after, blocks = await poll(after)
         for block in blocks:
-            spoken = loop.time()
+            sent = loop.time()
             yield block
         if once:
             return
-        if loop.time() - spoken > _KEEP_ALIVE:
-            spoken = loop.time()
+        if loop.time() - sent > _KEEP_ALIVE:
+            sent = loop.time()
             yield b": still here\n\n"
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_POLL_SECONDS)

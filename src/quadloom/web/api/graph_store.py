@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from quadloom.web.api.rdf_answers import RDF_TYPES, chosen_format, graph_response
-from quadloom.web.api.sparql_protocol import streamed
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.api.rdf_responses import RDF_TYPES, chosen_format, graph_response
+from quadloom.web.api.sparql_protocol import stream_result
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import WebRequest
 from quadloom.web.view.terms import is_iri
 
@@ -14,24 +14,20 @@ PRODUCES = RDF_TYPES
 _ALL = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
 
 
-def read_graph(ask: WebRequest) -> Response:
-    graphs, is_default = ask.texts("graph"), "default" in ask.request.query_params
+def read_graph(request: WebRequest) -> Response:
+    graphs, is_default = request.texts("graph"), "default" in request.http.query_params
     if len(graphs) + is_default != 1:
-        raise RequestRefused(400, "name one graph", hint="?graph=IRI, or ?default for all together")
+        raise HttpError(400, "name exactly one graph", hint="use ?graph=IRI, or ?default for all graphs together")
     if graphs and not is_iri(graphs[0]):
-        raise RequestRefused(400, f"not an absolute IRI: {graphs[0][:200]}", hint="write it out in full")
-    format = chosen_format(ask)
+        raise HttpError(
+            400, f"not an absolute IRI: {graphs[0][:200]}", hint="write the whole IRI, such as https://example.org/"
+        )
+    format = chosen_format(request)
     if is_default:
         if format in ("nq", "trig"):
-            format = "nt" if format == "nq" else "turtle"  # one graph without a name
-        return streamed(ask.desk.queries.ask(_ALL, format=format, client=_client(ask)))
-    nquads = ask.desk.reader.ask(lambda warehouse: warehouse.stores.quads.graph(graphs[0]))
+            format = "nt" if format == "nq" else "turtle"  # the merged graph has no name
+        return stream_result(request.site.queries.ask(_ALL, format=format, client=request.client))
+    nquads = request.site.reader.ask(lambda warehouse: warehouse.stores.quads.graph(graphs[0]))
     if not nquads:
-        raise RequestRefused(
-            404, f"there is no graph {graphs[0][:200]}", hint="graphs are named by the URL of their page"
-        )
+        raise HttpError(404, f"there is no graph {graphs[0][:200]}", hint="a graph has the URL of its page as its name")
     return graph_response(nquads, "application/n-quads", format)
-
-
-def _client(ask: WebRequest) -> str:
-    return ask.request.client.host if ask.request.client else ""

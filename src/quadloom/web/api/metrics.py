@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus and friends, and `/health` for whoever restarts servers."""
+"""`/metrics` for Prometheus and the like, and `/health` for load balancers and supervisors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from starlette.responses import Response
 
 from quadloom.asking.statistics import statements_of
 from quadloom.errors import QuadloomError
+from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import WebRequest
-from quadloom.web.view.rendering import json_response
 
 MEDIA_TYPE = "application/openmetrics-text"
 _CONTENT = f"{MEDIA_TYPE}; version=1.0.0; charset=utf-8"
 
 
 class _Figures(msgspec.Struct):
-    """What we count of a running crawl's report."""
+    """The figures taken from a running crawl's report."""
 
     pages: int = 0
     bytes: int = 0
@@ -27,18 +27,18 @@ class _Figures(msgspec.Struct):
     cpu: dict[str, float] = {}
 
 
-def metrics(ask: WebRequest) -> Response:
-    return Response("\n".join(_lines(ask)) + "\n", media_type=_CONTENT)
+def metrics(request: WebRequest) -> Response:
+    return Response("\n".join(_lines(request)) + "\n", media_type=_CONTENT)
 
 
-def live(_ask: WebRequest) -> Response:
+def live(_request: WebRequest) -> Response:
     return json_response({"state": "live"})
 
 
-def ready(ask: WebRequest) -> Response:
-    """503 with the reason of each store that does not answer."""
+def ready(request: WebRequest) -> Response:
+    """503 with the reason if a store cannot be read."""
     try:
-        stores = ask.desk.reader.ask(
+        stores = request.site.reader.ask(
             lambda warehouse: {
                 "catalog": len(warehouse.stores.catalog.counts()),
                 "quads": statements_of(warehouse.stores.catalog, warehouse.stores.quads),
@@ -49,16 +49,16 @@ def ready(ask: WebRequest) -> Response:
     except QuadloomError as error:
         body = {"ok": False, "status": 503, "error": error.message, "hint": error.hint or "run `quadloom check`"}
         return Response(msgspec.json.encode(body), 503, media_type="application/json", headers={"Retry-After": "5"})
-    return json_response({"state": "ready", "stores": stores, "crawl": ask.desk.feed.report() is not None})
+    return json_response({"state": "ready", "stores": stores, "crawl": request.site.crawl.report() is not None})
 
 
-def _lines(ask: WebRequest) -> Iterator[str]:
-    warehouse, now = ask.warehouse, ask.desk.clock()
+def _lines(request: WebRequest) -> Iterator[str]:
+    warehouse, now = request.warehouse, request.site.clock()
     stats = msgspec.structs.asdict(warehouse.stores.frontier.stats(now))
     hosts = {"hosts": stats.pop("hosts"), "blocked": stats.pop("blocked_hosts")}
     counts = warehouse.stores.catalog.counts()
     yield from _family("quadloom_frontier_urls", "URLs by state", "state", stats)
-    yield from _family("quadloom_hosts", "hosts known, and hosts blocked now", "state", hosts)
+    yield from _family("quadloom_hosts", "known hosts, and hosts blocked now", "state", hosts)
     for word in ("outcome", "kind", "status"):
         values = {name.partition(":")[2]: count for name, count in counts.items() if name.startswith(f"{word}:")}
         yield from _family(f"quadloom_pages_by_{word}", f"pages by {word} of their newest visit", word, values)
@@ -66,7 +66,7 @@ def _lines(ask: WebRequest) -> Iterator[str]:
         "quadloom_quads", "statements", "", {"": statements_of(warehouse.stores.catalog, warehouse.stores.quads)}
     )
     yield from _family("quadloom_documents", "documents in the text index", "", {"": len(warehouse.stores.text)})
-    report = ask.desk.feed.report()
+    report = request.site.crawl.report()
     yield from _family("quadloom_crawl_running", "1 while a crawl runs", "", {"": int(report is not None)})
     if report is not None:
         yield from _crawl(msgspec.convert(report, _Figures))

@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from quadloom import __version__
-from quadloom.web.api.parameter import Parameter
 from quadloom.web.server.requests import Json
 
 if TYPE_CHECKING:
-    from quadloom.web.routes import Endpoint
+    from quadloom.web.routes import Endpoint, Parameter
 
 _WORD = re.compile(r"\w+")
-_REFUSAL: Json = {
+_ERROR: Json = {
     "type": "object",
     "required": ["ok", "status", "error", "hint"],
     "properties": {
@@ -34,30 +33,30 @@ def describe(endpoints: Iterable[Endpoint]) -> dict[str, Json]:
         twin = {endpoint.twin_path: ("application/json",)} if endpoint.twin else {}
         for path, produces in ({endpoint.path: endpoint.produces} | twin).items():
             for method in endpoint.methods:
-                if method != "QUERY":  # OpenAPI 3.1 has no word for it
+                if method != "QUERY":  # OpenAPI 3.1 does not know this method
                     paths.setdefault(_plain(path), {})[method.lower()] = _operation(endpoint, method, path, produces)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Quadloom", "version": __version__, "summary": "A warehouse of the web's data"},
         "paths": {path: dict(operations) for path, operations in paths.items()},
         "components": {
-            "schemas": {"Refusal": _REFUSAL},
+            "schemas": {"Refusal": _ERROR},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
 
 
 def _operation(endpoint: Endpoint, method: str, path: str, produces: tuple[str, ...]) -> dict[str, Json]:
-    refusals: dict[str, Json] = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
+    errors: dict[str, Json] = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
     if "text/html" in produces:
-        refusals["text/html"] = {}  # to those who ask for pages
+        errors["text/html"] = {}  # for clients that prefer pages
     operation: dict[str, Json] = {
         "operationId": "-".join((method.lower(), *_WORD.findall(path))),
         "summary": endpoint.summary,
         "parameters": [_parameter(parameter) for parameter in endpoint.parameters],
         "responses": {
-            "200": {"description": "the answer", "content": {media: {} for media in produces}},
-            "default": {"description": "refused", "content": refusals},
+            "200": {"description": "the response", "content": {media: {} for media in produces}},
+            "default": {"description": "an error", "content": errors},
         },
     }
     if endpoint.consumes and method in ("POST", "DELETE"):

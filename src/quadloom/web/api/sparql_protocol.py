@@ -1,8 +1,8 @@
-"""SPARQL 1.1 Protocol, the query operation: what was asked, in which format, over which graphs.
+"""SPARQL 1.1 Protocol, the query operation: the query, its result format and its graphs.
 
-All three ways of asking (GET, POST of a form, POST of the query itself) and the QUERY method become one
-`SparqlRequest`. The answer streams; a result that ends within its first 256 KiB is sent whole, so that `X-Truncated`
-can still be said.
+All three ways to send a query (GET, POST of a form, POST of the query itself) and the QUERY method become one
+`SparqlRequest`. The result streams; one that ends within its first 256 KiB is sent whole, so that the header
+`X-Truncated` can still be set.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from starlette.responses import Response, StreamingResponse
 from quadloom.asking.sparql.checks import Form
 from quadloom.asking.sparql.result_formats import GRAPH_MEDIA, ROW_MEDIA
 from quadloom.asking.sparql.service import QueryResult, form_of
-from quadloom.web.api.rdf_answers import negotiated_graph
+from quadloom.web.api.rdf_responses import negotiated_graph
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.negotiation import choose
-from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.requests import WebRequest
 from quadloom.web.view.terms import is_iri
 
 _FORM, _QUERY = "application/x-www-form-urlencoded", "application/sparql-query"
 _WHOLE = 256 * 1024
 
-# In our order of preference.
+# In order of preference.
 _ROWS = {
     "application/sparql-results+json": "json", "application/sparql-results+xml": "xml", "text/csv": "csv",
     "text/tab-separated-values": "tsv",
@@ -34,17 +34,22 @@ _GRAPHS = {
     "text/turtle": "turtle", "application/n-triples": "nt", "application/ld+json": "jsonld",
     "application/rdf+xml": "rdfxml",
 }  # fmt: skip
-# What clients say when they mean one of those; looked at only where none of the proper names is acceptable.
+# What some clients send when they mean one of those; used only if none of the proper names is acceptable.
 _ROW_ALIASES = {"application/json": "json", "application/xml": "xml", "text/xml": "xml", "text/plain": "csv"}
 _GRAPH_ALIASES = {
     "application/json": "jsonld", "application/x-turtle": "turtle", "text/plain": "nt", "application/xml": "rdfxml"
 }  # fmt: skip
 PRODUCES = (*_ROWS, *_GRAPHS, "text/html")
-# Other words for formats, as clients write them after `format=` (SPARQLWrapper, Virtuoso's users, media types).
+# Other names of formats, as clients write them after `format=` (SPARQLWrapper, Virtuoso, media types).
 _NAMES = {
     **_ROWS, **_GRAPHS, "ttl": "turtle", "n3": "turtle", "n-triples": "nt", "rdf": "rdfxml", "rdf-xml": "rdfxml",
     "rdf+xml": "rdfxml", "rdf xml": "rdfxml", "json-ld": "jsonld",
 }  # fmt: skip
+# The same formats as the Service Description names them, under http://www.w3.org/ns/formats/.
+_W3C_FORMATS = (
+    "SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "SPARQL_Results_TSV", "Turtle", "N-Triples",
+    "JSON-LD", "RDF_XML",
+)  # fmt: skip
 _GRAPH_NAMES = {"xml": "rdfxml", "json": "jsonld"}
 
 
@@ -54,87 +59,88 @@ class SparqlRequest(msgspec.Struct, frozen=True):
     named_graphs: tuple[str, ...] = ()
 
 
-def asked(ask: WebRequest) -> SparqlRequest | None:
-    """None = no query was given, which is a request for the Service Description (or the editor)."""
-    if ask.request.method in ("POST", "QUERY"):
-        queries = _posted(ask)
+def parse_request(request: WebRequest) -> SparqlRequest | None:
+    """None = there is no query, which is a request for the Service Description (or the editor)."""
+    if request.http.method in ("POST", "QUERY"):
+        queries = _posted(request)
         if not queries:
-            raise RequestRefused(400, "there is no query in the request", hint=f"POST a form with query=…, or {_QUERY}")
+            raise HttpError(400, "there is no query in the request", hint=f"POST a form with query=…, or {_QUERY}")
     else:
-        queries = ask.texts("query")
-    if ask.texts("update"):
-        raise RequestRefused(
-            400, "updates are not possible here", hint="crawl or import what shall be in the warehouse"
+        queries = request.texts("query")
+    if request.texts("update"):
+        raise HttpError(
+            400, "this endpoint does not take updates", hint="add data to the warehouse with a crawl or an import"
         )
     if len(queries) > 1:
-        raise RequestRefused(400, "more than one query in one request", hint="send them one by one")
+        raise HttpError(400, "there is more than one query in the request", hint="send one query per request")
     if not queries:
         return None
-    most = ask.desk.settings.limits.query_length
+    most = request.site.settings.limits.query_length
     if len(queries[0].encode("utf-8", "replace")) > most:
-        raise RequestRefused(
-            413, f"the query is longer than {most} bytes", hint="split it, or raise limits.query_length"
-        )
-    return SparqlRequest(queries[0], _graphs(ask, "default-graph-uri"), _graphs(ask, "named-graph-uri"))
+        raise HttpError(413, f"the query is longer than {most} bytes", hint="split it, or raise limits.query_length")
+    return SparqlRequest(queries[0], _graphs(request, "default-graph-uri"), _graphs(request, "named-graph-uri"))
 
 
-def _posted(ask: WebRequest) -> list[str]:
-    if ask.content_type == _FORM:
-        return ask.texts("query")
-    if ask.content_type == _QUERY:
-        if ask.texts("query"):
-            raise RequestRefused(400, "one query in the body and another in the address", hint="leave one of them out")
+def _posted(request: WebRequest) -> list[str]:
+    if request.content_type == _FORM:
+        return request.texts("query")
+    if request.content_type == _QUERY:
+        if request.texts("query"):
+            raise HttpError(
+                400, "there is a query in the body and another one in the address", hint="leave one of them out"
+            )
         try:
-            return [ask.body.decode("utf-8")] if ask.body else []
+            return [request.body.decode("utf-8")] if request.body else []
         except UnicodeDecodeError:
-            raise RequestRefused(400, "the query is not UTF-8", hint="SPARQL queries are always UTF-8") from None
-    raise RequestRefused(
-        415, f"a query cannot come as {ask.content_type or 'nothing'}", hint=f"send {_FORM} or {_QUERY}"
+            raise HttpError(400, "the query is not UTF-8", hint="SPARQL queries are always UTF-8") from None
+    raise HttpError(
+        415, f"a query cannot be sent as {request.content_type or 'nothing'}", hint=f"send {_FORM} or {_QUERY}"
     )
 
 
-def _graphs(ask: WebRequest, name: str) -> tuple[str, ...]:
-    graphs = tuple(ask.texts(name))
+def _graphs(request: WebRequest, name: str) -> tuple[str, ...]:
+    graphs = tuple(request.texts(name))
     for graph in graphs:
         if not is_iri(graph):
-            raise RequestRefused(400, f"{name} is not an absolute IRI: {graph[:100]}", hint="write it out in full")
+            raise HttpError(400, f"{name} is not an absolute IRI: {graph[:100]}", hint="write the whole IRI")
     return graphs
 
 
-def format_for(ask: WebRequest, form: Form) -> str:
-    """`format=` wins over Accept. Raises 406 where nothing that fits the kind of query is accepted."""
-    wanted = ask.text("format").lower()
+def format_for(request: WebRequest, form: Form) -> str:
+    """`format=` overrides Accept. Raises 406 if the client accepts nothing that fits the kind of query."""
+    wanted = request.text("format").lower()
     known = GRAPH_MEDIA if form == "graph" else ROW_MEDIA
     if wanted:
         wanted = _NAMES.get(wanted, wanted)
         if form == "graph":
             wanted = _GRAPH_NAMES.get(wanted, wanted)
         if wanted not in known:
-            raise RequestRefused(406, f"this query has no result as {wanted[:30]}", hint=f"formats: {', '.join(known)}")
+            raise HttpError(
+                406, f"this query has no result in the format {wanted[:30]}", hint=f"formats: {', '.join(known)}"
+            )
         return wanted
     offered, aliases = (_GRAPHS, _GRAPH_ALIASES) if form == "graph" else (_ROWS, _ROW_ALIASES)
-    media = choose(ask.accept, list(offered)) or choose(ask.accept, list(aliases))
+    media = choose(request.accept, list(offered)) or choose(request.accept, list(aliases))
     if media is None:
-        raise RequestRefused(
+        raise HttpError(
             406, "none of the accepted media types fits this query", hint=f"accept one of {', '.join(offered)}"
         )
     return {**aliases, **offered}[media]
 
 
-def answer(ask: WebRequest, wanted: SparqlRequest) -> Response:
-    """Run and stream."""
-    form = form_of(wanted.query, ask.desk.settings.limits)
-    running = ask.desk.queries.ask(
+def run_query(request: WebRequest, wanted: SparqlRequest) -> Response:
+    form = form_of(wanted.query, request.site.settings.limits)
+    running = request.site.queries.ask(
         wanted.query,
-        format=format_for(ask, form),
+        format=format_for(request, form),
         default_graphs=wanted.default_graphs,
         named_graphs=wanted.named_graphs,
-        client=ask.request.client.host if ask.request.client else "",
+        client=request.client,
     )
-    return streamed(running)
+    return stream_result(running)
 
 
-def streamed(running: QueryResult) -> Response:
+def stream_result(running: QueryResult) -> Response:
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
     parts, size, chunks = [], 0, iter(running)
     for chunk in chunks:
@@ -149,7 +155,7 @@ def streamed(running: QueryResult) -> Response:
 
 
 async def _rest(running: QueryResult, head: bytes, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Closing ends the query when the client goes away."""
+    """If the client leaves, closing ends the query."""
     loop = asyncio.get_running_loop()
     try:
         yield head
@@ -159,12 +165,10 @@ async def _rest(running: QueryResult, head: bytes, chunks: Iterator[bytes]) -> A
         await asyncio.shield(loop.run_in_executor(None, running.close))
 
 
-def service_description(ask: WebRequest) -> Response:
+def service_description(request: WebRequest) -> Response:
     """SPARQL 1.1 Service Description of this endpoint."""
-    endpoint = str(ask.request.url.replace(query="", fragment=""))
-    formats = ("SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "SPARQL_Results_TSV", "Turtle",
-               "N-Triples", "JSON-LD", "RDF_XML")  # fmt: skip
-    listed = ", ".join(f"<http://www.w3.org/ns/formats/{name}>" for name in formats)
+    endpoint = str(request.http.url.replace(query="", fragment=""))
+    formats = ", ".join(f"<http://www.w3.org/ns/formats/{name}>" for name in _W3C_FORMATS)
     turtle = f"""
     @prefix sd: <http://www.w3.org/ns/sparql-service-description#> .
     @prefix void: <http://rdfs.org/ns/void#> .
@@ -172,7 +176,7 @@ def service_description(ask: WebRequest) -> Response:
       sd:endpoint <{endpoint}> ;
       sd:supportedLanguage sd:SPARQL11Query ;
       sd:feature sd:UnionDefaultGraph ;
-      sd:resultFormat {listed} ;
+      sd:resultFormat {formats} ;
       sd:propertyFeature <urn:quadloom:matches> ;
       sd:defaultDataset [ a sd:Dataset ; sd:defaultGraph [ a sd:Graph, void:Dataset ] ] ."""
-    return negotiated_graph(ask, turtle.encode(), "text/turtle")
+    return negotiated_graph(request, turtle.encode(), "text/turtle")

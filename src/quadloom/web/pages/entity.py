@@ -1,4 +1,4 @@
-"""`/entity`: all that is said of an IRI, by whom, and where they differ; as a page, JSON, RDF or a picture."""
+"""`/entity`: all statements about an IRI, their sources and contradictions; as a page, JSON, RDF or a picture."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from starlette.responses import RedirectResponse, Response
 from quadloom.asking.entity import Entity, Property, as_nquads
 from quadloom.asking.sparql.prefixes import expand, shorten
 from quadloom.errors import NothingFound
-from quadloom.web.api.rdf_answers import RDF_TYPES, chosen_format, graph_response
+from quadloom.web.api.rdf_responses import RDF_TYPES, chosen_format, graph_response
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.negotiation import choose
-from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.labels import labels
 from quadloom.web.view.pictures import Edge, Node, star
-from quadloom.web.view.terms import entity_link, is_iri, values_query, vocabulary_of
+from quadloom.web.view.terms import entity_link, is_iri, labels, values_query, vocabulary_of
 
 __all__ = ["RDF_TYPES", "entity_page", "picture"]
 _NEIGHBOURS = 14
+_FORMATS = (
+    ("turtle", "Turtle"), ("jsonld", "JSON-LD"), ("nt", "N-Triples"), ("rdfxml", "RDF/XML"), ("nq", "N-Quads"),
+)  # fmt: skip
+# A picture may contain its own styles, and nothing else.
+PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 class VocabularySection(msgspec.Struct, frozen=True):
@@ -30,85 +34,83 @@ class VocabularySection(msgspec.Struct, frozen=True):
     properties: list[Property]
 
 
-def entity_page(ask: WebRequest) -> ViewResponse | Response:
+def entity_page(request: WebRequest) -> ViewResponse | Response:
     try:
-        entity = _entity(ask)
+        entity = _entity(request)
     except NothingFound:
-        if (values := _values(ask)) is None:
+        if (redirect := _values_of_property(request)) is None:
             raise
-        return values
-    if not ask.wants_json and _wants_rdf(ask):
-        return graph_response(as_nquads(entity), "application/n-quads", chosen_format(ask))
+        return redirect
+    if not request.wants_json and _wants_rdf(request):
+        return graph_response(as_nquads(entity), "application/n-quads", chosen_format(request))
     sections: dict[str, list[Property]] = {}
-    for found in entity.properties:
-        sections.setdefault(vocabulary_of(found.iri), []).append(found)
-    shown = [
-        *(statement.value.text for found in entity.properties for statement in found.statements
-          if statement.value.kind == "iri"),
-        *(found.subject for found in entity.inverse),
-    ]  # fmt: skip
+    for property in entity.properties:
+        sections.setdefault(vocabulary_of(property.iri), []).append(property)
+    shown = [*(iri for _, iri in _objects(entity)), *(link.subject for link in entity.inverse)]
     extra: dict[str, object] = {
-        "names": labels(ask.warehouse.stores.quads, shown),
-        "sections": [VocabularySection(space, found) for space, found in sections.items()],
+        "names": labels(request.warehouse.stores.quads, shown),
+        "sections": [VocabularySection(space, properties) for space, properties in sections.items()],
         "places": {source: number for number, source in enumerate(entity.sources, 1)},
-        "formats": (("turtle", "Turtle"), ("jsonld", "JSON-LD"), ("nt", "N-Triples"), ("rdfxml", "RDF/XML"),
-                    ("nq", "N-Quads")),
-    }  # fmt: skip
+        "formats": _FORMATS,
+    }
     return ViewResponse("entity.html", entity, extra)
 
 
-def picture(ask: WebRequest) -> Response:
+def picture(request: WebRequest) -> Response:
     """The entity and its nearest neighbours."""
-    entity = _entity(ask)
-    joined = [
-        (found.iri, statement.value.text)
-        for found in entity.properties
-        for statement in found.statements
-        if statement.value.kind == "iri"
-    ][:_NEIGHBOURS]
-    pointing = [(found.predicate, found.subject) for found in entity.inverse][:_NEIGHBOURS]
-    names = labels(ask.warehouse.stores.quads, [iri for _, iri in (*joined, *pointing)])
+    entity = _entity(request)
+    outward = _objects(entity)[:_NEIGHBOURS]
+    inward = [(link.predicate, link.subject) for link in entity.inverse][:_NEIGHBOURS]
+    names = labels(request.warehouse.stores.quads, [iri for _, iri in (*outward, *inward)])
 
     def edge(predicate: str, iri: str, inward: bool) -> Edge:
         return Edge(shorten(predicate), Node(names.get(iri) or _name(iri), entity_link(iri), iri), inward)
 
-    title = f"What {entity.label or entity.iri} is joined to"
+    title = f"Neighbours of {entity.label or entity.iri}"
     middle = Node(entity.label or _name(entity.iri), entity_link(entity.iri), entity.iri)
-    edges = [*(edge(*pair, True) for pair in pointing), *(edge(*pair, False) for pair in joined)]
+    edges = [*(edge(*pair, True) for pair in inward), *(edge(*pair, False) for pair in outward)]
     drawn = star(middle, edges, title=title)
     return Response(drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
 
 
-# A picture may style itself, and nothing else.
-PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+def _objects(entity: Entity) -> list[tuple[str, str]]:
+    """Property and object of each statement whose object is an IRI."""
+    return [
+        (property.iri, statement.value.text)
+        for property in entity.properties
+        for statement in property.statements
+        if statement.value.kind == "iri"
+    ]
 
 
-def _entity(ask: WebRequest) -> Entity:
-    iri = expand(ask.required("iri", "http://schema.org/Person"))
+def _entity(request: WebRequest) -> Entity:
+    iri = expand(request.required("iri", "http://schema.org/Person"))
     if not is_iri(iri):
-        raise RequestRefused(400, f"not an IRI: {iri[:200]}", hint="an absolute IRI, or a name such as schema:Event")
-    return ask.warehouse.ask.entity(iri)
+        raise HttpError(
+            400, f"not an IRI: {iri[:200]}", hint="give an absolute IRI, or a short name such as schema:Event"
+        )
+    return request.warehouse.ask.entity(iri)
 
 
-def _values(ask: WebRequest) -> Response | None:
-    """Most properties that pages link to are described nowhere here, but used: people are shown their values."""
-    iri = expand(ask.text("iri").strip())
-    used = next(iter(ask.warehouse.stores.quads.match(None, f"<{iri}>", None, None, limit=1)), None)
-    if ask.wants_json or _wants_rdf(ask) or used is None:
+def _values_of_property(request: WebRequest) -> Response | None:
+    """Most properties that pages link to are not described in the warehouse, but used: people get their values."""
+    iri = expand(request.text("iri").strip())
+    used = next(iter(request.warehouse.stores.quads.match(None, f"<{iri}>", None, None, limit=1)), None)
+    if request.wants_json or _wants_rdf(request) or used is None:
         return None
     return RedirectResponse("/sparql?" + urlencode({"query": values_query(iri)}), HTTPStatus.SEE_OTHER)
 
 
-def _wants_rdf(ask: WebRequest) -> bool:
-    if ask.text("format"):
+def _wants_rdf(request: WebRequest) -> bool:
+    if request.text("format"):
         return True
-    return choose(ask.accept or "text/html", ("text/html", *RDF_TYPES)) not in (None, "text/html")
+    return choose(request.accept or "text/html", ("text/html", *RDF_TYPES)) not in (None, "text/html")
 
 
 def _name(iri: str) -> str:
-    """The part of an IRI that people read."""
+    """A short name for an IRI without a label."""
     if iri.startswith("urn:quadloom:blank:"):
-        return "a nameless thing"
+        return "unnamed thing"
     short = shorten(iri)
     if short != iri:
         return short

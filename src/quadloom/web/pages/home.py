@@ -1,16 +1,14 @@
-"""`/`: what is in the warehouse, in one look."""
+"""`/`, the contents of the warehouse at a glance, and `/vocabularies`, the classes and properties by use."""
 
 from __future__ import annotations
 
 import msgspec
 
-from quadloom.asking.search import search
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.statistics import statements_of
-from quadloom.stores.protocols.text import Hit, SearchRequest
+from quadloom.stores.protocols.text import Hit
+from quadloom.web.pages.search import ALL_PAGES_SINCE
 from quadloom.web.server.requests import ViewResponse, WebRequest
-
-_EVERYTHING = 1.0  # since this unix time: a filter that all pages pass, so that the index lists them by date
 
 
 class ExampleQuery(msgspec.Struct, frozen=True):
@@ -28,15 +26,15 @@ class HomeView(msgspec.Struct, frozen=True, kw_only=True):
     examples: list[ExampleQuery]
 
 
-def home(ask: WebRequest) -> ViewResponse:
-    warehouse = ask.warehouse
-    newest = search(warehouse.stores.text, SearchRequest(since=_EVERYTHING, limit=8, facets=True))
+def home(request: WebRequest) -> ViewResponse:
+    warehouse = request.warehouse
+    newest = warehouse.search(since=ALL_PAGES_SINCE, limit=8, facets=True)
     types = newest.facets.get("types", [])
     view = HomeView(
         pages=len(warehouse.stores.text),
         quads=statements_of(warehouse.stores.catalog, warehouse.stores.quads),
-        hosts=warehouse.stores.frontier.stats(ask.desk.clock()).hosts,
-        running=ask.desk.feed.report() is not None,
+        hosts=warehouse.stores.frontier.stats(request.site.clock()).hosts,
+        running=request.site.crawl.report() is not None,
         types=types[:12],
         recent=newest.hits,
         examples=examples([name for name, _ in types]),
@@ -45,7 +43,7 @@ def home(ask: WebRequest) -> ViewResponse:
 
 
 def examples(types: list[str]) -> list[ExampleQuery]:
-    """Queries that have answers here: they are about the types that are most frequent."""
+    """Queries that have results in this warehouse: they are about its most frequent types."""
     found = [
         ExampleQuery(
             "Which kinds of things are there?",
@@ -57,7 +55,7 @@ def examples(types: list[str]) -> list[ExampleQuery]:
         term = name if not name.startswith(("http:", "https:", "urn:")) else f"<{name}>"
         found.append(
             ExampleQuery(
-                f"Things of type {shorten(name)}, and the pages that tell of them",
+                f"Things of type {shorten(name)}, and the pages that describe them",
                 f"SELECT ?thing ?property ?value ?page\nWHERE {{ GRAPH ?page {{ ?thing a {term} ; ?property ?value }} "
                 "}\nLIMIT 20",
             )
@@ -70,3 +68,7 @@ def examples(types: list[str]) -> list[ExampleQuery]:
         )
     )
     return found
+
+
+def vocabularies_page(request: WebRequest) -> ViewResponse:
+    return ViewResponse("vocabularies.html", {"vocabularies": request.site.usage.current().vocabularies()})

@@ -1,4 +1,4 @@
-"""`/monitor`: the crawl, live. The page is complete without scripts; with them its figures refresh, and can be stopped.
+"""`/monitor`: the crawl, live. The page is complete without scripts; with them its figures refresh until paused.
 
 All figures are in `monitor.json` too, so that a browser, a terminal and a script see the same.
 """
@@ -17,12 +17,19 @@ from quadloom.crawl.heartbeat import WorkerLoad, heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.model.event import Event
 from quadloom.stores.protocols.frontier import FrontierStats, HostRow
-from quadloom.web.server.crawl_feed import ChartPoint
+from quadloom.web.server.crawl_poller import ChartPoint
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.rendering import counted
+from quadloom.web.view.filters import counted
 
 _BUSIEST = 10
-_STATES = ("queued", "waiting", "leased", "done", "dead", "parked")  # of a URL; the rest of the figures count hosts
+_STATES = (
+    "queued",
+    "waiting",
+    "leased",
+    "done",
+    "dead",
+    "parked",
+)  # of a URL; the other figures of the frontier count hosts
 
 
 class BusyHost(msgspec.Struct, frozen=True):
@@ -55,14 +62,14 @@ class MonitorView(msgspec.Struct, frozen=True, kw_only=True):
     points: list[ChartPoint]
 
 
-def monitor_page(ask: WebRequest) -> ViewResponse:
-    warehouse, now = ask.warehouse, ask.desk.clock()
-    live = ask.desk.feed.report()
+def monitor_page(request: WebRequest) -> ViewResponse:
+    warehouse, now = request.warehouse, request.site.clock()
+    live = request.site.crawl.report()
     report = msgspec.convert(live, CrawlReport) if live is not None else None
     stats = warehouse.stores.frontier.stats(now)
     counts = warehouse.stores.catalog.counts()
     sample = warehouse.stores.catalog.scan(limit=SAMPLE)
-    found = MonitorView(
+    view = MonitorView(
         at=now,
         running=report is not None,
         state=report.state if report else "stopped",
@@ -81,21 +88,21 @@ def monitor_page(ask: WebRequest) -> ViewResponse:
         busiest=[
             _busy(row, now) for row in sorted(warehouse.stores.frontier.hosts(limit=10_000), key=_activity)[:_BUSIEST]
         ],
-        events=ask.desk.feed.events(0, 20)[::-1],
-        points=ask.desk.feed.points()[-120:],
+        events=request.site.crawl.events(0, 20)[::-1],
+        points=request.site.crawl.points()[-120:],
     )
-    return ViewResponse("monitor.html", found, {"states": {name: found.frontier[name] for name in _STATES}})
+    return ViewResponse("monitor.html", view, {"states": {name: view.frontier[name] for name in _STATES}})
 
 
 def _sentence(report: CrawlReport | None, stats: FrontierStats, documents: int) -> str:
-    """One line that says it all, for people who hear the page as well."""
+    """A summary in one line, also for people who use a screen reader."""
     waiting = f"{counted(stats.queued, 'URL')} due now, {stats.waiting} later"
     if report is None:
         return f"No crawl is running. {counted(documents, 'page')} searchable, {waiting}."
     rate = report.rates.get("fetch", 0.0)
     return (
-        f"The crawl is {report.state}: {counted(report.pages, 'page')} read, {waiting}, {rate:.1f} pages a second now, "
-        f"{report.pages_per_second:.1f} on average."
+        f"The crawl is {report.state}: {counted(report.pages, 'page')} fetched, {waiting}, {rate:.1f} pages a second "
+        f"now, {report.pages_per_second:.1f} on average."
     )
 
 

@@ -1,7 +1,11 @@
-"""`/page`: where a page stands. Its visits, what it states, what is wrong with it, who links to it, and why it is read
-when it is. The archived body is shown as text that no browser will run."""
+"""`/page`: everything about one page. Its visits, statements, findings and links, and the reasons for its next visit.
+
+The archived body is shown as text that no browser runs.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import msgspec
 from starlette.responses import Response
@@ -15,20 +19,19 @@ from quadloom.model.url import Url
 from quadloom.stores.protocols.catalog import VisitRow
 from quadloom.stores.protocols.quads import Difference
 from quadloom.warehouse import Warehouse
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.server.security import SANDBOX
-from quadloom.web.view.labels import labels
-from quadloom.web.view.terms import StatementView, is_web, statements
+from quadloom.web.view.terms import StatementView, is_web, labels, statements
 
 _STATEMENTS = 500
 _LINKS = 200
-_LISTED = 50  # of them on the page; the twin has all
+_LISTED = 50  # of the links on the page; the JSON twin has all
 _BODY = 2 * 1024 * 1024
 
 
 class VisitView(msgspec.Struct, frozen=True, kw_only=True):
-    """One visit, and what it changed of the last one before it."""
+    """One visit, and what had changed since the visit before it."""
 
     at: float
     status: int
@@ -60,14 +63,14 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     difference_to: float = 0.0
 
 
-def page_view(ask: WebRequest) -> ViewResponse:
-    warehouse, row = ask.warehouse, _row(ask)
+def page_view(request: WebRequest) -> ViewResponse:
+    warehouse, row = request.warehouse, _row(request)
     graph = row.final_url or row.href
     lines = warehouse.stores.quads.graph(graph).decode().split("\n")[:-1]
     stated = list(statements(lines[:_STATEMENTS]))
     visits = _visits(warehouse.stores.catalog.history(row.fingerprint))
-    difference, begin, end = _difference(ask, row, visits)
-    found = PageView(
+    comparison = _comparison(request, row, visits)
+    view = PageView(
         url=row.href,
         page=row,
         found_on=_found_on(warehouse, row),
@@ -77,25 +80,25 @@ def page_view(ask: WebRequest) -> ViewResponse:
         links_out=_links_out(stated, graph),
         links_in=_links_in(warehouse, graph),
         why=warehouse.requests.why(row.href),
-        difference=difference,
-        difference_from=begin,
-        difference_to=end,
+        difference=comparison.difference,
+        difference_from=comparison.begin,
+        difference_to=comparison.end,
     )
     shown = [term.text for statement in stated for term in (statement.subject, statement.object) if term.kind == "iri"]
-    read = {link.url for link in found.links_out[:_LISTED] if _is_read(warehouse, link.url)}
-    return ViewResponse("page.html", found, {"names": labels(warehouse.stores.quads, shown), "read": read})
+    read = {link.url for link in view.links_out[:_LISTED] if _is_read(warehouse, link.url)}
+    return ViewResponse("page.html", view, {"names": labels(warehouse.stores.quads, shown), "read": read})
 
 
-def archived_body(ask: WebRequest) -> Response:
-    """What the server sent, as plain text in a sandbox: the charset as detected, nothing interpreted."""
-    row, at = _row(ask), ask.text("at")
+def archived_body(request: WebRequest) -> Response:
+    """What the server sent, as plain text in a sandbox, decoded with the detected charset."""
+    row, at = _row(request), request.text("at")
     ref = row.archive
     if at:
         wanted = [
-            visit for visit in ask.warehouse.stores.catalog.history(row.fingerprint) if str(visit.fetched_at) == at
+            visit for visit in request.warehouse.stores.catalog.history(row.fingerprint) if str(visit.fetched_at) == at
         ]
         ref = wanted[0].archive if wanted else None
-    page = _archived(ask.warehouse, ref)
+    page = _archived(request.warehouse, ref)
     try:
         text = page.body[:_BODY].decode(row.charset or "utf-8", "replace")
     except LookupError:
@@ -107,27 +110,27 @@ def archived_body(ask: WebRequest) -> Response:
     )
 
 
-def _row(ask: WebRequest) -> PageRow:
-    url = Url.parse(ask.required("url", "https://example.org/"))
-    row = ask.warehouse.stores.catalog.page(url.fingerprint)
+def _row(request: WebRequest) -> PageRow:
+    url = Url.parse(request.required("url", "https://example.org/"))
+    row = request.warehouse.stores.catalog.page(url.fingerprint)
     if row is None:
-        state = ask.warehouse.stores.frontier.explain(url.key, ask.desk.clock())
-        known = f"; it is {state.state} in the frontier" if state else ""
-        raise RequestRefused(404, f"{url.href} was not read yet{known}", hint="search finds the pages that were")
+        state = request.warehouse.stores.frontier.explain(url.key, request.site.clock())
+        queued = f"; its state in the queue is {state.state!r}" if state else ""
+        raise HttpError(404, f"{url.href} has not been fetched yet{queued}", hint="/search lists the pages that have")
     return row
 
 
 def _archived(warehouse: Warehouse, ref: ArchiveRef | None) -> Page:
     if ref is None:
-        raise RequestRefused(
-            404, "no body of this visit is archived", hint="unchanged, denied and failed visits bring none"
+        raise HttpError(
+            404, "this visit has no archived body", hint="unchanged, denied and failed visits have none; choose another"
         )
     try:
         page = warehouse.stores.archive.get(ref)
     except (ArchiveDamaged, StoreError) as error:
-        raise RequestRefused(503, error.message, hint=error.hint or "run `quadloom verify`") from error
+        raise HttpError(503, error.message, hint=error.hint or "run `quadloom verify`") from error
     if not isinstance(page, Page):
-        raise RequestRefused(404, "this visit failed and brought no body", hint="choose another visit")
+        raise HttpError(404, "this visit failed, so it has no body", hint="choose another visit")
     return page
 
 
@@ -135,7 +138,7 @@ def _is_read(warehouse: Warehouse, url: str) -> bool:
     try:
         return warehouse.stores.catalog.page(Url.parse(url).fingerprint) is not None
     except UrlError:
-        return False  # what somebody wrote is no address
+        return False  # the page's author wrote something that is not an address
 
 
 def _found_on(warehouse: Warehouse, row: PageRow) -> str:
@@ -161,24 +164,32 @@ def _visits(history: list[VisitRow]) -> list[VisitView]:
     ]
 
 
-def _difference(ask: WebRequest, row: PageRow, visits: list[VisitView]) -> tuple[Difference | None, float, float]:
-    """Between the two visits that were chosen; without a choice, the newest change is only prepared for choosing."""
+class _Comparison(NamedTuple):
+    difference: Difference | None
+    begin: float
+    end: float
+
+
+def _comparison(request: WebRequest, row: PageRow, visits: list[VisitView]) -> _Comparison:
+    """The difference between the two chosen visits; without a choice, only the times of the newest change."""
     newest = next((place for place, visit in enumerate(visits) if visit.graph_changed), 0)
     end = visits[newest].at if visits else 0.0
     begin = visits[newest + 1].at if newest + 1 < len(visits) else end
-    if not ask.text("from"):
-        return None, begin, end
-    begin, end = moment(ask.text("from")), moment(ask.text("to") or end)
-    return ask.warehouse.ask.changes(row.href, min(begin, end), max(begin, end)), begin, end
+    if not request.text("from"):
+        return _Comparison(None, begin, end)
+    begin, end = moment(request.text("from")), moment(request.text("to") or end)
+    return _Comparison(request.warehouse.ask.changes(row.href, min(begin, end), max(begin, end)), begin, end)
 
 
 def _links_out(stated: list[StatementView], graph: str) -> list[LinkedPage]:
     found = {
         statement.object.text: LinkedPage(statement.object.text, statement.predicate)
         for statement in stated
-        if statement.object.kind == "iri" and statement.object.text != graph and is_web(statement.object.text)
+        if statement.object.kind == "iri"
+        and statement.object.text != graph
+        and is_web(statement.object.text)
         and not statement.predicate.endswith("#type")
-    }  # fmt: skip
+    }
     return list(found.values())[:_LINKS]
 
 

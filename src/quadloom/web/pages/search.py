@@ -1,4 +1,4 @@
-"""`/search`: words and facets to pages, each with a card of the things it tells of."""
+"""`/search`: pages by words and facets, each with a card of the thing it describes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import binascii
 import msgspec
 
 from quadloom.asking.search import as_sparql, search, search_request
-from quadloom.asking.sparql.prefixes import shorten
-from quadloom.stores.protocols.text import Hit
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.stores.protocols.text import Hit, SearchRequest
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.cards import Card
 from quadloom.web.view.terms import quoted
 
 _DEFAULT, _MOST = 10, 100
+_LONGEST_MARK = 12  # characters
+ALL_PAGES_SINCE = 1.0  # a filter by Unix time that all pages pass, so that the index lists them by date
 # Parameter of the address → name of the facet in the index, heading.
 FACETS = (
     ("type", "types", "Type"), ("vocab", "vocabularies", "Vocabulary"), ("site", "sites", "Site"),
@@ -24,7 +25,7 @@ FACETS = (
 
 
 class Facet(msgspec.Struct, frozen=True):
-    """One value to choose: `href` adds it to the search, or takes it away where it is `chosen`."""
+    """One value to choose: `href` adds it to the search, or removes it if it is `chosen`."""
 
     value: str
     count: int
@@ -39,64 +40,67 @@ class FacetGroup(msgspec.Struct, frozen=True):
 
 
 class SearchView(msgspec.Struct, frozen=True, kw_only=True):
-    """`next` is opaque: give it back to get the next part."""
+    """`next` is opaque: send it back to get the next part."""
 
     q: str
     hits: tuple[Hit, ...] = ()
     total: int = 0
-    total_is_estimate: bool = False
     took_ms: float = 0.0
     facets: dict[str, list[tuple[str, int]]] = {}
-    cards: dict[str, Card] = {}  # of hits that tell of a thing with a type, by their URL
+    cards: dict[str, Card] = {}  # of hits that describe a thing with a type, by their URL
     next: str = ""
     sparql: str = ""
 
 
-def search_page(ask: WebRequest) -> ViewResponse:
-    text = ask.text("q").strip()
-    limit = ask.number("limit", _DEFAULT, low=1, high=_MOST)
-    offset = _offset(ask.text("next"))
-    request = search_request(
-        text,
-        types=ask.texts("type"),
-        vocabularies=ask.texts("vocab"),
-        sites=ask.texts("site"),
-        languages=ask.texts("lang"),
-        kinds=ask.texts("kind"),
-        since=ask.text("since"),
-        until=ask.text("until"),
-        limit=limit,
-        offset=offset,
-        facets=True,
-    )
-    if not text and not any((request.types, request.vocabularies, request.sites, request.languages, request.kinds)):
-        request = msgspec.structs.replace(request, since=request.since or 1.0)  # all pages, the newest first
-    answer = search(ask.warehouse.stores.text, request)
-    found = SearchView(
-        q=text,
+def search_page(request: WebRequest) -> ViewResponse:
+    wanted = _search_request(request)
+    answer = search(request.warehouse.stores.text, wanted)
+    end = wanted.offset + wanted.limit
+    view = SearchView(
+        q=wanted.text,
         hits=answer.hits,
         total=answer.total,
         took_ms=round(answer.seconds * 1000, 2),
         facets=answer.facets,
-        cards=ask.desk.cards.of(ask.warehouse.stores.quads, answer.hits),
-        next=_mark(offset + limit) if answer.total > offset + limit else "",
-        sparql=as_sparql(request),
+        cards=request.site.cards.of(request.warehouse.stores.quads, answer.hits),
+        next=_encode_offset(end) if answer.total > end else "",
+        sparql=as_sparql(wanted),
     )
     extra: dict[str, object] = {
-        "groups": _groups(ask, answer.facets),
-        "more": ask.link(next=found.next) if found.next else "",
-        "first": offset + 1,
-        "since": ask.text("since"),
-        "until": ask.text("until"),
-        "short": shorten,
+        "groups": _groups(request, answer.facets),
+        "more": request.link(next=view.next) if view.next else "",
+        "first": wanted.offset + 1,
+        "since": request.text("since"),
+        "until": request.text("until"),
+        "chosen": _chosen(request),
     }
-    return ViewResponse("search.html", found, {**extra, "chosen": _chosen(ask)})
+    return ViewResponse("search.html", view, extra)
 
 
-def _groups(ask: WebRequest, facets: dict[str, list[tuple[str, int]]]) -> list[FacetGroup]:
+def _search_request(request: WebRequest) -> SearchRequest:
+    """Without words and filters: all pages, the newest first."""
+    wanted = search_request(
+        request.text("q").strip(),
+        types=request.texts("type"),
+        vocabularies=request.texts("vocab"),
+        sites=request.texts("site"),
+        languages=request.texts("lang"),
+        kinds=request.texts("kind"),
+        since=request.text("since"),
+        until=request.text("until"),
+        limit=request.number("limit", _DEFAULT, low=1, high=_MOST),
+        offset=_decode_offset(request.text("next")),
+        facets=True,
+    )
+    if wanted.text or any((wanted.types, wanted.vocabularies, wanted.sites, wanted.languages, wanted.kinds)):
+        return wanted
+    return msgspec.structs.replace(wanted, since=wanted.since or ALL_PAGES_SINCE)
+
+
+def _groups(request: WebRequest, facets: dict[str, list[tuple[str, int]]]) -> list[FacetGroup]:
     groups = []
     for name, facet, heading in FACETS:
-        chosen, without = ask.texts(name), ask.link(**{name: None, "next": None})
+        chosen, without = request.texts(name), request.link(**{name: None, "next": None})
         adding = f"{without}{'&' if '?' in without else '?'}{name}="
         values = [
             Facet(value, count, without if value in chosen else adding + quoted(value), value in chosen)
@@ -107,24 +111,22 @@ def _groups(ask: WebRequest, facets: dict[str, list[tuple[str, int]]]) -> list[F
     return groups
 
 
-def _chosen(ask: WebRequest) -> list[tuple[str, str]]:
-    """What a new search in the same form keeps."""
-    return [(name, value) for name, _, _ in FACETS for value in ask.texts(name)]
+def _chosen(request: WebRequest) -> list[tuple[str, str]]:
+    """The filters that a new search in the same form keeps."""
+    return [(name, value) for name, _, _ in FACETS for value in request.texts(name)]
 
 
-def _mark(offset: int) -> str:
+def _encode_offset(offset: int) -> str:
     return base64.urlsafe_b64encode(f"o{offset}".encode()).decode().rstrip("=")
 
 
-def _offset(mark: str) -> int:
+def _decode_offset(mark: str) -> int:
     if not mark:
         return 0
     try:
         text = base64.urlsafe_b64decode(mark + "=" * (-len(mark) % 4)).decode("ascii")
-        return min(int(text.removeprefix("o")), 10_000 - _MOST) if text[0] == "o" and text[1:].isdigit() else _wrong()
-    except (binascii.Error, ValueError, IndexError):
-        return _wrong()
-
-
-def _wrong() -> int:
-    raise RequestRefused(400, "next is not a mark of ours", hint="take it from the last answer, or leave it out")
+    except (binascii.Error, ValueError):
+        text = ""
+    if not (text.startswith("o") and text[1:].isdigit() and len(text) <= _LONGEST_MARK):
+        raise HttpError(400, "the parameter next is not valid", hint="copy it from the last response, or leave it out")
+    return min(int(text[1:]), 10_000 - _MOST)

@@ -1,4 +1,4 @@
-"""`/sites` and `/site/…`: hosts as the frontier knows them, and one site with its pages, words, links and defects."""
+"""`/sites` and `/site/…`: the hosts of the frontier, and one site with its pages, vocabularies, links and findings."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response
 
-from quadloom.asking.search import search
 from quadloom.asking.site_links import SiteLinks, site_links
 from quadloom.ingest.traps import TrapCount, read_traps
 from quadloom.model.outcome import PageRow
 from quadloom.stores.protocols.frontier import HostRow
-from quadloom.stores.protocols.text import SearchRequest
 from quadloom.web.pages.entity import PICTURE_POLICY
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.pictures import Branch, Edge, Node, star, tree
 from quadloom.web.view.terms import page_link
@@ -33,7 +31,7 @@ _SORTS = {
     "delay": lambda row: -row.delay,
     "failed": lambda row: -row.failures,
     "next": lambda row: (not row.queued, row.next_at),
-    "traps": lambda row: row.host,  # by counts that are not the frontier's
+    "traps": lambda row: row.host,  # sorted by counts that are not in the row
 }
 SORTS = tuple(_SORTS)
 
@@ -51,7 +49,7 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     block_reason: str
     address: str
     robots_known: bool
-    trapped: int  # URLs that were refused because they look endless
+    trapped: int  # URLs refused because they look like an endless series
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,32 +65,35 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     links: SiteLinks
 
 
-def sites_page(ask: WebRequest) -> ViewResponse:
-    sort = ask.text("sort", "pages")
+def sites_page(request: WebRequest) -> ViewResponse:
+    sort = request.text("sort", "pages")
     if sort not in _SORTS:
-        raise RequestRefused(400, f"cannot sort by {sort[:30]}", hint=f"sort by {', '.join(SORTS)}")
-    limit = ask.number("limit", 100, low=1, high=1000)
-    traps = read_traps(ask.warehouse.stores.catalog)
+        raise HttpError(400, f"cannot sort by {sort[:30]}", hint=f"sort by {', '.join(SORTS)}")
+    limit = request.number("limit", 100, low=1, high=1000)
+    traps = read_traps(request.warehouse.stores.catalog)
     counts = _trapped(traps)
-    rows = ask.warehouse.stores.frontier.hosts(limit=_HOSTS)
-    part = ask.text("q").strip().lower()
+    rows = request.warehouse.stores.frontier.hosts(limit=_HOSTS)
+    part = request.text("q").strip().lower()
     wanted = [row for row in rows if part in row.host] if part else rows
     shown = sorted(wanted, key=(lambda row: -counts[row.host]) if sort == "traps" else _SORTS[sort])[:limit]
-    return ViewResponse(
-        "sites.html",
-        {"hosts": [_host(row, counts) for row in shown], "total": len(rows), "matching": len(wanted), "sort": sort,
-         "traps": traps[:_TRAPS], "traps_total": len(traps)},
-        {"q": part, "now": ask.desk.clock()},
-    )  # fmt: skip
+    data: dict[str, object] = {
+        "hosts": [_host(row, counts) for row in shown],
+        "total": len(rows),
+        "matching": len(wanted),
+        "sort": sort,
+        "traps": traps[:_TRAPS],
+        "traps_total": len(traps),
+    }
+    return ViewResponse("sites.html", data, {"q": part, "now": request.site.clock()})
 
 
-def site_page(ask: WebRequest) -> ViewResponse:
-    name, hosts = _hosts(ask)
-    pages = _pages(ask, hosts)
+def site_page(request: WebRequest) -> ViewResponse:
+    name, hosts = _hosts(request)
+    pages = _pages(request, hosts)
     names = {row.host for row in hosts}
-    traps = [trap for trap in read_traps(ask.warehouse.stores.catalog) if trap.host in names]
+    traps = [trap for trap in read_traps(request.warehouse.stores.catalog) if trap.host in names]
     counts = _trapped(traps)
-    words = search(ask.warehouse.stores.text, SearchRequest(sites=(name,), limit=1, facets=True)).facets
+    facets = request.warehouse.search(site=name, limit=1, facets=True).facets
     site = SiteView(
         name=name,
         hosts=[_host(row, counts) for row in hosts],
@@ -100,33 +101,34 @@ def site_page(ask: WebRequest) -> ViewResponse:
         kinds=dict(Counter(page.kind or "unknown" for page in pages).most_common()),
         outcomes=dict(Counter(str(page.outcome) for page in pages).most_common()),
         findings=dict(Counter(finding.code for page in pages for finding in page.findings).most_common(20)),
-        types=words.get("types", []),
-        vocabularies=words.get("vocabularies", []),
+        types=facets.get("types", []),
+        vocabularies=facets.get("vocabularies", []),
         traps=traps,
-        links=_links(ask, name, hosts, pages),
+        links=_links(request, name, hosts, pages),
     )
-    return ViewResponse("site.html", site, {"now": ask.desk.clock(), "page_count": len(pages)})
+    return ViewResponse("site.html", site, {"now": request.site.clock(), "page_count": len(pages)})
 
 
-def picture(ask: WebRequest) -> Response:
+def picture(request: WebRequest) -> Response:
     """How the site's pages were found from each other, nearest to the seeds first."""
-    name, hosts = _hosts(ask)
-    pages = sorted(_pages(ask, hosts), key=lambda page: (page.depth, page.href))[:_DRAWN]
+    name, hosts = _hosts(request)
+    pages = sorted(_pages(request, hosts), key=lambda page: (page.depth, page.href))[:_DRAWN]
     places = {page.fingerprint: place for place, page in enumerate(pages)}
     first = min((page.depth for page in pages), default=0)
-    branches = [
-        Branch(Node(page.title or page.href.partition("//")[2].partition("/")[2] or page.host, page_link(page.href),
-                    page.href), page.depth - first, places.get(page.via, -1))
-        for page in pages
-    ]  # fmt: skip
-    drawn = tree(branches, title=f"Pages of {name} by distance from where the crawl began")
+    branches = [Branch(_node(page), page.depth - first, places.get(page.via, -1)) for page in pages]
+    drawn = tree(branches, title=f"Pages of {name} by distance from the seeds")
     return Response(drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
 
 
-def neighbours(ask: WebRequest) -> Response:
-    """The site among those that link to it and those that it links to."""
-    name, hosts = _hosts(ask)
-    links = _links(ask, name, hosts, _pages(ask, hosts))
+def _node(page: PageRow) -> Node:
+    label = page.title or page.href.partition("//")[2].partition("/")[2] or page.host
+    return Node(label, page_link(page.href), page.href)
+
+
+def neighbours(request: WebRequest) -> Response:
+    """The site between those that link to it and those that it links to."""
+    name, hosts = _hosts(request)
+    links = _links(request, name, hosts, _pages(request, hosts))
 
     def edge(site: str, number: int, inward: bool) -> Edge:
         return Edge(f"{number} link{'s' if number > 1 else ''}", Node(site, f"/site/{quote(site)}", site), inward)
@@ -135,13 +137,13 @@ def neighbours(ask: WebRequest) -> Response:
         *(edge(found.site, found.links, True) for found in links.inward[:_NEIGHBOURS]),
         *(edge(found.site, found.links, False) for found in links.outward[:_NEIGHBOURS]),
     ]
-    drawn = star(Node(name, f"/site/{quote(name)}", name), edges, title=f"Sites that {name} is linked with")
+    drawn = star(Node(name, f"/site/{quote(name)}", name), edges, title=f"Sites linked with {name}")
     return Response(drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
 
 
-def _links(ask: WebRequest, name: str, hosts: list[HostRow], pages: list[PageRow]) -> SiteLinks:
+def _links(request: WebRequest, name: str, hosts: list[HostRow], pages: list[PageRow]) -> SiteLinks:
     whole = len(pages) >= sum(row.pages for row in hosts)
-    return site_links(ask.warehouse.path / "links", ask.warehouse.stores.catalog, name, pages, all_pages=whole)
+    return site_links(request.warehouse.path / "links", request.warehouse.stores.catalog, name, pages, all_pages=whole)
 
 
 def _trapped(traps: list[TrapCount]) -> Counter[str]:
@@ -151,22 +153,32 @@ def _trapped(traps: list[TrapCount]) -> Counter[str]:
     return counts
 
 
-def _hosts(ask: WebRequest) -> tuple[str, list[HostRow]]:
-    name = ask.path("name")
-    hosts = [row for row in ask.warehouse.stores.frontier.hosts(limit=_HOSTS) if name in (row.site, row.host)]
+def _hosts(request: WebRequest) -> tuple[str, list[HostRow]]:
+    name = request.path("name")
+    hosts = [row for row in request.warehouse.stores.frontier.hosts(limit=_HOSTS) if name in (row.site, row.host)]
     if not hosts:
-        raise RequestRefused(404, f"no site {name[:100]} is known", hint="/sites lists those that are")
+        raise HttpError(404, f"the site {name[:100]} is not known", hint="/sites lists all known hosts")
     return hosts[0].site, hosts
 
 
-def _pages(ask: WebRequest, hosts: list[HostRow]) -> list[PageRow]:
+def _pages(request: WebRequest, hosts: list[HostRow]) -> list[PageRow]:
     each = max(20, _PAGES // len(hosts))
-    return [page for row in hosts[:50] for page in ask.warehouse.stores.catalog.scan(limit=each, host=row.host)]
+    return [page for row in hosts[:50] for page in request.warehouse.stores.catalog.scan(limit=each, host=row.host)]
 
 
 def _host(row: HostRow, trapped: Counter[str]) -> HostView:
     return HostView(
-        host=row.host, site=row.site, pages=row.pages, queued=row.queued, delay=row.delay, crawl_delay=row.crawl_delay,
-        failures=row.failures, next_at=row.next_at, blocked_until=row.blocked_until, block_reason=row.block_reason,
-        address=row.address, robots_known=bool(row.robots), trapped=trapped[row.host],
-    )  # fmt: skip
+        host=row.host,
+        site=row.site,
+        pages=row.pages,
+        queued=row.queued,
+        delay=row.delay,
+        crawl_delay=row.crawl_delay,
+        failures=row.failures,
+        next_at=row.next_at,
+        blocked_until=row.blocked_until,
+        block_reason=row.block_reason,
+        address=row.address,
+        robots_known=bool(row.robots),
+        trapped=trapped[row.host],
+    )

@@ -1,4 +1,4 @@
-"""`/sparql`: the endpoint for programs, and for people an editor with examples that have answers here."""
+"""`/sparql`: the endpoint for programs, and for people an editor with examples that have results."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from quadloom.asking.entity import Value
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.service import form_of
 from quadloom.errors import QueryError, StoreError
-from quadloom.web.api.sparql_protocol import SparqlRequest, answer, asked, service_description
+from quadloom.web.api.sparql_protocol import SparqlRequest, parse_request, run_query, service_description
 from quadloom.web.pages.home import ExampleQuery, examples
+from quadloom.web.server.errors import ErrorBody, HttpError, describe_error
 from quadloom.web.server.negotiation import prefers_html
-from quadloom.web.server.refusals import Refusal, RequestRefused, refusal_of
+from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.rendering import json_response
 from quadloom.web.view.terms import value_of_binding
-from quadloom.web.view.usage import usage
 
 _ROWS = 1000
 _FIRST = "SELECT ?thing ?type\nWHERE { ?thing a ?type }\nLIMIT 20"
 _WORDS = 60
-# As the editor shortens IRIs: it takes the first that fits, and one prefix for each vocabulary.
+# For the editor, which shortens an IRI by the first prefix that fits: longest first, one prefix per vocabulary.
 _SHOWN = {prefix: iri for prefix, iri in sorted(PREFIXES.items(), key=lambda it: -len(it[1])) if prefix != "dct"}
 
 
 class ResultTable(msgspec.Struct, frozen=True, kw_only=True):
-    """A result as the page shows it: rows, a verdict, or a graph as text."""
+    """A result as the page shows it: rows, yes or no, or a graph as text."""
 
     variables: tuple[str, ...] = ()
     rows: list[list[Value | None]] = []
@@ -38,44 +37,46 @@ class ResultTable(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-def sparql_page(ask: WebRequest) -> ViewResponse | Response:
-    """People who ask for HTML get the editor, with the result below it; everybody else speaks the protocol."""
-    for_people = prefers_html(ask.accept) and not ask.text("format")
+def sparql_page(request: WebRequest) -> ViewResponse | Response:
+    """Browsers get the editor with the result below it; all other clients use the protocol."""
+    for_people = prefers_html(request.accept) and not request.text("format")
     if not for_people:
-        wanted = asked(ask)
-        return answer(ask, wanted) if wanted is not None else service_description(ask)
-    table, refusal, query = None, None, ask.text("query")
+        wanted = parse_request(request)
+        return run_query(request, wanted) if wanted is not None else service_description(request)
+    table, failure, query = None, None, request.text("query")
     try:
-        wanted = asked(ask)
+        wanted = parse_request(request)
         if wanted is not None:
             query = wanted.query
-            table = _table(ask, wanted)
-    except (QueryError, StoreError, RequestRefused) as error:
-        refusal, _ = refusal_of(error)
-    return _editor(ask, query, table, refusal)
+            table = _table(request, wanted)
+    except (QueryError, StoreError, HttpError) as error:
+        failure, _ = describe_error(error)
+    return _editor(request, query, table, failure)
 
 
-def _editor(ask: WebRequest, query: str, table: ResultTable | None, refusal: Refusal | None) -> ViewResponse:
+def _editor(request: WebRequest, query: str, table: ResultTable | None, failure: ErrorBody | None) -> ViewResponse:
     data: dict[str, object] = {
         "query": query or _FIRST,
         "table": table,
-        "refusal": refusal,
-        "examples": _examples(ask),
+        "failure": failure,
+        "examples": _examples(request),
         "prefixes": _SHOWN,
-        "endpoint": str(ask.request.url.replace(query="", fragment="")),
+        "endpoint": str(request.http.url.replace(query="", fragment="")),
     }
-    return ViewResponse("sparql.html", data, status=refusal.status if refusal else 200)
+    return ViewResponse("sparql.html", data, status=failure.status if failure else 200)
 
 
-def _table(ask: WebRequest, wanted: SparqlRequest) -> ResultTable:
-    limits = msgspec.structs.replace(ask.desk.settings.limits, query_rows=_ROWS)
+def _table(request: WebRequest, wanted: SparqlRequest) -> ResultTable:
+    limits = msgspec.structs.replace(request.site.settings.limits, query_rows=_ROWS)
     form = form_of(wanted.query, limits)
     began = time.monotonic()
-    client = ask.request.client.host if ask.request.client else ""
-    running = ask.desk.queries.ask(
-        wanted.query, default_graphs=wanted.default_graphs, named_graphs=wanted.named_graphs, limits=limits,
-        client=client,
-    )  # fmt: skip
+    running = request.site.queries.ask(
+        wanted.query,
+        default_graphs=wanted.default_graphs,
+        named_graphs=wanted.named_graphs,
+        limits=limits,
+        client=request.client,
+    )
     with running:
         if form == "ask":
             return ResultTable(verdict=running.boolean(), seconds=time.monotonic() - began)
@@ -91,19 +92,19 @@ def _table(ask: WebRequest, wanted: SparqlRequest) -> ResultTable:
     )
 
 
-def _examples(ask: WebRequest) -> list[ExampleQuery]:
+def _examples(request: WebRequest) -> list[ExampleQuery]:
     try:
-        return examples([use.short for use in usage(ask.desk).classes])
+        return examples([use.short for use in request.site.usage.current().classes])
     except (QueryError, StoreError):
         return examples([])
 
 
-def completions(ask: WebRequest) -> Response:
-    """The most used words that begin with, or contain, what is typed."""
-    kind, start = ask.text("kind", "class"), ask.text("start").strip("<>").lower()
+def completions(request: WebRequest) -> Response:
+    """The most used classes or properties that contain the typed text."""
+    kind, start = request.text("kind", "class"), request.text("start").strip("<>").lower()
     if kind not in ("class", "property"):
-        raise RequestRefused(400, "kind is class or property", hint="?kind=class&start=Ev")
-    known = usage(ask.desk)
-    words = known.classes if kind == "class" else known.properties
-    found = [use for use in words if start in use.iri.lower() or start in use.short.lower()]
+        raise HttpError(400, "kind must be class or property", hint="example: ?kind=class&start=Ev")
+    usage = request.site.usage.current()
+    terms = usage.classes if kind == "class" else usage.properties
+    found = [use for use in terms if start in use.iri.lower() or start in use.short.lower()]
     return json_response({"words": found[:_WORDS]})

@@ -1,7 +1,7 @@
-"""Content negotiation (RFC 9110 12.5.1): which of the media types we have does the client want most?
+"""Content negotiation (RFC 9110 12.5.1): which of the offered media types does the client prefer?
 
-The most specific range decides a type's weight; among equals our own order decides. An Accept header that does not
-parse is read as far as it does: browsers and old clients send odd ones, and `*/*` is what they mean.
+The most specific range decides a type's weight; among equals the order of the offer decides. Parts of an Accept header
+that cannot be parsed are ignored: browsers and old clients send odd ones, and `*/*` is what they mean.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def parse_accept(header: str) -> list[MediaRange]:
 
 
 def choose(header: str, offered: Sequence[str]) -> str | None:
-    """The offered type that the client wants most; None = it wants none of them (406)."""
+    """The offered type that the client prefers; None = it accepts none of them (406)."""
     ranges = parse_accept(header)
     if not ranges:
         return offered[0]
@@ -57,7 +57,7 @@ def choose(header: str, offered: Sequence[str]) -> str | None:
 
 
 def prefers_html(header: str) -> bool:
-    """Whether a person is looking: HTML is named and wanted at least as much as JSON."""
+    """Whether a person is asking: HTML is named, and preferred at least as much as JSON."""
     return "html" in header and choose(header, ("text/html", "application/json")) == "text/html"
 
 

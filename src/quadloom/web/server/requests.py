@@ -1,8 +1,7 @@
 """A request as handlers see it, and what they answer.
 
-A handler is a plain function `WebRequest → ViewResponse | Response`. A `ViewResponse` is data with a template:
-the gate renders it as a page or, at the address ending in `.json`, as JSON, so the two can never differ in what they
-know.
+A handler is a plain function `WebRequest → ViewResponse | Response`. A `ViewResponse` is data with a template: it is
+rendered as a page or, at the address ending in `.json`, as JSON, so the two can never differ in their facts.
 """
 
 from __future__ import annotations
@@ -15,18 +14,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from quadloom.warehouse import Warehouse
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.negotiation import choose
-from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.state import SiteState
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
-
 
 _DIGITS = 20  # of a number; int() of a long text takes quadratic time
 
 
 class ViewResponse(msgspec.Struct, frozen=True):
-    """`data` is what the twin shows; `extra` only the page needs (forms' state, texts for people)."""
+    """`data` is what the JSON twin shows; `extra` is needed by the page only (state of forms, texts for people)."""
 
     template: str
     data: msgspec.Struct | dict[str, object]
@@ -36,11 +34,14 @@ class ViewResponse(msgspec.Struct, frozen=True):
 
 
 class WebRequest:
-    """One request: parameters with limits, the body already read, and the warehouse as it is now."""
+    """One request: its parameters with limits, its body, which was already read, and a current view of the warehouse.
 
-    def __init__(self, request: Request, desk: SiteState, body: bytes, warehouse: Warehouse | None = None) -> None:
-        self.request = request
-        self.desk = desk
+    `http` is Starlette's request, for headers, cookies and the client's address.
+    """
+
+    def __init__(self, http: Request, site: SiteState, body: bytes, warehouse: Warehouse | None = None) -> None:
+        self.http = http
+        self.site = site
         self.body = body
         self._warehouse = warehouse
         self._fields: list[tuple[str, str]] | None = None
@@ -52,21 +53,27 @@ class WebRequest:
 
     @property
     def accept(self) -> str:
-        return ", ".join(self.request.headers.getlist("accept"))
+        return ", ".join(self.http.headers.getlist("accept"))
 
     @property
     def wants_json(self) -> bool:
-        """The twin was asked for: by its address, or by a client that does not want pages."""
-        if self.request.url.path.endswith(".json"):
+        """The JSON twin was requested: by its address, or by a client that does not want pages."""
+        if self.http.url.path.endswith(".json"):
             return True
         return bool(self.accept) and choose(self.accept, ("text/html", "application/json")) == "application/json"
 
     @property
     def content_type(self) -> str:
-        return self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return self.http.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def client(self) -> str:
+        """The client's address; empty if the server does not know it."""
+        return self.http.client.host if self.http.client else ""
 
     def path(self, name: str) -> str:
-        return str(self.request.path_params[name])
+        """A part of the address, such as `name` of `/site/{name}`."""
+        return str(self.http.path_params[name])
 
     def text(self, name: str, default: str = "") -> str:
         """The first value of a parameter, from the query string or a form."""
@@ -82,19 +89,19 @@ class WebRequest:
                 raise ValueError
             return min(max(int(text), low), high)
         except ValueError:
-            raise RequestRefused(
-                400, f"{name} must be a number", hint=f"between {low} and {high}, such as {default}"
+            raise HttpError(
+                400, f"{name} must be a number", hint=f"use a number between {low} and {high}, such as {default}"
             ) from None
 
     def required(self, name: str, example: str) -> str:
         value = self.text(name).strip()
         if not value:
-            raise RequestRefused(400, f"the parameter {name} is missing", hint=f"such as ?{urlencode({name: example})}")
+            raise HttpError(400, f"the parameter {name} is missing", hint=f"example: ?{urlencode({name: example})}")
         return value
 
     def fields(self) -> list[tuple[str, str]]:
         if self._fields is None:
-            fields = list(self.request.query_params.multi_items())
+            fields = list(self.http.query_params.multi_items())
             if self.content_type == "application/x-www-form-urlencoded":
                 fields += _form(self.body)
             self._fields = fields
@@ -105,19 +112,17 @@ class WebRequest:
         try:
             found = msgspec.json.decode(self.body or b"{}")
         except msgspec.DecodeError as error:
-            raise RequestRefused(400, f"the body is not JSON: {error}", hint="send one JSON object") from None
+            raise HttpError(400, f"the body is not JSON: {error}", hint="send one JSON object") from None
         if not isinstance(found, dict):
-            raise RequestRefused(
-                400, "the body is not a JSON object", hint='such as {"urls": ["https://example.org/"]}'
-            )
+            raise HttpError(400, "the body is not a JSON object", hint='example: {"urls": ["https://example.org/"]}')
         return found
 
     def link(self, **changes: str | int | None) -> str:
-        """This address with some parameters changed; None takes one away. `next` always starts over."""
-        kept = [(key, value) for key, value in self.request.query_params.multi_items() if key not in changes]
-        fresh = [(key, str(value)) for key, value in changes.items() if value is not None]
-        path = self.request.url.path.removesuffix(".json")
-        return f"{path}?{urlencode(kept + fresh)}" if kept or fresh else path
+        """This address with some parameters changed; None removes one."""
+        unchanged = [(key, value) for key, value in self.http.query_params.multi_items() if key not in changes]
+        changed = [(key, str(value)) for key, value in changes.items() if value is not None]
+        path = self.http.url.path.removesuffix(".json")
+        return f"{path}?{urlencode(unchanged + changed)}" if unchanged or changed else path
 
 
 Handler = Callable[[WebRequest], ViewResponse | Response]
@@ -127,4 +132,4 @@ def _form(body: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=1000)
     except ValueError:
-        raise RequestRefused(400, "the form does not decode", hint="send it urlencoded in UTF-8") from None
+        raise HttpError(400, "the form cannot be decoded", hint="send it urlencoded in UTF-8") from None

@@ -1,8 +1,8 @@
-"""Answers of the last second, given again to whoever asks the same.
+"""Responses of the last second, for clients that send the same request.
 
 What pages show changes no faster than a view of the warehouse is renewed (two seconds), so the tenth reader of the home
-page within a second needs no work of ours. Those who ask while the first answer is being made wait for that one instead
-of making it ten times. Only whole, good answers of addresses that the route table marks are kept.
+page within a second causes no work. Clients that ask while the first response is in progress wait for it instead of
+causing it ten times. Only complete, successful responses of addresses that the route table marks are cached.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import msgspec
 from starlette.responses import Response
 
 SECONDS = 1.0
-_MOST = 256  # answers
-_LARGEST = 128 * 1024  # bytes of one
+_MOST = 256  # responses
+_LARGEST = 128 * 1024  # bytes of one response
 
 Key = tuple[str, ...]
 
@@ -35,15 +35,15 @@ class ResponseCache:
         self._clock = clock
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
 
-    def answer(self, key: Key, make: Callable[[], Coroutine[None, None, Response]]) -> Awaitable[Response]:
-        """The kept answer, the one under way, or a new one. Nobody's leaving cancels what others wait for."""
+    def get(self, key: Key, make: Callable[[], Coroutine[None, None, Response]]) -> Awaitable[Response]:
+        """The cached response, the one in progress, or a new one. A client that leaves cancels it for nobody."""
         found = self._entries.get(key)
         if found is None or (found.task.done() and found.until <= self._clock()):
             found = self._begin(key, make)
         return asyncio.shield(found.task)
 
-    def forget(self) -> None:
-        """Somebody changed something: what is asked from now on is answered anew, also where an answer is under way."""
+    def clear(self) -> None:
+        """Something was changed: later requests get a new response, even if an older one is still in progress."""
         self._entries.clear()
 
     def _begin(self, key: Key, make: Callable[[], Coroutine[None, None, Response]]) -> _Entry:
@@ -53,17 +53,17 @@ class ResponseCache:
         while len(self._entries) > _MOST:
             self._entries.popitem(last=False)
 
-        def made(task: asyncio.Task[Response]) -> None:
-            if not task.cancelled() and task.exception() is None and _may_be_kept(task.result()):
+        def finished(task: asyncio.Task[Response]) -> None:
+            if not task.cancelled() and task.exception() is None and _is_cacheable(task.result()):
                 entry.until = self._clock() + self._seconds
             elif self._entries.get(key) is entry:
                 del self._entries[key]
 
-        entry.task.add_done_callback(made)
+        entry.task.add_done_callback(finished)
         return entry
 
 
-def _may_be_kept(response: Response) -> bool:
+def _is_cacheable(response: Response) -> bool:
     return (
         type(response) is Response
         and response.status_code == 200

@@ -1,10 +1,11 @@
-"""The gate: everything that is decided before a handler sees a request, and after it has answered.
+"""The gate: every check before a handler sees a request, and the headers of every response.
 
-* Host: only names we know, so that a foreign page cannot reach us by rebinding its own name to this address.
-* Origin: a request that changes something must come from our own pages (or from no page at all).
+* Host: only configured names, so that a foreign page cannot reach this server by rebinding its own name to this
+  address.
+* Origin: a request that changes something must come from this site's pages (or from no page at all).
 * Rate and body size are limited per client and request.
-* Every answer forbids scripts, styles, frames and connections from anywhere else: what was crawled is shown as text,
-  and should a defect ever let markup through, the browser still runs nothing of it.
+* Every response forbids scripts, styles, frames and connections from anywhere else: crawled content is shown as text,
+  and if a bug ever lets markup through, the browser still runs none of it.
 
 This is plain ASGI, without buffering: results and events stream through it.
 """
@@ -21,7 +22,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quadloom.settings import WebSettings
-from quadloom.web.server.refusals import Refusal, plain_refusal
+from quadloom.web.server.errors import ErrorBody, error_body
 
 UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 BODY_BYTES = 4 * 1024 * 1024
@@ -35,8 +36,8 @@ HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # Other sites learn nothing of what was read here. Not `no-referrer`: with it browsers send `Origin: null` with our
-    # own forms too (Fetch, "append a request Origin header"), and the gate would refuse them.
+    # Other sites do not learn what was read here. Not `no-referrer`: with it browsers send `Origin: null` with this
+    # site's own forms too (Fetch, "append a request Origin header"), and the gate would refuse them.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
@@ -44,11 +45,11 @@ HEADERS = {
 # For an archived body: even as text/plain, nothing in it may ever run, load or be sent.
 SANDBOX = "default-src 'none'; sandbox"
 
-Refuse = Callable[[Request, Refusal, dict[str, str]], ASGIApp]
+Refuse = Callable[[Request, ErrorBody, dict[str, str]], ASGIApp]
 
 
 class RateLimit:
-    """A bucket of tokens per client; it holds two seconds' worth. The least recently seen clients are forgotten."""
+    """A token bucket per client, which holds two seconds' worth. The least recently seen clients are dropped."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -56,7 +57,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str) -> float:
-        """0 = go on; else seconds until the next request is welcome."""
+        """0 = allowed; otherwise the seconds until the next request is allowed."""
         if self._rate <= 0:
             return 0.0
         now, most = self._clock(), max(2 * self._rate, 1.0)
@@ -70,7 +71,7 @@ class RateLimit:
 
 
 class Gate:
-    """See the module."""
+    """ASGI middleware; the module's docstring lists its checks. `refuse` renders the response to a refused request."""
 
     def __init__(
         self,
@@ -92,25 +93,27 @@ class Gate:
             await self._app(scope, receive, send)
             return
         request = Request(scope)
-        refusal, headers = self._verdict(request)
-        app = self._app if refusal is None else self._refuse(request, refusal, headers)
+        error, headers = self._check(request)
+        app = self._app if error is None else self._refuse(request, error, headers)
         await app(scope, receive, _with_headers(send))
 
-    def _verdict(self, request: Request) -> tuple[Refusal | None, dict[str, str]]:
+    def _check(self, request: Request) -> tuple[ErrorBody | None, dict[str, str]]:
         host = request.headers.get("host", "")
         if not self._knows(host):
             hint = "use the address that `quadloom serve` printed, or add the name to web.hosts"
-            return plain_refusal(421, f"this server does not answer to the name {host[:100]!r}", hint), {}
+            return error_body(421, f"this server does not answer to the name {host[:100]!r}", hint), {}
         guarded = request.method in UNSAFE and request.url.path not in self._open_paths
         if guarded and not _same_origin(request, host):
-            return plain_refusal(403, "requests from other sites' pages are refused", "call it from no page at all"), {}
+            return error_body(
+                403, "requests from other sites' pages are refused", "send it from this site, or from a program"
+            ), {}
         if _announced(request) > BODY_BYTES:
-            return plain_refusal(413, f"the body is longer than {BODY_BYTES} bytes", "send less at a time"), {}
+            return error_body(413, f"the body is longer than {BODY_BYTES} bytes", "send less at a time"), {}
         client = request.client.host if request.client else ""
         wait = self._limit.wait(client)
         if wait:
             seconds = str(max(1, round(wait)))
-            return plain_refusal(429, "too many requests", f"wait {seconds} s"), {"Retry-After": seconds}
+            return error_body(429, "too many requests", f"wait {seconds} s"), {"Retry-After": seconds}
         return None, {}
 
     def _knows(self, host: str) -> bool:
@@ -119,7 +122,7 @@ class Gate:
 
 
 def known_hosts(web: WebSettings) -> frozenset[str]:
-    """Names that a request may carry: loopback's, the address we listen on, our public one, those in `web.hosts`."""
+    """Names that a request may carry: loopback's, the listening address, the public name, those in `web.hosts`."""
     names = {"127.0.0.1", "localhost", "::1", *(name.lower() for name in web.hosts)}
     if public := urlsplit(web.public_url).hostname:
         names.add(public)
@@ -142,7 +145,7 @@ def _is_wildcard(host: str) -> bool:
 
 
 def _same_origin(request: Request, host: str) -> bool:
-    """Browsers name the page's origin with every unsafe request; programs name none."""
+    """Browsers send the page's origin with every unsafe request; programs send none."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
     origin = request.headers.get("origin")

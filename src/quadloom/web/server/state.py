@@ -1,4 +1,4 @@
-"""What all handlers share: settings, views of the warehouse, the query service, tokens, the feed of events."""
+"""What all handlers share: settings, views of the warehouse, the query service, caches, tokens, the crawl's status."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 from quadloom.asking.sparql.service import QueryService
+from quadloom.asking.statistics import Summary
 from quadloom.crawl.control import Value, ask
 from quadloom.errors import QuadloomError
 from quadloom.settings import Settings
-from quadloom.stores.backends import query_source
+from quadloom.stores.backends import open_text, query_source
 from quadloom.stores.protocols.text import TextIndex
-from quadloom.stores.text.tantivy import TantivyText
-from quadloom.web.server.crawl_feed import MonitorFeed
+from quadloom.web.server.crawl_poller import CrawlPoller
 from quadloom.web.server.lanes import Lane
-from quadloom.web.server.reading import WarehouseReader
 from quadloom.web.server.response_cache import ResponseCache
 from quadloom.web.server.static_files import StaticFiles
 from quadloom.web.server.tokens import FILE, Tokens
+from quadloom.web.server.warehouse_reader import WarehouseReader
 from quadloom.web.view.cards import Cards
+from quadloom.web.view.usage import MOST_TERMS, UsageCache
 
-# One more than a client may occupy (`web.concurrency`), so that nobody alone holds up everybody's queries.
+# One more than a client may occupy (`web.concurrency`), so that no single client blocks everybody's queries.
 _QUERY_PROCESSES = 3
 
 
 class SiteState:
-    """`may_control`: this server was started with --crawl, so tokens open the control routes."""
+    """`may_control`: this server was started with --crawl, so a token gives access to the control routes."""
 
     def __init__(
         self,
@@ -44,60 +45,62 @@ class SiteState:
         self.settings = settings
         self.may_control = may_control
         self.clock = clock
-        self.kept = ResponseCache()
+        self.cache = ResponseCache()
         self.cards = Cards()
+        self.usage = UsageCache(self._statistics)
         self.reader = WarehouseReader(path, settings)
-        self.scanner = WarehouseReader(path, settings, name="scanning", threads=2, line=50)
-        # Threads here wait for others: for a query process, for a foreign server, for the crawl's owner.
-        self.asking = Lane("asking", threads=16, line=200, patience=5.0)
-        self.visiting = Lane("visiting", threads=4, line=8, patience=10.0)
-        self.waiting = Lane("waiting", threads=8, line=200, patience=5.0)
+        self.scanner = WarehouseReader(path, settings, name="scanning", threads=2, queue=50)
+        # Threads of these lanes wait: for a query process, for another server, for the process that crawls.
+        self.querying = Lane("querying", threads=16, queue=200, max_wait=5.0)
+        self.fetching = Lane("fetching", threads=4, queue=8, max_wait=10.0)
+        self.waiting = Lane("waiting", threads=8, queue=200, max_wait=5.0)
         self.tokens = Tokens(Path(settings.web.token_file) if settings.web.token_file else path / FILE)
-        self.feed = MonitorFeed(path, clock)
+        self.crawl = CrawlPoller(path, clock)
         self.listeners: Counter[str] = Counter()  # open event streams by client; only the event loop counts
         self.static = StaticFiles.load(Path(__file__).parents[1] / "static")
         self._query_processes = query_processes
         self._queries: QueryService | None = None
+        self._text: TextIndex | None = None
         self._lock = threading.Lock()
 
     @property
     def queries(self) -> QueryService:
-        """Made at the first query: before a first crawl there is nothing that it could open."""
+        """Started at the first query. Raises `StoreError` before the first crawl, when there is nothing to open yet."""
         with self._lock:
             if self._queries is None:
+                self._text = open_text(self.path / "text", self.settings, writable=False)
                 self._queries = QueryService(
                     query_source(self.path / "quads", self.settings),
                     self.settings.limits,
-                    text=self._text(),
+                    text=self._text,
                     processes=self._query_processes,
                     concurrency=self.settings.web.concurrency,
                 )
             return self._queries
 
-    def _text(self) -> TextIndex | None:
-        try:
-            return TantivyText.read_only(self.path / "text")
-        except QuadloomError:
-            return None
+    def _statistics(self) -> Summary:
+        return self.reader.ask(lambda warehouse: warehouse.ask.statistics(limit=MOST_TERMS))
 
-    def tell(self, verb: str, **arguments: Value) -> Value | None:
-        """Ask the running crawl; None = none runs."""
+    def send(self, verb: str, **arguments: Value) -> Value | None:
+        """Send a command to the running crawl and return its answer; None = no crawl is running."""
         return ask(self.path, verb, **arguments)
 
     def warm(self) -> None:
         """Half a second of work that the first visitors would wait for: views of the stores, and a query process.
 
-        What cannot be opened yet, since the first crawl is only beginning, is left to them.
+        What cannot be opened yet, because the first crawl has just started, is opened by the first request.
         """
         self.reader.warm()
         with contextlib.suppress(QuadloomError), self.queries.ask("ASK {}") as answer:
             answer.read()
 
     def close(self) -> None:
-        self.feed.close()
+        self.crawl.close()
         if self._queries is not None:
             self._queries.close()
-        for lane in (self.asking, self.visiting, self.waiting):
+        if self._text is not None:
+            self._text.close()
+        for lane in (self.querying, self.fetching, self.waiting):
             lane.close()
         self.scanner.close()
         self.reader.close()

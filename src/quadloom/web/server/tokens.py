@@ -1,5 +1,5 @@
-"""Tokens that let somebody change the crawl. Only their SHA-256 is stored; a token has 256 random bits, so a plain
-hash is enough (there is nothing to guess), and comparing takes the same time wherever two differ."""
+"""Tokens that permit changes of the crawl. Only their SHA-256 is stored: a token has 256 random bits and cannot be
+guessed, so a plain hash is enough. Comparing two takes the same time wherever they differ."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Tokens:
 
     def accepts(self, token: str) -> bool:
         given = digest(token)
-        found = False
-        for known in self._hashes:  # all of them: which one matched must not show in the time
-            found |= hmac.compare_digest(given, known)
-        return found
+        accepted = False
+        for stored in self._hashes:  # all of them: the time must not show which one matched
+            accepted |= hmac.compare_digest(given, stored)
+        return accepted
 
     def make(self, label: str = "") -> str:
-        """A new token, shown once to whoever asked for it. Readable by the owner of the file only."""
+        """A new token, which is shown only once. Its hash is added to the file, which only its owner may read."""
         token = secrets.token_urlsafe(32)
         line = f"{_PREFIX}{digest(token)} {label}".rstrip() + "\n"
         try:
@@ -70,7 +70,7 @@ def _read(path: Path) -> tuple[str, ...]:
         if not word.startswith(_PREFIX) or len(word) != len(_PREFIX) + 64:
             raise SettingsError(
                 f"{path} line {number} is not a hashed token",
-                hint="tokens are stored hashed: `quadloom serve --new-token` makes one and adds its line",
+                hint="tokens are stored hashed: `quadloom serve --new-token` makes a token and adds its line",
             )
         hashes.append(word.removeprefix(_PREFIX).lower())
     return tuple(hashes)

@@ -1,4 +1,4 @@
-// Refreshes the figures every two seconds until the reader stops it; the sentence for screen readers at most every ten.
+// Refreshes the figures every two seconds until the reader pauses it; the sentence for screen readers at most every ten.
 "use strict";
 (() => {
   const hold = document.getElementById("hold");
@@ -49,7 +49,7 @@
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const next = fresh.getElementById("live");
     const [kept, slot] = [document.getElementById("chart"), next.querySelector("#chart")];
-    if (kept && slot) slot.replaceWith(kept); // it stands only while a crawl runs
+    if (kept && slot) slot.replaceWith(kept); // it exists only while a crawl runs
     document.getElementById("live").replaceWith(document.adoptNode(next));
     const [steer, renewed] = [document.getElementById("steer"), fresh.getElementById("steer")];
     if (steer && renewed && !steer.contains(document.activeElement)) steer.replaceWith(document.adoptNode(renewed));

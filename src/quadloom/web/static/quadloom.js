@@ -1,4 +1,4 @@
-// "/" goes to the search box from anywhere but a field.
+// "/" focuses the search box, unless a field has the focus.
 "use strict";
 document.addEventListener("keydown", (event) => {
   const field = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
@@ -10,7 +10,7 @@ document.addEventListener("keydown", (event) => {
     box.select();
   }
 });
-// On a narrow screen the filters are a closed line above the hits; also after htmx has brought new ones.
+// On a narrow screen the filters are collapsed above the hits; also after htmx has loaded new ones.
 function foldFilters() {
   const filters = document.getElementById("filters");
   if (!filters || !window.matchMedia("(max-width: 48rem)").matches) return;

@@ -1,4 +1,4 @@
-// YASGUI in place of the plain form, with completions from this warehouse's own words instead of other servers'.
+// YASGUI in place of the plain form, with completions from this warehouse's own terms instead of other servers'.
 "use strict";
 (() => {
   const place = document.getElementById("yasgui");
@@ -20,25 +20,25 @@
     if (completer) completer.get = complete(kind);
   }
 
-  // A refusal of ours is JSON for programs; people read its two sentences.
-  async function refusal(error) {
-    let said;
+  // The server's errors are JSON for programs; people see the message and the hint.
+  async function renderError(error) {
+    let body;
     try {
-      said = JSON.parse(error.text);
+      body = JSON.parse(error.text);
     } catch {
       return undefined;
     }
-    if (!said || !said.error) return undefined;
+    if (!body || !body.error) return undefined;
     const shown = document.createElement("div");
     shown.setAttribute("role", "alert");
     const what = document.createElement("strong");
-    what.textContent = said.error;
+    what.textContent = body.error;
     const hint = document.createElement("p");
-    hint.textContent = said.hint || "";
+    hint.textContent = body.hint || "";
     shown.append(what, hint);
     return shown;
   }
-  Yasgui.Yasr.defaults.errorRenderers = [refusal];
+  Yasgui.Yasr.defaults.errorRenderers = [renderError];
 
   const prefixes = JSON.parse(place.dataset.prefixes);
   const query = document.getElementById("query").value;
@@ -51,7 +51,7 @@
     yasr: { prefixes },
     yasqe: { value: query, createShareableLink: (editor) => `/sparql?query=${encodeURIComponent(editor.getValue())}` },
   });
-  // What the editor leaves without a name or with the wrong role; it draws anew with each result.
+  // Labels and roles that the editor lacks or sets wrong; it redraws itself with each result.
   const names = [
     ["input.autocomplete", "Endpoint"],
     [".CodeMirror textarea", "Query"],
@@ -64,12 +64,12 @@
         if (!part.hasAttribute("aria-label")) part.setAttribute("aria-label", label);
       }
     }
-    // A thing in a result leads to what is said of it here; its page has the way out.
+    // An IRI in a result links to its entity page here, which links to the original.
     for (const link of place.querySelectorAll(".yasr_results a.iri:not([data-iri])")) {
       link.dataset.iri = link.title = link.getAttribute("href");
       link.href = `/entity?iri=${encodeURIComponent(link.dataset.iri)}`;
     }
-    // A list of tabs may hold tabs only, so the button that opens one counts as one.
+    // A tablist may contain tabs only, so the button that adds a tab gets the role too.
     for (const button of place.querySelectorAll("[role=tablist] button.addTab:not([role])")) button.setAttribute("role", "tab");
   }
   new MutationObserver(name).observe(place, { childList: true, subtree: true });
@@ -78,14 +78,14 @@
   plain.hidden = true;
   for (const id of ["plain-result", "plain-refusal"]) {
     const shown = document.getElementById(id);
-    if (shown) shown.hidden = true; // the editor asks again and shows it itself
+    if (shown) shown.hidden = true; // the editor runs the query again and shows the result itself
   }
   const tab = yasgui.getTab();
   tab.setQuery(query);
   tab.setRequestConfig({ endpoint });
-  // CodeMirror keeps Tab for itself; Escape gives it back to the keyboard user.
+  // CodeMirror uses the Tab key itself; Escape leaves the editor, for keyboard users.
   const editor = tab.getYasqe();
-  // The server knows the common prefixes; the editor would mark them as errors, so it is told those that are used.
+  // The server knows the common prefixes; the editor would mark them as errors, so those in use are declared to it.
   function declare() {
     const declared = editor.getPrefixesFromQuery();
     for (const [, name] of editor.getValue().matchAll(/(?<![\w<"':/.-])([A-Za-z][\w-]*):(?!\/\/)/g)) {

@@ -1,7 +1,7 @@
-"""Graphs as SVG, laid out here: the middle and its neighbours on a circle, or levels of a tree.
+"""Graphs as SVG, laid out here: a thing between two columns of neighbours, or the levels of a tree.
 
-Colours come from the style sheet of the page through `currentColor` and classes; a picture that is opened alone
-carries its own small style sheet. Labels are escaped like all that was crawled, and each node is a link.
+A picture carries its own small style sheet, also for dark screens. Labels are escaped like all crawled content, and
+each node is a link.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _STYLE = (
     "@media(prefers-color-scheme:dark){text{fill:#e6eaf2}.label{fill:#a4aec0;stroke:#12161d}"
     ".node rect{fill:#1d2430;stroke:#6b7689}.middle rect{fill:#1f3158;stroke:#7aa2ff}}"
 )
-_BOX = 190  # pixels; all boxes are alike, so that every edge ends at one
-_LABEL = 26  # letters that fit into it at 12 px
+_BOX = 190  # pixels; all boxes have the same width, so that every edge ends at one
+_LABEL = 26  # characters that fit into a box at 12 px
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """From the middle to a neighbour, or the other way where `inward`."""
+    """From the middle to a neighbour, or the other way if `inward`."""
 
     label: str
     node: Node
@@ -39,11 +39,11 @@ class Edge(msgspec.Struct, frozen=True):
 class Branch(msgspec.Struct, frozen=True):
     node: Node
     level: int
-    parent: int  # place of its parent in the sequence, -1 = none
+    parent: int  # index of its parent in the sequence, -1 = none
 
 
 def star(middle: Node, edges: Sequence[Edge], *, title: str) -> str:
-    """A thing and what it is joined to: neighbours in two columns, what points here on the left."""
+    """A thing and its neighbours in two columns: those that point to it on the left."""
     left = [edge for edge in edges if edge.inward]
     right = [edge for edge in edges if not edge.inward]
     rows = max(len(left), len(right), 1)
@@ -61,7 +61,7 @@ def star(middle: Node, edges: Sequence[Edge], *, title: str) -> str:
 
 
 def tree(branches: Sequence[Branch], *, title: str) -> str:
-    """How a site was found, from left to right by distance. Parents stand before their children in `branches`."""
+    """How a site's pages were found, from left to right by distance. In `branches`, parents come before children."""
     levels: dict[int, list[int]] = {}
     for place, branch in enumerate(branches):
         levels.setdefault(branch.level, []).append(place)
@@ -77,8 +77,8 @@ def tree(branches: Sequence[Branch], *, title: str) -> str:
         if branch.parent in spots and branch.parent != place:
             (x1, y1), (x2, y2) = spots[branch.parent], spots[place]
             parts.append(_curve(x1 + _BOX / 2, y1, x2 - _BOX / 2, y2, False))
-    parts += [_box(branch.node, *spots[place], kind="node" if branch.level else "node middle", height=20)
-              for place, branch in enumerate(branches)]  # fmt: skip
+    for place, branch in enumerate(branches):
+        parts.append(_box(branch.node, *spots[place], kind="node" if branch.level else "node middle", height=20))
     return _svg(width, height, title, parts)
 
 
@@ -120,7 +120,7 @@ def _cut(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without the characters that XML 1.0 cannot carry."""
+    """Characters that XML 1.0 cannot hold become spaces."""
     return "".join(mark if _is_xml(mark) else " " for mark in text)
 
 

@@ -1,4 +1,4 @@
-"""RDF terms as pages show them: what a link may lead to, and which language and direction a text has."""
+"""RDF terms as pages show them: their labels, safe links, and the language and direction of texts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,23 @@ import msgspec
 import pyoxigraph as ox
 
 from quadloom.asking.entity import Value
-from quadloom.asking.sparql.prefixes import shorten
+from quadloom.asking.sparql.prefixes import PREFIXES, shorten
 from quadloom.asking.sparql.service import Binding
+from quadloom.stores.protocols.quads import QuadStore
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _PLAIN = (f"{_XSD}string", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString")
+# Properties that name a thing, the best first.
+LABEL_PROPERTIES = tuple(
+    PREFIXES[prefix] + word
+    for prefix, word in (
+        ("rdfs", "label"), ("schema", "name"), ("schemas", "name"), ("foaf", "name"), ("skos", "prefLabel"),
+        ("dcterms", "title"), ("dc", "title"), ("vcard", "fn"), ("schema", "headline"),
+        ("rss", "title"),
+    )
+)  # fmt: skip
+_MOST_LABELS = 200
+_LABEL_STATEMENTS = 40  # of each thing; if it has more statements, its label is usually among the first
 # Scripts written from right to left, and the languages that use one of them unless their tag says otherwise.
 _RIGHT_TO_LEFT = frozenset(("ar", "ckb", "dv", "fa", "he", "iw", "ji", "ks", "ps", "sd", "syr", "ug", "ur", "yi"))
 _SCRIPTS = {"arab": "rtl", "hebr": "rtl", "syrc": "rtl", "thaa": "rtl", "latn": "ltr", "cyrl": "ltr", "deva": "ltr"}
@@ -42,14 +54,14 @@ def value_of_binding(binding: Binding) -> Value:
 
 
 def statements(lines: Iterable[str]) -> Iterator[StatementView]:
-    """N-Quads lines, which our own stores gave, as statements."""
+    """N-Quads lines from a store as statements."""
     for quad in ox.parse("\n".join(lines).encode(), ox.RdfFormat.N_QUADS, lenient=True):
         graph = quad.graph_name.value if isinstance(quad.graph_name, ox.NamedNode) else ""
         yield StatementView(value_of(quad.subject), quad.predicate.value, value_of(quad.object), graph)
 
 
 def is_web(iri: str) -> bool:
-    """The only schemes that a link on our pages may have: `javascript:` and `data:` are somebody's attack."""
+    """The only schemes that a link on a page may have: crawled `javascript:` and `data:` links are attacks."""
     return iri[:7].lower() == "http://" or iri[:8].lower() == "https://"
 
 
@@ -58,8 +70,27 @@ def is_iri(text: str) -> bool:
     return ":" in text and not any(mark in '<>"{}|\\^`' or mark <= " " for mark in text)
 
 
+def labels(quads: QuadStore, iris: Iterable[str]) -> dict[str, str]:
+    """IRI → its label, for those of the first few hundred that have one: people read “Ada Yamada”, not an address."""
+    found = {}
+    for iri in list(dict.fromkeys(iris))[:_MOST_LABELS]:
+        label = _label(quads, iri) if is_iri(iri) else ""
+        if label:
+            found[iri] = label
+    return found
+
+
+def _label(quads: QuadStore, iri: str) -> str:
+    names = {
+        statement.predicate: statement.object.text
+        for statement in statements(quads.match(f"<{iri}>", None, None, None, _LABEL_STATEMENTS))
+        if statement.object.kind == "literal" and statement.predicate in LABEL_PROPERTIES
+    }
+    return next((names[predicate] for predicate in LABEL_PROPERTIES if predicate in names), "")
+
+
 def direction(language: str) -> str:
-    """`rtl`, `ltr`, or `auto` where the tag does not tell."""
+    """`rtl`, `ltr`, or `auto` if the tag is empty."""
     first, *rest = language.lower().split("-")
     for part in rest:
         if part in _SCRIPTS:
@@ -67,7 +98,7 @@ def direction(language: str) -> str:
     return "auto" if not first else "rtl" if first in _RIGHT_TO_LEFT else "ltr"
 
 
-# Quoting was a tenth of the cost of a page of results, and most addresses come again.
+# Quoting was a tenth of the cost of a page of results, and most addresses repeat.
 quoted = lru_cache(maxsize=8192)(quote_plus)
 
 
@@ -80,7 +111,7 @@ def page_link(url: str) -> str:
 
 
 def values_query(iri: str) -> str:
-    """What asks for a property's values."""
+    """A SPARQL query for a property's values."""
     return f"SELECT ?thing ?value ?page\nWHERE {{ GRAPH ?page {{ ?thing <{iri}> ?value }} }}\nLIMIT 50"
 
 
@@ -91,5 +122,5 @@ def vocabulary_of(iri: str) -> str:
 
 
 def shown_datatype(iri: str) -> str:
-    """Empty for plain texts, whose datatype says nothing."""
+    """Empty for plain texts, whose datatype adds nothing."""
     return "" if not iri or iri in _PLAIN else shorten(iri)

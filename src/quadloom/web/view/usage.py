@@ -1,24 +1,23 @@
 """How often each class and property is used: for completions, the vocabularies page and example queries.
 
-The crawl keeps these counts as it writes (`quadloom.asking.statistics`); here they are read and kept for a few seconds.
+The crawl maintains these counts while it writes (`quadloom.asking.statistics`); here they are read and cached for a few
+seconds.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from weakref import WeakKeyDictionary
+from collections.abc import Callable
 
 import msgspec
 
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.statistics import Summary
-from quadloom.web.server.state import SiteState
 from quadloom.web.view.terms import is_iri, vocabulary_of
 
-_KEPT = 10.0
-_MOST = 1000
-_lock = threading.Lock()
+MOST_TERMS = 1000
+_CACHE_SECONDS = 10.0
 
 
 class TermUsage(msgspec.Struct, frozen=True):
@@ -41,7 +40,6 @@ class Usage(msgspec.Struct, frozen=True):
     summary: Summary
     classes: tuple[TermUsage, ...] = ()
     properties: tuple[TermUsage, ...] = ()
-    at: float = 0.0
 
     def vocabularies(self) -> list[VocabularyUsage]:
         spaces = dict.fromkeys(vocabulary_of(use.iri) for use in (*self.properties, *self.classes))
@@ -54,18 +52,23 @@ class Usage(msgspec.Struct, frozen=True):
         return sorted(found, key=lambda vocabulary: -vocabulary.count)
 
 
-_known: WeakKeyDictionary[SiteState, Usage] = WeakKeyDictionary()
+class UsageCache:
+    """`read` gives the counts as they are now; it is called at most once in ten seconds, by one thread at a time."""
 
+    def __init__(self, read: Callable[[], Summary], clock: Callable[[], float] = time.monotonic) -> None:
+        self._read = read
+        self._clock = clock
+        self._usage: Usage | None = None
+        self._until = 0.0
+        self._lock = threading.Lock()
 
-def usage(desk: SiteState) -> Usage:
-    """As of now, or of a few seconds ago."""
-    with _lock:
-        known = _known.get(desk)
-        if known is None or time.monotonic() - known.at > _KEPT:
-            summary = desk.reader.ask(lambda warehouse: warehouse.ask.statistics(limit=_MOST))
-            known = Usage(summary, _uses(summary.classes), _uses(summary.properties), time.monotonic())
-            _known[desk] = known
-        return known
+    def current(self) -> Usage:
+        with self._lock:
+            if self._usage is None or self._clock() > self._until:
+                summary = self._read()
+                self._usage = Usage(summary, _uses(summary.classes), _uses(summary.properties))
+                self._until = self._clock() + _CACHE_SECONDS
+            return self._usage
 
 
 def _uses(counts: tuple[tuple[str, int], ...]) -> tuple[TermUsage, ...]:

@@ -1,7 +1,7 @@
-"""What the crawl does, as this server follows it: its newest report, a history for charts, and its events.
+"""The running crawl as this server follows it: its newest report, a history for charts, and its events.
 
-One thread asks the crawl's owner every second, however many browsers listen, so that listeners cost the crawl
-nothing. Events keep their ids, hence a listener that comes back says the last one it saw and gets what it missed.
+One thread polls the process that crawls every second, however many browsers listen, so that listeners cost the crawl
+nothing. Events keep their ids, so a listener that reconnects sends the last id it saw and gets what it missed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _POINTS = 600
 
 
 class ChartPoint(msgspec.Struct, frozen=True):
-    """A moment for the charts."""
+    """The rates of one moment, for the charts."""
 
     at: float
     rates: dict[str, float]
@@ -32,8 +32,8 @@ class ChartPoint(msgspec.Struct, frozen=True):
     queued: int
 
 
-class MonitorFeed:
-    """Starts to follow with the first look at it."""
+class CrawlPoller:
+    """Starts polling when it is first used."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self._path = path
@@ -43,65 +43,64 @@ class MonitorFeed:
         self._report: dict[str, Value] | None = None
         self._last = 0
         self._stopped = threading.Event()
-        self._looked = threading.Event()
+        self._polled = threading.Event()
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
-        self._looking = threading.Lock()  # events are asked for after the last one: two at once would give them twice
+        self._starting = threading.Lock()
+        self._polling = (
+            threading.Lock()
+        )  # each poll asks for events after the last one: two at once would get them twice
 
     def report(self) -> dict[str, Value] | None:
-        """The crawl's newest report; None = no crawl runs."""
-        self._begin()
+        """The crawl's newest report; None = no crawl is running."""
+        self._start()
         return self._report
 
     def points(self) -> list[ChartPoint]:
-        self._begin()
+        self._start()
         return list(self._points)
 
     def events(self, after: int, limit: int = 500) -> list[Event]:
-        self._begin()
+        self._start()
         return self._bus.recent(after, limit)
 
     def refresh(self) -> None:
-        """Look now: the crawl was told something, and whoever told it wants to see what became of it."""
-        self._begin()
+        """Poll now: a command was sent to the crawl, and its effect should be visible at once."""
+        self._start()
         with contextlib.suppress(QuadloomError, OSError, msgspec.MsgspecError):
-            self._look()
+            self._poll()
 
     def close(self) -> None:
         self._stopped.set()
         if self._thread is not None:
             self._thread.join(timeout=5)
 
-    def _begin(self) -> None:
-        with self._lock:
+    def _start(self) -> None:
+        with self._starting:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._follow, name="feed", daemon=True)
+                self._thread = threading.Thread(target=self._follow, name="crawl-poller", daemon=True)
                 self._thread.start()
-        self._looked.wait(timeout=2 * EVERY)
+        self._polled.wait(timeout=2 * EVERY)
 
     def _follow(self) -> None:
         while not self._stopped.is_set():
             try:
-                self._look()
+                self._poll()
             except (QuadloomError, OSError, msgspec.MsgspecError):
-                self._report = None  # the crawl ended while it was asked; the next look tells
-            self._looked.set()
+                self._report = None  # the crawl ended during the poll; the next one will tell
+            self._polled.set()
             self._stopped.wait(EVERY)
 
-    def _look(self) -> None:
-        with self._looking:
-            self._ask()
-
-    def _ask(self) -> None:
-        report = ask(self._path, "status")
-        self._report = report if isinstance(report, dict) else None
-        if self._report is None:
-            return
-        self._points.append(_point(self._report, self._clock()))
-        news = ask(self._path, "events", after=self._last)
-        for event in msgspec.convert(news, list[Event]) if isinstance(news, list) else []:
-            self._bus.publish(event)
-            self._last = event.id
+    def _poll(self) -> None:
+        with self._polling:
+            report = ask(self._path, "status")
+            self._report = report if isinstance(report, dict) else None
+            if self._report is None:
+                return
+            self._points.append(_point(self._report, self._clock()))
+            events = ask(self._path, "events", after=self._last)
+            for event in msgspec.convert(events, list[Event]) if isinstance(events, list) else []:
+                self._bus.publish(event)
+                self._last = event.id
 
 
 class _Figures(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""Graphs as the client wants them: one place that turns RDF of ours into any RDF media type."""
+"""Graphs in the format that the client asked for: the one place that converts RDF into any RDF media type."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from starlette.responses import Response
 
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.result_formats import GRAPH_FORMATS, GRAPH_MEDIA
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.negotiation import choose
-from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.requests import WebRequest
 
-# Media type → our name of the format, in order of preference.
+# Media type → name of the format, in order of preference.
 FORMATS = {
     "text/turtle": "turtle", "application/n-triples": "nt", "application/n-quads": "nq", "application/trig": "trig",
     "application/ld+json": "jsonld", "application/rdf+xml": "rdfxml",
@@ -21,28 +21,26 @@ _DATASETS = frozenset(("nq", "trig", "jsonld"))
 _INPUTS = {"text/turtle": ox.RdfFormat.TURTLE, "application/n-quads": ox.RdfFormat.N_QUADS}
 
 
-def chosen_format(ask: WebRequest) -> str:
-    """`format=` wins over Accept; 406 where neither names a format we have."""
-    wanted = ask.text("format").lower()
+def chosen_format(request: WebRequest) -> str:
+    """`format=` overrides Accept; 406 if neither names a known format."""
+    wanted = request.text("format").lower()
     if wanted:
         wanted = {"ttl": "turtle"}.get(wanted, wanted)
         if wanted not in GRAPH_FORMATS:
-            raise RequestRefused(406, f"there is no format {wanted[:30]}", hint=f"formats: {', '.join(GRAPH_FORMATS)}")
+            raise HttpError(406, f"there is no format {wanted[:30]}", hint=f"formats: {', '.join(GRAPH_FORMATS)}")
         return wanted
-    media = choose(ask.accept, RDF_TYPES)
+    media = choose(request.accept, RDF_TYPES)
     if media is None:
-        raise RequestRefused(
-            406, "none of the accepted media types is RDF", hint=f"accept one of {', '.join(RDF_TYPES)}"
-        )
+        raise HttpError(406, "none of the accepted media types is RDF", hint=f"accept one of {', '.join(RDF_TYPES)}")
     return FORMATS[media]
 
 
-def negotiated_graph(ask: WebRequest, data: bytes, media_type: str) -> Response:
-    return graph_response(data, media_type, chosen_format(ask))
+def negotiated_graph(request: WebRequest, data: bytes, media_type: str) -> Response:
+    return graph_response(data, media_type, chosen_format(request))
 
 
 def graph_response(data: bytes, media_type: str, format: str) -> Response:
-    """Statements keep their graphs where the format can hold them."""
+    """Statements keep their graphs if the format can hold them."""
     body = convert(data, media_type, format)
     return Response(body, media_type=GRAPH_MEDIA[format], headers={"Vary": "Accept"})
 

@@ -1,7 +1,7 @@
-"""`/export.*`, the whole warehouse or a part of it as one stream, and `/.well-known/void`, what is in it.
+"""`/export.*`, the whole warehouse or a part of it as one stream, and `/.well-known/void`, a description of it.
 
-A dump is written by a thread with a view of its own, so it is consistent while a crawl writes and keeps no other reader
-waiting. It goes through a short queue: a slow client slows the dump, and one that leaves ends it.
+A dump is written by a thread with a view of its own, so it is consistent while a crawl writes and blocks no other
+reader. It goes through a short queue: a slow client slows the dump down, and a client that leaves ends it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from quadloom.export.dump import parse_format
 from quadloom.export.selection import Selection
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
-from quadloom.web.api.rdf_answers import negotiated_graph
-from quadloom.web.server.refusals import RequestRefused
+from quadloom.web.api.rdf_responses import negotiated_graph
+from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import WebRequest
-from quadloom.web.view.usage import usage
 
 _MEDIA = {**GRAPH_MEDIA, "parquet": "application/vnd.apache.parquet", "warc": "application/warc"}
 _PACKED = {"gz": "application/gzip", "zst": "application/zstd"}
@@ -36,20 +35,20 @@ _BLOCK = 256 * 1024
 _BLOCKS = 8
 
 
-def export(ask: WebRequest) -> Response:
-    format = ask.path("format")
+def export(request: WebRequest) -> Response:
+    format = request.path("format")
     try:
         name, packing = parse_format(format)
     except UsageError as error:
-        raise RequestRefused(404, error.message, hint=error.hint) from None
+        raise HttpError(404, error.message, hint=error.hint) from None
     selection = Selection(
-        sites=tuple(ask.texts("site")),
-        types=tuple(iri for name in ask.texts("type") for iri in type_iris(name)),
-        since=moment(ask.text("since")),
-        until=moment(ask.text("until")),
+        sites=tuple(request.texts("site")),
+        types=tuple(iri for name in request.texts("type") for iri in type_iris(name)),
+        since=moment(request.text("since")),
+        until=moment(request.text("until")),
     )
-    dump = DumpStream(ask.desk.path, ask.desk.settings, format, selection)
-    first = dump.next()  # so that a format that cannot be written is refused, not cut off
+    dump = DumpStream(request.site.path, request.site.settings, format, selection)
+    first = dump.next()  # an export that fails at once is answered with an error, not with a truncated response
     return StreamingResponse(
         _stream(dump, first),
         media_type=_PACKED.get(packing) or _MEDIA[name] if name in _MEDIA else "text/turtle",
@@ -58,12 +57,12 @@ def export(ask: WebRequest) -> Response:
 
 
 class DumpStream:
-    """A file that its writer fills in one thread while blocks are taken out in another."""
+    """A file that one thread writes while another takes blocks out of it."""
 
     def __init__(self, path: Path, settings: Settings, format: str, selection: Selection) -> None:
         self._blocks: queue.Queue[bytes | QuadloomError] = queue.Queue(_BLOCKS)
         self._part = bytearray()
-        self._left = threading.Event()
+        self._abandoned = threading.Event()
         self._position = 0
         arguments = (path, settings, format, selection)
         threading.Thread(target=self._run, args=arguments, name="export", daemon=True).start()
@@ -96,12 +95,12 @@ class DumpStream:
         return self._position
 
     def close(self) -> None:
-        """Nothing to do: the end is said when the whole dump is written."""
+        """Nothing to do: the end is signalled when the whole dump is written."""
 
     def _put(self, item: bytes | QuadloomError) -> None:
         while True:
-            if self._left.is_set():
-                raise BrokenPipeError("the client has gone")
+            if self._abandoned.is_set():
+                raise BrokenPipeError("the client has left")
             try:
                 self._blocks.put(item, timeout=0.5)
                 return
@@ -109,14 +108,15 @@ class DumpStream:
                 continue
 
     def next(self) -> bytes:
-        """The next block, empty at the end. Raises what ended the dump."""
+        """The next block, empty at the end. Raises the error that ended the dump."""
         item = self._blocks.get()
         if isinstance(item, QuadloomError):
             raise item
         return item
 
-    def leave(self) -> None:
-        self._left.set()
+    def abandon(self) -> None:
+        """The client has left: the writer stops at its next block."""
+        self._abandoned.set()
 
 
 async def _stream(dump: DumpStream, block: bytes) -> AsyncIterator[bytes]:
@@ -126,17 +126,17 @@ async def _stream(dump: DumpStream, block: bytes) -> AsyncIterator[bytes]:
             yield block
             block = await loop.run_in_executor(None, dump.next)
     finally:
-        dump.leave()
+        dump.abandon()
 
 
-def void(ask: WebRequest) -> Response:
-    """VoID and DCAT, with class and property partitions by their measured use."""
-    base = str(ask.request.url.replace(path="/", query="", fragment=""))
+def void(request: WebRequest) -> Response:
+    """VoID and DCAT, with class and property partitions by use."""
+    base = str(request.http.url.replace(path="/", query="", fragment=""))
     turtle = dataset_description(
-        usage(ask.desk).summary,
+        request.site.usage.current().summary,
         dataset=f"{base}#dataset",
-        title="What Quadloom read",
+        title="Data collected by Quadloom",
         endpoint=f"{base}sparql",
-        now=ask.desk.clock(),
+        now=request.site.clock(),
     )
-    return negotiated_graph(ask, turtle, "text/turtle")
+    return negotiated_graph(request, turtle, "text/turtle")

@@ -1,4 +1,4 @@
-"""How a request is refused: one shape for every route, `{ok: false, status, error, hint}`.
+"""Errors as clients see them: one shape for every route, `{ok: false, status, error, hint}`.
 
 A browser that asks for a page gets the same four things as a page. `status_of` is the one place where the tree of
 `quadloom.errors` meets HTTP.
@@ -10,7 +10,6 @@ import msgspec
 
 from quadloom.errors import (
     DiskFull,
-    LimitReached,
     NothingFound,
     QuadloomError,
     QueryLimit,
@@ -21,8 +20,8 @@ from quadloom.errors import (
 )
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """What the client is told. `hint` is never empty: it says what to do next."""
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What the client gets. `hint` is never empty: it says what to do next."""
 
     ok: bool = False
     status: int
@@ -38,8 +37,8 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(shape)
 
 
-class RequestRefused(QuadloomError):
-    """A request that is not answered; raised by handlers, caught at the gate."""
+class HttpError(QuadloomError):
+    """A request that gets an error instead of an answer; handlers raise it, `app.py` turns it into a response."""
 
     def __init__(self, status: int, message: str, *, hint: str = "", headers: dict[str, str] | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -48,18 +47,17 @@ class RequestRefused(QuadloomError):
 
 
 _HINTS = {
-    400: "see /openapi.json for what this address takes",
-    404: "the list of addresses is in /openapi.json",
-    405: "see the Allow header for the methods it takes",
-    406: "ask for one of the media types in /openapi.json",
-    500: "this is a defect of Quadloom; the server's log has the details",
+    400: "see /openapi.json for the parameters of this address",
+    404: "all addresses are listed in /openapi.json",
+    405: "the Allow header lists the methods that this address takes",
+    406: "accept one of the media types in /openapi.json",
+    500: "this is a bug in Quadloom; the server's log has the details",
 }
 _STATUSES: tuple[tuple[type[QuadloomError], int], ...] = (
     (NothingFound, 404),
     (QuerySyntaxError, 400),
     (QueryRefused, 400),
     (QueryLimit, 503),
-    (LimitReached, 503),
     (UsageError, 400),
     (DiskFull, 503),
     (StoreError, 503),
@@ -67,21 +65,21 @@ _STATUSES: tuple[tuple[type[QuadloomError], int], ...] = (
 
 
 def status_of(error: QuadloomError) -> int:
-    if isinstance(error, RequestRefused):
+    if isinstance(error, HttpError):
         return error.status
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
 
 
-def refusal_of(error: QuadloomError) -> tuple[Refusal, dict[str, str]]:
-    """What to say, and with which headers."""
+def describe_error(error: QuadloomError) -> tuple[ErrorBody, dict[str, str]]:
+    """The body of the response, and its headers."""
     status = status_of(error)
-    headers = dict(error.headers) if isinstance(error, RequestRefused) else {}
+    headers = dict(error.headers) if isinstance(error, HttpError) else {}
     if status in (429, 503):
         headers.setdefault("Retry-After", "5")
     place = (error.line, error.column) if isinstance(error, QuerySyntaxError) else (None, None)
     hint = error.hint or _HINTS.get(status, "see /openapi.json")
-    return Refusal(status=status, error=error.message, hint=hint, line=place[0], column=place[1]), headers
+    return ErrorBody(status=status, error=error.message, hint=hint, line=place[0], column=place[1]), headers
 
 
-def plain_refusal(status: int, message: str, hint: str = "") -> Refusal:
-    return Refusal(status=status, error=message, hint=hint or _HINTS.get(status, "see /openapi.json"))
+def error_body(status: int, message: str, hint: str = "") -> ErrorBody:
+    return ErrorBody(status=status, error=message, hint=hint or _HINTS.get(status, "see /openapi.json"))

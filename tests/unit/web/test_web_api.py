@@ -23,7 +23,7 @@ from quadloom.stores.protocols.outbox import Delivery
 from quadloom.subscriptions.standing_queries import StandingQueryFailure
 from quadloom.warehouse import Warehouse
 from quadloom.web.api.events import encode
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 
 
@@ -99,8 +99,16 @@ class Crawl:
             workers: list[Value] = [["fetch", 11, 1000, 2.0, 3], ["transform-1", 12, 2000, 8.0, 1]]
             phases: dict[str, Value] = dict.fromkeys(("fetch", "detect", "transform", "index", "extract"), 100)
             cpu: dict[str, Value] = {"fetch": 1.0, "transform": 8.0, "index": 1.0, "settle": 1.0}
-            return {"pages": 90, "phases": phases, "cpu": cpu, "rates": {"fetch": 10.0, "transform": 10.0},
-                    "seconds": 10.0, "workers": workers, "state": "running", "frontier": {"queued": 4}}  # fmt: skip
+            return {
+                "pages": 90,
+                "phases": phases,
+                "cpu": cpu,
+                "rates": {"fetch": 10.0, "transform": 10.0},
+                "seconds": 10.0,
+                "workers": workers,
+                "state": "running",
+                "frontier": {"queued": 4},
+            }
         if request.verb == "events":
             after = request.arguments["after"]
             assert isinstance(after, int)
@@ -119,9 +127,9 @@ def said(crawl: Crawl, verb: str) -> dict[str, Value]:
 def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) -> None:
     crawl = Crawl()
     server = ControlServer(warehouse_path, crawl.answer)
-    desk = SiteState(warehouse_path, Settings(web=WebSettings(rate=0)), may_control=True)
+    site = SiteState(warehouse_path, Settings(web=WebSettings(rate=0)), may_control=True)
     try:
-        with TestClient(create_app(desk), base_url="http://localhost", follow_redirects=False) as client:
+        with TestClient(create_app(site), base_url="http://localhost", follow_redirects=False) as client:
             monitor = client.get("/monitor.json").json()
             assert monitor["running"] and monitor["workers"][-1]["memory"] == 3000
             assert monitor["balance"]["bottleneck"] == "transform"
@@ -186,12 +194,16 @@ def test_notices_are_streamed_and_the_feed_has_the_newest(tmp_path: Path) -> Non
     path = tmp_path / "warehouse"
     with Warehouse.open(path) as warehouse:
         warehouse.stores.outbox.append(
-            [Notice(at=float(n), subscription="even" if n % 2 == 0 else "odd", kind="new", url=f"http://a.example/{n}")
-             for n in range(1, 501)]
-        )  # fmt: skip
+            [
+                Notice(
+                    at=float(n), subscription="even" if n % 2 == 0 else "odd", kind="new", url=f"http://a.example/{n}"
+                )
+                for n in range(1, 501)
+            ]
+        )
     public = "https://data.example/"
-    desk = SiteState(path, Settings(web=WebSettings(rate=0, public_url=public)))
-    with TestClient(create_app(desk), base_url="https://data.example", follow_redirects=False) as client:
+    site = SiteState(path, Settings(web=WebSettings(rate=0, public_url=public)))
+    with TestClient(create_app(site), base_url="https://data.example", follow_redirects=False) as client:
         feed = client.get("/changes.atom").text
         assert f"<id>{public}changes.atom#500</id>" in feed and "#301</id>" in feed and "#300</id>" not in feed
         odd = re.findall(r"#(\d+)</id>", client.get("/changes.atom?subscription=odd").text)

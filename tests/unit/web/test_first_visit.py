@@ -1,4 +1,4 @@
-"""What a person meets first: a warehouse without a page, figures with their unit, times with their zone, live links."""
+"""What a visitor sees first: a warehouse without a page, figures with their unit, times with their zone, live links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from test_pages import HTML, PAGES
 
 from quadloom.settings import Settings, WebSettings
 from quadloom.warehouse import Warehouse
-from quadloom.web.server.app import create_app
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 
 # Streams without end and dumps of everything: that they answer is proved elsewhere.
@@ -24,8 +24,8 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     path = tmp_path_factory.mktemp("empty") / "data"
     with Warehouse.open(path, settings=Settings()):
         pass
-    desk = SiteState(path, Settings(web=WebSettings(rate=0.0, concurrency=0)))
-    with TestClient(create_app(desk), base_url="http://127.0.0.1:7272", follow_redirects=False) as client:
+    site = SiteState(path, Settings(web=WebSettings(rate=0.0, concurrency=0)))
+    with TestClient(create_app(site), base_url="http://127.0.0.1:7272", follow_redirects=False) as client:
         yield client
 
 
@@ -43,7 +43,7 @@ def test_no_table_of_a_crawl_where_none_runs(empty: TestClient) -> None:
 
 
 def test_times_have_a_zone(client: TestClient) -> None:
-    """Also those in words: pointing at `2 days ago` tells when."""
+    """Also those in words: the tooltip of `2 days ago` has the time."""
     for path in PAGES:
         for element in re.findall(r"<time[^>]*>[^<]*</time>", client.get(path, headers=HTML).text):
             assert re.search(r'datetime="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"', element), element
@@ -51,7 +51,7 @@ def test_times_have_a_zone(client: TestClient) -> None:
 
 
 def test_no_link_is_dead(client: TestClient) -> None:
-    """Every address of ours that any page names has an answer."""
+    """Every address of the site that any page links to has an answer."""
     named: dict[str, str] = {}
     for path in PAGES:
         text = client.get(path, headers=HTML).text

@@ -1,4 +1,4 @@
-"""The application: the route table behind the gate, and the one place where errors become answers."""
+"""The application: the route table behind the gate, and the one place where exceptions become responses."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from quadloom.errors import QuadloomError
 from quadloom.warehouse import Warehouse
 from quadloom.web.api.control import COOKIE, authorise
 from quadloom.web.routes import ROUTES, Endpoint
-from quadloom.web.server.refusals import Refusal, RequestRefused, plain_refusal, refusal_of
+from quadloom.web.server.errors import ErrorBody, HttpError, describe_error, error_body
+from quadloom.web.server.rendering import Renderer
 from quadloom.web.server.requests import WebRequest
 from quadloom.web.server.security import BODY_BYTES, Gate
 from quadloom.web.server.state import SiteState
-from quadloom.web.view.rendering import Renderer
 
 _log = structlog.get_logger("quadloom.web")
 _CORS = {
@@ -35,33 +35,33 @@ _CORS = {
 }
 
 
-def create_app(desk: SiteState) -> Starlette:
-    """The site over one warehouse. The caller closes `desk`, or lets the server's lifespan do it."""
-    rendering = Renderer(desk)
+def create_app(site: SiteState) -> Starlette:
+    """The site over one warehouse. The caller closes `site`, or lets the server's lifespan do it."""
+    renderer = Renderer(site)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
-        await asyncio.get_running_loop().run_in_executor(None, desk.close)
+        await asyncio.get_running_loop().run_in_executor(None, site.close)
 
-    def refuse(request: Request, refusal: Refusal, headers: dict[str, str]) -> ASGIApp:
-        return rendering.refusal(request, refusal, headers)
+    def refuse(request: Request, error: ErrorBody, headers: dict[str, str]) -> ASGIApp:
+        return renderer.error(request, error, headers)
 
     async def on_http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        words = {404: "there is nothing at this address", 405: f"{request.method} is not possible here"}
-        refusal = plain_refusal(error.status_code, words.get(error.status_code, error.detail))
-        return rendering.refusal(request, refusal, dict(error.headers or {}))
+        messages = {404: "there is nothing at this address", 405: f"this address does not take {request.method}"}
+        body = error_body(error.status_code, messages.get(error.status_code, error.detail))
+        return renderer.error(request, body, dict(error.headers or {}))
 
     return Starlette(
-        routes=_routes(desk, rendering),
-        middleware=[Middleware(Gate, web=desk.settings.web, refuse=refuse, open_paths=_open_posts())],
+        routes=_routes(site, renderer),
+        middleware=[Middleware(Gate, web=site.settings.web, refuse=refuse, open_paths=_open_posts())],
         exception_handlers={HTTPException: on_http_error},
         lifespan=lifespan,
     )
 
 
-def _routes(desk: SiteState, rendering: Renderer) -> list[Route]:
+def _routes(site: SiteState, renderer: Renderer) -> list[Route]:
     """Addresses that share a path (GET page, POST control) share a route, so that 405 names all methods."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in ROUTES:
@@ -71,7 +71,7 @@ def _routes(desk: SiteState, rendering: Renderer) -> list[Route]:
     # Twins first: `/site/{name}` would swallow `/site/x.json`.
     ordered = sorted(by_path, key=lambda path: not path.endswith(".json"))
     return [
-        Route(path, _dispatch(by_path[path], desk, rendering), methods=[*by_path[path], *_preflight(by_path[path])])
+        Route(path, _dispatch(by_path[path], site, renderer), methods=[*by_path[path], *_preflight(by_path[path])])
         for path in ordered
     ]
 
@@ -86,13 +86,13 @@ def _open_posts() -> frozenset[str]:
 
 
 def _dispatch(
-    methods: dict[str, Endpoint], desk: SiteState, rendering: Renderer
+    methods: dict[str, Endpoint], site: SiteState, renderer: Renderer
 ) -> Callable[[Request], asyncio.Future[Response]]:
     async def endpoint(request: Request) -> Response:
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_CORS)
         found = methods["GET" if request.method == "HEAD" else request.method]
-        response = await _answer(found, request, desk, rendering)
+        response = await _respond(found, request, site, renderer)
         if found.open:
             response.headers["Access-Control-Allow-Origin"] = "*"
             response.headers["Access-Control-Expose-Headers"] = _CORS["Access-Control-Expose-Headers"]
@@ -101,59 +101,59 @@ def _dispatch(
     return endpoint  # type: ignore[return-value]  # a coroutine function; Starlette takes any callable
 
 
-async def _answer(endpoint: Endpoint, request: Request, desk: SiteState, rendering: Renderer) -> Response:
+async def _respond(endpoint: Endpoint, http: Request, site: SiteState, renderer: Renderer) -> Response:
     try:
-        body = await _body(request) if request.method not in ("GET", "HEAD") else b""
+        body = await _body(http) if http.method not in ("GET", "HEAD") else b""
         if endpoint.token:
-            authorise(request, desk)
+            authorise(http, site)
 
-        def work(warehouse: Warehouse | None) -> Response:
-            ask = WebRequest(request, desk, body, warehouse)
-            return rendering.answer(ask, endpoint.handler(ask))
+        def handle(warehouse: Warehouse | None) -> Response:
+            request = WebRequest(http, site, body, warehouse)
+            return renderer.answer(request, endpoint.handler(request))
 
-        if endpoint.kept and request.method == "GET":
-            return await desk.kept.answer(_question(request), lambda: _worked(endpoint, desk, work))
-        response = await _worked(endpoint, desk, work)
+        if endpoint.cached and http.method == "GET":
+            return await site.cache.get(_cache_key(http), lambda: _run(endpoint, site, handle))
+        response = await _run(endpoint, site, handle)
         if endpoint.token:
-            desk.kept.forget()
+            site.cache.clear()
         return response
     except QuadloomError as error:
-        return rendering.refusal(request, *refusal_of(error))
+        return renderer.error(http, *describe_error(error))
     except ClientDisconnect:
         return Response(status_code=400)
-    except Exception:  # noqa: BLE001  the error boundary: one request must not show its insides, nor end the server
-        _log.exception("request failed", path=request.url.path)
-        return rendering.refusal(request, plain_refusal(500, "this request met a defect of the server"), {})
+    except Exception:  # noqa: BLE001  the error boundary: a failed request shows no internals and does not end the server
+        _log.exception("request failed", path=http.url.path)
+        return renderer.error(http, error_body(500, "the server failed to handle this request"), {})
 
 
-async def _worked(endpoint: Endpoint, desk: SiteState, work: Callable[[Warehouse | None], Response]) -> Response:
+async def _run(endpoint: Endpoint, site: SiteState, handle: Callable[[Warehouse | None], Response]) -> Response:
     match endpoint.runs:
-        case "here":
-            return work(None)
+        case "inline":
+            return handle(None)
         case "reading":
-            return await desk.reader.run(work)
+            return await site.reader.run(handle)
         case "scanning":
-            return await desk.scanner.run(work)
-        case "asking":
-            return await desk.asking.run(lambda: work(None))
-        case "visiting":
-            return await desk.visiting.run(lambda: work(None))
+            return await site.scanner.run(handle)
+        case "querying":
+            return await site.querying.run(lambda: handle(None))
+        case "fetching":
+            return await site.fetching.run(lambda: handle(None))
         case "waiting":
-            return await desk.waiting.run(lambda: work(None))
+            return await site.waiting.run(lambda: handle(None))
 
 
-def _question(request: Request) -> tuple[str, ...]:
-    """All that the answer of a kept address depends on."""
+def _cache_key(request: Request) -> tuple[str, ...]:
+    """Everything that the response of a cached address depends on."""
     accept = ", ".join(request.headers.getlist("accept"))
     return request.url.path, request.url.query, accept, "signed in" if request.cookies.get(COOKIE) else ""
 
 
 async def _body(request: Request) -> bytes:
-    """At most BODY_BYTES, counted as they come: a length that was not announced is no way around the limit."""
+    """At most BODY_BYTES, counted as they arrive, so leaving out Content-Length does not evade the limit."""
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
         if size > BODY_BYTES:
-            raise RequestRefused(413, f"the body is longer than {BODY_BYTES} bytes", hint="send less at a time")
+            raise HttpError(413, f"the body is longer than {BODY_BYTES} bytes", hint="send less at a time")
         parts.append(part)
     return b"".join(parts)

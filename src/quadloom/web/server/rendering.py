@@ -1,0 +1,118 @@
+"""Handlers' answers as bytes: Jinja templates with escaping on, JSON twins, errors in their one shape."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import Response
+
+from quadloom import __version__
+from quadloom.asking.sparql.prefixes import shorten
+from quadloom.web.server.errors import ErrorBody
+from quadloom.web.server.negotiation import prefers_html
+from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.server.state import SiteState
+from quadloom.web.view import filters, terms
+
+_TEMPLATES = Path(__file__).parents[1] / "templates"
+MENU = (
+    ("/search", "Search"), ("/sparql", "SPARQL"), ("/inspect", "Inspect"), ("/monitor", "Monitor"),
+    ("/sites", "Sites"), ("/vocabularies", "Vocabularies"), ("/about", "About"),
+)  # fmt: skip
+
+
+class Renderer:
+    def __init__(self, site: SiteState) -> None:
+        self._templates = _environment(site)
+
+    def answer(self, request: WebRequest, answer: ViewResponse | Response) -> Response:
+        if isinstance(answer, Response):
+            return answer
+        if request.wants_json:
+            return json_response(answer.data, status=answer.status, headers=answer.headers)
+        return self._page(request.http, answer)
+
+    def error(self, request: Request, error: ErrorBody, headers: dict[str, str]) -> Response:
+        path = request.url.path
+        if prefers_html(request.headers.get("accept", "")) and not path.endswith((".json", ".svg")):
+            view = ViewResponse("error.html", {"error": error}, status=error.status, headers=headers)
+            return self._page(request, view)
+        return Response(error.encode(), error.status, media_type="application/json", headers=headers)
+
+    def _page(self, request: Request, view: ViewResponse) -> Response:
+        names = view.data if isinstance(view.data, dict) else {"view": view.data}
+        html = self._templates.get_template(view.template).render(
+            path=request.url.path,
+            twin=_twin(request),
+            signed_in=bool(request.cookies.get("quadloom_token")),
+            **names,
+            **view.extra,
+        )
+        return Response(
+            html, view.status, media_type="text/html; charset=utf-8", headers={"Vary": "Accept", **view.headers}
+        )
+
+
+def json_response(
+    data: msgspec.Struct | dict[str, object], *, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    tree = msgspec.to_builtins(data, enc_hook=_plain, builtin_types=(bytes,))
+    body = msgspec.json.encode({"ok": True, **tree}, enc_hook=_plain)
+    return Response(body, status, media_type="application/json", headers=headers)
+
+
+def _twin(request: Request) -> str:
+    path = "/index" if request.url.path == "/" else request.url.path
+    return f"{path}.json" + (f"?{request.url.query}" if request.url.query else "")
+
+
+def _plain(value: object) -> object:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _environment(site: SiteState) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        menu=MENU,
+        version=__version__,
+        static=site.static.address,
+        has=site.static.has,
+        may_control=site.may_control,
+        entity_link=terms.entity_link,
+        page_link=terms.page_link,
+        query=_query,
+        values_query=terms.values_query,
+    )
+    environment.filters.update(
+        short=shorten,
+        datatype=terms.shown_datatype,
+        dir=terms.direction,
+        is_web=terms.is_web,
+        when=filters.when,
+        instant=filters.instant,
+        moment=filters.moment,
+        ago=partial(filters.ago, site.clock),
+        number=filters.number,
+        counted=filters.counted,
+        size=filters.size,
+        percent=filters.percent,
+        snippet=filters.snippet,
+        seconds=filters.seconds,
+    )
+    return environment
+
+
+@lru_cache(maxsize=8192)
+def _query(path: str, **parameters: str | int) -> str:
+    return f"{path}?{urlencode(parameters)}"

@@ -1,0 +1,81 @@
+"""Numbers, times and texts as pages show them: the filters of the templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from markupsafe import Markup, escape
+
+
+def when(at: float) -> Markup:
+    """To the minute."""
+    if not at:
+        return Markup("–")
+    moment = datetime.fromtimestamp(at, UTC)
+    return Markup('<time datetime="{}">{}</time>').format(
+        moment.isoformat(timespec="seconds"), moment.strftime("%Y-%m-%d %H:%M\u00a0UTC")
+    )
+
+
+def instant(at: float) -> Markup:
+    """To the second, for what happens now."""
+    iso = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+    return Markup('<time datetime="{}">{}</time>').format(iso, f"{iso[:10]} {iso[11:19]}\u00a0UTC")
+
+
+def moment(at: float) -> str:
+    """To the second, as plain text."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def ago(clock: Callable[[], float], at: float) -> Markup:
+    """The age in words; the time itself, with its zone, is in the element and shown when the pointer is on it."""
+    if not at:
+        return Markup("–")
+    iso = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+    words = _age(clock() - at)
+    return Markup(f'<time datetime="{iso}" title="{iso[:10]} {iso[11:19]} UTC">{words}</time>')
+
+
+def _age(age: float) -> str:
+    if age <= -60.0:  # less than a minute is two clocks that differ
+        return "in the future"
+    for unit, length in (("day", 86400.0), ("hour", 3600.0), ("minute", 60.0)):
+        if age >= length:
+            return counted(int(age // length), unit) + " ago"
+    return "just now"
+
+
+def number(value: float | int) -> str:
+    """Groups of three separated by a narrow no-break space, as in ISO 80000."""
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:,.1f}".replace(",", "\u202f")
+    return f"{int(value):,}".replace(",", "\u202f")
+
+
+def counted(value: int, noun: str, ending: str = "s") -> str:
+    """`1 page`, `2 pages`."""
+    return f"{number(value)} {noun}{'' if value == 1 else ending}"
+
+
+def size(value: int) -> str:
+    number = float(value)
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.0f}\u00a0%" if value >= 0.1 or value == 0 else f"{100 * value:.1f}\u00a0%"
+
+
+def seconds(value: float) -> str:
+    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
+
+
+def snippet(text: str) -> Markup:
+    """Escaped first; only then do the index's two marks around matching words become elements."""
+    return Markup(str(escape(text)).replace("\x02", "<mark>").replace("\x03", "</mark>"))

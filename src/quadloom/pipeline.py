@@ -32,7 +32,7 @@ from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
-from quadloom.phases.header_links import with_header_links
+from quadloom.phases.headers import with_header_links
 from quadloom.phases.index import page_quads, text_document
 from quadloom.phases.push_offers import push_offer
 from quadloom.phases.transform import transform

@@ -11,7 +11,7 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.jsonld import document as jsonld
+from quadloom.syntaxes.jsonld import extraction as jsonld
 from quadloom.syntaxes.jsonld.loader import LoadedDocument
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")

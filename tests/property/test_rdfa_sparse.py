@@ -13,7 +13,7 @@ from quadloom.syntaxes.rdfa.markup import LexborMarkup
 from quadloom.syntaxes.rdfa.names import Names
 from quadloom.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
 from quadloom.syntaxes.rdfa.references import BaseIri
-from quadloom.syntaxes.rdfa.walking import everything, sparse, walk_nodes
+from quadloom.syntaxes.rdfa.trees import everything, sparse, walk_nodes
 from quadloom.syntaxes.sink import Sink
 from thoroughness import examples
 

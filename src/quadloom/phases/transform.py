@@ -18,7 +18,7 @@ from quadloom.syntaxes.feeds.sitemaps import links_allowed
 from quadloom.syntaxes.html.meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.prefilter import signs_in
-from quadloom.syntaxes.rdf.data_links import data_links
+from quadloom.syntaxes.rdf.links import data_links
 from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
 from quadloom.syntaxes.sink import MAX_CHARACTERS
 from quadloom.syntaxes.terms import TYPE

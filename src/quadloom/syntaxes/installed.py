@@ -14,9 +14,9 @@ from quadloom.syntaxes.feeds import xml_feeds as feeds
 from quadloom.syntaxes.html import meta as html_meta
 from quadloom.syntaxes.html import opengraph
 from quadloom.syntaxes.html import page as html
-from quadloom.syntaxes.microdata import extract as microdata
-from quadloom.syntaxes.microformats import extract as microformats
-from quadloom.syntaxes.rdfa.walking import HINTS
+from quadloom.syntaxes.microdata import extraction as microdata
+from quadloom.syntaxes.microformats import extraction as microformats
+from quadloom.syntaxes.rdfa.trees import HINTS
 from quadloom.syntaxes.registry import Extractor, Registry
 from quadloom.syntaxes.xml import generic as generic_xml
 from quadloom.syntaxes.xml import grddl, xslt_bundle

@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import lru_cache
 
 from quadloom.errors import QuadloomError
-from quadloom.syntaxes.jsonld import document as jsonld
+from quadloom.syntaxes.jsonld import extraction as jsonld
 from quadloom.syntaxes.jsonld.context_folder import with_folder
 from quadloom.syntaxes.jsonld.loader import ContextLoader
 from quadloom.syntaxes.jsonld.scripts import is_jsonld_type
-from quadloom.syntaxes.microdata import extract as microdata
-from quadloom.syntaxes.microformats import extract as microformats
+from quadloom.syntaxes.microdata import extraction as microdata
+from quadloom.syntaxes.microformats import extraction as microformats
 from quadloom.syntaxes.rdf import files as rdf_files
 from quadloom.syntaxes.rdf.files import RdfKind
 from quadloom.syntaxes.rdfa import annotate, annotate_xml
 from quadloom.syntaxes.rdfa.hosts import HostName
-from quadloom.syntaxes.rdfa.walking import HINTS
+from quadloom.syntaxes.rdfa.trees import HINTS
 from quadloom.syntaxes.registry import Context, Loader
 
 _RDFA_HOSTS: dict[str, HostName] = {"xhtml": "xhtml5", "svg": "svg"}

@@ -19,8 +19,8 @@ from quadloom.model.finding import Finding, Severity
 from quadloom.model.link import Link
 from quadloom.settings import Settings
 from quadloom.syntaxes.charset import decode, utf8
-from quadloom.syntaxes.html.hazards import tame
 from quadloom.syntaxes.html.tags import tag_ids
+from quadloom.syntaxes.html.tree import tame
 from quadloom.syntaxes.positions import Positions
 from quadloom.syntaxes.sink import Sink
 

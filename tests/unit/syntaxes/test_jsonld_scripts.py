@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.jsonld.document import annotate_scripts
+from quadloom.syntaxes.jsonld.extraction import annotate_scripts
 from quadloom.syntaxes.jsonld.loader import ContextLoader
 from quadloom.syntaxes.sink import Sink
 

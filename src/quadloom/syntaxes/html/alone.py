@@ -8,7 +8,7 @@ from __future__ import annotations
 from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.syntaxes.charset import charset_of, utf8
-from quadloom.syntaxes.html.hazards import tame
+from quadloom.syntaxes.html.tree import tame
 from quadloom.syntaxes.terms import join
 
 

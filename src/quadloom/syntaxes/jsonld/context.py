@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.definitions import Definitions
 from quadloom.syntaxes.jsonld.json import Json
 from quadloom.syntaxes.jsonld.terms import KEYWORDS, ActiveContext, invalid

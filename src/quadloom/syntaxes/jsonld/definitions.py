@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.json import Json
 from quadloom.syntaxes.jsonld.terms import KEYWORDS, ActiveContext, TermDefinition, has_keyword_form, invalid
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld import contexts
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.context import ContextProcessor
 from quadloom.syntaxes.jsonld.json import Json
 from quadloom.syntaxes.jsonld.rdf import FIRST, NIL, REST, iri_term, scalar

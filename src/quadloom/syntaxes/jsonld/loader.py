@@ -10,8 +10,8 @@ from typing import TypeAlias
 import msgspec
 
 from quadloom.errors import QuadloomError, SyntaxInvalid
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld import contexts
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
 from quadloom.syntaxes.jsonld import json as jsonld_json
 from quadloom.syntaxes.jsonld.context import RemoteContext
 from quadloom.syntaxes.jsonld.scripts import scripts_of

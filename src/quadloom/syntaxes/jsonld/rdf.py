@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Literal
 
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.json import Json, canonical, integer_or_double
 from quadloom.syntaxes.jsonld.terms import invalid
 from quadloom.syntaxes.terms import RDF, TYPE, XSD, literal

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.json import Json
 
 KEYWORDS = frozenset(

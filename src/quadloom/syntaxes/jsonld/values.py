@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.json import Json
 from quadloom.syntaxes.jsonld.terms import ActiveContext, TermDefinition, Unset, invalid
 

@@ -9,6 +9,7 @@ from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.syntaxes.html.alone import source_of
+from quadloom.syntaxes.rdfa.expansion import Loader, expand_vocabularies
 from quadloom.syntaxes.rdfa.folding import fold_patterns
 from quadloom.syntaxes.rdfa.frames import Triple
 from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, HostLanguage, HostName, Version
@@ -18,8 +19,7 @@ from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Proces
 from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
 from quadloom.syntaxes.rdfa.references import BaseIri
 from quadloom.syntaxes.rdfa.reporting import DOCUMENT_ERROR, ProcessorGraph, Report
-from quadloom.syntaxes.rdfa.vocabulary import Loader, expand_vocabularies
-from quadloom.syntaxes.rdfa.walking import everything, sparse, walk, walk_nodes
+from quadloom.syntaxes.rdfa.trees import everything, sparse, walk, walk_nodes
 from quadloom.syntaxes.rdfa.xml_reading import parse_xml
 from quadloom.syntaxes.sink import Sink
 

@@ -13,7 +13,7 @@ from quadloom.model.finding import Finding
 from quadloom.syntaxes.html.alone import base_of, source_of
 from quadloom.syntaxes.microformats.classic import ROOTS
 from quadloom.syntaxes.microformats.items import EmbeddedMarkup, MicroformatItem, Picture, Value
-from quadloom.syntaxes.microformats.parse import MicroformatPage
+from quadloom.syntaxes.microformats.page import MicroformatPage
 from quadloom.syntaxes.microformats.rdf import MicroformatWriter
 from quadloom.syntaxes.microformats.terms import TYPES, UTILITIES
 from quadloom.syntaxes.microformats.values import html_of, resolve, text_of

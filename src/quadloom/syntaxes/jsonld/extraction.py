@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld import json as jsonld_json
 from quadloom.syntaxes.jsonld.context import ContextProcessor
 from quadloom.syntaxes.jsonld.expand import expand_document

@@ -22,19 +22,17 @@ import msgspec
 from xxhash import xxh3_128_digest
 
 from quadloom.fetching.politeness import rules_for
-from quadloom.model.document import Transformed
+from quadloom.model.document import PushOffer, Transformed
 from quadloom.model.finding import Finding
 from quadloom.model.link import Discovery
 from quadloom.model.page import Page
-from quadloom.model.push import PushOffer
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
-from quadloom.phases.headers import with_header_links
+from quadloom.phases.headers import push_offer, with_header_links
 from quadloom.phases.index import page_quads, text_document
-from quadloom.phases.push_offers import push_offer
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings
 from quadloom.stores.protocols.text import TextDocument

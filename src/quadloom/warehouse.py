@@ -33,8 +33,8 @@ from quadloom.maintenance.replay import replay_taken
 from quadloom.maintenance.upkeep import VerifyReport, rebuild, set_damaged_aside, verify
 from quadloom.model.event import EventKind
 from quadloom.model.url import Url
+from quadloom.phases.extract import seed_discoveries
 from quadloom.phases.loaders import document_loader
-from quadloom.phases.seeds import seed_discoveries
 from quadloom.ranking.page_ranks import page_rank_of
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.state import Schedule, schedule_of

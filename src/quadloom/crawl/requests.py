@@ -9,7 +9,7 @@ import msgspec
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import site_of
-from quadloom.phases.seeds import seed_discoveries
+from quadloom.phases.extract import seed_discoveries
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
 

@@ -31,7 +31,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
-from quadloom.phases.seeds import sitemap_discoveries
+from quadloom.phases.extract import sitemap_discoveries
 from quadloom.pipeline import PageResult
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.settings import Settings

@@ -57,3 +57,10 @@ class Transformed(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
     reasons: tuple[str, ...] = ()
     lastmods: tuple[tuple[str, float], ...] = ()  # sitemaps and feeds: (URL, unix time)
+
+
+class PushOffer(msgspec.Struct, frozen=True, array_like=True):
+    """`topic`: the page's own name for itself, which the hub knows it by. Both are absolute."""
+
+    topic: str
+    hub: str

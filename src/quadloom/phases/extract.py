@@ -16,7 +16,7 @@ import msgspec
 from quadloom.errors import SettingsError
 from quadloom.model.document import Transformed
 from quadloom.model.link import Discovery, Link, LinkKind
-from quadloom.model.url import canonical, fingerprint, host_of, site_of
+from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, site_of
 from quadloom.model.visit import Visit
 
 # Kinds that a reader could click or a machine could read; images, stylesheets and bare IRIs in data are not pages.
@@ -160,3 +160,18 @@ def edges(links: Sequence[Link], leading_to: Sequence[LinkTarget]) -> bytes:
 def _depth(link: Link, visit: Visit) -> int:
     """One step deeper than the page, redirects excepted."""
     return visit.depth if link.kind == "redirect" else visit.depth + 1
+
+
+def seed_discoveries(urls: Sequence[str], *, kind: LinkKind = "seed", priority: int = 1) -> list[Discovery]:
+    """Seeds as the frontier wants them. Raises `UrlError` for the first that is no web address."""
+    return [_unlinked(Url.parse(text.strip()).href, kind, priority) for text in urls]
+
+
+def sitemap_discoveries(urls: Sequence[str]) -> list[Discovery]:
+    """Sitemaps from robots.txt; what is no web address is left out, since it is somebody else's mistake."""
+    return [_unlinked(href, "sitemap", 2) for text in urls if (href := resolve(text)) is not None]
+
+
+def _unlinked(href: str, kind: LinkKind, priority: int) -> Discovery:
+    key = canonical(href)
+    return Discovery(href, key, host_of(href), fingerprint(key), 0, kind, priority)

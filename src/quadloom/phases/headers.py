@@ -5,10 +5,13 @@ Linked data servers announce alternates, descriptions and canonical names there,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import takewhile
+
 import msgspec
 
 from quadloom.fetching.link_headers import HeaderLink, of_headers
-from quadloom.model.document import Transformed
+from quadloom.model.document import PushOffer, Transformed
 from quadloom.model.link import Link, LinkKind
 from quadloom.model.page import Page
 from quadloom.model.url import resolve
@@ -43,3 +46,31 @@ def _link(item: HeaderLink, source: str) -> Link | None:
     if kind == "alternate" and item.type in _FEEDS:
         kind = "feed"
     return Link(target, source, kind, "", item.rel)
+
+
+_LONGEST = 2000  # characters of an address that is sent to a hub
+
+
+def push_offer(page: Page, transformed: Transformed) -> PushOffer | None:
+    """None = the page names no hub."""
+    headers = of_headers(page.headers, page.final_url)
+    offer = _offer(((link.rel, link.target) for link in headers if not link.anchor), page.final_url)
+    if offer is None:
+        elsewhere = {link.target for link in headers}  # among the page's links, too, but said of another page
+        own = takewhile(lambda link: link.kind != "item", transformed.links)
+        stated = ((link.rel, link.target) for link in own if link.rel and link.target not in elsewhere)
+        offer = _offer(stated, page.final_url)
+    return offer
+
+
+def _offer(links: Iterable[tuple[str, str]], url: str) -> PushOffer | None:
+    hub = topic = ""
+    for rel, target in links:
+        words = rel.split()
+        if "hub" in words:
+            hub = hub or target
+        elif "self" in words:
+            topic = topic or target
+    if not hub or max(len(hub), len(topic or url)) > _LONGEST:
+        return None
+    return PushOffer(topic or url, hub)

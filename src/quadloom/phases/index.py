@@ -12,7 +12,7 @@ from quadloom.model.quads import Quads
 from quadloom.model.url import host_of, site_of
 from quadloom.stores.protocols.text import TextDocument
 from quadloom.syntaxes.rdf.blank_nodes import skolemise
-from quadloom.syntaxes.rdf.link_quads import link_quads
+from quadloom.syntaxes.rdf.links import link_quads
 from quadloom.syntaxes.terms import XSD, iri, literal
 
 PAGES = "urn:quadloom:pages"

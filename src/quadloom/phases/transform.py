@@ -17,9 +17,8 @@ from quadloom.settings import Settings
 from quadloom.syntaxes.feeds.sitemaps import links_allowed
 from quadloom.syntaxes.html.meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.prefilter import signs_in
 from quadloom.syntaxes.rdf.links import data_links
-from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
+from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry, signs_in
 from quadloom.syntaxes.sink import MAX_CHARACTERS
 from quadloom.syntaxes.terms import TYPE
 

@@ -6,9 +6,8 @@ from functools import lru_cache
 
 from quadloom.errors import QuadloomError
 from quadloom.syntaxes.jsonld import extraction as jsonld
-from quadloom.syntaxes.jsonld.context_folder import with_folder
-from quadloom.syntaxes.jsonld.loader import ContextLoader
-from quadloom.syntaxes.jsonld.scripts import is_jsonld_type
+from quadloom.syntaxes.jsonld.json import is_jsonld_type
+from quadloom.syntaxes.jsonld.loader import ContextLoader, with_folder
 from quadloom.syntaxes.microdata import extraction as microdata
 from quadloom.syntaxes.microformats import extraction as microformats
 from quadloom.syntaxes.rdf import files as rdf_files

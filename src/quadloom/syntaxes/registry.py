@@ -6,10 +6,15 @@ the links, the facts and the findings. A new syntax is one line in the table of 
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import lru_cache
+from itertools import accumulate
 
 import msgspec
+import re2
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -19,9 +24,7 @@ from quadloom.model.finding import Finding, Severity
 from quadloom.model.link import Link
 from quadloom.settings import Settings
 from quadloom.syntaxes.charset import decode, utf8
-from quadloom.syntaxes.html.tags import tag_ids
-from quadloom.syntaxes.html.tree import tame
-from quadloom.syntaxes.positions import Positions
+from quadloom.syntaxes.html.tree import tag_ids, tame
 from quadloom.syntaxes.sink import Sink
 
 Loader = Callable[[str], bytes]
@@ -210,3 +213,64 @@ def _parse_xml(source: bytes) -> etree._Element:
     if root is None:
         raise SyntaxInvalid("no root element", code="xml")
     return root
+
+
+_NONE: frozenset[bytes] = frozenset()
+
+
+def signs_in(body: bytes, patterns: tuple[bytes, ...]) -> frozenset[bytes]:
+    """Those of the patterns (RE2 syntax, over UTF-8) that match somewhere in the body."""
+    if not patterns:
+        return _NONE
+    return frozenset([patterns[number] for number in _automaton(patterns).Match(body) or ()])
+
+
+@lru_cache(maxsize=64)
+def _automaton(patterns: tuple[bytes, ...]) -> re2.Set:
+    automaton = re2.Set.SearchSet()
+    for pattern in patterns:
+        automaton.Add(pattern)
+    automaton.Compile()
+    return automaton
+
+
+# A tag that is not closed ends with the source, so that what looks like a tag within it is not tried again.
+_SCRIPT = re.compile(rb"<script(?=[\s/>])((?:[^>\"']++|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))*+)(?:>|\Z)", re.I)
+_SCRIPT_END = re.compile(rb"</script", re.I)
+
+
+class Positions:
+    """Places in one source, given as UTF-8. Lines and columns count from 1; columns count characters."""
+
+    __slots__ = ("_lines", "_source")
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._lines: list[int] | None = None
+
+    def at(self, offset: int) -> tuple[int, int]:
+        """Line and column of a byte offset."""
+        if self._lines is None:
+            self._lines = [0, *accumulate(map(len, self._source.splitlines(keepends=True)))]
+            if not self._source.endswith((b"\n", b"\r")):
+                self._lines.pop()  # the end of the source begins no line
+        line = bisect_right(self._lines, offset)
+        return line, len(self._source[self._lines[line - 1] : offset].decode("utf-8", "replace")) + 1
+
+    def scripts(self, media_type: str) -> list[int]:
+        """Byte offsets of the contents of `<script type=media_type>` blocks, in document order."""
+        wanted = media_type.lower().encode()
+        offsets = []
+        at = 0
+        while match := _SCRIPT.search(self._source, at):
+            at = match.end()
+            if wanted in match.group(1).lower():
+                offsets.append(at)
+            closed = _SCRIPT_END.search(self._source, at)
+            at = closed.end() if closed else len(self._source)
+        return offsets
+
+    def inside(self, offset: int, line: int, column: int) -> tuple[int, int]:
+        """Place in the page of a place (from 1) within the block that begins at `offset`."""
+        first, indent = self.at(offset)
+        return (first, indent + column - 1) if line <= 1 else (first + line - 1, column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from publicsuffixlist import PSLFILE, PublicSuffixList
 
-from quadloom.model.suffixes import registered_domain
+from quadloom.model.url import registered_domain
 
 PACKAGE = PublicSuffixList()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from quadloom.model.document import PushOffer
 from quadloom.model.page import Page
-from quadloom.model.push import PushOffer
 from quadloom.model.visit import Visit
 from quadloom.pipeline import process_page
 from quadloom.settings import Settings, SubscriptionSettings

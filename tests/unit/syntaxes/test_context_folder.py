@@ -11,7 +11,7 @@ from quadloom.cli.main import run
 from quadloom.errors import UsageError
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings, TransformSettings
-from quadloom.syntaxes.jsonld.context_folder import ContextFolder, with_folder
+from quadloom.syntaxes.jsonld.loader import ContextFolder, with_folder
 
 URL = "https://vocab.example/ns/weaving"
 CONTEXT = {"@context": {"title": "http://vocab.example/#title"}}

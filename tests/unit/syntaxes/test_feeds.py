@@ -13,11 +13,10 @@ from quadloom.phases.detect import detect
 from quadloom.settings import Settings
 from quadloom.syntaxes.feeds import sitemaps as sitemaps_rdf
 from quadloom.syntaxes.feeds import xml_feeds as feeds
-from quadloom.syntaxes.feeds.dates import moment
-from quadloom.syntaxes.feeds.writing import plain
+from quadloom.syntaxes.feeds.writing import moment, plain
 from quadloom.syntaxes.feeds.xml import mended
 from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.xml.xslt_bundle import NAMES, bundled
+from quadloom.syntaxes.xml.xslt import NAMES, bundled
 
 URL = "https://site.example/feed"
 RSS = """<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quadloom.syntaxes.positions import Positions
+from quadloom.syntaxes.registry import Positions
 
 SOURCE = (
     "<title>é</title>\r\n<script>var a = '<div>'</script>\n"

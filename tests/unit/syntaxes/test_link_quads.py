@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quadloom.model.link import Link
-from quadloom.syntaxes.rdf.link_quads import link_quads
+from quadloom.syntaxes.rdf.links import link_quads
 
 PAGE = "https://site.example/"
 LINKS = [

@@ -14,8 +14,7 @@ from lxml import etree
 
 from quadloom.model.link import Link
 from quadloom.settings import LimitSettings
-from quadloom.syntaxes.feeds.dates import moment
-from quadloom.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION
+from quadloom.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION, moment
 from quadloom.syntaxes.feeds.xml import text_of, tolerant_root
 from quadloom.syntaxes.feeds.xml_feeds import local_name
 from quadloom.syntaxes.html.references import ReferenceResolver

@@ -9,15 +9,87 @@ statement of the list would change. And `rss:link` is an IRI, not a text. docs/r
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_tz
 from functools import lru_cache
 from html import unescape
+from typing import NamedTuple
 
 from quadloom.model.link import Link, LinkKind
-from quadloom.syntaxes.feeds.dates import moment
 from quadloom.syntaxes.html.references import ReferenceResolver
 from quadloom.syntaxes.html.text import fold
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import TYPE, XSD, iri, literal
+
+_EPOCH = datetime(1970, 1, 1)
+_MAX_LENGTH = 64  # longer texts are no dates
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
+    )
+}
+_RFC822 = re.compile(
+    r"(?:[A-Za-z]{3,9}\.?,?\s+)?(\d{1,2})[\s-]+([A-Za-z]{3})[A-Za-z]*\.?[\s-]+(\d{4})\s+(\d{1,2}):(\d{2})(?::(\d{2}))?"
+    r"(?:\s*(GMT|UTC|UT|Z|[+-]\d{2}:?\d{2}))?\Z"
+)
+_ISO = re.compile(
+    r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[Tt\s]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*([Zz]|[+-]\d{2}:?\d{2})?)?)?)?\Z"
+)
+
+
+class ParsedDate(NamedTuple):
+    """`text` is an xsd:dateTime in UTC; `unix` the same as a number; `exact` is False where the zone was missing."""
+
+    text: str
+    unix: float
+    exact: bool = True
+
+
+@lru_cache(maxsize=1024)
+def moment(text: str) -> ParsedDate | None:
+    """The moment a date means, or None where it cannot be told. A date without a zone is taken as UTC."""
+    text = text.strip()
+    if not text or len(text) > _MAX_LENGTH:
+        return None
+    found = _ISO.match(text)
+    if found:
+        year, month, day, hour, minute, second, zone = found.groups()
+        return _moment(int(year), int(month or 1), int(day or 1), hour, minute, second, zone)
+    found = _RFC822.match(text)
+    if found:
+        day, name, year, hour, minute, second, zone = found.groups()
+        number = _MONTHS.get(name.lower())
+        return _moment(int(year), number, int(day), hour, minute, second, zone) if number else None
+    return _lenient(text)
+
+
+def _moment(
+    year: int, month: int, day: int, hour: str | None, minute: str | None, second: str | None, zone: str | None
+) -> ParsedDate | None:
+    try:
+        at = datetime(year, month, day, int(hour or 0) % 24, int(minute or 0), min(int(second or 0), 59))
+        if zone and zone[0] in "+-":
+            offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+            at = at - offset if zone[0] == "+" else at + offset
+        if int(hour or 0) == 24:  # ISO 8601's end of day
+            at += timedelta(days=1)
+    except (ValueError, OverflowError):
+        return None
+    return ParsedDate(f"{at.isoformat()}Z", (at - _EPOCH).total_seconds(), zone is not None)
+
+
+def _lenient(text: str) -> ParsedDate | None:
+    """Everything else that mail programs read: named zones of North America, two-digit years, asctime."""
+    parsed = parsedate_tz(text)
+    if parsed is None:
+        return None
+    try:
+        at = datetime(*parsed[:6], tzinfo=UTC) - timedelta(seconds=parsed[9] or 0)
+    except (ValueError, OverflowError):
+        return None
+    return ParsedDate(at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.timestamp(), parsed[9] is not None) if at.year > 1 else None
+
 
 RSS = "http://purl.org/rss/1.0/"
 DC = "http://purl.org/dc/elements/1.1/"

@@ -11,14 +11,16 @@ from collections.abc import Callable
 
 from lxml import etree
 
-from quadloom.model.link import LinkKind
+from quadloom.model.link import Link, LinkKind
 from quadloom.model.url import resolve
 from quadloom.syntaxes.feeds.writing import CONTENT, DC, DCTERMS, FeedEntry, FeedWriter
 from quadloom.syntaxes.feeds.xml import expanded, text_of, tolerant_root
 from quadloom.syntaxes.html.links import kind_of
+from quadloom.syntaxes.html.references import ReferenceResolver
 from quadloom.syntaxes.rdf import files as rdf_files
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import RDF, iri
+from quadloom.syntaxes.xml.xslt import bundled
 
 ATOM = "http://www.w3.org/2005/Atom"
 _CORE = frozenset(
@@ -302,3 +304,26 @@ _PARTS: dict[str, _Part] = {
     f"{{{_MEDIA}}}thumbnail": _image,
     f"{{{_ITUNES}}}image": _image,
 }
+
+
+_OPML_ATTRIBUTES: tuple[tuple[str, LinkKind], ...] = (("xmlUrl", "feed"), ("htmlUrl", "plain"), ("url", "plain"))
+
+
+def read_opml(context: Context) -> None:
+    """Every outline: what it is called, and the feed, page or file it names."""
+    root = tolerant_root(context, "opml")
+    bundled("opml").state(context, root, syntax="opml")
+    context.facts.title = context.facts.title or (root.findtext("head/title") or "").strip()
+    resolver = ReferenceResolver(context.base)
+    titles = []
+    for outline in root.iter("outline"):
+        title = (outline.get("title") or outline.get("text") or "").strip()
+        titles.append(title)
+        for name, kind in _OPML_ATTRIBUTES:
+            reference = outline.get(name)
+            target = resolver(reference.strip()) if reference else None
+            if target:
+                context.links.append(
+                    Link(target, context.url, kind, title[:200], "alternate" if kind == "feed" else "")
+                )
+    context.facts.text = "\n".join(filter(None, titles))[: context.settings.limits.text_chars]

@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborNode
 
 from quadloom.model.link import Link, LinkKind
 from quadloom.syntaxes.html.references import ReferenceResolver
-from quadloom.syntaxes.html.tags import tag_ids
+from quadloom.syntaxes.html.tree import tag_ids
 from quadloom.syntaxes.registry import Context
 
 MAX_ANCHOR = 200  # characters of anchor text kept: more is a block that was made clickable

@@ -7,12 +7,13 @@ numbers that differ on every visit; taking all of them would make every page loo
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
+import msgspec
 from selectolax.lexbor import LexborNode
 
 from quadloom.syntaxes.html.links import read_refresh
 from quadloom.syntaxes.html.references import ReferenceResolver
-from quadloom.syntaxes.html.robots_meta import merge
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import iri, literal
 
@@ -157,3 +158,80 @@ def _dublin_core(name: str) -> str | None:
         return f"<{DC}{last}>"
     term = _TERM_BY_LOWER.get(last)
     return f"<{DCTERMS}{term}>" if term else None
+
+
+class RobotsDirectives(msgspec.Struct, frozen=True):
+    noindex: bool = False
+    nofollow: bool = False
+    noarchive: bool = False
+
+
+_NOTHING = RobotsDirectives()
+_WORDS = frozenset(("noindex", "nofollow", "noarchive", "none", "nocache", "all", "index", "follow", "archive"))
+# Values with a colon of their own; anything else before a colon is the name of a robot.
+_PARAMETERS = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
+
+
+def merge(metas: Iterable[tuple[str, str]], headers: Iterable[str], robot: str) -> RobotsDirectives:
+    """Directives for `robot` from (name, content) pairs of `<meta>` in lower-case names, and X-Robots-Tag values."""
+    robot = robot.lower()
+    to_all: set[str] = set()
+    to_us: set[str] = set()
+    for name, content in metas:
+        if name == "robots":
+            to_all.update(_split(content))
+        elif name == robot:
+            to_us.update(_split(content))
+    for value in headers:
+        _read_header(value, robot, to_all, to_us)
+    words = to_us or to_all
+    if not words:
+        return _NOTHING
+    none = "none" in words
+    return RobotsDirectives(
+        none or "noindex" in words, none or "nofollow" in words, "noarchive" in words or "nocache" in words
+    )
+
+
+def _split(content: str) -> list[str]:
+    return [word.strip().lower() for word in content.split(",")]
+
+
+def _read_header(value: str, robot: str, to_all: set[str], to_us: set[str]) -> None:
+    # "noindex, googlebot: nofollow, noarchive": a name holds for all that follows it in the same header.
+    into: set[str] | None = to_all
+    for part in _split(value):
+        name, colon, rest = part.partition(":")
+        if colon and name.strip() not in _PARAMETERS:
+            into = to_us if name.strip() == robot else to_all if name.strip() == "robots" else None
+            part = rest.strip()
+        if into is not None and part in _WORDS:
+            into.add(part)
+
+
+OG = "http://ogp.me/ns#"
+
+_NAMESPACES = {
+    "og": OG,
+    "article": "http://ogp.me/ns/article#",
+    "book": "http://ogp.me/ns/book#",
+    "profile": "http://ogp.me/ns/profile#",
+    "video": "http://ogp.me/ns/video#",
+    "music": "http://ogp.me/ns/music#",
+    "product": "http://ogp.me/ns/product#",
+    "fb": "http://ogp.me/ns/fb#",
+}
+_NAME = re.compile(r"[a-z][a-z0-9_:-]*\Z")
+
+
+def read_opengraph(context: Context) -> None:
+    """State every Open Graph property of the page."""
+    subject = iri(context.base)
+    if subject is None:
+        return
+    language = context.facts.language
+    for name, content in context.facts.metas:
+        prefix, colon, rest = name.partition(":")
+        namespace = _NAMESPACES.get(prefix) if colon else None
+        if namespace is not None and _NAME.match(rest):
+            context.sink.add(subject, f"<{namespace}{rest}>", literal(content, language))

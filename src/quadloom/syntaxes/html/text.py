@@ -12,10 +12,13 @@ The walk is lexbor's own (30 ns a node); Python sees each node once and asks two
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
-from quadloom.syntaxes.html.tags import TEXT, tag_ids
+from quadloom.model.link import Link
+from quadloom.model.url import resolve
+from quadloom.syntaxes.html.tree import TEXT, tag_ids
 from quadloom.syntaxes.registry import Context
 
 ENOUGH = 140  # characters; less than a short paragraph is no main text
@@ -166,3 +169,24 @@ def _after(node: LexborNode, root: LexborNode) -> int:
             return following.mem_id
         at = at.parent
     return 0
+
+
+_SCHEMES = ("http://", "https://")
+
+
+def read_plain(context: Context) -> None:
+    """Keep the text, folded, up to the limit; of a list of URLs, the links."""
+    limit = context.settings.limits.text_chars
+    text = context.text
+    context.facts.text = fold(text[: 2 * limit])[:limit]
+    if text.lstrip("\ufeff \t\r\n").startswith(_SCHEMES):
+        _read_list(context, text.split())
+
+
+def _read_list(context: Context, words: list[str]) -> None:
+    """sitemaps.org: one URL a line and nothing else. A single sentence after a URL makes it an ordinary text."""
+    if not all(word.lstrip("\ufeff").startswith(_SCHEMES) for word in words):
+        return
+    targets = (target for word in words if (target := resolve(word.lstrip("\ufeff"), context.url)))
+    unique = dict.fromkeys(islice(targets, context.settings.limits.links_per_page))
+    context.links += [Link(target, context.url, "sitemap") for target in unique]

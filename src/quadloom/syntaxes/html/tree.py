@@ -13,7 +13,11 @@ from __future__ import annotations
 
 import re
 
+from selectolax.lexbor import LexborHTMLParser
+
 from quadloom.model.finding import Finding
+from quadloom.syntaxes.charset import charset_of, utf8
+from quadloom.syntaxes.terms import join
 
 SAFE_TAGS = 8_000  # at most 0.6 s of stack look-ups
 SAFE_FORMATTED = 2_000  # below so many tags, copies of formatting elements stay under 500,000
@@ -160,3 +164,30 @@ class _Reader:
             message = f"more than {MAX_ATTRIBUTES} attributes in one tag: {self._trimmed} left out"
             findings.append(Finding("too-many-attributes", message, syntax="html", advice="use fewer attributes"))
         return findings
+
+
+def source_of(body: bytes) -> bytes:
+    """The document in UTF-8, without what would make the parser slow."""
+    return tame(utf8(body, charset_of(body).name))[0]
+
+
+def base_of(tree: LexborHTMLParser, url: str) -> str:
+    """The first `<base href>` of the document, resolved; else its own address."""
+    base = tree.css_first("base[href]", default=None)
+    return join(url, (base.attributes["href"] or "").strip()) if base is not None else url
+
+
+TEXT = 2  # LXB_TAG__TEXT; a test holds it against the library
+
+# Names that the HTML parser takes only in a certain place.
+_PLACES = {"frame": "<frameset><frame>"}
+
+
+def tag_ids(names: str) -> dict[int, str]:
+    """Number to name, for names separated by spaces. Asked of the library, so that a new version may renumber."""
+    numbers: dict[int, str] = {}
+    for name in names.split():
+        node = LexborHTMLParser(_PLACES.get(name, f"<{name}>")).css_first(name)
+        if node is not None:
+            numbers[node.tag_id] = name
+    return numbers

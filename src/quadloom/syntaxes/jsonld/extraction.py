@@ -11,7 +11,7 @@ from quadloom.syntaxes.jsonld import json as jsonld_json
 from quadloom.syntaxes.jsonld.context import ContextProcessor
 from quadloom.syntaxes.jsonld.expand import expand_document
 from quadloom.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
-from quadloom.syntaxes.jsonld.json import Json
+from quadloom.syntaxes.jsonld.json import Json, mended, read_script, scripts_of
 from quadloom.syntaxes.jsonld.loader import (
     CONTEXT_LINK,
     ContextLoader,
@@ -22,7 +22,6 @@ from quadloom.syntaxes.jsonld.loader import (
     links_of,
 )
 from quadloom.syntaxes.jsonld.rdf import Direction, RdfWriter
-from quadloom.syntaxes.jsonld.scripts import mended, read_script, scripts_of
 from quadloom.syntaxes.jsonld.terms import ActiveContext, invalid
 from quadloom.syntaxes.sink import Sink
 

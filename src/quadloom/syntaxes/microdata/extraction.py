@@ -19,9 +19,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.html.alone import base_of, source_of
-from quadloom.syntaxes.microdata.registry import REGISTRY, Expansions, vocabulary_of
-from quadloom.syntaxes.microdata.values import Languages, resolve, value_of
+from quadloom.syntaxes.html.tree import base_of, source_of
+from quadloom.syntaxes.microdata.values import REGISTRY, Expansions, Languages, resolve, value_of, vocabulary_of
 from quadloom.syntaxes.sink import Sink
 from quadloom.syntaxes.terms import TYPE, iri
 

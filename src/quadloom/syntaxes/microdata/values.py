@@ -7,11 +7,12 @@ valid in HTML *and* in XML Schema to be typed, so `10:30` stays a plain literal:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.syntaxes.terms import XSD, iri, join, literal
+from quadloom.syntaxes.terms import RDF, XSD, iri, join, literal
 
 _URL_ATTRIBUTES = {
     "a": "href",
@@ -137,3 +138,33 @@ def _is_day(day: str) -> bool:
         # Years beyond 9999 are legal in both specifications; `date` cannot hold them: month and day are checked alone.
         return len(day) > 10 and 1 <= int(day[-5:-3]) <= 12 and 1 <= int(day[-2:]) <= 31
     return True
+
+
+# Property name -> the properties it is a sub-property of or equivalent to; each gives one more statement.
+Expansions = Mapping[str, tuple[str, ...]]
+
+_TYPE = (f"{RDF}type",)
+REGISTRY: Mapping[str, Expansions] = {
+    # The published registry at http://www.w3.org/ns/md knows the http form only; most pages write https today.
+    "http://schema.org/": {"additionalType": _TYPE},
+    "https://schema.org/": {"additionalType": _TYPE},
+    # Types with their properties beside them, not under them: the note's own example wants `hcard#given-name`.
+    "http://microformats.org/profile/hcard": {},
+    # The artificial vocabulary of the W3C suite. Its two cases name no registry, so it must stand in the default one;
+    # no public host can be called `expansion`.
+    "http://expansion/": {"subPropertyOf": _TYPE, "equivalentProperty": _TYPE},
+}
+
+
+def vocabulary_of(kind: str, registry: Mapping[str, Expansions]) -> tuple[str, Expansions]:
+    """The vocabulary of an item type (an absolute URL) and its expansions."""
+    for prefix, expansions in registry.items():
+        if kind.startswith(prefix):
+            return prefix, expansions
+    head, mark, _ = kind.partition("#")
+    if mark:
+        return head + mark, {}
+    path = kind.partition("?")[0]
+    authority = path.find("//")
+    cut = path.rfind("/", authority + 2 if authority >= 0 else 0)
+    return (path[: cut + 1] if cut >= 0 else path), {}

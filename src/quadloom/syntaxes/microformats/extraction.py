@@ -10,13 +10,19 @@ import re2
 from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.model.finding import Finding
-from quadloom.syntaxes.html.alone import base_of, source_of
+from quadloom.syntaxes.html.tree import base_of, source_of
 from quadloom.syntaxes.microformats.classic import ROOTS
-from quadloom.syntaxes.microformats.items import EmbeddedMarkup, MicroformatItem, Picture, Value
 from quadloom.syntaxes.microformats.page import MicroformatPage
-from quadloom.syntaxes.microformats.rdf import MicroformatWriter
-from quadloom.syntaxes.microformats.terms import TYPES, UTILITIES
-from quadloom.syntaxes.microformats.values import html_of, resolve, text_of
+from quadloom.syntaxes.microformats.rdf import TYPES, UTILITIES, MicroformatWriter
+from quadloom.syntaxes.microformats.values import (
+    EmbeddedMarkup,
+    MicroformatItem,
+    Picture,
+    Value,
+    html_of,
+    resolve,
+    text_of,
+)
 from quadloom.syntaxes.sink import Sink
 
 _ROOT_NAMES = "|".join(sorted((*TYPES, *ROOTS), key=len, reverse=True))

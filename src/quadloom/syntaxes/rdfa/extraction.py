@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Set
+from html.entities import name2codepoint
 
 import pyoxigraph
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.syntaxes.html.alone import source_of
-from quadloom.syntaxes.rdfa.expansion import Loader, expand_vocabularies
-from quadloom.syntaxes.rdfa.folding import fold_patterns
-from quadloom.syntaxes.rdfa.frames import Triple
+from quadloom.syntaxes.html.tree import source_of
+from quadloom.syntaxes.rdfa.expansion import Loader, expand_vocabularies, fold_patterns
+from quadloom.syntaxes.rdfa.frames import DOCUMENT_ERROR, ProcessorGraph, Report, Triple
 from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, HostLanguage, HostName, Version
-from quadloom.syntaxes.rdfa.markup import XML_NAMESPACE, LexborMarkup, LxmlMarkup
 from quadloom.syntaxes.rdfa.names import Names, Names10
 from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
 from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
 from quadloom.syntaxes.rdfa.references import BaseIri
-from quadloom.syntaxes.rdfa.reporting import DOCUMENT_ERROR, ProcessorGraph, Report
-from quadloom.syntaxes.rdfa.trees import everything, sparse, walk, walk_nodes
-from quadloom.syntaxes.rdfa.xml_reading import parse_xml
+from quadloom.syntaxes.rdfa.trees import XML_NAMESPACE, LexborMarkup, LxmlMarkup, everything, sparse, walk, walk_nodes
 from quadloom.syntaxes.sink import Sink
 
 
@@ -240,3 +238,58 @@ def _relabelled(term: object, blanks: dict[str, str], new_blank: Callable[[], st
     if term.value not in blanks:
         blanks[term.value] = new_blank()
     return blanks[term.value]
+
+
+_NAMED = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
+_KEPT = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
+
+
+def parse_xml(body: bytes) -> tuple[etree._Element | None, str]:
+    """The root and what is wrong with the document ("" = well-formed). A broken one is read as far as it goes."""
+    body = _with_character_references(body)
+    problem = ""
+    try:
+        root = etree.fromstring(body, _parser(recover=False))
+    except etree.XMLSyntaxError as error:
+        problem = str(error)
+        try:
+            root = etree.fromstring(body, _parser(recover=True))
+        except etree.XMLSyntaxError:
+            return None, problem
+    if root is not None and root.getroottree().docinfo.internalDTD is not None:
+        etree.strip_tags(root, etree.Entity)
+    return root, problem
+
+
+def _parser(*, recover: bool) -> etree.XMLParser:
+    return etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        recover=recover,
+        remove_pis=False,
+    )
+
+
+def _with_character_references(body: bytes) -> bytes:
+    """HTML's named characters as numbers, outside of CDATA sections."""
+    if b"&" not in body:
+        return body
+    written: list[bytes] = []
+    place = 0
+    while True:
+        start = body.find(b"<![CDATA[", place)
+        end = body.find(b"]]>", start) if start >= 0 else -1
+        if end < 0:
+            written.append(_NAMED.sub(_numbered, body[place:]))
+            return b"".join(written)
+        written.append(_NAMED.sub(_numbered, body[place:start]))
+        written.append(body[start:end])
+        place = end
+
+
+def _numbered(match: re.Match[bytes]) -> bytes:
+    name = match[1]
+    code = None if name in _KEPT else name2codepoint.get(name.decode("ascii"))
+    return match[0] if code is None else b"&#%d;" % code

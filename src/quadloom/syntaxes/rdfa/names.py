@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
+from quadloom.syntaxes.rdfa.frames import PREFIX_REDEFINITION, UNRESOLVED_CURIE, UNRESOLVED_TERM, Report, Undo
 from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES, LINK_TYPES_1_0, XHV
 from quadloom.syntaxes.rdfa.references import BaseIri, encoded, is_absolute
-from quadloom.syntaxes.rdfa.reporting import PREFIX_REDEFINITION, UNRESOLVED_CURIE, UNRESOLVED_TERM, Report
 from quadloom.syntaxes.terms import iri as term_of
 
 # A long namespace repeated by many short CURIEs would multiply a small page; no vocabulary in use comes near this.
@@ -21,8 +21,6 @@ _MEMORABLE = 256  # longer IRIs are not kept in memory between pages
 
 _TERM = re.compile(r"[^\W\d][\w.\-/·]*\Z")
 _PREFIX = re.compile(r"[^\W\d][\w.\-·]*\Z")
-
-Undo = list[tuple[str, str | None]]
 
 
 class Names:

@@ -6,16 +6,15 @@ that can matter (see `walking`). Numbers in the comments are the steps of the sp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH, Frame, Lists, Triples
+from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH, RDFA, Frame, Lists, Triples
 from quadloom.syntaxes.rdfa.hosts import XHV, HostLanguage
 from quadloom.syntaxes.rdfa.names import MAX_NAMESPACE, Names, prefix_pairs
 from quadloom.syntaxes.rdfa.references import BaseIri
-from quadloom.syntaxes.rdfa.reporting import RDFA
-from quadloom.syntaxes.rdfa.times import time_datatype
-from quadloom.syntaxes.terms import RDF, TYPE, literal
+from quadloom.syntaxes.terms import RDF, TYPE, XSD, literal
 
 N = TypeVar("N")
 N_contra = TypeVar("N_contra", contravariant=True)
@@ -382,3 +381,33 @@ def _curies_only(value: str | None) -> str | None:
     if value is None:
         return None
     return " ".join(token for token in value.split() if ":" in token) or None
+
+
+_ZONE = r"(?:Z|[+-]\d\d:\d\d)?"
+_CLOCK = r"\d\d:\d\d:\d\d(?:\.\d+)?"
+_DAY = r"-?\d{4,}-\d\d-\d\d"
+_SPELLINGS = tuple(
+    (f"{XSD}{name}", re.compile(pattern, re.ASCII))
+    for name, pattern in (
+        ("dateTime", rf"{_DAY}T{_CLOCK}{_ZONE}"),
+        ("date", rf"{_DAY}{_ZONE}"),
+        ("time", rf"{_CLOCK}{_ZONE}"),
+        ("gYearMonth", rf"-?\d{{4,}}-\d\d{_ZONE}"),
+        ("gYear", rf"-?\d{{4,}}{_ZONE}"),
+        (
+            "duration",
+            r"-?P(?=[\dT])(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?",
+        ),
+    )
+)
+# The longest spelling anybody writes; longer text is no date, and no pattern has to look at it.
+_LONGEST = 64
+
+
+def time_datatype(text: str) -> str:
+    """The XML Schema datatype whose spelling `text` has, or "". Blanks around it are part of the spelling."""
+    if len(text) <= _LONGEST:
+        for datatype, spelling in _SPELLINGS:
+            if spelling.fullmatch(text):
+                return datatype
+    return ""

@@ -24,8 +24,7 @@ from quadloom.model.url import resolve
 from quadloom.syntaxes.rdf import files as rdf_files
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import RDF, join
-from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Stylesheet, compiled
-from quadloom.syntaxes.xml.xslt_bundle import bundled
+from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Stylesheet, bundled, compiled
 
 DATA_VIEW = "http://www.w3.org/2003/g/data-view"
 SIGNS = (b"http://www.w3.org/2003/g/data-view",)

@@ -11,16 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from importlib.resources import files
 from typing import NamedTuple
 
 from lxml import etree
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.feeds.dates import moment
-from quadloom.syntaxes.feeds.writing import plain
+from quadloom.model.document import Kind
+from quadloom.model.link import Link
+from quadloom.model.url import resolve
+from quadloom.syntaxes.feeds.writing import moment, plain
 from quadloom.syntaxes.rdf import files as rdf_files
 from quadloom.syntaxes.rdf.files import RdfKind
 from quadloom.syntaxes.rdf.guards import check_xml
+from quadloom.syntaxes.rdf.links import REFERENCES
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import RDF, join
 
@@ -228,3 +232,28 @@ _EXTENSIONS: dict[tuple[str, str], Callable[..., str]] = {
     (FUNCTIONS, "date-time"): _date_time,
     (FUNCTIONS, "plain"): _plain,
 }
+
+
+NAMES = ("atom", "opensearch", "opml", "rss", "sitemap", "svg", "xhtml")
+_OF_KIND: dict[Kind, str] = {"opensearch": "opensearch", "svg": "svg"}
+
+
+@lru_cache(maxsize=len(NAMES))
+def bundled(name: str) -> Stylesheet:
+    """One of our stylesheets, compiled."""
+    source = files("quadloom.syntaxes.xml").joinpath("stylesheets", f"{name}.xsl").read_bytes()
+    return compiled(source, name=f"{name}.xsl")
+
+
+def read(context: Context) -> None:
+    """State a document by the stylesheet that comes with its kind."""
+    name = _OF_KIND.get(context.document.kind)
+    if name is None:
+        return
+    bundled(name).state(context, context.root, syntax=context.document.kind)
+    for statement in context.sink.statements():
+        _, predicate, value = statement.split(" ", 2)
+        if predicate == REFERENCES:
+            target = resolve(value[1:-1])
+            if target:
+                context.links.append(Link(target, context.url))

@@ -17,7 +17,7 @@ from quadloom.settings import LimitSettings
 from quadloom.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION, moment
 from quadloom.syntaxes.feeds.xml import text_of, tolerant_root
 from quadloom.syntaxes.feeds.xml_feeds import local_name
-from quadloom.syntaxes.html.references import ReferenceResolver
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.rdf.guards import check_xml
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import XSD, iri, literal

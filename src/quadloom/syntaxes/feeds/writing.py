@@ -16,8 +16,8 @@ from html import unescape
 from typing import NamedTuple
 
 from quadloom.model.link import Link, LinkKind
-from quadloom.syntaxes.html.references import ReferenceResolver
 from quadloom.syntaxes.html.text import fold
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import TYPE, XSD, iri, literal
 

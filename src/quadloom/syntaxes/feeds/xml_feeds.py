@@ -16,7 +16,7 @@ from quadloom.model.url import resolve
 from quadloom.syntaxes.feeds.writing import CONTENT, DC, DCTERMS, FeedEntry, FeedWriter
 from quadloom.syntaxes.feeds.xml import expanded, text_of, tolerant_root
 from quadloom.syntaxes.html.links import kind_of
-from quadloom.syntaxes.html.references import ReferenceResolver
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.rdf import files as rdf_files
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import RDF, iri

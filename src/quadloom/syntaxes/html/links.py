@@ -8,8 +8,8 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborNode
 
 from quadloom.model.link import Link, LinkKind
-from quadloom.syntaxes.html.references import ReferenceResolver
 from quadloom.syntaxes.html.tree import tag_ids
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 
 MAX_ANCHOR = 200  # characters of anchor text kept: more is a block that was made clickable

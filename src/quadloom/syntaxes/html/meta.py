@@ -13,7 +13,7 @@ import msgspec
 from selectolax.lexbor import LexborNode
 
 from quadloom.syntaxes.html.links import read_refresh
-from quadloom.syntaxes.html.references import ReferenceResolver
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import iri, literal
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from quadloom.model.url import resolve
 from quadloom.syntaxes.html.links import read_links
 from quadloom.syntaxes.html.meta import DCTERMS, read_head
-from quadloom.syntaxes.html.references import ReferenceResolver
 from quadloom.syntaxes.html.text import main_text
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import iri, literal
 

@@ -18,7 +18,7 @@ from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld import contexts
 from quadloom.syntaxes.jsonld.context import ContextProcessor
 from quadloom.syntaxes.jsonld.json import Json
-from quadloom.syntaxes.jsonld.rdf import FIRST, NIL, REST, iri_term, scalar
+from quadloom.syntaxes.jsonld.rdf import FIRST, NIL, REST, iri_term, is_language, scalar
 from quadloom.syntaxes.jsonld.terms import KEYWORDS, UNSET, ActiveContext, TermDefinition, Unset
 from quadloom.syntaxes.terms import TYPE, XSD, literal
 
@@ -226,7 +226,7 @@ class FastWalk:
         if "@language" in item:
             if not isinstance(language, str) or not isinstance(value, str):
                 raise NotSimple
-            return literal(value, language) if jsonld_iri.is_language(language) else None
+            return literal(value, language) if is_language(language) else None
         typed = ""
         if "@type" in item:
             if not isinstance(datatype, str) or context.terms.get(datatype, _NO_TERM).context is not UNSET:
@@ -295,7 +295,7 @@ def _plan(context: ActiveContext, key: str) -> _Plan:
     simple = term.context is UNSET and not term.reverse and term.container <= {"@set", "@list"}
     if not simple or term.type == "@json" or isinstance(term.direction, str):
         return _Plan("@nest", None)  # no keyword that a node handles, so the walk ends here
-    if language is not None and not jsonld_iri.is_language(language):
+    if language is not None and not is_language(language):
         return _Plan("@nest", None)
     return _Plan(
         "",

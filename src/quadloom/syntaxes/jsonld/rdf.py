@@ -7,6 +7,7 @@ one check is left, that a node has no two different @index values.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Literal
@@ -17,6 +18,8 @@ from quadloom.syntaxes.jsonld.terms import invalid
 from quadloom.syntaxes.terms import RDF, TYPE, XSD, literal
 
 Direction = Literal["i18n-datatype", "compound-literal"]
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
+_LONGEST_LANGUAGE = 128  # as in `terms`: a long one on every literal would multiply a page
 _I18N = "https://www.w3.org/ns/i18n#"
 FIRST, REST, NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"
 
@@ -131,7 +134,7 @@ class RdfWriter:
             return literal(canonical(value), datatype=f"{RDF}JSON")
         if datatype is not None and not (isinstance(datatype, str) and jsonld_iri.is_well_formed(datatype)):
             return None
-        if isinstance(language, str) and not jsonld_iri.is_language(language):
+        if isinstance(language, str) and not is_language(language):
             return None
         typed = datatype if isinstance(datatype, str) else ""
         direction = item.get("@direction")
@@ -161,6 +164,10 @@ class RdfWriter:
                 label = self._labels[name] = self._blank()
             return label
         return iri_term(name)
+
+
+def is_language(tag: str) -> bool:
+    return len(tag) <= _LONGEST_LANGUAGE and _LANGUAGE.fullmatch(tag) is not None
 
 
 def iri_term(name: str) -> str | None:

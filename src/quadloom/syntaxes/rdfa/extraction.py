@@ -11,13 +11,13 @@ from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.syntaxes.html.tree import source_of
+from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.rdfa.expansion import Loader, expand_vocabularies, fold_patterns
 from quadloom.syntaxes.rdfa.frames import DOCUMENT_ERROR, ProcessorGraph, Report, Triple
 from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, HostLanguage, HostName, Version
 from quadloom.syntaxes.rdfa.names import Names, Names10
 from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
 from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
-from quadloom.syntaxes.rdfa.references import BaseIri
 from quadloom.syntaxes.rdfa.trees import XML_NAMESPACE, LexborMarkup, LxmlMarkup, everything, sparse, walk, walk_nodes
 from quadloom.syntaxes.sink import Sink
 
@@ -77,9 +77,9 @@ def annotate(
     if not nodes:
         return True
     host = HOSTS["html5"]
-    document = BaseIri(url)
+    document = BaseIri.of_attribute(url)
     base = base or _html_base(tree, url)
-    names_base = document if base == url else BaseIri(base)
+    names_base = document if base == url else BaseIri.of_attribute(base)
     processor = _processor(host, LexborMarkup(), document, names_base, sink, "1.1", report, language, roles)
     walk_nodes(nodes, processor)
     processor.finish()
@@ -121,8 +121,8 @@ def _html_triples(
     source: bytes, url: str, sink: Sink, host: HostLanguage, version: Version, report: Report | None
 ) -> list[Triple]:
     tree = LexborHTMLParser(source)
-    base = BaseIri(_html_base(tree, url))
-    processor = _processor(host, LexborMarkup(), BaseIri(url), base, sink, version, report, "", True)
+    base = BaseIri.of_attribute(_html_base(tree, url))
+    processor = _processor(host, LexborMarkup(), BaseIri.of_attribute(url), base, sink, version, report, "", True)
     # Warnings are about every element, and RDFa 1.0 has other makers of statements: both see the whole tree.
     walk_nodes(everything(tree) if report or version == "1.0" else sparse(tree, roles=True), processor)
     processor.finish()
@@ -151,9 +151,9 @@ def _walked(
     language: str,
     roles: bool,
 ) -> tuple[list[Triple], bool]:
-    base = BaseIri(_xml_base(root, url, host, version))
+    base = BaseIri.of_attribute(_xml_base(root, url, host, version))
     markup = LxmlMarkup(XHTML if version == "1.0" or host.base_element else "")
-    processor = _processor(host, markup, BaseIri(url), base, sink, version, report, language, roles)
+    processor = _processor(host, markup, BaseIri.of_attribute(url), base, sink, version, report, language, roles)
     embedded: list[Triple] = []
 
     def read(block: etree._Element) -> None:
@@ -193,7 +193,7 @@ def _pour(triples: list[Triple], sink: Sink) -> None:
 def _html_base(tree: LexborHTMLParser, url: str) -> str:
     element = tree.css_first("base[href]")
     href = element.attributes.get("href") if element is not None else None
-    return BaseIri(url).moved(href).iri if href else url
+    return BaseIri.of_attribute(url).moved(href).iri if href else url
 
 
 def _xml_base(root: etree._Element, url: str, host: HostLanguage, version: Version) -> str:
@@ -202,9 +202,9 @@ def _xml_base(root: etree._Element, url: str, host: HostLanguage, version: Versi
         for element in root.iter(f"{{{XHTML}}}base", "base"):
             href = element.get("href")
             if href:
-                return BaseIri(url).moved(href).iri
+                return BaseIri.of_attribute(url).moved(href).iri
     own = root.get(f"{{{XML_NAMESPACE}}}base") if host.xml_base else None
-    return BaseIri(url).moved(own).iri if own else url
+    return BaseIri.of_attribute(url).moved(own).iri if own else url
 
 
 def _read_vocabulary(body: bytes, document: str) -> bytes:

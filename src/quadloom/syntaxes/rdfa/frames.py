@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quadloom.syntaxes.rdfa.references import BaseIri
+from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.sink import Sink
 from quadloom.syntaxes.terms import RDF, TYPE, iri, literal
 

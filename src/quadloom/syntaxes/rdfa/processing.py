@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH, RDFA, Frame, Lists, Triples
 from quadloom.syntaxes.rdfa.hosts import XHV, HostLanguage
 from quadloom.syntaxes.rdfa.names import MAX_NAMESPACE, Names, prefix_pairs
-from quadloom.syntaxes.rdfa.references import BaseIri
 from quadloom.syntaxes.terms import RDF, TYPE, XSD, literal
 
 N = TypeVar("N")

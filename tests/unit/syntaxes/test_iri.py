@@ -1,10 +1,10 @@
-"""Reference resolution: the examples of RFC 3986, section 5.4, and what RDFa needs beyond them."""
+"""Reference resolution: the examples of RFC 3986, section 5.4, and what attributes need beyond them."""
 
 from __future__ import annotations
 
 import pytest
 
-from quadloom.syntaxes.rdfa.references import BaseIri
+from quadloom.syntaxes.iri import BaseIri, resolve
 
 EXAMPLES = {
     "g:h": "g:h",
@@ -60,3 +60,17 @@ def test_the_fragment_of_the_base_is_dropped_and_an_empty_path_is_the_root() -> 
     assert BaseIri("http://a/b#c").resolve("#d") == "http://a/b#d"
     assert BaseIri("http://a").resolve("g") == "http://a/g"
     assert BaseIri("http://a?q").resolve("") == "http://a?q"
+
+
+@pytest.mark.parametrize(("reference", "expected"), EXAMPLES.items())
+def test_json_ld_and_rdfa_resolve_alike(reference: str, expected: str) -> None:
+    assert resolve("http://a/b/c/d;p?q", reference) == expected
+    assert BaseIri("http://a/b/c/d;p?q").resolve_attribute(reference) == expected
+
+
+def test_an_attribute_may_hold_what_no_iri_holds() -> None:
+    base = BaseIri.of_attribute(" http://a/b c#d ")
+    assert base.iri == "http://a/b%20c"
+    assert base.resolve_attribute(" x y{z} ") == "http://a/x%20y%7Bz%7D"
+    assert base.resolve_attribute("15:30") == "http://a/15:30"  # no scheme begins with a digit
+    assert base.resolve_attribute("urn:a/../b") == "urn:a/../b"

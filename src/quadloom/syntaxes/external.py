@@ -181,7 +181,7 @@ def keep(context: Context, reply: ServiceReply) -> None:
 
 
 def _keep_json_ld(context: Context, body: bytes) -> None:
-    from quadloom.syntaxes.jsonld import extraction as jsonld  # loaded only if a service answers in JSON-LD
+    from quadloom.syntaxes import jsonld  # loaded only if a service answers in JSON-LD
 
     nquads = jsonld.extract(body, url=context.base, loader=context.loader)
     context.sink.pour(xslt.apart(nquads))

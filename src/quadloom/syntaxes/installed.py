@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 
-from quadloom.syntaxes import readers
+from quadloom.syntaxes import jsonld, microdata, microformats, rdf, rdfa
 from quadloom.syntaxes.feeds import json_feed
 from quadloom.syntaxes.feeds import sitemaps as sitemaps_rdf
 from quadloom.syntaxes.feeds import xml_feeds as feeds
 from quadloom.syntaxes.html import meta as html_meta
 from quadloom.syntaxes.html import page as html
 from quadloom.syntaxes.html import text as html_text
-from quadloom.syntaxes.microdata import extraction as microdata
-from quadloom.syntaxes.microformats import extraction as microformats
 from quadloom.syntaxes.rdfa.trees import HINTS
 from quadloom.syntaxes.registry import Extractor, Registry
 from quadloom.syntaxes.xml import generic as generic_xml
@@ -25,15 +23,15 @@ from quadloom.syntaxes.xml import stylesheet_folder as xslt_folder
 # Roles are for assistive technology; the crawl does not read them.
 _RDFA_SIGNS = tuple(pattern for name, pattern in HINTS.items() if name != "role")
 _HTML = Extractor("html", html.read)
-_META = Extractor("meta", html_meta.read)
+_META = Extractor("meta", html_meta.read_meta)
 _OPEN_GRAPH = Extractor("opengraph", html_meta.read_opengraph)
-_RDFA = Extractor("rdfa", readers.read_rdfa, signs=_RDFA_SIGNS)
-_RDFA_XML = Extractor("rdfa", readers.read_rdfa_xml)
-_MICRODATA = Extractor("microdata", readers.read_microdata, signs=(microdata.SIGN,))
-_MICROFORMATS = Extractor("microformats", readers.read_microformats, signs=(microformats.SIGN,))
-_JSONLD_SCRIPTS = Extractor("jsonld", readers.read_jsonld_scripts, signs=(rb"(?i)ld\+json",))
-_JSONLD = Extractor("jsonld", readers.read_jsonld)
-_RDF_FILE = Extractor("rdf", readers.read_rdf_file)
+_RDFA = Extractor("rdfa", rdfa.read, signs=_RDFA_SIGNS)
+_RDFA_XML = Extractor("rdfa", rdfa.read_xml)
+_MICRODATA = Extractor("microdata", microdata.read, signs=(microdata.SIGN,))
+_MICROFORMATS = Extractor("microformats", microformats.read, signs=(microformats.SIGN,))
+_JSONLD_SCRIPTS = Extractor("jsonld", jsonld.read_scripts, signs=(rb"(?i)ld\+json",))
+_JSONLD = Extractor("jsonld", jsonld.read)
+_RDF_FILE = Extractor("rdf", rdf.read)
 _TEXT = Extractor("text", html_text.read_plain)
 _RSS = Extractor("rss", feeds.read)
 _RSS_RDF = Extractor("rdf", feeds.read_rdf)

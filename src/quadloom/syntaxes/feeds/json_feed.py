@@ -13,6 +13,13 @@ _SYNTAX = "jsonfeed"
 _MAX_VALUES = 256
 
 
+def extract(body: bytes, *, url: str) -> bytes:
+    """N-Triples of one feed."""
+    context = Context.standalone(body, "jsonfeed", url=url)
+    read(context)
+    return context.sink.nquads()
+
+
 def read(context: Context) -> None:
     """Everything a JSON Feed says."""
     try:

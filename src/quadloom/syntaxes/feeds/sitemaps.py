@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Literal
 
 from lxml import etree
 
@@ -35,6 +36,13 @@ _MAX_EXTENSIONS = 1000  # images, titles and languages of one page; sitemaps.org
 def links_allowed(kind: str, limits: LimitSettings) -> int:
     """How many links of a document of this kind are kept."""
     return max(limits.links_per_page, MAX_ENTRIES) if kind in ("sitemap", "sitemapindex") else limits.links_per_page
+
+
+def extract(body: bytes, *, url: str, kind: Literal["sitemap", "sitemapindex"] = "sitemap") -> bytes:
+    """N-Triples of one sitemap or index of sitemaps."""
+    context = Context.standalone(body, kind, url=url)
+    read(context)
+    return context.sink.nquads()
 
 
 def read(context: Context) -> None:

@@ -8,6 +8,7 @@ forgives more (docs/decisions/0008-feeds-run-natively.md).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from lxml import etree
 
@@ -38,6 +39,21 @@ _MAX_MODULE_TEXT = 10_000
 _MAX_VALUES = 256  # of one property of one entry; more would make joining and comparing quadratic
 
 _Part = Callable[[FeedEntry, etree._Element, str], None]
+
+
+def extract(body: bytes, *, url: str, kind: Literal["rss", "atom"] = "rss") -> bytes:
+    """N-Triples of one feed, with those that RSS 1.0 states as RDF/XML."""
+    context = Context.standalone(body, kind, url=url)
+    read(context)
+    read_rdf(context)
+    return context.sink.nquads()
+
+
+def extract_opml(body: bytes, *, url: str) -> bytes:
+    """N-Triples of one OPML file."""
+    context = Context.standalone(body, "opml", url=url)
+    read_opml(context)
+    return context.sink.nquads()
 
 
 def read(context: Context) -> None:

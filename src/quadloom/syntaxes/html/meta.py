@@ -101,7 +101,7 @@ def read_robots(context: Context) -> None:
     context.facts.noarchive = said.noarchive
 
 
-def read(context: Context) -> None:
+def read_meta(context: Context) -> None:
     """State what the names of `<meta>` elements say, where their meaning is settled."""
     page = iri(context.url)
     if page is None:

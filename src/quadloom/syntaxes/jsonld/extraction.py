@@ -1,8 +1,9 @@
-"""JSON-LD 1.1 to N-Quads: `extract` for one document by the book, `annotate_scripts` for the pages of a crawl."""
+"""JSON-LD 1.1 to N-Quads: `extract` for one document by the book, `read` and `read_scripts` for the crawl."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
@@ -11,18 +12,17 @@ from quadloom.syntaxes.jsonld import json as jsonld_json
 from quadloom.syntaxes.jsonld.context import ContextProcessor
 from quadloom.syntaxes.jsonld.expand import expand_document
 from quadloom.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
-from quadloom.syntaxes.jsonld.json import Json, mended, read_script, scripts_of
+from quadloom.syntaxes.jsonld.json import Json, is_jsonld_type, mended, read_script, scripts_of
 from quadloom.syntaxes.jsonld.loader import (
-    CONTEXT_LINK,
     ContextLoader,
     Fetch,
-    fetch_document,
     is_html,
     is_json,
-    links_of,
+    with_folder,
 )
 from quadloom.syntaxes.jsonld.rdf import Direction, RdfWriter
 from quadloom.syntaxes.jsonld.terms import ActiveContext, invalid
+from quadloom.syntaxes.registry import Context, Loader
 from quadloom.syntaxes.sink import Sink
 
 _LOADS = 64  # of one document given to `extract`, whose caller chose the loader; the crawl allows fewer
@@ -74,44 +74,31 @@ def extract(
     return lines.nquads()
 
 
-def extract_remote(
-    url: str,
-    *,
-    loader: Fetch,
-    base: str | None = None,
-    rdf_direction: Direction | None = None,
-    processing_mode: str | None = None,
-    extract_all_scripts: bool = False,
-) -> bytes:
-    """`extract` for a document that is loaded first, with the rules for Link headers (JSON-LD API, section 9.4).
-
-    A document of another type may name its JSON-LD by `rel="alternate"`; plain JSON may name its context.
-    """
-    try:
-        loaded = fetch_document(loader, url)
-    except SyntaxInvalid as error:
-        raise invalid("loading document failed", error.message) from None
-    context: Json = None
-    if loaded.content_type.partition(";")[0].strip().lower() != "application/ld+json":
-        named = [target for target, parameters in links_of(loaded.links) if parameters.get("rel") == CONTEXT_LINK]
-        if len(named) > 1:
-            raise invalid("multiple context link headers", url)
-        if named and is_json(loaded.content_type):
-            context = jsonld_iri.resolve(loaded.url, named[0])
-    return extract(
-        loaded.body,
-        url=loaded.url,
-        content_type=loaded.content_type or "application/ld+json",
-        loader=loader,
-        base=base,
-        expand_context=context,
-        rdf_direction=rdf_direction,
-        processing_mode=processing_mode,
-        extract_all_scripts=extract_all_scripts,
+def read(context: Context) -> None:
+    """A JSON-LD document."""
+    context.findings += write(
+        [context.text], context.base, context.sink, line_of=lambda _number: 1, loader=_context_loader(context)
     )
 
 
-def annotate_scripts(
+def read_scripts(context: Context) -> None:
+    """JSON-LD in the scripts of a page, each a document of its own."""
+    nodes = [node for node in context.elements("script") if is_jsonld_type(node.attributes.get("type") or "")]
+    if not nodes:
+        return
+    lines: list[int] = []
+
+    def line_of(number: int) -> int:
+        # To find the scripts in the source costs as much as reading them (70 µs), and few pages have a defect.
+        if not lines:
+            lines.extend(_script_lines(context, len(nodes)))
+        return lines[number]
+
+    texts = [node.text() for node in nodes]
+    context.findings += write(texts, context.base, context.sink, line_of=line_of, loader=_context_loader(context))
+
+
+def write(
     scripts: Iterable[str],
     base: str,
     sink: Sink,
@@ -148,6 +135,24 @@ def annotate_scripts(
             line = line_of(number)
             findings.append(Finding(code="jsonld-empty", message=message, line=line, advice=advice, syntax="jsonld"))
     return findings
+
+
+def _script_lines(context: Context, count: int) -> list[int]:
+    """Lines of the page on which its `count` JSON-LD scripts begin; 0 if the source is ambiguous."""
+    offsets = context.positions.scripts("application/ld+json")
+    return [context.positions.at(offset)[0] for offset in offsets] if len(offsets) == count else [0] * count
+
+
+def _context_loader(context: Context) -> ContextLoader | None:
+    transform, limits = context.settings.transform, context.settings.limits
+    fetch = with_folder(transform.contexts_folder, None if transform.contexts == "known" else context.loader)
+    return _bounded(fetch, limits.context_loads, limits.context_bytes) if fetch is not None else None
+
+
+@lru_cache(maxsize=4)
+def _bounded(fetch: Loader, loads: int, max_bytes: int) -> ContextLoader:
+    """One loader per way of fetching, so that its cache serves all pages of a worker."""
+    return ContextLoader(fetch, loads=loads, max_bytes=max_bytes)
 
 
 def _statements(value: Json, base: str, sink: Sink, loader: ContextLoader) -> tuple[list[tuple[str, str, str]], int]:

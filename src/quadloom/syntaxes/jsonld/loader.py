@@ -21,7 +21,6 @@ from quadloom.syntaxes.jsonld.json import scripts_of
 from quadloom.syntaxes.jsonld.terms import invalid
 from quadloom.syntaxes.registry import Loader
 
-CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
 _LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w-]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)')
 _PARAMETER = re.compile(r';\s*([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))')
 

@@ -21,6 +21,7 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
 from quadloom.syntaxes.html.tree import base_of, source_of
 from quadloom.syntaxes.microdata.values import REGISTRY, Expansions, Languages, resolve, value_of, vocabulary_of
+from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
 from quadloom.syntaxes.terms import TYPE, iri
 
@@ -43,6 +44,11 @@ def extract(body: bytes, *, url: str) -> bytes:
             if finding.code == "microdata-itemref-loop":
                 raise SyntaxInvalid(finding.message, code=finding.code)
     return sink.nquads()
+
+
+def read(context: Context) -> None:
+    """All items of a page."""
+    context.findings += write(context.tree, context.sink, base=context.base)
 
 
 def might_contain(body: bytes) -> bool:

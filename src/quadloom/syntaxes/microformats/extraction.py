@@ -23,6 +23,7 @@ from quadloom.syntaxes.microformats.values import (
     resolve,
     text_of,
 )
+from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
 
 _ROOT_NAMES = "|".join(sorted((*TYPES, *ROOTS), key=len, reverse=True))
@@ -53,6 +54,13 @@ def extract(body: bytes, *, url: str) -> bytes:
         tree = LexborHTMLParser(source)
         write(tree, sink, base=base_of(tree, url), roots=roots)
     return sink.nquads()
+
+
+def read(context: Context) -> None:
+    """All microformats of a page."""
+    roots = roots_in(context.utf8)
+    if roots:
+        context.findings += write(context.tree, context.sink, base=context.base, roots=roots)
 
 
 def roots_in(body: bytes) -> frozenset[str]:

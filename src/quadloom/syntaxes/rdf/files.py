@@ -20,6 +20,7 @@ from lxml import etree
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
 from quadloom.syntaxes.rdf.guards import check_triple_terms, check_xml
+from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import MAX_CHARACTERS
 from quadloom.syntaxes.terms import RDF
 
@@ -31,6 +32,7 @@ _FORMATS: dict[RdfKind, ox.RdfFormat] = {
     "nquads": ox.RdfFormat.N_QUADS,
     "rdfxml": ox.RdfFormat.RDF_XML,
 }
+_KINDS: dict[str, RdfKind] = {str(kind): kind for kind in _FORMATS}
 _MAX_DEFECTS = 20  # of a line-based file; after so many it is something else under a wrong name
 _DECLARATION = re.compile(rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z][\w.-]*)["'][^>]{0,200}\?>""")
 
@@ -42,7 +44,7 @@ class RdfRead(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
 
 
-def parse(body: bytes, *, kind: RdfKind, url: str) -> bytes:
+def extract(body: bytes, *, kind: RdfKind, url: str) -> bytes:
     """All statements of a file, its relative IRIs resolved against `url`. Raises `SyntaxInvalid` with the place."""
     body = _prepared(body, kind)
     try:
@@ -73,6 +75,18 @@ def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000) -> RdfRe
         message = f"only the first {kept} statements were kept"
         findings.append(Finding(code="rdf-truncated", message=message, syntax=kind))
     return RdfRead(nquads=nquads, findings=tuple(findings))
+
+
+def read_document(context: Context) -> None:
+    """A document of the crawl in one of these syntaxes."""
+    found = read(
+        context.body,
+        kind=_KINDS[context.document.kind],
+        url=context.url,
+        limit=context.settings.limits.quads_per_page,
+    )
+    context.sink.pour(found.nquads)
+    context.findings += found.findings
 
 
 class _Full(Exception):

@@ -1,4 +1,9 @@
-"""From bytes or a parsed tree to statements: the public face of RDFa."""
+"""From bytes or a parsed tree to statements: the public face of RDFa.
+
+XML is parsed here for `extract`, hardened and tolerant of HTML's named characters: no network, no DTD, and no entity of
+the document's own is expanded in text (libxml2 limits those in attributes). XHTML pages write `&nbsp;` without its
+definition, so HTML's names become character references before parsing.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ import pyoxigraph
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
+from quadloom.errors import QuadloomError
 from quadloom.syntaxes.html.tree import source_of
 from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.rdfa.expansion import Loader, expand_vocabularies, fold_patterns
@@ -18,8 +24,20 @@ from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, HostLanguage, HostName, V
 from quadloom.syntaxes.rdfa.names import Names, Names10
 from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
 from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
-from quadloom.syntaxes.rdfa.trees import XML_NAMESPACE, LexborMarkup, LxmlMarkup, everything, sparse, walk, walk_nodes
+from quadloom.syntaxes.rdfa.trees import (
+    HINTS,
+    XML_NAMESPACE,
+    LexborMarkup,
+    LxmlMarkup,
+    everything,
+    sparse,
+    walk,
+    walk_nodes,
+)
+from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
+
+_HOST_OF_KIND: dict[str, HostName] = {"xhtml": "xhtml5", "svg": "svg"}
 
 
 def extract(
@@ -54,7 +72,35 @@ def extract(
     return sink.nquads()
 
 
-def annotate(
+def read(context: Context) -> None:
+    """RDFa 1.1 of an HTML page."""
+    hints = {name for name, pattern in HINTS.items() if pattern in context.signs}
+    complete = write(
+        context.tree,
+        context.url,
+        context.sink,
+        base=context.base,
+        language=_transport_language(context),
+        hints=hints,
+        vocabularies=_vocabulary_loader(context),
+    )
+    _report_limit(context, complete)
+
+
+def read_xml(context: Context) -> None:
+    """RDFa 1.1 of XHTML, SVG and other XML."""
+    complete = write_xml(
+        context.root,
+        context.url,
+        context.sink,
+        host=_HOST_OF_KIND.get(context.document.kind, "xml"),
+        language=_transport_language(context),
+        vocabularies=_vocabulary_loader(context),
+    )
+    _report_limit(context, complete)
+
+
+def write(
     tree: LexborHTMLParser,
     url: str,
     sink: Sink,
@@ -87,7 +133,7 @@ def annotate(
     return not processor.triples.full
 
 
-def annotate_xml(
+def write_xml(
     root: etree._Element,
     url: str,
     sink: Sink,
@@ -99,11 +145,36 @@ def annotate_xml(
     report: Report | None = None,
     vocabularies: Loader | None = None,
 ) -> bool:
-    """As `annotate`, for an XML tree; SVG and XML may hold RDF/XML blocks, which are added too."""
+    """As `write`, for an XML tree; SVG and XML may hold RDF/XML blocks, which are added too."""
     rules = HOSTS[host]
     triples, complete = _walked(root, url, sink, rules, version, report, language, roles)
     _pour(_expanded(triples, vocabularies, report), sink)
     return complete
+
+
+def _vocabulary_loader(context: Context) -> Loader | None:
+    """Loads RDFa vocabularies if the settings want their entailments; a failure becomes a finding."""
+    fetch = context.loader
+    if fetch is None or not context.settings.transform.vocabulary_expansion:
+        return None
+
+    def load(url: str) -> bytes:
+        try:
+            return fetch(url)
+        except (OSError, ValueError, LookupError, QuadloomError) as error:
+            context.find("rdfa-vocabulary", f"the vocabulary {url} cannot be read: {error}", syntax="rdfa")
+            raise
+
+    return load
+
+
+def _transport_language(context: Context) -> str:
+    return next((value for name, value in context.headers if name == "content-language"), "").partition(",")[0].strip()
+
+
+def _report_limit(context: Context, complete: bool) -> None:
+    if not complete:
+        context.find("rdfa-limit", "RDFa beyond the limits of one page was left out", syntax="rdfa")
 
 
 def _expanded(triples: list[Triple], loader: Loader | None, report: Report | None) -> list[Triple]:

@@ -48,6 +48,13 @@ class _Place:
         self.position = 0
 
 
+def extract(body: bytes, *, url: str) -> bytes:
+    """N-Triples of one XML document."""
+    context = Context.standalone(body, "xml", url=url)
+    read(context)
+    return context.sink.nquads()
+
+
 def read(context: Context) -> None:
     """State the document generically, unless another syntax has said something already or the setting is off."""
     if not context.settings.transform.generic_xml or len(context.sink):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lxml import etree
 
@@ -243,6 +243,13 @@ def bundled(name: str) -> Stylesheet:
     """One of our stylesheets, compiled."""
     source = files("quadloom.syntaxes.xml").joinpath("stylesheets", f"{name}.xsl").read_bytes()
     return compiled(source, name=f"{name}.xsl")
+
+
+def extract(body: bytes, *, url: str, kind: Literal["opensearch", "svg"]) -> bytes:
+    """N-Triples of one document by the stylesheet that comes with its kind."""
+    context = Context.standalone(body, kind, url=url)
+    read(context)
+    return context.sink.nquads()
 
 
 def read(context: Context) -> None:

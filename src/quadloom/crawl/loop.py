@@ -36,7 +36,7 @@ from quadloom.ingest.ingest import FinishedVisit, VisitWriter
 from quadloom.ingest.link_queries import UserQueryRunner
 from quadloom.ingest.traps import TrapFilter, read_traps
 from quadloom.model.event import EventKind
-from quadloom.model.outcome import HostPace, Outcome, Settlement
+from quadloom.model.outcome import READ_OUTCOMES, HostPace, Outcome, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.visit import Visit
 from quadloom.refresh.reschedule import Rescheduler
@@ -358,7 +358,7 @@ class Crawl:
             self.meter.outcomes[settlement.outcome] += 1
             if settlement.page is not None:
                 self.meter.statuses[str(settlement.page.status)] += 1
-            if settlement.outcome in (Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED):
+            if settlement.outcome in READ_OUTCOMES:
                 self.meter.pages += 1
             self.meter.phases["extract"] += 1
         return settlements

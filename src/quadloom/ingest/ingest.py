@@ -26,7 +26,7 @@ from quadloom.ingest.settle import settle_failure, settle_page, settle_quarantin
 from quadloom.ingest.traps import TRAPS, TrapFilter
 from quadloom.model.link import Discovery
 from quadloom.model.notice import Notice
-from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
+from quadloom.model.outcome import READ_OUTCOMES, ArchiveRef, HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import site_of
@@ -36,7 +36,6 @@ from quadloom.pipeline import PageResult
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
-from quadloom.stores.frontier.policy import SUCCESSES
 from quadloom.stores.protocols.archive import Archive, ArchiveRecord
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, HostRow
@@ -280,9 +279,9 @@ class VisitWriter:
             known = [
                 row
                 for row in rows
-                if row.outcome in SUCCESSES and row.status < 300 and (row.quads_digest or row.text_digest)
+                if row.outcome in READ_OUTCOMES and row.status < 300 and (row.quads_digest or row.text_digest)
             ]  # what is elsewhere for now is described as it was
-            self._indexer.describe([(row.final_url or row.href, self._about(row, row.status)) for row in known])
+            self._indexer.describe([(row.graph, self._about(row, row.status)) for row in known])
 
     def _known_lines(self, old: PageRow | None, graph: str) -> bytes:
         """What this graph holds, where that is sure: the last version had statements and is indexed, under this name,
@@ -302,7 +301,7 @@ class VisitWriter:
             or not (old.indexed_quads or old.indexed_text or row.fingerprint in self.unmarked)
         ):
             return None
-        gone = Quads.of(old.final_url or old.href, b"")
+        gone = Quads.of(old.graph, b"")
         return IndexJob(row.fingerprint, gone, None, b"", fresh=False, host=row.host)
 
 

@@ -115,7 +115,7 @@ def _entries(
     sources = SourceUrls(stores.catalog)
     for row, result, page in retransformed(stores, pool, rows):
         if not row.quads_digest and not row.text_digest:
-            gone = Quads.of(row.final_url or row.href, b"")
+            gone = Quads.of(row.graph, b"")
             entries.append(IndexJob(row.fingerprint, gone, None, b"", fresh=False, host=row.host))
         elif result is None or page is None:
             missing.append(row)

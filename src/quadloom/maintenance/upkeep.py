@@ -64,7 +64,7 @@ def verify(
     with TransformPool(settings) as pool:
         for row, result, page in retransformed(stores, pool, all_pages(stores)):
             pages += 1
-            graph = row.final_url or row.href
+            graph = row.graph
             if row.quads_digest:
                 graphs.add(graph)
             if row.text_digest:
@@ -169,9 +169,9 @@ def _fill(
     sources = SourceUrls(stores.catalog)
     for row, result, page in retransformed(stores, pool, rows):
         if result is None or page is None:
-            kept = _readable(stores.quads, row.final_url or row.href)
+            kept = _readable(stores.quads, row.graph)
             if kept:
-                new.append(Quads.of(row.final_url or row.href, kept))
+                new.append(Quads.of(row.graph, kept))
                 abouts.append(description(row, 200, sources.href(row.via), schedule=schedule))
             marks.append((row.fingerprint, row.quads_digest if kept else b"", b""))  # words come with the next visit
             again.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))

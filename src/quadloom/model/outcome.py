@@ -20,6 +20,10 @@ class Outcome(StrEnum):
     FAILED = "failed"  # tried and given up for now
 
 
+READ_OUTCOMES = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED))
+"""The outcomes of a visit that read the page: its content is known, whether it changed or not."""
+
+
 class ArchiveRef(msgspec.Struct, frozen=True, array_like=True):
     """Where a record rests: file name relative to the archive, byte offset and length of its gzip member."""
 
@@ -67,6 +71,11 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""  # of a failure, denial or quarantine, for people
     schedule: bytes = b""  # what the refresh schedule keeps of the page, encoded `quadloom.refresh.scheduler.Kept`
     lines: bytes = b""  # `line_fingerprints` of the graph as settled, empty = unknown
+
+    @property
+    def graph(self) -> str:
+        """The name of the page's graph: its URL after redirects, or as requested if it was never read."""
+        return self.final_url or self.href
 
 
 class HostPace(msgspec.Struct, frozen=True, array_like=True):

@@ -65,7 +65,7 @@ def page_description(row: PageRow, status: int, source: str) -> bytes:
     is read again comes on top (`quadloom.ingest.describe`). All of it can be derived again from catalog and archive, so
     that `rebuild` makes the same.
     """
-    subject = iri(row.final_url or row.href)
+    subject = iri(row.graph)
     if subject is None:
         return b""
     when = f"{datetime.fromtimestamp(int(row.changed_at), UTC).isoformat()[:19]}Z"  # a third of the cost of `strftime`

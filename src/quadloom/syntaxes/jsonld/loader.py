@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +12,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from quadloom.errors import QuadloomError, SyntaxInvalid, UsageError
+from quadloom.model.lru import LruCache
 from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld import contexts
 from quadloom.syntaxes.jsonld import json as jsonld_json
@@ -51,8 +51,7 @@ class ContextLoader:
         self._fetch = fetch
         self._loads = loads
         self._max_bytes = max_bytes
-        self._cached = cached
-        self._cache: OrderedDict[str, RemoteContext | SyntaxInvalid] = OrderedDict()
+        self._cache = LruCache[str, RemoteContext | SyntaxInvalid](cached)
         self._spent = 0
 
     def start(self) -> None:
@@ -66,11 +65,7 @@ class ContextLoader:
         answer = self._cache.get(url)
         if answer is None:
             answer = self._attempt(url)
-            self._cache[url] = answer
-            if len(self._cache) > self._cached:
-                self._cache.popitem(last=False)
-        else:
-            self._cache.move_to_end(url)
+            self._cache.put(url, answer)
         if isinstance(answer, SyntaxInvalid):
             raise answer
         return answer

@@ -62,7 +62,7 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
 
 def page_view(ask: WebRequest) -> ViewResponse:
     warehouse, row = ask.warehouse, _row(ask)
-    graph = row.final_url or row.href
+    graph = row.graph
     lines = warehouse.quads.graph(graph).decode().split("\n")[:-1]
     stated = list(statements(lines[:_STATEMENTS]))
     visits = _visits(warehouse.catalog.history(row.fingerprint))

@@ -130,7 +130,8 @@ def _as_described(woven: PageResult, item: ImportedPage) -> PageResult:
     """The dump's own digest is kept: it is that of the words the site used (`01.0` for `1`), so that a later visit
     which finds the same page knows it for unchanged."""
     quads = msgspec.structs.replace(woven.quads, digest=item.digest) if item.digest else woven.quads
-    return msgspec.structs.replace(woven, kind=item.kind, title=item.title, language=item.language, quads=quads)
+    facts = msgspec.structs.replace(woven.facts, kind=item.kind, title=item.title, language=item.language)
+    return msgspec.structs.replace(woven, facts=facts, quads=quads)
 
 
 def _without_links(settings: Settings) -> Settings:

@@ -32,9 +32,10 @@ def with_header_links(transformed: Transformed, page: Page) -> Transformed:
         return transformed
     links = [link for item in stated if (link := _link(item, page.final_url)) is not None]
     canonical = next((link.target for link in links if link.kind == "canonical"), "")
-    return msgspec.structs.replace(
-        transformed, links=transformed.links + tuple(links), canonical=transformed.canonical or canonical
-    )
+    facts = transformed.facts
+    if canonical and not facts.canonical:
+        facts = msgspec.structs.replace(facts, canonical=canonical)
+    return msgspec.structs.replace(transformed, facts=facts, links=transformed.links + tuple(links))
 
 
 def _link(item: HeaderLink, source: str) -> Link | None:

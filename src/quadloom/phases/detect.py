@@ -81,37 +81,37 @@ class Detected(NamedTuple):
 
 def detect(body: bytes, *, url: str, content_type: str | None) -> Document:
     """Say what `body` is. Never raises; unknown bytes are `binary`, no bytes are `empty`."""
-    return detected(body, url=url, content_type=content_type).document
+    return detect_body(body, url=url, content_type=content_type).document
 
 
-def detected(body: bytes, *, url: str, content_type: str | None) -> Detected:
+def detect_body(body: bytes, *, url: str, content_type: str | None) -> Detected:
     """As `detect`, for callers who go on to read the body."""
     media_type = (content_type or "").partition(";")[0].strip().lower()
-    look = _Look(body, media_type, content_type)
-    look.read_labels(url)
+    detection = _Detection(body, media_type, content_type)
+    detection.read_labels(url)
     if body[:1] in _BLANK and not body.strip(_BLANK):
-        return Detected(Document("empty", media_type, reasons=(*look.reasons, "the body is empty")), None)
-    kind = look.content_kind()
+        return Detected(Document("empty", media_type, reasons=(*detection.reasons, "the body is empty")), None)
+    kind = detection.content_kind()
     if kind is None:
-        kind = look.label or "binary"
-        look.reasons.append(f"the content gives no sign of its own: taken as {kind}")
-    look.contradict(kind)
-    charset = look.charset
+        kind = detection.label or "binary"
+        detection.reasons.append(f"the content gives no sign of its own: taken as {kind}")
+    detection.contradict(kind)
+    charset = detection.charset
     textual = kind not in _BYTES
     document = Document(
         kind,
-        look.media_type_of(kind),
+        detection.media_type_of(kind),
         charset.name if textual else "",
         charset.source if textual else "",
-        root=look.root,
-        reasons=tuple(look.reasons),
-        findings=tuple(look.findings),
+        root=detection.root,
+        reasons=tuple(detection.reasons),
+        findings=tuple(detection.findings),
     )
-    return Detected(document, look.utf8 if textual else None)
+    return Detected(document, detection.utf8 if textual else None)
 
 
-class _Look:
-    """One look at one body: the witnesses, what they said, and what contradicts."""
+class _Detection:
+    """One detection at one body: the witnesses, what they said, and what contradicts."""
 
     __slots__ = (
         "body",
@@ -211,12 +211,12 @@ class _Look:
         if self.label in ("html", None, "text"):
             self.reasons.append("XHTML that was not sent as XML is read as HTML")
             return "html"
-        fine, line, column = sniffing.is_well_formed(text)
-        if fine:
+        fault = sniffing.xml_fault(text)
+        if fault is None:
             self.root = root.name
             return "xhtml"
         self.reasons.append("sent as XHTML but not well-formed: read as HTML")
-        self._find("xhtml-not-well-formed", f"XHTML breaks off at line {line}", "close every element", line, column)
+        self._find("xhtml-not-well-formed", f"XHTML breaks off at line {fault.line}", "close every element", *fault)
         return "html"
 
     def _data(self, text: bytes) -> Kind | None:

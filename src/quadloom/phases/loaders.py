@@ -17,7 +17,7 @@ from quadloom.settings import Settings
 from quadloom.syntaxes.external import ACCEPT as ACCEPT_SERVICE
 from quadloom.syntaxes.external import MAX_ANSWER_BYTES, Send, ServiceReply
 from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.plugins import AssembledSyntaxes, assembled
+from quadloom.syntaxes.plugins import AssembledSyntaxes, assemble
 from quadloom.syntaxes.registry import Loader
 
 _ACCEPT = "application/ld+json, application/json;q=0.9, application/xslt+xml;q=0.8, */*;q=0.1"
@@ -52,7 +52,7 @@ def document_loader(settings: Settings) -> Loader | None:
 
 def all_syntaxes(settings: Settings) -> AssembledSyntaxes:
     """Every syntax of this installation: ours, the services of the configuration, and plug-ins. Made once a process."""
-    return assembled(SYNTAXES, settings, service_sender(settings))
+    return assemble(SYNTAXES, settings, service_sender(settings))
 
 
 def service_sender(settings: Settings) -> Send:

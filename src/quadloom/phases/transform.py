@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, PageFacts, Transformed
 from quadloom.model.link import Link
-from quadloom.phases.detect import detected
+from quadloom.phases.detect import detect_body
 from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
 from quadloom.syntaxes.feeds.sitemaps import links_allowed
@@ -48,7 +48,7 @@ def transform(
     headers = tuple(headers)
     if content_type is None:
         content_type = next((value for name, value in headers if name == "content-type"), None)
-    document, utf8 = detected(body, url=url, content_type=content_type)
+    document, utf8 = detect_body(body, url=url, content_type=content_type)
     if document.kind == "archive" and body.startswith(MAGIC):
         opened = unpack(body, url=url, content_type=content_type)
         if opened is not None:

@@ -40,7 +40,7 @@ class AssembledSyntaxes(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
 
 
-def assembled(registry: Registry, settings: Settings, send: Send | None = None) -> AssembledSyntaxes:
+def assemble(registry: Registry, settings: Settings, send: Send | None = None) -> AssembledSyntaxes:
     """The registry with the external services of the settings and all installed plug-ins.
 
     Made once in the life of a process: plug-ins are imported here. `send` carries requests to services.

@@ -15,7 +15,7 @@ from lxml import etree
 
 from quadloom.model.link import Link
 from quadloom.settings import LimitSettings
-from quadloom.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION, moment
+from quadloom.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION, parse_date
 from quadloom.syntaxes.feeds.xml import text_of, tolerant_root
 from quadloom.syntaxes.feeds.xml_feeds import local_name
 from quadloom.syntaxes.iri import ReferenceResolver
@@ -118,7 +118,7 @@ def _read_page(context: Context, element: etree._Element, sitemap: str, resolver
 
 
 def _state_date(context: Context, page: str, target: str, text: str) -> None:
-    at = moment(text)
+    at = parse_date(text)
     if at is None:
         context.sink.add(page, _MODIFIED, literal(text))
         return

@@ -47,7 +47,7 @@ class ParsedDate(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def moment(text: str) -> ParsedDate | None:
+def parse_date(text: str) -> ParsedDate | None:
     """The moment a date means, or None where it cannot be told. A date without a zone is taken as UTC."""
     text = text.strip()
     if not text or len(text) > _MAX_LENGTH:
@@ -55,16 +55,16 @@ def moment(text: str) -> ParsedDate | None:
     found = _ISO.match(text)
     if found:
         year, month, day, hour, minute, second, zone = found.groups()
-        return _moment(int(year), int(month or 1), int(day or 1), hour, minute, second, zone)
+        return _date_of(int(year), int(month or 1), int(day or 1), hour, minute, second, zone)
     found = _RFC822.match(text)
     if found:
         day, name, year, hour, minute, second, zone = found.groups()
         number = _MONTHS.get(name.lower())
-        return _moment(int(year), number, int(day), hour, minute, second, zone) if number else None
+        return _date_of(int(year), number, int(day), hour, minute, second, zone) if number else None
     return _lenient(text)
 
 
-def _moment(
+def _date_of(
     year: int, month: int, day: int, hour: str | None, minute: str | None, second: str | None, zone: str | None
 ) -> ParsedDate | None:
     try:
@@ -122,6 +122,23 @@ _TAGS = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|</?[A
 _MAX_DATE_FINDINGS = 5  # of one feed; its generator makes the same mistake in every entry
 
 
+class Enclosure(NamedTuple):
+    """A file that belongs to an entry. `length` is in bytes, as written."""
+
+    reference: str
+    media_type: str = ""
+    length: str = ""
+
+
+class FeedLink(NamedTuple):
+    """A link of an entry beside the one to its page."""
+
+    reference: str
+    kind: LinkKind
+    rel: str = ""
+    anchor: str = ""
+
+
 class FeedEntry:
     """One entry, or with `is_channel` the feed itself. Texts as written; references not yet resolved.
 
@@ -141,8 +158,8 @@ class FeedEntry:
     authors: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
-    enclosures: tuple[tuple[str, str, str], ...] = ()  # (reference, media type, length)
-    links: tuple[tuple[str, LinkKind, str, str], ...] = ()  # (reference, kind, rel, anchor)
+    enclosures: tuple[Enclosure, ...] = ()
+    links: tuple[FeedLink, ...] = ()
     extras: tuple[tuple[str, str], ...] = ()  # (predicate IRI, text): modules of RSS
 
     def __init__(self, language: str = "", *, is_channel: bool = False) -> None:
@@ -240,7 +257,7 @@ class FeedWriter:
         for predicate, text in ((_DATE, entry.published), (_MODIFIED, entry.updated)):
             if not text:
                 continue
-            at = moment(text)
+            at = parse_date(text)
             if at is None:
                 self._add(subject, predicate, literal(text))
                 self._report_date(text)

@@ -1,7 +1,7 @@
-"""XML of feeds: strict first, then mended and read as far as it goes.
+"""XML of feeds: strict first, then repaired and read as far as it goes.
 
 Many feeds of the web are not well-formed. What breaks them is mostly the same: HTML's named entities, bare
-ampersands, control characters, something printed before the declaration, prefixes nobody declared. Each is mended
+ampersands, control characters, something printed before the declaration, prefixes nobody declared. Each is repaired
 where its meaning is certain, then libxml2 recovers from the rest; a finding keeps the place of the first defect.
 """
 
@@ -51,7 +51,7 @@ def tolerant_root(context: Context, syntax: str) -> etree._Element:
         except SyntaxInvalid as error:
             context.find(
                 "feed-not-well-formed",
-                f"{error.message}; mended and read as far as it goes",
+                f"{error.message}; repaired and read as far as it goes",
                 syntax=syntax,
                 line=error.line,
                 column=error.column,
@@ -67,7 +67,7 @@ def tolerant_root(context: Context, syntax: str) -> etree._Element:
         collect_ids=False,
     )
     try:
-        root = etree.fromstring(mended(source), parser)
+        root = etree.fromstring(repaired(source), parser)
     except etree.XMLSyntaxError:  # recovery forgives everything but a document without a single element
         root = None
     if root is None:
@@ -75,15 +75,15 @@ def tolerant_root(context: Context, syntax: str) -> etree._Element:
     return root
 
 
-def mended(source: bytes) -> bytes:
+def repaired(source: bytes) -> bytes:
     """The document without what certainly was not meant: entities of HTML as characters, bare ampersands escaped."""
     text = source.decode("utf-8", "replace")
     start = text.find("<")
     text = _ILLEGAL.sub("", text[start:] if start > 0 else text)
-    return _MARKUP.sub(_mend, text).encode("utf-8", "replace")
+    return _MARKUP.sub(_repair, text).encode("utf-8", "replace")
 
 
-def _mend(match: re.Match[str]) -> str:
+def _repair(match: re.Match[str]) -> str:
     text = match.group()
     if text == "&":
         return "&amp;"

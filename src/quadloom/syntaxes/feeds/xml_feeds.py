@@ -14,7 +14,7 @@ from lxml import etree
 
 from quadloom.model.link import Link, LinkKind
 from quadloom.model.url import resolve
-from quadloom.syntaxes.feeds.writing import CONTENT, DC, DCTERMS, FeedEntry, FeedWriter
+from quadloom.syntaxes.feeds.writing import CONTENT, DC, DCTERMS, Enclosure, FeedEntry, FeedLink, FeedWriter
 from quadloom.syntaxes.feeds.xml import expanded, text_of, tolerant_root
 from quadloom.syntaxes.html.links import kind_of
 from quadloom.syntaxes.iri import ReferenceResolver
@@ -171,7 +171,7 @@ def _summary(entry: FeedEntry, element: etree._Element, tag: str) -> None:
 def _content(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     source = element.get("src")
     if source and len(entry.links) < _MAX_VALUES:
-        entry.links += ((source, "embed", "", ""),)
+        entry.links += (FeedLink(source, "embed"),)
     elif len(element):
         entry.content = "".join(etree.tostring(child, encoding="unicode", with_tail=False) for child in element)
     else:
@@ -198,7 +198,7 @@ def _link(entry: FeedEntry, element: etree._Element, tag: str) -> None:
         entry.link = href
     elif len(entry.links) < _MAX_VALUES:
         kind: LinkKind | None = "typed" if rel == "self" else kind_of(rel.split(), media_type)
-        entry.links += ((href, kind or "typed", rel, element.get("title") or ""),)
+        entry.links += (FeedLink(href, kind or "typed", rel, element.get("title") or ""),)
 
 
 def _guid(entry: FeedEntry, element: etree._Element, tag: str) -> None:
@@ -258,12 +258,12 @@ def _enclosure(entry: FeedEntry, element: etree._Element, tag: str) -> None:
 
 def _enclose(entry: FeedEntry, url: str | None, media_type: str | None, length: str | None) -> None:
     if url and len(entry.enclosures) < _MAX_VALUES:
-        entry.enclosures += ((url, media_type or "", length or ""),)
+        entry.enclosures += (Enclosure(url, media_type or "", length or ""),)
 
 
 def _comments(entry: FeedEntry, element: etree._Element, tag: str) -> None:
     if len(entry.links) < _MAX_VALUES:
-        entry.links += ((text_of(element), "typed", "replies", ""),)
+        entry.links += (FeedLink(text_of(element), "typed", "replies"),)
 
 
 def _image(entry: FeedEntry, element: etree._Element, tag: str) -> None:

@@ -12,7 +12,7 @@ from quadloom.syntaxes.jsonld import json as jsonld_json
 from quadloom.syntaxes.jsonld.context import ContextProcessor
 from quadloom.syntaxes.jsonld.expand import expand_document
 from quadloom.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
-from quadloom.syntaxes.jsonld.json import Json, is_jsonld_type, mended, read_script, scripts_of
+from quadloom.syntaxes.jsonld.json import Json, is_jsonld_type, read_script, repaired_script, scripts_of
 from quadloom.syntaxes.jsonld.loader import (
     ContextLoader,
     Fetch,
@@ -118,7 +118,7 @@ def write(
     findings: list[Finding] = []
     for number, text in enumerate(scripts):
         try:
-            value, repairs = mended(text)
+            value, repairs = repaired_script(text)
             findings.extend(_repair_finding(repair, line_of(number)) for repair in repairs)
             statements, dropped = _statements(value, base, sink, loader)
         except SyntaxInvalid as error:

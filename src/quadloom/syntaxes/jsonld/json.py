@@ -201,7 +201,7 @@ def read_script(text: str) -> Json:
         raise SyntaxInvalid(error.message, code=code, line=error.line, column=error.column) from None
 
 
-def mended(text: str) -> RepairedScript:
+def repaired_script(text: str) -> RepairedScript:
     """JSON of a script of the web, with the repairs it took. Raises `SyntaxInvalid` of the first, strict attempt."""
     repairs: list[str] = []
     if text[:1] == "\ufeff" or text.lstrip()[:1] == "\ufeff":

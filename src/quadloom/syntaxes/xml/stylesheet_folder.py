@@ -64,7 +64,7 @@ def read(context: Context) -> None:
     place = context.settings.transform.stylesheets
     if not place:
         return
-    folder = opened(place)
+    folder = stylesheet_folder(place)
     context.findings += folder.findings
     for choice in folder.choices:
         if choice.suits(context.document):
@@ -80,7 +80,7 @@ def read(context: Context) -> None:
 
 
 @lru_cache(maxsize=8)
-def opened(place: str) -> StylesheetFolder:
+def stylesheet_folder(place: str) -> StylesheetFolder:
     """The choices of a folder: those of `index.toml` first, then files with a header, by name."""
     path = Path(place)
     findings: list[Finding] = []

@@ -20,7 +20,7 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Kind
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
-from quadloom.syntaxes.feeds.writing import moment, plain
+from quadloom.syntaxes.feeds.writing import parse_date, plain
 from quadloom.syntaxes.rdf import files as rdf_files
 from quadloom.syntaxes.rdf.files import RdfKind
 from quadloom.syntaxes.rdf.guards import check_xml
@@ -105,7 +105,7 @@ def state(context: Context, body: bytes, kind: RdfKind, *, base: str, syntax: st
         return 0
     found = rdf_files.read(body, kind=kind, url=base, limit=context.settings.limits.quads_per_page)
     before = len(context.sink)
-    context.sink.pour(apart(found.nquads))
+    context.sink.pour(with_own_blank_nodes(found.nquads))
     for finding in found.findings:
         context.find(finding.code, f"result of {syntax}: {finding.message}", syntax=syntax, severity=finding.severity)
     return len(context.sink) - before
@@ -119,7 +119,7 @@ def compiled(source: bytes, *, name: str, load: Load | None = None) -> Styleshee
     _check_size(source, name)
     imports: dict[str, bytes] = {}
     if load is not None:
-        _gather_imports(source, name, load, imports, 1)
+        _collect_imports(source, name, load, imports, 1)
     return _compiled(source, name, tuple(sorted(imports.items())))
 
 
@@ -165,7 +165,7 @@ def _parse(source: bytes, name: str, imports: Mapping[str, bytes]) -> etree._Ele
     return root
 
 
-def _gather_imports(source: bytes, base: str, load: Load, found: dict[str, bytes], depth: int) -> None:
+def _collect_imports(source: bytes, base: str, load: Load, found: dict[str, bytes], depth: int) -> None:
     root = _parse(source, base, {})
     for element in root.iter(f"{{{_XSL}}}import", f"{{{_XSL}}}include"):
         url = join(base, element.get("href") or "")
@@ -178,7 +178,7 @@ def _gather_imports(source: bytes, base: str, load: Load, found: dict[str, bytes
         found[url] = b""  # so that a circle ends here
         found[url] = load(url)
         _check_size(found[url], url)
-        _gather_imports(found[url], url, load, found, depth + 1)
+        _collect_imports(found[url], url, load, found, depth + 1)
 
 
 def _check_size(source: bytes, name: str) -> None:
@@ -186,7 +186,7 @@ def _check_size(source: bytes, name: str) -> None:
         raise SyntaxInvalid(f"{name}: larger than {MAX_STYLESHEET_BYTES} bytes", code="xslt-too-large")
 
 
-def apart(nquads: bytes) -> bytes:
+def with_own_blank_nodes(nquads: bytes) -> bytes:
     """Blank nodes under names of their own: a stylesheet may well write `_:b0`, as the page's own extractors do."""
     if b"_:b" not in nquads:
         return nquads
@@ -210,7 +210,7 @@ def _resolve(_context: object, reference: object, base: object) -> str:
 
 
 def _date_time(_context: object, text: object) -> str:
-    found = moment(_string(text))
+    found = parse_date(_string(text))
     return found.text if found else ""
 
 

@@ -25,7 +25,7 @@ READ_OUTCOMES = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED))
 
 
 class ArchiveRef(msgspec.Struct, frozen=True, array_like=True):
-    """Where a record rests: file name relative to the archive, byte offset and length of its gzip member."""
+    """The place of a record: file name relative to the archive, byte offset and length of its gzip member."""
 
     file: str
     offset: int
@@ -69,7 +69,7 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     archive: ArchiveRef | None = None
     findings: tuple[Finding, ...] = ()
     reason: str = ""  # of a failure, denial or quarantine, for people
-    schedule: bytes = b""  # what the refresh schedule keeps of the page, encoded `quadloom.refresh.scheduler.Kept`
+    schedule: bytes = b""  # state of the refresh schedule, encoded by `quadloom.refresh`
     lines: bytes = b""  # `line_fingerprints` of the graph as settled, empty = unknown
 
     @property
@@ -79,7 +79,7 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostPace(msgspec.Struct, frozen=True, array_like=True):
-    """What a visit taught us about its host; written with the settlement so that it survives a crash.
+    """What a visit showed about its host; written with the settlement so that it survives a crash.
 
     `next_at`: not before this unix time. `blocked_until`: Retry-After or back-off; 0 = not blocked.
     """
@@ -97,7 +97,7 @@ class Settlement(msgspec.Struct, frozen=True):
     """The end of one visit. Everything in here is written in ONE transaction; settling twice is harmless.
 
     `again_at`: unix time of the next visit (a retry or a refresh), None = not scheduled.
-    `pace`: None = the host was not asked (robots, scope), so its clocks go back to where they were before the lease.
+    `pace`: None = the host was not asked (robots, scope), so its clocks are reset to their values before the lease.
     """
 
     visit: Visit

@@ -1,6 +1,9 @@
-"""Links that a response states in its `Link` headers (RFC 8288), beside those of its body.
+"""What a response says in its `Link` headers (RFC 8288): further links, and the hub that announces its changes.
 
-Linked data servers announce alternates, descriptions and canonical names there, also for bodies that carry no links.
+Linked data servers name alternates, descriptions and canonical URLs there, also for bodies that carry no links. A hub
+(WebSub, section 4) is named in the headers or else in the page's own head; headers take precedence, as the
+Recommendation says. A feed's own links precede those of its entries, which have names of their own, so nothing after
+the first entry counts. JSON Feed has no `self`; the page's address stands in.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ _IGNORED = frozenset(("preload", "prefetch", "preconnect", "dns-prefetch", "modu
 
 
 def with_header_links(transformed: Transformed, page: Page) -> Transformed:
-    """The page with its header links added; a canonical name in the body goes before one in a header."""
+    """The page with its header links added; a canonical name in the body takes precedence."""
     stated = of_headers(page.headers, page.final_url)
     if not stated:
         return transformed
@@ -53,11 +56,11 @@ _LONGEST = 2000  # characters of an address that is sent to a hub
 
 
 def push_offer(page: Page, transformed: Transformed) -> PushOffer | None:
-    """None = the page names no hub."""
+    """The hub and topic that a page names; None = it names no hub."""
     headers = of_headers(page.headers, page.final_url)
     offer = _offer(((link.rel, link.target) for link in headers if not link.anchor), page.final_url)
     if offer is None:
-        elsewhere = {link.target for link in headers}  # among the page's links, too, but said of another page
+        elsewhere = {link.target for link in headers}  # also among the page's links, but about another page
         own = takewhile(lambda link: link.kind != "item", transformed.links)
         stated = ((link.rel, link.target) for link in own if link.rel and link.target not in elsewhere)
         offer = _offer(stated, page.final_url)

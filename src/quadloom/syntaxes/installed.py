@@ -44,7 +44,7 @@ _SVG = Extractor("svg", xslt.read)
 _STYLESHEETS = Extractor(xslt_folder.SYNTAX, xslt_folder.read)
 _GRDDL = Extractor(grddl.SYNTAX, grddl.read, signs=tuple(re.escape(sign) for sign in grddl.SIGNS))
 _GRDDL_XML = Extractor(grddl.SYNTAX, grddl.read)  # the transformation may be that of its namespace, without a sign
-_GENERIC = Extractor(generic_xml.SYNTAX, generic_xml.read)  # last: only where nothing else had anything to say
+_GENERIC = Extractor(generic_xml.SYNTAX, generic_xml.read)  # last: only if no other syntax stated anything
 _HEAD = (_HTML, _META, _OPEN_GRAPH, _JSONLD_SCRIPTS, _MICRODATA)
 
 SYNTAXES = Registry(

@@ -85,7 +85,7 @@ class BaseIri:
 
     def resolve_attribute(self, value: str) -> str:
         """As `resolve`, for an attribute as pages write them: spaces around it do not count, and characters that no IRI
-        may contain are percent-encoded, because to drop the statement would help nobody."""
+        may contain are percent-encoded, because dropping the statement would lose data."""
         value = value.strip(" \t\r\n\f")
         if _FORBIDDEN.search(value):
             value = encoded(value)
@@ -206,15 +206,21 @@ _SHORT = MAX_LENGTH // 2
 _REMEMBERED = 200  # characters of an href; longer ones are rare, seldom repeat and could fill the memory
 
 
-# How a reference joins a base, as far as it alone tells. Pages of a site share most of their hrefs, so it is remembered
-# over pages (0.3 µs a known reference instead of 0.9), and emptied when full: about 8 MB.
+# How a reference joins a base, as far as the reference alone determines it. Pages of a site share most of their hrefs,
+# so the answer is cached across pages (0.3 µs a known reference instead of 0.9), and emptied when full: about 8 MB.
 _Shape = Literal["absolute", "from root", "in folder", "one folder up", "intricate"]
 _shapes: dict[str, _Shape] = {}
 _MOST_SHAPES = 1 << 16
 
 
 class ReferenceResolver:
-    """Resolves references against one base; every href is looked at once."""
+    """Resolves the hrefs of one page against its base, each once.
+
+    A page has about a hundred references, and a full parse costs 2.4 µs each. Most are plain: absolute, from the root,
+    in the same folder or in the one above, in characters that the URL standard leaves alone. For those a few cheap
+    tests prove that joining is concatenation; all others go to the standard's parser. A property test checks that both
+    agree.
+    """
 
     __slots__ = ("_folder", "_origin", "_upper", "base", "known")
 
@@ -222,16 +228,16 @@ class ReferenceResolver:
         self.base = base
         slash = base.find("/", 8) if base.startswith(("http://", "https://")) else -1
         path = base.partition("?")[0].partition("#")[0]
-        # Empty where the base is not hierarchical or too long: then nothing is concatenated.
+        # Empty if the base is not hierarchical or too long: then nothing is concatenated.
         usable = slash > 0 and len(base) < _SHORT
         self._origin = base[:slash] if usable else ""
         self._folder = path[: path.rfind("/") + 1] if usable else ""
         # Two dots at the root lead to the root again.
         self._upper = self._folder[: max(self._folder.rfind("/", 0, -1), slash) + 1]
-        self.known: dict[str, str | None] = {}  # read by hot loops, which so save a call for hrefs that repeat
+        self.known: dict[str, str | None] = {}  # hot loops read it directly, to save a call for repeated hrefs
 
     def __call__(self, href: str) -> str | None:
-        """Absolute http(s) URL without fragment, or None where the reference leads nowhere."""
+        """Absolute http(s) URL without fragment, or None if the reference leads nowhere."""
         known = self.known
         if href in known:
             return known[href]

@@ -1,6 +1,6 @@
-"""What bytes are, by looking at them: magic numbers, the root element of XML, the first keys of JSON, RDF in text.
+"""What bytes are, by their content: magic numbers, the root element of XML, the first keys of JSON, RDF in text.
 
-Every look is bounded (64 KiB at most), so the cost does not depend on the size of the body.
+Every test reads at most 64 KiB, so the cost does not depend on the size of the body.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class XmlFault(NamedTuple):
 
 
 def magic(body: bytes) -> tuple[Kind, str] | None:
-    """Kind and media type by magic number; None where the bytes could be text."""
+    """Kind and media type by magic number; None if the bytes could be text."""
     for number, kind, media_type in _MAGIC if body[:1] in _MAGIC_BEGINNINGS else ():
         if body.startswith(number) and (number not in _SHORT_MAGIC or _BINARY.search(body, 0, 64)):
             return kind, media_type
@@ -139,7 +139,7 @@ def looks_xml(body: bytes) -> bool:
 
 
 def xml_root(utf8: bytes) -> XmlRoot | None:
-    """Root element by a streaming look at the first 64 KiB, or None where there is none."""
+    """Root element by a streaming parse of the first 64 KiB, or None if there is none."""
     declared: set[str] = set()
     found: list[str] = []
 
@@ -204,7 +204,7 @@ def is_json(utf8: bytes) -> bool:
 
 
 def rdf_text_kind(utf8: bytes) -> Kind | None:
-    """Turtle, TriG, N-Triples or N-Quads in what was called plain text; None where it is none of them."""
+    """Turtle, TriG, N-Triples or N-Quads in what was labelled plain text; None if it is none of them."""
     head = utf8[:SNIFFED_BYTES]
     lines = [line for line in head[:8192].split(b"\n")[:12] if line.strip() and not line.lstrip().startswith(b"#")]
     if len(head) > 8192 and len(lines) > 1:

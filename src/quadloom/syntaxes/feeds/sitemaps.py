@@ -72,9 +72,16 @@ def _streamed(context: Context, wanted: str) -> Iterator[etree._Element]:
     if b"<!ENTITY" in source:
         check_xml(source)
     parser = etree.XMLPullParser(
-        ("end",), tag=(f"{{*}}{wanted}",), recover=True, resolve_entities=False, load_dtd=False, no_network=True,
-        huge_tree=False, encoding="utf-8", collect_ids=False,
-    )  # fmt: skip
+        ("end",),
+        tag=(f"{{*}}{wanted}",),
+        recover=True,
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        encoding="utf-8",
+        collect_ids=False,
+    )
     for start in range(0, len(source), _BLOCK):
         parser.feed(source[start : start + _BLOCK])
         root: etree._Element | None = None
@@ -89,7 +96,7 @@ def _streamed(context: Context, wanted: str) -> Iterator[etree._Element]:
         parser.close()
     if len(parser.feed_error_log):
         first = parser.feed_error_log[0]
-        message = f"not well-formed: {first.message}; read as far as it goes"
+        message = f"not well-formed: {first.message}; read as far as possible"
         context.find("feed-not-well-formed", message, syntax="sitemap", line=first.line, column=first.column)
 
 

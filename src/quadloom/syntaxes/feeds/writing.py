@@ -1,9 +1,12 @@
-"""What a feed says, whatever its format: one record for a channel, one for an entry, and their statements.
+"""What a feed says, whatever its format: dates, one record for a channel or an entry, and their statements.
 
-The vocabulary is RSS 1.0 with its modules, because that is the feed format which is RDF already: a query then finds
-the entries of RSS 0.9x, 1.0, 2.0, Atom and JSON Feed alike. Two deviations are on purpose. Entries hang on their
-channel by `dcterms:hasPart`, not by the `rdf:Seq` of RSS 1.0, whose numbers shift with each new entry so that every
+The vocabulary is RSS 1.0 with its modules, because that is the feed format which is RDF already: a query then finds the
+entries of RSS 0.9x, 1.0, 2.0, Atom and JSON Feed alike. Two deviations are on purpose. A channel is linked to its
+entries by `dcterms:hasPart`, not by the `rdf:Seq` of RSS 1.0, whose numbers shift with each new entry so that every
 statement of the list would change. And `rss:link` is an IRI, not a text. docs/reference/vocabulary.md has the table.
+
+Dates (RFC 822 and ISO 8601 as they are written on the web) become `xsd:dateTime` in UTC, so that dates of different
+feeds compare as text. What cannot be read without guessing stays text.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ _ISO = re.compile(
 
 
 class ParsedDate(NamedTuple):
-    """`text` is an xsd:dateTime in UTC; `unix` the same as a number; `exact` is False where the zone was missing."""
+    """`text` is an xsd:dateTime in UTC; `unix` the same as a number; `exact` is False if the zone was missing."""
 
     text: str
     unix: float
@@ -48,7 +51,7 @@ class ParsedDate(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def parse_date(text: str) -> ParsedDate | None:
-    """The moment a date means, or None where it cannot be told. A date without a zone is taken as UTC."""
+    """The time that a date means, or None if it cannot be read without guessing. A date without a zone is UTC."""
     text = text.strip()
     if not text or len(text) > _MAX_LENGTH:
         return None
@@ -131,7 +134,7 @@ class Enclosure(NamedTuple):
 
 
 class FeedLink(NamedTuple):
-    """A link of an entry beside the one to its page."""
+    """A link of an entry other than the one to its page."""
 
     reference: str
     kind: LinkKind
@@ -142,7 +145,7 @@ class FeedLink(NamedTuple):
 class FeedEntry:
     """One entry, or with `is_channel` the feed itself. Texts as written; references not yet resolved.
 
-    The defaults stand in the class, and several values are tuples: most entries have few of them, and setting all for
+    The defaults are in the class, and several values are tuples: most entries have few of them, and setting all for
     each entry would cost as much as reading its texts.
     """
 
@@ -196,7 +199,7 @@ class FeedWriter:
         self._state(self.feed, entry, self._resolver(entry.link) if entry.link else None, "typed", "alternate")
 
     def entry(self, entry: FeedEntry) -> None:
-        """State an entry; its link leads to a page, so it is what a feed tells a crawl."""
+        """State an entry; its link leads to a page, so the crawl may follow it."""
         target = self._resolver(entry.link) if entry.link else None
         subject = self._subject(entry, target)
         add = self._add
@@ -205,7 +208,7 @@ class FeedWriter:
         self._state(subject, entry, target, "item", "")
 
     def close(self) -> None:
-        """Hand over the words of all entries."""
+        """Write the words of all entries to the facts."""
         facts = self._facts
         if not facts.text:
             facts.text = "\n".join(self._texts)[: self._context.settings.limits.text_chars]
@@ -302,7 +305,7 @@ class FeedWriter:
 
 @lru_cache(maxsize=256)
 def _language_tag(language: str) -> str:
-    """What follows a literal of that language; nothing where the tag is not well-formed."""
+    """What follows a literal of that language; nothing if the tag is not well-formed."""
     return literal("", language)[2:]
 
 

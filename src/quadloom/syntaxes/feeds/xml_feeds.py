@@ -1,8 +1,9 @@
-"""RSS 0.9x, 1.0, 2.0 and Atom, read natively and tolerantly.
+"""RSS 0.9x, 1.0, 2.0, Atom and OPML, read natively and tolerantly.
 
 The same mapping is also written as XSLT (`stylesheets/rss.xsl`, `stylesheets/atom.xsl`), which is how users map
-formats of their own; a test proves both equal. Native code is what the crawl runs: it is several times as fast and
-forgives more (docs/decisions/0008-feeds-run-natively.md).
+formats of their own; a test proves both equal. The crawl runs native code: it is several times as fast and tolerates
+more (docs/decisions/0008-feeds-run-natively.md). For OPML the statements come from `stylesheets/opml.xsl`, the links
+from here.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def _read_atom(root: etree._Element, writer: FeedWriter) -> None:
 
 
 def _read_rss(root: etree._Element, writer: FeedWriter) -> None:
-    """RSS 2.0 has its items in the channel, 0.90 and 1.0 beside it, and some feeds have them in both places."""
+    """RSS 2.0 has its items in the channel, 0.90 and 1.0 next to it, and some feeds have them in both places."""
     channel = FeedEntry(root.get(_LANG) or "", is_channel=True)
     items = []
     for child in root:
@@ -139,7 +140,7 @@ def _entry(element: etree._Element, language: str) -> FeedEntry:
 
 
 def _take(entry: FeedEntry, element: etree._Element) -> None:
-    """One child of an entry or channel: by its name where we know it, as a module's property where it is only text."""
+    """One child of an entry or channel: by its name if that is known, as a module's property if it is only text."""
     if not isinstance(element.tag, str):
         return  # a comment or an instruction
     tag = expanded(element.tag)

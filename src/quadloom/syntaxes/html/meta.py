@@ -1,7 +1,11 @@
-"""What `<head>` says: title, description, language, robots, Dublin Core, citation and other names, as facts and as RDF.
+"""What `<head>` says: title, description, language, robots, Dublin Core, Open Graph and other names, as facts and RDF.
 
-Only names with a settled meaning become statements. A page's `<meta>` elements also carry security tokens and build
-numbers that differ on every visit; taking all of them would make every page look changed every time.
+Only names with an agreed meaning become statements. A page's `<meta>` elements also carry security tokens and build
+numbers that differ on every visit; if all of them counted, every page would look changed every time.
+
+Open Graph becomes the terms that an RDFa 1.1 processor derives from the same markup (`og:` is in its initial context),
+with the same literals, so that the two readings coincide. Common mistakes count too: `name` instead of `property`, and
+object types (`article:`, `book:`, …) whose prefixes are not declared.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ _DUBLIN = re.compile(r"(dc|dcterms)[.:]([a-z.]+)\Z")
 
 
 def read_head(context: Context, resolver: ReferenceResolver) -> None:
-    """Facts of the head: title, description, language, what robots may do, a redirect that the page makes itself."""
+    """Facts of the head: title, description, language, what robots may do, and a redirect by `<meta>`."""
     facts = context.facts
     _read_language(context)
     for title in context.elements("title")[:8]:
@@ -91,7 +95,11 @@ def read_head(context: Context, resolver: ReferenceResolver) -> None:
 
 
 def read_robots(context: Context) -> None:
-    """What robots may do: `<meta>` and `X-Robots-Tag` merged. Documents without `<meta>` have the header alone."""
+    """What robots may do: `<meta>` and `X-Robots-Tag` merged. Documents without `<meta>` have only the header.
+
+    Both may address all robots or one by name. What addresses us by name replaces what addresses all; within what
+    applies, every restriction counts. `none` means noindex and nofollow.
+    """
     if context.settings.politeness.robots == "ignore":
         return
     headers = [value for name, value in context.headers if name == "x-robots-tag"]
@@ -102,7 +110,7 @@ def read_robots(context: Context) -> None:
 
 
 def read_meta(context: Context) -> None:
-    """State what the names of `<meta>` elements say, where their meaning is settled."""
+    """State what `<meta>` elements say whose names have an agreed meaning."""
     page = iri(context.url)
     if page is None:
         return

@@ -1,10 +1,9 @@
-"""The main text of a page, without menus, banners and footers.
+"""The main text of a page, without menus, banners and footers; and plain text documents.
 
-Its purposes are search and change detection, so it must be cheap, and it must not change when a banner does. Four
-rules, all by structure: the page's own `<main>` (or its only `<article>`) is believed; what HTML or ARIA calls
-navigation, header, footer, aside, form or dialogue is left out, and so is what its class calls a menu, a cookie notice
-or the like; a block that is mostly links is a list of links, not text; where too little remains, the rules go one by
-one.
+The text is for search and change detection, so it must be cheap, and it must not change when a banner does. Four rules,
+all by structure: the page's own `<main>` (or its only `<article>`) is trusted; what HTML or ARIA calls navigation,
+header, footer, aside, form or dialogue is left out, and so is what its class calls a menu, a cookie notice or the like;
+a block that is mostly links is a list of links, not text; if too little remains, the rules are dropped one by one.
 
 The walk is lexbor's own (30 ns a node); Python sees each node once and asks two cheap questions.
 """
@@ -68,7 +67,7 @@ def main_text(context: Context) -> str:
 
 
 def fold(text: str) -> str:
-    """Whitespace folded to single spaces. By `replace`, which is several times as fast as split and join on text."""
+    """Fold whitespace to single spaces. `replace` is several times as fast as split and join on text."""
     text = text.strip(_EDGES)
     if not text.isascii() or "\n" in text or "\t" in text or "\r" in text or "\f" in text:
         for space in _SPACES:
@@ -90,7 +89,7 @@ def _main(context: Context) -> LexborNode | None:
 
 
 def _hidden(root: LexborNode) -> set[int]:
-    """Elements that are hidden, or that ARIA calls something else than content."""
+    """Elements that are hidden, or that ARIA calls something other than content."""
     found = set()
     for node in root.css("[role],[hidden],[aria-hidden=true]"):
         attributes = node.attributes
@@ -112,7 +111,7 @@ def _noisy(body: LexborNode) -> set[int]:
 def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: int, *, keep_links: bool) -> str:
     """Texts of the blocks below `root`, in order. `linked` counts characters inside links of the current block.
 
-    The loop sees some 600 nodes a page, so what it asks for often stands in local names.
+    The loop sees some 600 nodes a page, so what it often needs is in local names.
     """
     kept: list[str] = []
     block: list[str] = []
@@ -133,7 +132,7 @@ def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: i
         leave = tag in tags or (excluded and node.mem_id in excluded)
         if tag in inline and not leave:
             if tag == anchor:
-                linked += len(node.text_lexbor() or "")  # gathered natively, at half the cost of `text()`
+                linked += len(node.text_lexbor() or "")  # collected natively, at half the cost of `text()`
             continue
         if block:
             text = "".join(block)
@@ -160,7 +159,7 @@ def _is_text(block: str, linked: int, keep_links: bool) -> bool:
 
 
 def _after(node: LexborNode, root: LexborNode) -> int:
-    """Identity of the first node behind an element's subtree, within `root`; 0 where there is none."""
+    """Identity of the first node behind an element's subtree, within `root`; 0 if there is none."""
     at: LexborNode | None = node
     last = root.mem_id
     while at is not None and at.mem_id != last:
@@ -175,7 +174,8 @@ _SCHEMES = ("http://", "https://")
 
 
 def read_plain(context: Context) -> None:
-    """Keep the text, folded, up to the limit; of a list of URLs, the links."""
+    """Plain text: nothing to state, but words to search in. A list of URLs, one a line, is a sitemap in its text
+    form."""
     limit = context.settings.limits.text_chars
     text = context.text
     context.facts.text = fold(text[: 2 * limit])[:limit]
@@ -184,7 +184,7 @@ def read_plain(context: Context) -> None:
 
 
 def _read_list(context: Context, words: list[str]) -> None:
-    """sitemaps.org: one URL a line and nothing else. A single sentence after a URL makes it an ordinary text."""
+    """sitemaps.org: one URL a line and nothing else. One other word makes it an ordinary text."""
     if not all(word.lstrip("\ufeff").startswith(_SCHEMES) for word in words):
         return
     targets = (target for word in words if (target := resolve(word.lstrip("\ufeff"), context.url)))

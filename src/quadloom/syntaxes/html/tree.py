@@ -1,9 +1,9 @@
-"""Takes the sting out of HTML that would make the parser slow or large.
+"""HTML before and while it is parsed: what would make the parser slow is removed, and tag names become numbers.
 
 The HTML standard's tree construction is not linear: an end tag looks up the whole stack of open elements, attributes of
 one tag are compared with each other, and open formatting elements are copied into every new block. Measured with
 lexbor: 100,000 nested `<div>` take 25 s, 80,000 attributes 26 s, and 64 KB of `<b id=1><p><b id=2><p>…` several GB.
-Browsers limit the depth (Blink: 512); so do we, before the parser sees the page.
+Browsers limit the depth (Blink: 512); `tame` does the same before the parser sees the page.
 
 A page needs many tags or one long tag for any of this, so most pages are only counted. The others are read once by a
 tokenizer that follows the stack of open elements closely enough that a page cannot nest deeper than it believes.
@@ -20,7 +20,7 @@ from quadloom.syntaxes.charset import charset_of, utf8
 from quadloom.syntaxes.terms import join
 
 SAFE_TAGS = 8_000  # at most 0.6 s of stack look-ups
-SAFE_FORMATTED = 2_000  # below so many tags, copies of formatting elements stay under 500,000
+SAFE_FORMATTED = 2_000  # below this number of tags, copies of formatting elements stay under 500,000
 SAFE_BYTES = 64 * 1024  # at most 14,000 attributes: 0.7 s
 MAX_DEPTH = 512
 MAX_ATTRIBUTES = 500
@@ -106,7 +106,7 @@ class _Reader:
         return b"".join(self._kept), self._findings()
 
     def _too_far(self, name: bytes, match: re.Match[bytes]) -> bool:
-        """Follow a start tag; True where it has to go."""
+        """Follow a start tag; True if it must be left out."""
         if name in _VOID or name in _IMPLIED or name == b"a":
             return False
         if name in (b"html", b"body"):
@@ -167,7 +167,8 @@ class _Reader:
 
 
 def source_of(body: bytes) -> bytes:
-    """The document in UTF-8, without what would make the parser slow."""
+    """A document of its own in UTF-8, without what would make the parser slow. In the pipeline,
+    `quadloom.syntaxes.registry.Context` does the same once for all syntaxes of a page."""
     return tame(utf8(body, charset_of(body).name))[0]
 
 
@@ -184,7 +185,8 @@ _PLACES = {"frame": "<frameset><frame>"}
 
 
 def tag_ids(names: str) -> dict[int, str]:
-    """Number to name, for names separated by spaces. Asked of the library, so that a new version may renumber."""
+    """Lexbor's number to name, for names separated by spaces. To compare numbers costs a third of comparing names, and
+    a walk compares many. The library is asked for them, so that a new version may renumber."""
     numbers: dict[int, str] = {}
     for name in names.split():
         node = LexborHTMLParser(_PLACES.get(name, f"<{name}>")).css_first(name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.context import ContextProcessor
@@ -25,7 +24,7 @@ def expand_document(processor: ContextProcessor, context: ActiveContext, documen
 
 
 class Expansion:
-    """The Expansion Algorithm. Its methods recurse as deep as the JSON does, which `jsonld_json` has limited."""
+    """The Expansion Algorithm. Its methods recurse as deep as the JSON does, which `json.check_depth` limits."""
 
     def __init__(self, processor: ContextProcessor) -> None:
         self._processor = processor
@@ -289,16 +288,6 @@ def _input_type(active: ActiveContext, element: Map, type_keys: Iterable[str]) -
 _VALUE_ENTRIES = frozenset(["@direction", "@index", "@language", "@type", "@value"])
 
 
-class Expander(Protocol):
-    """What keyword entries need of the algorithm around them."""
-
-    old: bool
-
-    def expand(
-        self, active: ActiveContext, name: str | None, element: Json, base_url: str, from_map: bool = False
-    ) -> Json: ...
-
-
 def value_of(active: ActiveContext, term: TermDefinition, value: Json) -> Map:
     """Value Expansion (section 5.3): a scalar by its term's type, language and direction."""
     if isinstance(value, str):
@@ -320,7 +309,7 @@ def value_of(active: ActiveContext, term: TermDefinition, value: Json) -> Map:
 
 
 def expand_keyword(
-    expander: Expander,
+    expander: Expansion,
     active: ActiveContext,
     type_scoped: ActiveContext,
     name: str | None,
@@ -407,7 +396,7 @@ def finish(result: Map, name: str | None) -> Json:
 
 
 def _checked_value(result: Map) -> bool:
-    """Whether a value object has a value; raises where it is no valid value object."""
+    """Whether a value object has a value; raises if it is no valid value object."""
     if result.keys() - _VALUE_ENTRIES or ("@type" in result and ("@language" in result or "@direction" in result)):
         raise invalid("invalid value object", sorted(result))
     types = result.get("@type")

@@ -30,7 +30,7 @@ _LOADS = 64  # of one document given to `extract`, whose caller chose the loader
 _BUNDLED = ContextLoader()
 _CONTEXTS = ContextCache()
 _REPAIRS = {
-    "bom": ("a byte order mark stands before the JSON", "save the template as UTF-8 without BOM"),
+    "bom": ("a byte order mark precedes the JSON", "save the template as UTF-8 without BOM"),
     "comment": ("HTML comment marks around the JSON", "remove <!-- and -->: a script needs no hiding"),
     "cdata": ("CDATA marks around the JSON", "remove them: they mean nothing in HTML"),
     "entities": ("the JSON is escaped as HTML", "write plain quotes: a script's text is not decoded"),
@@ -53,7 +53,7 @@ def extract(
     """The dataset of a JSON-LD document, or of the scripts of an HTML page, as N-Quads with blank nodes.
 
     Follows the specification to the letter: of a page the first script counts, or the one that the fragment of `url`
-    names, or all with `extract_all_scripts`. `loader(url)` gives the bytes of a remote context or a `LoadedDocument`;
+    names, or all with `extract_all_scripts`. `loader(url)` returns the bytes of a remote context or a `LoadedDocument`;
     without it only the bundled contexts are known. `expand_context` is a context as JSON (value or bytes) or its
     address. Raises `SyntaxInvalid` whose `code` is the specification's error code.
     """
@@ -106,12 +106,12 @@ def write(
     line_of: Callable[[int], int] = lambda _number: 0,
     loader: ContextLoader | None = None,
 ) -> list[Finding]:
-    """Write what the JSON-LD scripts of a page say to `sink`; what is wrong with them comes back.
+    """Write the statements of a page's JSON-LD scripts to `sink`; returns their defects.
 
-    `scripts` are the texts of all `script[type="application/ld+json"]`; `line_of` gives the line of the page where one
-    begins, by its number (0 where unknown), and is asked only for those with a defect. Each is a document of its own: a
-    broken one writes nothing and takes nothing from the others. All statements go to the page's graph, those of named
-    graphs too.
+    `scripts` are the texts of all `script[type="application/ld+json"]`. `line_of` returns the line of the page on which
+    a script begins, by its number (0 if unknown), and is called only for those with a defect. Each script is a document
+    of its own: a broken one writes nothing and does not affect the others. All statements go to the page's graph, those
+    of named graphs too.
     """
     loader = loader if loader is not None else _BUNDLED
     loader.start()
@@ -156,7 +156,8 @@ def _bounded(fetch: Loader, loads: int, max_bytes: int) -> ContextLoader:
 
 
 def _statements(value: Json, base: str, sink: Sink, loader: ContextLoader) -> tuple[list[tuple[str, str, str]], int]:
-    """Statements of one document, by the fast way or, where that gives up, by the complete one; and how many fell."""
+    """Statements of one document, by the fast path or, if that gives up, by the complete one; and how many were
+    dropped."""
     processor = ContextProcessor(loader.load)
     walk = FastWalk(processor, _CONTEXTS, sink.blank, base)
     try:

@@ -1,10 +1,10 @@
-"""The straight way from JSON-LD to statements, for what nearly all pages have.
+"""The fast path from JSON-LD to statements, for what nearly all pages have.
 
-Expansion builds a second tree with an object for every value, which the writer then walks again. Where a context has no
-surprises (no scoped contexts, no maps of indexes or languages, no reverse or nested terms) one walk over the JSON is
-enough: each key is looked up once per context in `ActiveContext.plans`, and statements are written at once. Whatever is
-not surely the same as in the complete path raises `NotSimple`, and the caller takes that path; errors too are left to
-it. A property test compares both on generated documents.
+Expansion builds a second tree with an object for every value, which the writer then walks again. If a context is simple
+(no scoped contexts, no maps of indexes or languages, no reverse or nested terms), one walk over the JSON is enough:
+each key is looked up once per context in `ActiveContext.plans`, and statements are written at once. Anything that might
+differ from the complete path raises `NotSimple`, and the caller takes that path, also for errors. A property test
+compares both on generated documents.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from quadloom.syntaxes.jsonld.rdf import FIRST, NIL, REST, iri_term, is_language
 from quadloom.syntaxes.jsonld.terms import KEYWORDS, UNSET, ActiveContext, TermDefinition, Unset
 from quadloom.syntaxes.terms import TYPE, XSD, literal
 
-_MAX_PLANS = 5000  # keys remembered for one context; authors invent more, so the memory starts anew
+_MAX_PLANS = 5000  # keys remembered for one context; authors invent more, so the cache is emptied when full
 _MAX_CONTEXTS = 256
 _MAX_KEY = 4096  # longer contexts are not remembered
 _NO_TERM = TermDefinition()
@@ -128,7 +128,7 @@ class FastWalk:
                 raise NotSimple
 
     def _node(self, element: dict[str, Json], context: ActiveContext, *, begun: bool = False) -> str | None:
-        """Write a node object and what it contains; `begun` where its own @context is in `context` already."""
+        """Write a node object and what it contains; `begun`: its own @context is already in `context`."""
         if not begun and "@context" in element:
             context = self._processor.process(context, element["@context"], self._base)
         if context.previous is not None or context.direction is not None:

@@ -1,4 +1,10 @@
-"""JSON as JSON-LD needs it: guarded reading with places, canonical numbers, RFC 8785 text for JSON literals."""
+"""JSON as JSON-LD needs it: guarded reading with places, scripts in HTML, canonical numbers, RFC 8785 text.
+
+Scripts (JSON-LD 1.1, section 7.3) are read in two ways. `scripts_of` and strict JSON are what the specification asks
+for. `repaired_script` is for the crawl: it removes wrappers that templates and content systems leave around sound JSON,
+one at a time, and reports each. It never guesses: if a repair would have to choose a meaning (a missing comma or
+quote), the block stays broken.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +24,7 @@ from quadloom.syntaxes.html.tree import source_of
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 MAX_DEPTH = 128  # deeper JSON is an attack: expansion recurses, and so do most JSON parsers
-_MANY_DIGITS = 30  # an integer that long is over 10^21, where JSON-LD makes it a double anyway
+_MANY_DIGITS = 30  # an integer that long is over 10^21, so JSON-LD makes it a double anyway
 
 # A string that is not closed ends with the document, so that no quote within it is tried as another beginning.
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
@@ -28,17 +34,17 @@ _decode = msgspec.json.Decoder().decode
 
 
 def read(body: bytes) -> Json:
-    """The JSON value of `body` (UTF-8). Raises `SyntaxInvalid` with line and column, also where nesting is too deep."""
+    """The JSON value of `body` (UTF-8). Raises `SyntaxInvalid` with line and column, also if nesting is too deep."""
     check_depth(body)
     try:
         return _decode(body)  # type: ignore[no-any-return]  # a decoder without a type gives JSON values
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # Slower, but it tells the line and takes what RFC 8259 allows and msgspec does not: 1e400, lone surrogates.
+        # Slower, but it knows the line and accepts what RFC 8259 allows and msgspec does not: 1e400, lone surrogates.
         return _read_slowly(body)
 
 
 def check_depth(body: bytes) -> None:
-    """Raise where brackets nest deeper than `MAX_DEPTH`; linear, and free for the many documents with few brackets."""
+    """Raise if brackets nest deeper than `MAX_DEPTH`; linear, and free for the many documents with few brackets."""
     if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return
     depth = 0
@@ -67,7 +73,7 @@ def _read_slowly(body: bytes) -> Json:
 
 
 def _without_surrogates(value: Json) -> Json:
-    """`"\\ud800"` is JSON, but no text that could be encoded; U+FFFD stands for such, as in literals (`terms`)."""
+    """`"\\ud800"` is JSON, but no text that could be encoded; it becomes U+FFFD, as in literals (`terms`)."""
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, list):
@@ -157,7 +163,7 @@ _WRAPPERS = (
     ),
     ("comment", re.compile(r"\s*+(?://)?\s*+<!--"), re.compile(r"\s*+>--\s*+(?://)?")),
 )
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # as in `jsonld_json`: linear
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # as `_STRINGS`: linear
 _CONTROL = re.compile("[\x00-\x1f]")
 _ENTITY_QUOTE = re.compile(r"\s*[\[{]\s*(?:\{\s*)?&(?:quot|#34|#x22);", re.IGNORECASE)
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -178,7 +184,7 @@ def is_jsonld_type(value: str) -> bool:
 
 
 def scripts_of(body: bytes, fragment: str = "") -> Scripts:
-    """The texts of all JSON-LD scripts, or of the one with id `fragment`. Raises where that is no such script."""
+    """The texts of all JSON-LD scripts, or of the one with id `fragment`. Raises if there is none."""
     tree = LexborHTMLParser(source_of(body))
     base = tree.css_first("base[href]")
     href = (base.attributes.get("href") or "") if base is not None else ""

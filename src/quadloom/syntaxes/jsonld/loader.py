@@ -1,4 +1,10 @@
-"""Remote JSON-LD contexts: bundled ones at no cost, others through a guarded, bounded, cached loader."""
+"""Remote JSON-LD contexts: bundled ones at no cost, those in the user's folder offline, others by a bounded loader.
+
+Only schema.org's context comes with Quadloom. Others are their publishers' texts under their publishers' licences, so
+the user decides which to keep in a folder (`ContextFolder`), always in the version that was chosen. A file's name is
+the context's address, percent-encoded, with `.jsonld`; so a folder can be filled by hand, copied, or put under version
+control.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +32,7 @@ _PARAMETER = re.compile(r';\s*([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))')
 
 
 class LoadedDocument(msgspec.Struct, frozen=True):
-    """A loader's fuller answer: the address after redirects, the media type and the Link headers, where known."""
+    """A loader's complete answer: the address after redirects, the media type and the Link headers, if known."""
 
     body: bytes
     url: str
@@ -38,11 +44,11 @@ Fetch: TypeAlias = Callable[[str], bytes | LoadedDocument]
 
 
 class ContextLoader:
-    """Dereferences contexts for many documents; `start()` begins the account of a new document.
+    """Dereferences contexts for many documents; `start()` resets the count of loads for a new document.
 
     At most `loads` contexts are fetched for one document, none longer than `max_bytes`; `cached` of them stay in
-    memory, the least recently used goes first. Failures are remembered too, so a page repeated a thousand times asks
-    a dead server once. Without `fetch` only bundled contexts are known.
+    memory, the least recently used goes first. Failures are cached too, so a thousand copies of a page ask a dead
+    server once. Without `fetch` only bundled contexts are known.
     """
 
     def __init__(
@@ -97,7 +103,7 @@ class ContextLoader:
 
 
 def fetch_document(fetch: Fetch, url: str) -> LoadedDocument:
-    """Ask `fetch`; follow a `Link: rel="alternate"; type="application/ld+json"` once where the answer is not JSON."""
+    """Ask `fetch`; follow a `Link: rel="alternate"; type="application/ld+json"` once if the answer is not JSON."""
     loaded = _fetched(fetch, url)
     if loaded.links and not is_json(loaded.content_type):
         for target, parameters in links_of(loaded.links):
@@ -157,7 +163,7 @@ class ContextFolder:
         self._folder = folder
 
     def find(self, url: str) -> bytes | None:
-        """The document kept for an address."""
+        """The document in the folder for an address, or None."""
         if not _SCHEME.match(url):
             return None
         name = _name(url)
@@ -169,7 +175,7 @@ class ContextFolder:
             return None
 
     def add(self, url: str, document: bytes, *, max_bytes: int) -> Path:
-        """Keep a document that has a context in it. Raises `UsageError` for any other."""
+        """Write a document that has a context in it to the folder. Raises `UsageError` for any other."""
         if not _SCHEME.match(url) or len(_name(url)) > _LONGEST:
             raise UsageError(f"{url[:200]} cannot be the address of a context", hint="give an http(s) URL")
         loader = ContextLoader(lambda _url: document, max_bytes=max_bytes)
@@ -185,26 +191,26 @@ class ContextFolder:
         return path
 
     def remove(self, url: str) -> bool:
-        """False = there was none."""
+        """Delete a context; False = there was none."""
         path = self._folder / f"{_name(url)}{_SUFFIX}"
         known = path.is_file()
         path.unlink(missing_ok=True)
         return known
 
     def addresses(self) -> list[str]:
-        """Of all contexts kept, without their scheme."""
+        """Addresses of all contexts in the folder, without their scheme."""
         return sorted(unquote(path.name.removesuffix(_SUFFIX)) for path in self._folder.glob(f"*{_SUFFIX}"))
 
 
-@lru_cache(maxsize=4)  # the same loader each time, because what it loaded is remembered by it
+@lru_cache(maxsize=4)  # the same loader each time, because it caches what it loaded
 def with_folder(folder: str, fetch: Loader | None) -> Loader | None:
-    """A loader that looks into the folder first, and asks `fetch` for the rest. None where there is neither."""
+    """A loader that tries the folder first and then `fetch`. None if there is neither."""
     if not folder:
         return fetch
-    kept = ContextFolder(Path(folder))
+    contexts_folder = ContextFolder(Path(folder))
 
     def load(url: str) -> bytes:
-        found = kept.find(url)
+        found = contexts_folder.find(url)
         if found is not None:
             return found
         if fetch is None:

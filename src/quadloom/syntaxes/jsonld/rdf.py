@@ -27,8 +27,8 @@ FIRST, REST, NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"
 class RdfWriter:
     """Writes statements as `subject predicate object` with an optional graph term through `emit`.
 
-    `blank` gives a new label at each call; the labels of the document are mapped to such, so that nothing an author
-    chose can clash. Terms that are not well-formed take their statement with them; `dropped` counts them.
+    `blank` gives a new label at each call; the labels of the document are mapped to such, so that no label of
+    an author can clash. A statement with a term that is not well-formed is dropped; `dropped` counts them.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class RdfWriter:
                 self._node(item, graph)
 
     def _node(self, node: dict[str, Json], graph: str) -> str | None:
-        """Write what a node object says; its term, or None where its @id is not well-formed."""
+        """Write what a node object says; its term, or None if its @id is not well-formed."""
         name = node.get("@id")
         subject = self.resource(name) if isinstance(name, str) else None if "@id" in node else self._blank()
         index = node.get("@index")
@@ -78,7 +78,7 @@ class RdfWriter:
         return subject
 
     def _inner_nodes(self, item: Json, graph: str) -> None:
-        """Of a value that nothing can refer to, the nodes still speak for themselves; lists and literals do not."""
+        """Write the nodes inside a value that no statement can refer to; its lists and literals are dropped."""
         self.dropped += 1
         if isinstance(item, dict) and "@value" not in item:
             items = item.get("@list")
@@ -171,7 +171,7 @@ def is_language(tag: str) -> bool:
 
 
 def iri_term(name: str) -> str | None:
-    """`<name>` where it is well-formed. Predicates, types and identifiers recur, hence the memory."""
+    """`<name>` if it is well-formed. Predicates, types and identifiers recur, hence the cache."""
     return _iri_term(name) if len(name) <= 512 else _iri_term.__wrapped__(name)
 
 

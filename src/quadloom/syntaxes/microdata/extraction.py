@@ -1,7 +1,7 @@
 """HTML microdata to RDF, by the W3C note *Microdata to RDF* (second edition), `itemprop-reverse` included.
 
-Only marked elements are touched: one native selector finds them in document order, and each is filed under its nearest
-marked ancestor ("holder") by walking up until a known ancestor. A holder is an item or an element some `itemref`
+Only marked elements are read: one native selector finds them in document order, and each is assigned to its nearest
+marked ancestor ("holder") by walking up to a known ancestor. A holder is an item or an element some `itemref`
 points at. The properties of an item are then its holder's list plus the lists of what it refers to, so no subtree is
 ever walked twice and a page without `itemscope` costs one selector.
 
@@ -35,7 +35,7 @@ _NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\[\]\x7f]|%(?![0-9A-Fa-f]{2
 
 
 def extract(body: bytes, *, url: str) -> bytes:
-    """N-Triples of one page. Raises `SyntaxInvalid` where an item is, through `itemref`, a part of itself."""
+    """N-Triples of one page. Raises `SyntaxInvalid` if an item is, through `itemref`, a part of itself."""
     sink = Sink()
     source = source_of(body)
     if might_contain(source):
@@ -81,7 +81,7 @@ class _Mark:
 
 
 class _Document:
-    """The marked elements of a page in document order, each filed under its nearest holder."""
+    """The marked elements of a page in document order, each assigned to its nearest holder."""
 
     __slots__ = ("_holders", "marks", "targets", "too_deep")
 
@@ -186,7 +186,7 @@ class _Conversion:
                 continue
             self._done.add(key)
             if item.address in self._started:
-                # Shared by several items: an untyped one speaks the vocabulary of each, so it is gone through again.
+                # Shared by several items: an untyped one takes the vocabulary of each, so it is processed again.
                 self._visits += len(item.held)
             self._started.add(item.address)
             subject = self._subject(item)
@@ -286,14 +286,14 @@ class _Conversion:
             (
                 self._document.too_deep,
                 "microdata-too-deep",
-                f"more than {NESTING_LIMIT} property elements stand inside each other; the innermost were left out",
+                f"more than {NESTING_LIMIT} property elements are nested; the innermost were left out",
             ),
         )
         return [Finding(code, message, syntax="microdata") for found, code, message in defects if found]
 
 
 def _cycles(parts: dict[int, list[int]]) -> int:
-    """1 where the item graph has a cycle, else 0: depth-first with colours, on an explicit stack."""
+    """1 if the item graph has a cycle, else 0: depth-first with colours, on an explicit stack."""
     open_, closed = set[int](), set[int]()
     for start in parts:
         stack = [(start, False)]

@@ -1,7 +1,11 @@
-"""What a microdata property element is worth in RDF: IRIs, typed literals and language-tagged text.
+"""The value of a microdata property element in RDF, and the registry of vocabularies.
 
 The rules are those of "property value" in the W3C note *Microdata to RDF* (second edition). A lexical form must be
-valid in HTML *and* in XML Schema to be typed, so `10:30` stays a plain literal: `xsd:time` wants seconds.
+valid in HTML *and* in XML Schema to be typed, so `10:30` stays a plain literal: `xsd:time` needs seconds.
+
+The registry says which type belongs to which vocabulary, and what a property implies. A type is matched against the
+prefixes character for character; without a match the vocabulary is the type cut after its `#`, or after the last `/` of
+its path.
 """
 
 from __future__ import annotations
@@ -49,7 +53,7 @@ _TIMES = (
 
 
 class Languages:
-    """The language of any element, by the nearest `lang` attribute. Each ancestor is looked at once for all."""
+    """The language of any element, by the nearest `lang` attribute. Each ancestor is examined once for all elements."""
 
     __slots__ = ("_default", "_known", "_varies")
 
@@ -97,7 +101,7 @@ def resolve(base: str, reference: str) -> str | None:
 
 
 def value_of(node: LexborNode, attributes: dict[str, str | None], base: str, languages: Languages) -> str | None:
-    """The N-Triples term of a property element that is not an item; None where it has no value."""
+    """The N-Triples term of a property element that is not an item; None if it has no value."""
     tag = node.tag or ""
     url_attribute = _URL_ATTRIBUTES.get(tag)
     if url_attribute in attributes:
@@ -148,9 +152,9 @@ REGISTRY: Mapping[str, Expansions] = {
     # The published registry at http://www.w3.org/ns/md knows the http form only; most pages write https today.
     "http://schema.org/": {"additionalType": _TYPE},
     "https://schema.org/": {"additionalType": _TYPE},
-    # Types with their properties beside them, not under them: the note's own example wants `hcard#given-name`.
+    # The properties are fragments of the type itself: the note's own example has `hcard#given-name`.
     "http://microformats.org/profile/hcard": {},
-    # The artificial vocabulary of the W3C suite. Its two cases name no registry, so it must stand in the default one;
+    # The artificial vocabulary of the W3C suite. Its two cases name no registry, so it must be in the default one;
     # no public host can be called `expansion`.
     "http://expansion/": {"subPropertyOf": _TYPE, "equivalentProperty": _TYPE},
 }

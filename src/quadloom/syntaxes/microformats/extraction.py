@@ -1,7 +1,7 @@
 """Microformats, mf2 and classic: as the canonical JSON, and as RDF in well-known vocabularies.
 
-The crawl asks `roots_in` first: most pages name no root class in their bytes and cost nothing more. `parse` gives what
-the specification says; the RDF leaves out classes that only look like roots (`h-full` of a CSS framework).
+The crawl calls `roots_in` first: most pages name no root class in their bytes and cost nothing more. `parse` follows
+the specification; the RDF leaves out classes that only look like roots (`h-full` of a CSS framework).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def parse(body: bytes, *, url: str) -> dict[str, Json]:
     tree = LexborHTMLParser(source_of(body))
     base = base_of(tree, url)
     if base.endswith("/") and base.count("/") == 3:
-        # The suite writes the root of a host without a slash where a reference is empty.
+        # The suite writes the root of a host without a slash if a reference is empty.
         base = base[:-1]
     items: list[Json] = [_item_json(item, base) for item in MicroformatPage(tree, base).items()]
     rels, addresses = _relations(tree, base)

@@ -1,11 +1,14 @@
 """Finds the microformats of a page and builds their items, mf2 and classic in one pass.
 
-A native selector finds elements whose class could name a root; only below the outermost roots is anything looked at in
-Python. There every element with a class is filed under its nearest root by walking up until a known ancestor, so deep
-trees cost no more than flat ones. Then items are built from what was filed, innermost depth bounded.
+A native selector finds elements whose class could name a root; Python looks only at what is below the outermost roots.
+There it assigns every element with a class to its nearest root, by walking up to a known ancestor, so deep trees cost
+no more than flat ones. Then it builds items from the assigned elements, to a limited depth.
 
-Classic roots may include elements from elsewhere (`class=include`, `itemref`, table `headers`): those are filed under
-the root as well. The number of elements looked at that way is capped, since n roots may include the same n elements.
+Classic roots may include elements from elsewhere (`class=include`, `itemref`, table `headers`): those are assigned to
+the root as well. Their number is capped, since n roots may include the same n elements.
+
+An mf2 item whose author marked no name, photo or url has implied ones. Each of these rules looks at the item's element,
+then at its only fitting child, then at the only fitting child of its only child.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from quadloom.syntaxes.microformats.values import (
 
 DEPTH_LIMIT = 32
 INCLUDE_LIMIT = 50_000
-_INCLUDE_COST = 50  # in elements: the native search of an included subtree, even where it finds nothing
+_INCLUDE_COST = 50  # in elements: the native search of an included subtree, even if it finds nothing
 
 _TOKENS = re.compile(r"[^ \t\n\f\r]+")
 _NAME = r"(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*"
@@ -59,7 +62,7 @@ class ClassNames:
 
 
 class _Root:
-    """An element that is an item, and the elements filed under it. `vocabulary` is None for mf2."""
+    """An element that is an item, and the elements assigned to it. `vocabulary` is None for mf2."""
 
     __slots__ = ("attributes", "entries", "included", "node", "types", "vocabulary")
 
@@ -94,7 +97,7 @@ class _Entry:
 
 class MicroformatPage:
     """The microformats of one parsed page. `selector` finds every element that may be a root; `ignored` are class names
-    that are none, whatever they look like. `dropped` counts what the limits left out."""
+    that look like roots and are not. `dropped` counts what the limits left out."""
 
     def __init__(
         self, tree: LexborHTMLParser, base: str, selector: str = ANY_ROOT, ignored: Set[str] = frozenset()
@@ -114,7 +117,7 @@ class MicroformatPage:
         if not outermost:
             return []
         for root in outermost:
-            self._file(root, root.node, 0, ())
+            self._assign(root, root.node, 0, ())
         reader = PropertyReader(self._tree, self._base, self._marked)
         return [self._build(root, reader) for root in outermost]
 
@@ -153,8 +156,8 @@ class MicroformatPage:
     def _is_type(self, text: str) -> bool:
         return bool(self._meaning({"class": text}).types)
 
-    def _file(self, owner: _Root, start: LexborNode, depth: int, active: tuple[int, ...]) -> None:
-        """File what is below `start` under `owner` and the roots found there; `active` are the includes under way."""
+    def _assign(self, owner: _Root, start: LexborNode, depth: int, active: tuple[int, ...]) -> None:
+        """Assign what is below `start` to `owner` and the roots found there; `active` are the includes in progress."""
         above: dict[int, tuple[_Root, int]] = {start.mem_id: (owner, depth)}
         seen: set[int] = set()
         roots = [owner] if start.mem_id == owner.node.mem_id else []
@@ -206,7 +209,7 @@ class MicroformatPage:
         if target is None or target.mem_id in active or _contains(target, holder.node):
             return
         holder.included.append(target)
-        self._file(holder, target, depth, (*active, target.mem_id))
+        self._assign(holder, target, depth, (*active, target.mem_id))
 
     def _by_id(self, name: str) -> LexborNode | None:
         if self._ids is None:
@@ -268,7 +271,7 @@ class MicroformatPage:
             return NestedItem(inner, reader.url(entry.node, entry.attributes))
         if entry.root is not None and entry.root.included:
             return NestedItem(inner, "".join(map(raw_text_of, (entry.node, *entry.root.included))).strip())
-        # A `url` that is no u-* is no address of the item (unit test nested-microformat-mistyped): its text stands.
+        # A `url` that is not a u-* is no address of the item (unit test nested-microformat-mistyped): its text is kept.
         return NestedItem(inner, plain(self._plain("p" if kind == "u" else kind, entry, reader)))
 
     def _plain(self, kind: Kind, entry: _Entry, reader: PropertyReader) -> Value:
@@ -314,7 +317,7 @@ def _is_inside(node: LexborNode, inside: dict[int, bool]) -> bool:
 
 
 def _nearest(node: LexborNode, above: dict[int, tuple[_Root, int]]) -> tuple[_Root, int]:
-    """The root that an element belongs to and its depth. The walk always ends: it starts below a filed element."""
+    """The root that an element belongs to and its depth. The walk always ends: it starts below an assigned element."""
     passed: list[int] = []
     current = node.parent
     while current is not None and current.mem_id not in above:

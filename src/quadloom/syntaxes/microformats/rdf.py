@@ -1,9 +1,14 @@
-"""Items of microformats to statements, by the tables in `microformats_terms`."""
+"""Items of microformats to statements, by tables of types and properties. docs/reference/microformats.md explains them.
+
+People, organisations and addresses become vCard, everything else schema.org if that has an accepted term. What has none
+keeps its own name in the namespace `http://microformats.org/profile/`, so that nothing an author marked is lost.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from quadloom.syntaxes.microformats.values import MicroformatItem, NestedItem, Picture, Value, plain, typed
 from quadloom.syntaxes.sink import Sink
@@ -13,6 +18,14 @@ SCHEMA = "http://schema.org/"
 VCARD = "http://www.w3.org/2006/vcard/ns#"
 ACTIVITY = "https://www.w3.org/ns/activitystreams#"
 PROFILE = "http://microformats.org/profile/"
+
+
+class NodeBetween(NamedTuple):
+    """A node that schema.org puts between an item and a value: the property to it, its type, the property on it."""
+
+    property: str
+    type: str
+    value_property: str
 
 
 def _schema(same: str = "", **renamed: str) -> dict[str, str]:
@@ -120,15 +133,19 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
     ),
     "h-x-app": _THING | _schema(logo="image", summary="description"),
 }
-# Properties that schema.org hangs on a node in between: (property to that node, its type, property on it).
-BETWEEN: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
-    "h-product": {"price": (f"{SCHEMA}offers", f"{SCHEMA}Offer", f"{SCHEMA}price")},
+# Properties that schema.org puts on a node in between.
+BETWEEN: Mapping[str, Mapping[str, NodeBetween]] = {
+    "h-product": {"price": NodeBetween(f"{SCHEMA}offers", f"{SCHEMA}Offer", f"{SCHEMA}price")},
     "h-review": {
-        name: (f"{SCHEMA}reviewRating", f"{SCHEMA}Rating", f"{SCHEMA}{name}{'Value' if name == 'rating' else 'Rating'}")
+        name: NodeBetween(
+            f"{SCHEMA}reviewRating",
+            f"{SCHEMA}Rating",
+            f"{SCHEMA}{name}{'Value' if name == 'rating' else 'Rating'}",
+        )
         for name in ("rating", "best", "worst")
     },
 }
-# Properties that mean something else where the value is an item: (property, type of that item or "" for any).
+# Properties that mean something else if the value is an item: (property, type of that item or "" for any).
 NESTED: Mapping[tuple[str, str], str] = {
     ("review", "h-review-aggregate"): f"{SCHEMA}aggregateRating",
     # vCard's own term takes text only.
@@ -175,19 +192,19 @@ class MicroformatWriter:
             bridge = next((BETWEEN[kind][name] for kind in known if name in BETWEEN.get(kind, ())), None)
             if bridge is not None:
                 node = self._between(subject, bridge, between)
-                self._values(node, name, f"<{bridge[2]}>", values)
+                self._values(node, name, f"<{bridge.value_property}>", values)
             else:
                 self._values(subject, name, f"<{_property(name, item.types)}>", values)
         for child in item.children:
             self._child(subject, item, child)
         return subject
 
-    def _between(self, subject: str, bridge: tuple[str, str, str], between: dict[str, str]) -> str:
-        node = between.get(bridge[0])
+    def _between(self, subject: str, bridge: NodeBetween, between: dict[str, str]) -> str:
+        node = between.get(bridge.property)
         if node is None:
-            node = between[bridge[0]] = self._sink.blank()
-            self._sink.add(subject, f"<{bridge[0]}>", node)
-            self._sink.add(node, TYPE, f"<{bridge[1]}>")
+            node = between[bridge.property] = self._sink.blank()
+            self._sink.add(subject, f"<{bridge.property}>", node)
+            self._sink.add(node, TYPE, f"<{bridge.type}>")
         return node
 
     def _child(self, subject: str, parent: MicroformatItem, child: MicroformatItem) -> None:

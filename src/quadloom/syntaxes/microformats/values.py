@@ -1,4 +1,8 @@
-"""What one element is worth as a `p-*`, `u-*`, `dt-*` or `e-*` property, by the microformats2 parsing specification."""
+"""The value of an element as a `p-*`, `u-*`, `dt-*` or `e-*` property, by the microformats2 parsing specification.
+
+Items and values are records here, before they become JSON or RDF. Dates follow the value-class pattern: pieces found in
+several elements make one value.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ class Picture:
 
 @dataclass(slots=True)
 class EmbeddedMarkup:
-    """The value of an `e-*` property. The HTML is made on demand from the node: RDF only wants the text."""
+    """The value of an `e-*` property. The HTML is made from the node on demand: RDF needs only the text."""
 
     value: str
     node: LexborNode
@@ -35,7 +39,7 @@ Plain = str | Picture | EmbeddedMarkup
 @dataclass(slots=True)
 class MicroformatItem:
     """One microformat. `name` and `url` are its first `p-name` and `u-url`, explicit or implied: what it is worth as a
-    value. `bare` tells that nothing inside it is marked."""
+    value. `bare`: nothing inside it is marked."""
 
     types: list[str]
     id: str = ""
@@ -48,7 +52,7 @@ class MicroformatItem:
 
 @dataclass(slots=True)
 class NestedItem:
-    """An item as the value of a property, with what it is worth to a reader who wants plain text."""
+    """An item as the value of a property, with its value as plain text or address."""
 
     item: MicroformatItem
     value: str | Picture
@@ -87,8 +91,8 @@ def text_of(node: LexborNode, base: str | None = None, *, alternatives: bool = T
 
 
 def raw_text_of(node: LexborNode, base: str | None = None, *, alternatives: bool = True) -> str:
-    """Text without scripts and styles. An image counts as its `alt` where `alternatives` are wanted, and without one
-    as its address where a base is given."""
+    """Text without scripts and styles. An image counts as its `alt` if `alternatives` are wanted, and without one as
+    its address if a base is given."""
     if node.css_first("img,script,style", default=None) is None:
         return node.text()
     pieces: list[str] = []
@@ -127,7 +131,7 @@ def html_of(node: LexborNode, base: str) -> str:
 
 
 def picture_of(attributes: dict[str, str | None], base: str) -> str | Picture:
-    """An `img` with its alternative text and sizes, or its address where it has neither."""
+    """An `img` with its alternative text and sizes, or its address if it has neither."""
     address = resolve(base, attributes.get("src") or "")
     sources = attributes.get("srcset")
     if "alt" not in attributes and not sources:
@@ -290,7 +294,7 @@ _WHOLE = (
 
 
 def assemble(pieces: Iterable[str]) -> str | None:
-    """`date time zone` from the first piece of each sort, or a piece that is complete; None where none is a date."""
+    """`date time zone` from the first piece of each sort, or a piece that is complete; None if none is a date."""
     date = time = zone = ""
     for piece in pieces:
         value = piece.strip()

@@ -1,7 +1,13 @@
-"""RDF files (Turtle, TriG, N-Triples, N-Quads, RDF/XML) to N-Quads, by pyoxigraph behind the guards of `rdf_guards`.
+"""RDF files (Turtle, TriG, N-Triples, N-Quads, RDF/XML) to N-Quads, by pyoxigraph behind `guards`.
 
-`parse` is strict: a file that breaks its grammar raises. `read` is for the crawl: what stands before the defect is
-kept, lines of N-Triples and N-Quads after it too, and the defect becomes a `Finding`.
+`extract` is strict: a file that breaks its grammar raises. `read` keeps what precedes the defect, in N-Triples and
+N-Quads also the lines after it, and the defect becomes a `Finding`; plug-ins may call it on RDF that they find inside
+other files. `read_document` does so for the crawl.
+
+An rdf:XMLLiteral is exclusive canonical XML: only the namespaces that an element or attribute uses. The native parser
+copies every namespace in scope instead, so equal literals differ by the document around them. Before it sees a
+document, each property element with parseType="Literal" is replaced by one whose text is the canonical XML and whose
+datatype is rdf:XMLLiteral, which states the same triple (also if rdf:ID reifies it).
 """
 
 from __future__ import annotations
@@ -33,7 +39,7 @@ _FORMATS: dict[RdfKind, ox.RdfFormat] = {
     "rdfxml": ox.RdfFormat.RDF_XML,
 }
 _KINDS: dict[str, RdfKind] = {str(kind): kind for kind in _FORMATS}
-_MAX_DEFECTS = 20  # of a line-based file; after so many it is something else under a wrong name
+_MAX_DEFECTS = 20  # of a line-based file; with more it is something else under a wrong name
 _DECLARATION = re.compile(rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z][\w.-]*)["'][^>]{0,200}\?>""")
 
 
@@ -56,7 +62,7 @@ def extract(body: bytes, *, kind: RdfKind, url: str) -> bytes:
 
 
 def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000) -> RdfRead:
-    """What can be had of a file of the web: at most `limit` statements, up to the first defect. Never raises."""
+    """What can be read of a file: at most `limit` statements, up to the first defect. Never raises."""
     try:
         body = _prepared(body, kind)
         parser = ox.parse(body, _FORMATS[kind], base_iri=url)
@@ -110,7 +116,7 @@ class _Written:
         return len(data)
 
     def flush(self) -> None:
-        """There is nothing behind it."""
+        """Nothing is buffered."""
 
     def lines(self) -> bytes:
         """All that is complete."""
@@ -187,10 +193,10 @@ _NOT_LITERAL = ("Resource", "Collection", "Triple")  # any other word means Lite
 
 
 def with_canonical_literals(body: bytes) -> bytes:
-    """`body` with its XML literals spelled out; unchanged where it has none or is not well-formed XML."""
+    """`body` with its XML literals spelled out; unchanged if it has none or is not well-formed XML."""
     if b"parseType" not in body:
         return body
-    # Entities were measured before (rdf_guards); nothing external is ever loaded.
+    # `check_xml` has limited the entities; nothing external is ever loaded.
     parser = etree.XMLParser(resolve_entities=True, no_network=True, load_dtd=False, huge_tree=False)
     try:
         root = etree.fromstring(body, parser)

@@ -1,4 +1,10 @@
-"""Links inside data: the IRIs of statements that could be visited, by what they are to the page."""
+"""Links in data and links as data.
+
+`data_links` finds the IRIs of statements that could be visited. `link_quads` states links for the index: a relation
+that XHTML's vocabulary names keeps that name (an RDFa 1.0 processor says the same); other words that IANA has
+registered get IANA's name; a relation that is itself an IRI is the predicate. What has no name of its own is
+`dcterms:references`, which means no more than a plain link does.
+"""
 
 from __future__ import annotations
 

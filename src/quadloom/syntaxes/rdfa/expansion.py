@@ -1,7 +1,8 @@
-"""Vocabulary expansion: what the vocabularies in use entail about the statements (RDFa Core 1.1, section 10).
+"""What statements entail: vocabulary expansion (RDFa Core 1.1, section 10) and property copying.
 
 The rules are those of the specification: sub-properties and sub-classes with their transitivity, equivalent
-properties and classes in both directions. The vocabulary itself stays out of the page's graph.
+properties and classes in both directions. The vocabulary itself stays out of the page's graph. Copying
+replaces `rdfa:copy` of an `rdfa:Pattern` by what the pattern says (HTML+RDFa 1.1, section 3.5).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ReadRdfa = Callable[[bytes, str], bytes]
 OWL = "http://www.w3.org/2002/07/owl#"
 _UPWARD = {f"{RDFS}subPropertyOf": "property", f"{RDFS}subClassOf": "class"}
 _EQUAL = {f"{OWL}equivalentProperty": "property", f"{OWL}equivalentClass": "class"}
-# A vocabulary document larger than this is none (schema.org, the largest in wide use, has 1 MB).
+# No vocabulary document is larger than this (schema.org, the largest in wide use, has 1 MB).
 MAX_VOCABULARY = 8 * 1024 * 1024
 MAX_VOCABULARIES = 8
 
@@ -87,7 +88,7 @@ def expand_vocabularies(
 
 
 def _read(body: bytes, document: str, read_rdfa: ReadRdfa) -> Iterable[pyoxigraph.Quad]:
-    """Vocabularies come as RDF/XML, HTML with RDFa, or Turtle; the first bytes tell."""
+    """Vocabularies come as RDF/XML, HTML with RDFa, or Turtle; the first bytes decide."""
     head = body[:2048].lower()
     if b"<rdf:rdf" in head:
         return pyoxigraph.parse(body, pyoxigraph.RdfFormat.RDF_XML, base_iri=document)
@@ -101,7 +102,7 @@ PATTERN = f"<{RDFA}Pattern>"
 
 
 def fold_patterns(triples: list[Triple]) -> list[Triple]:
-    """The statements with every copied pattern in place of its reference. Patterns nobody refers to stay."""
+    """The statements with every copied pattern in place of its reference. Patterns without a reference stay."""
     if not any(predicate == COPY for _, predicate, _ in triples):
         return triples
     patterns: dict[str, list[tuple[str, str]]] = {

@@ -50,9 +50,9 @@ def extract(
     processor_graph: bool = False,
     loader: Loader | None = None,
 ) -> bytes:
-    """N-Quads of a document; with `processor_graph`, of what the processor has to say about it instead.
+    """N-Quads of a document; with `processor_graph`, the processor's messages about it instead.
 
-    `loader` gives the bytes of a vocabulary for `vocab_expansion`; without one nothing is loaded.
+    `loader` returns the bytes of a vocabulary for `vocab_expansion`; without one nothing is loaded.
     """
     graph = ProcessorGraph(url)
     report = graph.report if processor_graph else None
@@ -114,8 +114,8 @@ def write(
 ) -> bool:
     """Adds the RDFa 1.1 of an HTML page that is already parsed; False = a limit cut it short.
 
-    `vocabularies` loads those in use, whose entailments are added then; troubles with them go to `report`.
-    `base` is the page's base where the caller knows it; `language` that of the transport (Content-Language). Roles are
+    `vocabularies` loads those in use, whose entailments are added then; failures go to `report`.
+    `base` is the page's base if the caller knows it; `language` that of the transport (Content-Language). Roles are
     off because on the web they are hints for assistive technology, one for every tenth element. Cost: a few native
     selectors on a page without RDFa, then in proportion to the annotated elements and their ancestors.
     """
@@ -185,7 +185,7 @@ def _expanded(triples: list[Triple], loader: Loader | None, report: Report | Non
 
 
 def _silent(_kind: str, _text: str) -> None:
-    """For callers who do not want to hear of vocabularies that cannot be read."""
+    """The report of callers that ignore vocabularies which cannot be read."""
 
 
 def _html_triples(
@@ -316,7 +316,7 @@ _KEPT = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 
 
 def parse_xml(body: bytes) -> tuple[etree._Element | None, str]:
-    """The root and what is wrong with the document ("" = well-formed). A broken one is read as far as it goes."""
+    """The root and what is wrong with the document ("" = well-formed). A broken one is read as far as possible."""
     body = _with_character_references(body)
     problem = ""
     try:

@@ -1,7 +1,8 @@
 """The state of the walk: evaluation contexts as frames, statements within limits, lists (RDFa Core 1.1, section 7.3).
 
-A frame is what an element leaves to its children. Lists belong to a subject, and a frame is where a subject begins:
-`lists` collects for the frame's parent object, `own_lists` for the element's subject where that is another one.
+A frame is what an element leaves to its children. Lists belong to a subject, and a subject begins with a frame:
+`lists` collects for the frame's parent object, `own_lists` for the element's subject if that is another one.
+`ProcessorGraph` collects what the processor has to say about a document (section 7.6).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Incomplete = list[tuple[str, str | list[str]]]
 FIRST, REST, NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"
 
 # Nested literals repeat their content once per level; with these limits the cost stays linear in the page. Text is
-# gathered by the parser itself, markup is written here (4 µs an element), hence two depths.
+# collected by the parser itself, markup is written here (4 µs an element), hence two depths.
 MAX_TEXT_DEPTH = 64
 MAX_MARKUP_DEPTH = 4
 MAX_CHARACTERS = 32 * 1024 * 1024
@@ -82,7 +83,7 @@ class Frame:
 
 
 class Triples:
-    """Statements of one document. `full` tells the processor to stop: a limit is reached, what follows is dropped."""
+    """Statements of one document. `full`: a limit is reached, the processor stops and drops the rest."""
 
     def __init__(self) -> None:
         self.found: list[Triple] = []
@@ -117,7 +118,7 @@ Report = Callable[[str, str], None]
 """Takes the local name of a class of the RDFa vocabulary and a sentence."""
 
 _PARENTS = {DOCUMENT_ERROR: "Error"}
-# Hostile pages repeat one mistake a hundred thousand times; nobody reads the rest.
+# Hostile pages repeat one mistake a hundred thousand times; a thousand messages are enough.
 _MAX_MESSAGES = 1000
 
 

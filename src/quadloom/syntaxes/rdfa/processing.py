@@ -167,7 +167,7 @@ class Processor(Generic[N]):
 
     def _set_language(self, frame: Frame, attributes: Attributes) -> None:
         # In HTML, `xml:lang` is an attribute without meaning (HTML, "the lang and xml:lang attributes"); it serves
-        # only where `lang` is missing. In XML, `xml:lang` wins.
+        # only if `lang` is missing. In XML, `xml:lang` wins.
         first, second = ("lang", "xml:lang") if self._host.html_parser else ("xml:lang", "lang")
         if first in attributes and (first != "lang" or self._host.plain_lang):
             frame.language = attributes[first].strip()
@@ -326,7 +326,7 @@ class Processor(Generic[N]):
                 lists.setdefault(predicate, []).append(value)
 
     def _value(self, element: Element[N], resources: Resources, frame: Frame, *, linked: bool) -> str | None:
-        """Step 11: the current property value; None where a limit forbids it."""
+        """Step 11: the current property value; None if a limit forbids it."""
         attributes = element.attributes
         written = attributes.get("content")
         dated = self._host.datetime and written is None
@@ -360,7 +360,7 @@ class Processor(Generic[N]):
         return literal(written, "", datatype[1:-1]) if datatype else literal(written, frame.language)
 
     def _datatype(self, attributes: Attributes, frame: Frame) -> str | None:
-        """The datatype; None where the attribute is empty or resolves to nothing that can be one."""
+        """The datatype; None if the attribute is empty or resolves to nothing that can be one."""
         value = attributes["datatype"].strip()
         datatype = self._names.name(value, frame.vocabulary) if value else None
         return None if datatype is None or datatype[0] == "_" or datatype in _TAGGED else datatype

@@ -1,4 +1,4 @@
-"""Other XML: the stylesheets that users, GRDDL and Quadloom itself bring, and a generic mapping.
+"""Other XML: the stylesheets of users, of GRDDL and of Quadloom itself, and a generic mapping.
 
 In: a `Context` for each module's `read`, bytes for `extract`. Out: N-Quads, or statements and links in the context.
 Imports `syntaxes.registry` and the modules below it, `syntaxes.feeds.writing` and `syntaxes.rdf`.

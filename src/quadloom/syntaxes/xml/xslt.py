@@ -3,8 +3,12 @@
 Measured on lxml 6: by default `document()` reads files and `exsl:document` writes them. `XSLTAccessControl.DENY_ALL`
 stops both, but not `xsl:import` and `xsl:include`, which are resolved when the stylesheet is compiled; a resolver on
 its parser stops those. EXSLT's regular expressions run on Python's `re`, which can take for ever, so they are off.
-What no library setting limits is time and memory (2^60 calls fit into a kilobyte): transformations run in disposable
+No library setting limits time and memory (2^60 calls fit into a kilobyte), so transformations run in disposable
 processes only, which the crawl and `inspect` kill at a deadline.
+
+Quadloom's own stylesheets are in `stylesheets/`. `opml`, `opensearch` and `svg` are how these kinds are read. `rss`,
+`atom`, `sitemap` and `xhtml` say in XSLT what native code does faster; they are patterns for stylesheets of users, and
+stand in for GRDDL's well-known transformations.
 """
 
 from __future__ import annotations
@@ -65,7 +69,7 @@ class Stylesheet:
         self._kind = kind
 
     def apply(self, root: etree._Element, *, url: str) -> StylesheetOutput:
-        """Transform a document; its URL is the parameter `url`. Raises `SyntaxInvalid` where that fails."""
+        """Transform a document; its URL is the parameter `url`. Raises `SyntaxInvalid` if that fails."""
         try:
             result = self._transform(root, url=etree.XSLT.strparam(url))
             body = bytes(result)
@@ -85,22 +89,27 @@ class Stylesheet:
         return StylesheetOutput(body, "rdfxml")
 
     def state(self, context: Context, root: etree._Element, *, syntax: str) -> int:
-        """Apply to a document and keep the statements; gives their number. Defects become findings."""
+        """Apply to a document and keep the statements; returns their number. Defects become findings."""
         if b"<!ENTITY" in context.utf8:
             check_xml(context.utf8)  # XPath's string() expands entities without the parser's limit
         try:
             output = self.apply(root, url=context.url)
         except SyntaxInvalid as error:
             context.find(
-                error.code, error.message, syntax=syntax, severity="error", line=error.line, column=error.column,
+                error.code,
+                error.message,
+                syntax=syntax,
+                severity="error",
+                line=error.line,
+                column=error.column,
                 advice="the other syntaxes of the page were read; correct the stylesheet",
-            )  # fmt: skip
+            )
             return 0
         return state(context, output.body, output.kind, base=context.base, syntax=syntax)
 
 
 def state(context: Context, body: bytes, kind: RdfKind, *, base: str, syntax: str) -> int:
-    """Keep the statements of a generated RDF document; gives their number."""
+    """Keep the statements of a generated RDF document; returns their number."""
     if not body.strip():
         return 0
     found = rdf_files.read(body, kind=kind, url=base, limit=context.settings.limits.quads_per_page)
@@ -112,7 +121,7 @@ def state(context: Context, body: bytes, kind: RdfKind, *, base: str, syntax: st
 
 
 def compiled(source: bytes, *, name: str, load: Load | None = None) -> Stylesheet:
-    """Compile a stylesheet, or take it from the cache. `load` gives its imports; without it there are none.
+    """Compile a stylesheet, or take it from the cache. `load` returns its imports; without it there are none.
 
     Raises `SyntaxInvalid`. At most five imports, at most three deep, no circles.
     """
@@ -137,7 +146,7 @@ def _compiled(source: bytes, name: str, imports: tuple[tuple[str, bytes], ...]) 
 
 
 class _Imports(etree.Resolver):
-    """Gives what was loaded before, and nothing else. Every other reference ends the compilation."""
+    """Resolves only what was loaded before. Every other reference ends the compilation."""
 
     def __init__(self, known: Mapping[str, bytes]) -> None:
         super().__init__()
@@ -175,7 +184,7 @@ def _collect_imports(source: bytes, base: str, load: Load, found: dict[str, byte
             raise SyntaxInvalid(
                 f"{base}: more than {MAX_IMPORTS} imports, or deeper than {MAX_IMPORT_DEPTH}", code="xslt-imports"
             )
-        found[url] = b""  # so that a circle ends here
+        found[url] = b""  # so that a cycle ends here
         found[url] = load(url)
         _check_size(found[url], url)
         _collect_imports(found[url], url, load, found, depth + 1)
@@ -187,7 +196,7 @@ def _check_size(source: bytes, name: str) -> None:
 
 
 def with_own_blank_nodes(nquads: bytes) -> bytes:
-    """Blank nodes under names of their own: a stylesheet may well write `_:b0`, as the page's own extractors do."""
+    """Rename blank nodes: a stylesheet may write `_:b0`, as the page's own extractors do."""
     if b"_:b" not in nquads:
         return nquads
     import pyoxigraph as ox
@@ -240,7 +249,7 @@ _OF_KIND: dict[Kind, str] = {"opensearch": "opensearch", "svg": "svg"}
 
 @lru_cache(maxsize=len(NAMES))
 def bundled(name: str) -> Stylesheet:
-    """One of our stylesheets, compiled."""
+    """One of Quadloom's own stylesheets, compiled."""
     source = files("quadloom.syntaxes.xml").joinpath("stylesheets", f"{name}.xsl").read_bytes()
     return compiled(source, name=f"{name}.xsl")
 

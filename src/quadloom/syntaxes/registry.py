@@ -179,7 +179,7 @@ class Context:
             self._elements = {common[number]: nodes for number, nodes in found.items()}
         nodes = self._elements.get(tag)
         if nodes is None:
-            nodes = self._elements[tag] = self._select(tag.lower())
+            nodes = self._elements[tag] = [] if tag in _COMMON_NAMES else self._select(tag.lower())
         return nodes
 
     def _select(self, name: str) -> list[LexborNode]:

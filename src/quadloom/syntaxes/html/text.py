@@ -113,7 +113,7 @@ def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: i
 
     The loop sees some 600 nodes a page, so what it often needs is in local names.
     """
-    kept: list[str] = []
+    texts: list[str] = []
     block: list[str] = []
     size = linked = 0
     skip_to = -1  # identity of the node at which an excluded element ends; 0 = never
@@ -138,7 +138,7 @@ def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: i
             text = "".join(block)
             block = []
             if _is_text(text, linked, keep_links):
-                kept.append(text)
+                texts.append(text)
                 size += len(text)
                 if size > limit:
                     break
@@ -147,10 +147,10 @@ def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: i
             skip_to = _after(node, root)
     text = "".join(block)
     if _is_text(text, linked, keep_links):
-        kept.append(text)
+        texts.append(text)
     # Block by block: most have no space to fold but at their ends, and looking for double spaces in the joined text
     # costs 3 ns a character (140 against 55 µs a page).
-    return "\n".join([fold(text) for text in kept])[:limit]
+    return "\n".join([fold(text) for text in texts])[:limit]
 
 
 def _is_text(block: str, linked: int, keep_links: bool) -> bool:

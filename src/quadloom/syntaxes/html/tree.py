@@ -69,12 +69,12 @@ def _is_harmless(source: bytes) -> bool:
 
 
 class _Reader:
-    __slots__ = ("_at", "_dropped", "_kept", "_open", "_source", "_trimmed", "formatting", "roots")
+    __slots__ = ("_at", "_dropped", "_output", "_open", "_source", "_trimmed", "formatting", "roots")
 
     def __init__(self, source: bytes) -> None:
         self._source = source
-        self._kept: list[bytes] = []
-        self._at = 0  # everything before is in `_kept`
+        self._output: list[bytes] = []
+        self._at = 0  # everything before is in `_output`
         self._open: list[bytes] = []
         self._dropped = 0
         self._trimmed = 0
@@ -100,10 +100,10 @@ class _Reader:
             elif self._too_far(name, match):
                 self._cut(match.start(), match.end())
                 self._dropped += 1
-        if not self._kept:
+        if not self._output:
             return source, []
-        self._kept.append(source[self._at :])
-        return b"".join(self._kept), self._findings()
+        self._output.append(source[self._at :])
+        return b"".join(self._output), self._findings()
 
     def _too_far(self, name: bytes, match: re.Match[bytes]) -> bool:
         """Follow a start tag; True if it must be left out."""
@@ -152,7 +152,7 @@ class _Reader:
 
     def _cut(self, start: int, end: int) -> None:
         if start >= self._at:
-            self._kept.append(self._source[self._at : start])
+            self._output.append(self._source[self._at : start])
             self._at = end
 
     def _findings(self) -> list[Finding]:

@@ -130,7 +130,7 @@ def _entry(element: etree._Element, language: str) -> FeedEntry:
     entry.about = element.get(_ABOUT) or ""
     parts = _PARTS
     for child in element:
-        tag = child.tag  # once: lxml makes a new string at each look
+        tag = child.tag  # once: lxml makes a new string at each access
         part = parts.get(tag)
         if part is not None:
             part(entry, child, tag)

@@ -69,7 +69,7 @@ def _is_harmless(source: bytes) -> bool:
 
 
 class _Reader:
-    __slots__ = ("_at", "_dropped", "_output", "_open", "_source", "_trimmed", "formatting", "roots")
+    __slots__ = ("_at", "_dropped", "_open", "_output", "_source", "_trimmed", "formatting", "roots")
 
     def __init__(self, source: bytes) -> None:
         self._source = source

@@ -214,7 +214,9 @@ def with_folder(folder: str, fetch: Loader | None) -> Loader | None:
         if found is not None:
             return found
         if fetch is None:
-            raise SyntaxInvalid(f"it is not kept; `quadloom contexts add {url}` keeps it", code="loading-failed")
+            raise SyntaxInvalid(
+                f"it is not in the folder of contexts; to add it: `quadloom contexts add {url}`", code="loading-failed"
+            )
         return fetch(url)
 
     return load

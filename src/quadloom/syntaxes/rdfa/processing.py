@@ -213,7 +213,7 @@ class Processor(Generic[N]):
                 self.triples.add(subject, predicate, parent.subject)
 
     def _settle(self, parent: Frame, frame: Frame, subject: str, target: str, lists: Lists | None) -> None:
-        """Step 13: what the children see, and where lists of the new subjects are kept."""
+        """Step 13: what the children see, and which frame holds the lists of new subjects."""
         frame.subject = subject
         frame.object = target
         if target != parent.object:
@@ -400,7 +400,7 @@ _SPELLINGS = tuple(
         ),
     )
 )
-# The longest spelling anybody writes; longer text is no date, and no pattern has to look at it.
+# No date is spelled longer than this; longer text is not tried against the patterns.
 _LONGEST = 64
 
 

@@ -6,10 +6,10 @@
                                                                   │
                                                                   └──EXTRACT──► Discoveries ──► frontier
 
-* fetch    `quadloom.fetching` brings a `Page`; it runs in its own process and never looks into a body.
-* weave    (below) detect, transform, and the parts of index and extract that need no store. It is a plain
-           function of a page, so it runs in disposable worker processes, in `inspect`, in `import` and in `rebuild`.
-* settle   `quadloom.ingest.ingest` puts archive, catalog, quads and text to disk, in that order.
+* fetch         `quadloom.fetching` returns a `Page`; it runs in its own process and never looks into a body.
+* process_page  (below) detect, transform, and the parts of index and extract that need no store. It is a plain function
+                of a page, so it runs in disposable worker processes, for `crawl`, `import`, `replay` and `rebuild`.
+* settle        `quadloom.ingest.ingest` writes archive, catalog, quads and text to disk, in that order.
 
 `process_page` is the one error boundary: whatever a page does to our code becomes a `Finding`, never an exception.
 """
@@ -22,33 +22,30 @@ import msgspec
 from xxhash import xxh3_128_digest
 
 from quadloom.fetching.politeness import rules_for
-from quadloom.model.document import Transformed
+from quadloom.model.document import FactsCarrier, PageFacts, PushOffer, Transformed
 from quadloom.model.finding import Finding
 from quadloom.model.link import Discovery
 from quadloom.model.page import Page
-from quadloom.model.push import PushOffer
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
-from quadloom.phases.header_links import with_header_links
+from quadloom.phases.headers import push_offer, with_header_links
 from quadloom.phases.index import page_quads, text_document
-from quadloom.phases.push_offers import push_offer
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings
 from quadloom.stores.protocols.text import TextDocument
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Loader, Registry
 
-# What these state, every page has; a page with nothing else carries no structured data.
+# Every page has what these state; a page with nothing else carries no structured data.
 _PAGE_WORDS = frozenset(("html", "meta", "text"))
 
 
-class PageResult(msgspec.Struct, frozen=True, array_like=True):
+class PageResult(FactsCarrier, frozen=True, array_like=True):
     """All that must be written for one page, computed without touching a store."""
 
-    kind: str
     quads: Quads
     text: TextDocument | None
     text_digest: bytes
@@ -56,19 +53,11 @@ class PageResult(msgspec.Struct, frozen=True, array_like=True):
     discoveries: tuple[Discovery, ...] = ()
     edges: bytes = b""  # packed int64 fingerprints of all links, for the link matrix
     links: int = 0
-    title: str = ""
-    language: str = ""
-    charset: str = ""
-    media_type: str = ""
-    canonical: str = ""
-    syntaxes: tuple[tuple[str, int], ...] = ()
-    noindex: bool = False
-    noarchive: bool = False
     has_data: bool = False
     findings: tuple[Finding, ...] = ()
     lines: bytes = b""  # `line_fingerprints` of the quads
-    link_quads: bytes = b""  # all links as N-Quads, where user queries want them
-    push: PushOffer | None = None  # looked for where `subscriptions.websub` is on
+    link_quads: bytes = b""  # all links as N-Quads, if user queries want them
+    push: PushOffer | None = None  # only with `subscriptions.websub`
 
 
 def process_page(
@@ -82,19 +71,19 @@ def process_page(
 ) -> PageResult:
     """Everything between fetch and the stores, for one page. Never raises. `is_news`: see `phases.extract`."""
     try:
-        # A [[site]] of one's own may be read whatever its robots.txt says, and then whatever its pages say too.
+        # The user's own [[site]] may be read whatever its robots.txt says, and then whatever its pages say too.
         rules = rules_for(host_of(page.final_url), settings)
         if rules is not settings.politeness:
             settings = msgspec.structs.replace(settings, politeness=rules)
         transformed = transform(
             page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader, syntaxes=syntaxes
-        )  # fmt: skip
+        )
         transformed = with_header_links(transformed, page)
         leading_to = targets(transformed.links)
         result = _page_result(page, transformed, leading_to, settings)
         if transformed.nofollow:
             return result
-        # Last of all: what `is_news` has once heard must not be lost to a failure afterwards.
+        # Last of all: `is_news` remembers what it was asked, so nothing after this call may fail.
         found = discoveries(transformed, leading_to, visit, strategies, is_news)
         return msgspec.structs.replace(result, discoveries=found)
     except Exception as error:  # noqa: BLE001  the error boundary: a page must not end the crawl
@@ -104,10 +93,10 @@ def process_page(
 def _page_result(
     page: Page, transformed: Transformed, leading_to: Sequence[LinkTarget], settings: Settings
 ) -> PageResult:
-    noindex = transformed.noindex
-    has_data = any(name not in _PAGE_WORDS for name, _ in transformed.syntaxes)
+    facts = transformed.facts
+    has_data = any(name not in _PAGE_WORDS for name, _ in facts.syntaxes)
     # Left out here and not by the writer, so that the page counts as indexed: nothing is what the indexes owe it.
-    left_out = noindex or (settings.index.only_data and not has_data)
+    left_out = facts.noindex or (settings.index.only_data and not has_data)
     quads = (
         page_quads(transformed, page.final_url, settings.index.links, settings.index.schema_org)
         if not left_out
@@ -115,28 +104,20 @@ def _page_result(
     )
     text = text_document(transformed, page, quads) if settings.index.text and not left_out else None
     return PageResult(
-        kind=transformed.kind,
-        quads=quads,
-        text=text,
+        facts,
+        quads,
+        text,
         text_digest=xxh3_128_digest(f"{text.title}\0{text.body}\0{text.literals}".encode("utf-8", "replace"))
         if text
         else b"",
         body_digest=xxh3_128_digest(page.body),
         edges=edges(transformed.links, leading_to),
         links=len(transformed.links),
-        title=transformed.title,
-        language=transformed.language,
-        charset=transformed.charset,
-        media_type=transformed.media_type,
-        canonical=transformed.canonical,
-        syntaxes=transformed.syntaxes,
-        noindex=noindex,
-        noarchive=transformed.noarchive,
         has_data=has_data,
-        findings=page.findings + transformed.findings + _absence(noindex, left_out),
+        findings=page.findings + transformed.findings + _absence(facts.noindex, left_out),
         lines=line_fingerprints(quads.nquads),
         link_quads=link_graph(transformed.links, page.final_url)
-        if any(name.endswith(".rq") for name in settings.crawl.strategies) and not transformed.nofollow
+        if any(name.endswith(".rq") for name in settings.crawl.strategies) and not facts.nofollow
         else b"",
         push=push_offer(page, transformed) if settings.subscriptions.websub else None,
     )
@@ -161,9 +142,9 @@ def _broken(page: Page, error: Exception) -> PageResult:
         advice="a defect of Quadloom, not of the page; please report it with the URL",
     )
     return PageResult(
-        kind="binary",
-        quads=Quads.of(page.final_url, b""),
-        text=None,
+        PageFacts("binary"),
+        Quads.of(page.final_url, b""),
+        None,
         text_digest=b"",
         body_digest=xxh3_128_digest(page.body),
         findings=(*page.findings, finding),

@@ -17,7 +17,7 @@ from quadloom.phases.detect import detect
 from quadloom.settings import Settings
 from quadloom.syntaxes.feeds import xml_feeds as feeds
 from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.xml.xslt_bundle import bundled
+from quadloom.syntaxes.xml.xslt import bundled
 
 URL = "https://site.example/feed"
 SETTINGS = Settings()

@@ -10,7 +10,7 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, NamedNode, RdfFormat,
 from pyoxigraph import parse as reference_parse
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.rdf.files import RdfKind, parse
+from quadloom.syntaxes.rdf.files import RdfKind, extract
 
 SHARED = Path(os.environ.get("QUADLOOM_SHARED") or Path(__file__).resolve().parents[2] / ".." / "shared")
 SUITE = SHARED / "suites" / "rdf11"
@@ -63,8 +63,8 @@ def canonical(nquads: bytes) -> str:
 def test_case(kind: RdfKind, action: Path, url: str, result: Path | None, negative: bool) -> None:
     if negative:
         with pytest.raises(SyntaxInvalid):
-            parse(action.read_bytes(), kind=kind, url=url)
+            extract(action.read_bytes(), kind=kind, url=url)
         return
-    nquads = parse(action.read_bytes(), kind=kind, url=url)
+    nquads = extract(action.read_bytes(), kind=kind, url=url)
     if result is not None:
         assert canonical(nquads) == canonical(result.read_bytes())

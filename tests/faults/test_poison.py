@@ -35,11 +35,11 @@ def poison(body):
 import quadloom.pipeline as pipeline
 original = pipeline.process_page
 
-def weave(page, *rest):
+def process(page, *rest):
     poison(page.body)
     return original(page, *rest)
 
-pipeline.process_page = weave
+pipeline.process_page = process
 """
 
 

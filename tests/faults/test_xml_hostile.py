@@ -205,7 +205,7 @@ DOUBLING = (
 @pytest.mark.parametrize(("body", "megabytes"), [(POWER, 768), (DOUBLING, 300)], ids=["2^60 calls", "doubling text"])
 def test_runaway_stylesheets_are_ended_by_the_runner(tmp_path: Path, body: str, megabytes: int) -> None:
     (tmp_path / "hostile.xsl").write_text(XSL.format(body=body))
-    xslt_folder.opened.cache_clear()
+    xslt_folder.stylesheet_folder.cache_clear()
     settings = Settings(
         transform=TransformSettings(stylesheets=str(tmp_path)),
         limits=LimitSettings(transform_seconds=1.0, transform_bytes=megabytes << 20),

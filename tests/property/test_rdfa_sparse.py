@@ -7,13 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from quadloom.syntaxes.iri import BaseIri
 from quadloom.syntaxes.rdfa.frames import Frame
 from quadloom.syntaxes.rdfa.hosts import HOSTS
-from quadloom.syntaxes.rdfa.markup import LexborMarkup
 from quadloom.syntaxes.rdfa.names import Names
 from quadloom.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
-from quadloom.syntaxes.rdfa.references import BaseIri
-from quadloom.syntaxes.rdfa.walking import everything, sparse, walk_nodes
+from quadloom.syntaxes.rdfa.trees import LexborMarkup, everything, sparse, walk_nodes
 from quadloom.syntaxes.sink import Sink
 from thoroughness import examples
 

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quadloom.model.url import resolve
-from quadloom.syntaxes.html.references import ReferenceResolver
+from quadloom.syntaxes.iri import ReferenceResolver
 from thoroughness import examples
 
 BASES = st.sampled_from(

@@ -14,10 +14,7 @@ import quadloom
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.quads import Quads
 from quadloom.phases.index import page_quads
-from quadloom.syntaxes import rdfa
-from quadloom.syntaxes.jsonld import document as jsonld
-from quadloom.syntaxes.microdata import extract as microdata
-from quadloom.syntaxes.microformats import extract as microformats
+from quadloom.syntaxes import jsonld, microdata, microformats, rdfa
 
 URL = "https://e.example/page"
 CPU_SECONDS = 5.0  # of a loaded machine; the slowest of the list takes about one

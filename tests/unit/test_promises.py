@@ -16,7 +16,7 @@ from quadloom.errors import QuadloomError
 from quadloom.model.document import Kind
 from quadloom.model.page import FailureKind
 from quadloom.settings import ServiceSettings, Settings, SiteSettings
-from quadloom.syntaxes.jsonld.document import _REPAIRS
+from quadloom.syntaxes.jsonld.extraction import _REPAIRS
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src/quadloom").rglob("*.py")}

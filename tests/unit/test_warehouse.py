@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quadloom.errors import UsageError
-from quadloom.phases.seeds import seed_discoveries
+from quadloom.phases.extract import seed_discoveries
 from quadloom.settings import CrawlSettings, GuardSettings, Settings
 from quadloom.warehouse import Warehouse
 

@@ -13,7 +13,7 @@ from math import ceil
 from msgspec.structs import replace
 
 from quadloom.model.link import Discovery, LinkKind
-from quadloom.model.outcome import Outcome, Settlement
+from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
 from quadloom.model.url import fingerprint, site_of
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier import policy as rules
@@ -186,7 +186,7 @@ class MemoryFrontier:
         if again:
             url.state, url.priority, url.due = UrlState.QUEUED, 0, 0.0
         url.outcome = settlement.outcome
-        if settlement.outcome in rules.SUCCESSES:
+        if settlement.outcome in READ_OUTCOMES:
             url.visits += 1
             if settlement.page is not None:
                 url.etag, url.last_modified = settlement.page.etag, settlement.page.last_modified

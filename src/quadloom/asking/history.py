@@ -57,7 +57,7 @@ class Versions:
 
     def graph(self, page: PageRow, visit: VisitRow) -> Quads:
         """What the page's graph held after a visit. Raises `UsageError` where that version was not kept."""
-        graph = page.final_url or page.href
+        graph = page.graph
         if not visit.quads_digest:
             return Quads.of(graph, b"")
         if visit.archive is None:

@@ -25,7 +25,7 @@ from quadloom.errors import ShardsLost
 from quadloom.fetching.fetcher import FetchResult
 from quadloom.ingest.ingest import Ingest, VisitsDropped
 from quadloom.model.event import EventKind
-from quadloom.model.outcome import Outcome, Settlement
+from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.visit import Visit
 from quadloom.refresh.pacing import BandwidthPacer
@@ -38,7 +38,6 @@ _BYTES_IN_FLIGHT = 256 * 1024 * 1024
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _LEASE_PAUSE = 0.01  # seconds between two leases; asked after every answer, the frontier had nothing 39 times of 40
 _HOSTS_SENT = 100_000  # hosts whose robots.txt the fetch process is known to have
-_READ = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED))
 
 
 class FetchedVisits(msgspec.Struct, frozen=True):
@@ -254,7 +253,7 @@ class Crawl:
             self.meter.outcomes[settlement.outcome] += 1
             if settlement.page is not None:
                 self.meter.statuses[str(settlement.page.status)] += 1
-            if settlement.outcome in _READ:
+            if settlement.outcome in READ_OUTCOMES:
                 self.meter.pages += 1
             phases["extract"] += 1
 

@@ -14,7 +14,7 @@ import msgspec
 
 from quadloom.errors import UrlError, UsageError
 from quadloom.model.link import Discovery
-from quadloom.phases.seeds import seed_discoveries
+from quadloom.phases.extract import seed_discoveries
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 
 LIST = 1000  # URLs in one publication

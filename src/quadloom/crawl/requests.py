@@ -15,7 +15,7 @@ from quadloom.fetching.guard import is_opened
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import Url, site_of
-from quadloom.phases.seeds import seed_discoveries
+from quadloom.phases.extract import seed_discoveries
 from quadloom.ranking.page_ranks import page_rank_of
 from quadloom.refresh.state import Schedule, schedule_of
 from quadloom.settings import Settings

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from quadloom.errors import NothingFound
-from quadloom.phases.seeds import seed_discoveries
+from quadloom.phases.extract import seed_discoveries
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import CrawlSettings
 from quadloom.stores.protocols.catalog import Catalog

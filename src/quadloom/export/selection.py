@@ -47,7 +47,7 @@ def selected_pages(catalog: Catalog, selection: Selection) -> Iterator[PageRow]:
 def selected_graphs(catalog: Catalog, quads: QuadStore, selection: Selection) -> Iterator[PageGraph]:
     """The same pages with their statements, also by type."""
     for row in selected_pages(catalog, selection):
-        graph = row.final_url or row.href
+        graph = row.graph
         if selection.types and not _has_type(quads, graph, selection.types):
             continue
         about = sorted(quads.match(f"<{graph}>", None, None, f"<{PAGES}>"))

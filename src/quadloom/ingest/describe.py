@@ -49,7 +49,7 @@ def _schedule_statements(row: PageRow) -> bytes:
     if kept.next_visit is not None:
         when = f"{datetime.fromtimestamp(int(kept.next_visit), UTC).isoformat()[:19]}Z"
         parts.append(f'nextVisit> "{when}"^^<{XSD}dateTime>')
-    subject = iri(row.final_url or row.href)
+    subject = iri(row.graph)
     return "".join(f"{subject} <urn:quadloom:{part} <{PAGES}> .\n" for part in parts).encode()
 
 

@@ -47,7 +47,7 @@ from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settl
 from quadloom.model.page import Failure, Page
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
-from quadloom.phases.seeds import sitemap_discoveries
+from quadloom.phases.extract import sitemap_discoveries
 from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record

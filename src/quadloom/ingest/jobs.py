@@ -12,10 +12,9 @@ from collections.abc import Iterable, Sequence
 from quadloom.ingest.describe import REPROCESSED_AT, SourceUrls, description
 from quadloom.ingest.hooks import FinishedVisit, SettleBatch
 from quadloom.ingest.indexer import Indexer, IndexJob
-from quadloom.model.outcome import PageRow, Settlement
+from quadloom.model.outcome import READ_OUTCOMES, PageRow, Settlement
 from quadloom.model.quads import Quads
 from quadloom.settings import IndexSettings
-from quadloom.stores.frontier.policy import SUCCESSES
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.shards import shard_of
 
@@ -92,9 +91,9 @@ class IndexJobs:
             current = [
                 row
                 for row in rows
-                if row.outcome in SUCCESSES and row.status < 300 and (row.quads_digest or row.text_digest)
+                if row.outcome in READ_OUTCOMES and row.status < 300 and (row.quads_digest or row.text_digest)
             ]  # a page that redirects for now keeps the description it had
-            self._indexer.describe([(row.final_url or row.href, self.description(row, row.status)) for row in current])
+            self._indexer.describe([(row.graph, self.description(row, row.status)) for row in current])
 
     def _job(self, item: FinishedVisit, settlement: Settlement, old: PageRow | None) -> IndexJob | None:
         """None for an unchanged page whose last version is indexed. While an earlier version is still pending, what
@@ -140,7 +139,7 @@ class IndexJobs:
             or not (old.indexed_quads or old.indexed_text or row.fingerprint in self.pending)
         ):
             return None
-        return removal(row.fingerprint, old.final_url or old.href, row.host)
+        return removal(row.fingerprint, old.graph, row.host)
 
 
 def removal(fingerprint: int, graph: str, host: str) -> IndexJob:

@@ -71,7 +71,7 @@ class Reindexing:
             waiting = self.waiting.popleft()
             row = waiting.row
             if not row.quads_digest and not row.text_digest:
-                self._jobs.put([removal(row.fingerprint, row.final_url or row.href, row.host)])
+                self._jobs.put([removal(row.fingerprint, row.graph, row.host)])
                 continue
             page = archived_page(self._archive, row)
             if page is None or row.kind == "quarantined":

@@ -106,6 +106,7 @@ def _amend(item: ImportedPage) -> Callable[[PageResult], PageResult] | None:
 
     def as_described(result: PageResult) -> PageResult:
         quads = msgspec.structs.replace(result.quads, digest=item.digest) if item.digest else result.quads
-        return msgspec.structs.replace(result, kind=item.kind, title=item.title, language=item.language, quads=quads)
+        facts = msgspec.structs.replace(result.facts, kind=item.kind, title=item.title, language=item.language)
+        return msgspec.structs.replace(result, facts=facts, quads=quads)
 
     return as_described

@@ -65,7 +65,7 @@ def rebuild(
 
 def _stored_job(quads: QuadStore, row: PageRow) -> IndexJob:
     """The old graph of a page that the archive does not have; its words come with the next visit."""
-    graph = row.final_url or row.href
+    graph = row.graph
     try:
         stored = quads.graph(graph)
     except StoreError:

@@ -53,7 +53,7 @@ def verify(
         for found in _reprocessed(stores, pool, all_pages(stores)):
             row, page, result = found.row, found.page, found.result
             pages += 1
-            graph = row.final_url or row.href
+            graph = row.graph
             if row.quads_digest:
                 graphs.add(graph)
             if row.text_digest:

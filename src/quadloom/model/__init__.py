@@ -1,7 +1,8 @@
-"""What flows through the five phases: frozen, self-contained records without I/O.
+"""What flows through the phases: frozen, self-contained records without I/O.
 
-In: nothing. Out: `Url`, `Link`, `Visit`, `Page`, `Document`, `Transformed`, `Finding`, `Settlement`, `Event`.
-Each encodes to msgpack (`quadloom.model.wire`), so it can cross a process border or rest in a store.
+In: nothing. Out: `Url`, `Link`, `Visit`, `Page`, `Document`, `Transformed`, `Finding`, `Settlement`, `Event`. Each
+encodes to msgpack (`quadloom.model.wire`), so it can cross a process border or be written to a store. Imports `errors`
+only.
 """
 
 from quadloom.model.document import Document, Kind, Transformed

@@ -17,18 +17,80 @@ Kind = Literal[
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True):
-    """Verdict of the detect phase. `reasons` tell a person how it was reached, in order."""
+    """The verdict of the detect phase. `reasons` tell a person how it was reached, in order."""
 
     kind: Kind
     media_type: str = ""
     charset: str = ""
-    language: str = ""
+    charset_source: str = ""  # where the charset was found: `quadloom.syntaxes.charset.Source`
     root: str = ""  # XML kinds: {namespace}local of the root element
     reasons: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
-class Transformed(msgspec.Struct, frozen=True):
+class PageFacts(msgspec.Struct, frozen=True, array_like=True):
+    """What a page is and says about itself, in a few words. Made once, by the transform phase; `Transformed` and
+    `quadloom.pipeline.PageResult` carry the same record."""
+
+    kind: str  # a `Kind`, or what an imported dump says
+    media_type: str = ""
+    charset: str = ""
+    language: str = ""
+    title: str = ""
+    canonical: str = ""  # the page's own rel=canonical, absolute
+    syntaxes: tuple[tuple[str, int], ...] = ()  # (syntax, quads) for each that gave any
+    noindex: bool = False  # meta robots and X-Robots-Tag, merged
+    nofollow: bool = False
+    noarchive: bool = False
+
+
+class FactsCarrier(msgspec.Struct, frozen=True):
+    """A record that carries `facts` and offers the usual ones by name."""
+
+    facts: PageFacts
+
+    @property
+    def kind(self) -> str:
+        return self.facts.kind
+
+    @property
+    def media_type(self) -> str:
+        return self.facts.media_type
+
+    @property
+    def charset(self) -> str:
+        return self.facts.charset
+
+    @property
+    def language(self) -> str:
+        return self.facts.language
+
+    @property
+    def title(self) -> str:
+        return self.facts.title
+
+    @property
+    def canonical(self) -> str:
+        return self.facts.canonical
+
+    @property
+    def syntaxes(self) -> tuple[tuple[str, int], ...]:
+        return self.facts.syntaxes
+
+    @property
+    def noindex(self) -> bool:
+        return self.facts.noindex
+
+    @property
+    def nofollow(self) -> bool:
+        return self.facts.nofollow
+
+    @property
+    def noarchive(self) -> bool:
+        return self.facts.noarchive
+
+
+class Transformed(FactsCarrier, frozen=True):
     """All that one resource says: statements, links, words and defects.
 
     `nquads` has the page's URL as graph name and keeps blank nodes (`_:b0` …); the index phase skolemises them.
@@ -37,23 +99,21 @@ class Transformed(msgspec.Struct, frozen=True):
     """
 
     url: str
-    kind: Kind
     nquads: bytes = b""
     links: tuple[Link, ...] = ()
     text: str = ""  # main text, whitespace folded
-    title: str = ""
     description: str = ""
-    language: str = ""
-    charset: str = ""
-    media_type: str = ""
-    canonical: str = ""  # the page's own rel=canonical, absolute
     types: tuple[str, ...] = ()  # rdf:type objects, distinct, as IRIs
-    syntaxes: tuple[tuple[str, int], ...] = ()  # (syntax, quads) for each that gave any
     mails: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
-    noindex: bool = False  # meta robots and X-Robots-Tag, merged
-    nofollow: bool = False
-    noarchive: bool = False
     findings: tuple[Finding, ...] = ()
     reasons: tuple[str, ...] = ()
     lastmods: tuple[tuple[str, float], ...] = ()  # sitemaps and feeds: (URL, unix time)
+
+
+class PushOffer(msgspec.Struct, frozen=True, array_like=True):
+    """A page's offer to be pushed: its hub announces changes (WebSub). `topic` is the page's own name for itself, by
+    which the hub knows it. Both are absolute."""
+
+    topic: str
+    hub: str

@@ -1,4 +1,4 @@
-"""What happened, for whoever listens: progress lines, the monitor, subscriptions."""
+"""What happened, for listeners: progress lines, the monitor, subscriptions."""
 
 from __future__ import annotations
 

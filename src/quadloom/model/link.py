@@ -42,7 +42,7 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Discovery(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A URL offered to the frontier: where from, how deep, how urgent.
+    """A URL offered to the frontier, with its source, depth and urgency.
 
     `priority`: 0 the loader's needs and explicit requests, 1 seeds and publications, 2 suspects of structured data,
     3 ordinary, 4 unlikely. Within one priority the frontier goes breadth-first by `depth`.

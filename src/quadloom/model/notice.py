@@ -12,11 +12,11 @@ NoticeKind = Literal["new", "changed", "gone", "result"]
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """`id` grows within one warehouse and is never used twice, so a receiver can tell a repetition.
+    """`id` grows within one warehouse and is never used twice, so a receiver can recognise a repetition.
 
-    A page's notice carries no statements but where its two versions rest (`before`, `after`): both are in the archive
-    as long as the notice is, so what was added and removed can be worked out at any delivery, and always the same.
-    The notice of a standing query (`result`) carries its rows; `more` counts those left out.
+    A page's notice carries no statements but the places of its two versions (`before`, `after`): both are in the
+    archive as long as the notice is, so what was added and removed can be worked out at any delivery, and always the
+    same. The notice of a standing query (`result`) carries its rows; `more` counts those left out.
     """
 
     id: int = 0  # 0 = not written yet

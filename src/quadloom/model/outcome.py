@@ -20,8 +20,12 @@ class Outcome(StrEnum):
     FAILED = "failed"  # tried and given up for now
 
 
+READ_OUTCOMES = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED))
+"""The outcomes of a visit that read the page: its content is known, whether it changed or not."""
+
+
 class ArchiveRef(msgspec.Struct, frozen=True, array_like=True):
-    """Where a record rests: file name relative to the archive, byte offset and length of its gzip member."""
+    """The place of a record: file name relative to the archive, byte offset and length of its gzip member."""
 
     file: str
     offset: int
@@ -65,12 +69,17 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     archive: ArchiveRef | None = None
     findings: tuple[Finding, ...] = ()
     reason: str = ""  # of a failure, denial or quarantine, for people
-    schedule: bytes = b""  # what the refresh schedule keeps of the page, encoded `quadloom.refresh.scheduler.Kept`
+    schedule: bytes = b""  # state of the refresh schedule, encoded by `quadloom.refresh`
     lines: bytes = b""  # `line_fingerprints` of the graph as settled, empty = unknown
+
+    @property
+    def graph(self) -> str:
+        """The name of the page's graph: its URL after redirects, or as requested if it was never read."""
+        return self.final_url or self.href
 
 
 class HostPace(msgspec.Struct, frozen=True, array_like=True):
-    """What a visit taught us about its host; written with the settlement so that it survives a crash.
+    """What a visit showed about its host; written with the settlement so that it survives a crash.
 
     `next_at`: not before this unix time. `blocked_until`: Retry-After or back-off; 0 = not blocked.
     """
@@ -88,7 +97,7 @@ class Settlement(msgspec.Struct, frozen=True):
     """The end of one visit. Everything in here is written in ONE transaction; settling twice is harmless.
 
     `again_at`: unix time of the next visit (a retry or a refresh), None = not scheduled.
-    `pace`: None = the host was not asked (robots, scope), so its clocks go back to where they were before the lease.
+    `pace`: None = the host was not asked (robots, scope), so its clocks are reset to their values before the lease.
     """
 
     visit: Visit

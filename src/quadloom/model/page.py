@@ -1,4 +1,4 @@
-"""What a server said, exactly; or why it said nothing."""
+"""What a server answered, exactly; or why there is no answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Hop(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Page(msgspec.Struct, frozen=True, array_like=True, tag="page"):
-    """A response. `body` is decoded from its content coding, cut at the size limit where `truncated` says so."""
+    """A response. `body` is decoded from its content coding, cut at the size limit if `truncated`."""
 
     url: str  # requested
     final_url: str  # after redirects
@@ -67,7 +67,7 @@ class Page(msgspec.Struct, frozen=True, array_like=True, tag="page"):
 
 
 class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
-    """A visit that brought no page. `transient` failures are tried again with growing pauses."""
+    """A visit without a page. `transient` failures are tried again with growing pauses."""
 
     url: str
     kind: FailureKind

@@ -7,13 +7,13 @@ from array import array
 import msgspec
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
-MAX_LINES = 2000  # beyond, a page's lines are not remembered one by one
+MAX_LINES = 2000  # for a longer graph, lines are not remembered one by one
 
 
 class Quads(msgspec.Struct, frozen=True, array_like=True):
     """`nquads`: sorted distinct lines, blank nodes already skolemised, every line in `graph`.
 
-    Equal graphs give equal bytes, so `digest` tells whether anything changed without reading the store.
+    Equal graphs give equal bytes, so comparing `digest` shows whether anything changed without reading the store.
     """
 
     graph: str
@@ -28,7 +28,7 @@ class Quads(msgspec.Struct, frozen=True, array_like=True):
 
 
 def line_fingerprints(nquads: bytes) -> bytes:
-    """64 bits for each line, packed: they tell which lines of the next version are new. Empty for a large graph."""
+    """64 bits for each line, packed, to find which lines of the next version are new. Empty for a large graph."""
     lines = nquads.split(b"\n")
     if len(lines) > MAX_LINES:
         return b""

@@ -1,4 +1,4 @@
-"""What people want to be told about: URLs, sites, types of things, or the answer to a standing SPARQL query.
+"""What subscribers want notices about: URLs, sites, types of things, or the answer to a standing SPARQL query.
 
 Subscriptions steer the crawl, too (section 5.3 of the Xyleme paper). Each is a virtual page that links to the pages it
 names and that the personalisation jumps to, so they and what they lead to gain importance; and its pages are lifted
@@ -37,7 +37,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     created_at: float = 0.0
 
     def check(self) -> None:
-        """Raises `UsageError` where nothing is subscribed to, or more than a notice could be about."""
+        """Raises `UsageError` unless it is either to pages or to one query."""
         pages = bool(self.urls or self.sites or self.types)
         if pages == bool(self.query):
             raise UsageError(
@@ -83,7 +83,7 @@ def types_in(nquads: bytes) -> list[str]:
 
 def personalization(pages: int, subscribed: Sequence[npt.NDArray[np.intp]]) -> Vector | None:
     """Where jumps lead: most of them anywhere, the rest to the virtual page of one subscription after another, each of
-    which hands its part to its pages. None = no subscription names a page that is known, so anywhere."""
+    which passes its part on to its pages. None = no subscription names a known page, so anywhere."""
     virtual = [ids for ids in subscribed if len(ids)]
     if not virtual or not pages:
         return None

@@ -1,7 +1,7 @@
 """A URL with two faces: `href`, which is requested, and `key`, which says whether two URLs are the same page.
 
 Parsing and joining follow the WHATWG standard (Ada). The key is stricter than the href, so that spellings which
-servers treat alike meet in one page, while the request still goes to the spelling that the author wrote
+servers treat alike are one page, while the request still goes to the spelling that the author wrote
 (browsertrix-crawler#982 shows what happens when a crawler requests the canonical form instead).
 """
 
@@ -13,10 +13,10 @@ from functools import lru_cache
 
 import ada_url
 import msgspec
+from publicsuffixlist import PSLFILE
 from xxhash import xxh3_64_intdigest
 
 from quadloom.errors import UrlError
-from quadloom.model.suffixes import registered_domain
 
 MAX_LENGTH = 2083  # the longest URL that sitemaps, robots parsers and browsers all agree to carry
 
@@ -25,7 +25,7 @@ _TRACKING = re.compile(r"(?i)^(utm_\w+|gclid|fbclid|msclkid|mc_eid|mc_cid|yclid|
 _PATH_SESSION = re.compile(r"(?i);(jsessionid|sid|phpsessid)=[^/?;]*")
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNSAFE = re.compile(r'[{}|^`\\\[\]"<>]|%(?![0-9A-Fa-f]{2})')
-_NO_HOST = re.compile(r'https?://[^/?]*[{}|^`\\"<>]')  # the URL standard lets these pass, no name server knows them
+_NO_HOST = re.compile(r'https?://[^/?]*[{}|^`\\"<>]')  # the URL standard allows these, no name server knows them
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -49,7 +49,7 @@ class Url(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def host(self) -> str:
-        """Host name with port where it is not the scheme's default: the unit of politeness."""
+        """Host name, with port if it is not the scheme's default: the unit of politeness."""
         return host_of(self.href)
 
     @property
@@ -66,7 +66,7 @@ class Url(msgspec.Struct, frozen=True, array_like=True):
 
 
 def absolute(text: str, base: str | None = None) -> str | None:
-    """The href of any scheme that the WHATWG URL standard gives for `text`, or None where it fails."""
+    """The href of any scheme that the WHATWG URL standard gives for `text`, or None if it fails."""
     try:
         href: str = ada_url.join_url(base, text) if base is not None else ada_url.normalize_url(text)
     except ValueError:
@@ -75,7 +75,7 @@ def absolute(text: str, base: str | None = None) -> str | None:
 
 
 def resolve(text: str, base: str | None = None) -> str | None:
-    """Absolute http(s) URL without fragment, or None where `text` leads nowhere we could visit."""
+    """Absolute http(s) URL without fragment, or None if `text` leads to nothing that could be visited."""
     href = absolute(text, base)
     if href is None or not href.startswith(("http://", "https://")):
         return None
@@ -141,7 +141,7 @@ def host_of(href: str) -> str:
     start = href.find("//") + 2
     end = href.find("/", start)
     authority = href[start:end] if end >= 0 else href[start:]
-    if "?" in authority or "#" in authority:  # only where a caller's href was not normalised
+    if "?" in authority or "#" in authority:  # only if a caller's href was not normalised
         authority = authority.partition("?")[0].partition("#")[0]
     return _host_of_authority(authority)
 
@@ -176,7 +176,56 @@ def _without_userinfo(head: str) -> str:
 
 
 def host_matches(host: str, glob: str) -> bool:
-    """Whether a glob over host names, such as that of a `[[site]]`, speaks of `host`, with its port or without."""
+    """Whether a glob over host names, such as that of a `[[site]]`, matches `host`, with its port or without."""
     glob = glob.lower()
     name = host if host.endswith("]") else host.rpartition(":")[0] or host
     return fnmatchcase(name, glob) or fnmatchcase(host, glob)
+
+
+def _read() -> frozenset[str]:
+    """All rules, those beyond ASCII in both spellings. The list is in lower case and in normal form C, so that the bare
+    Punycode of a label is its IDNA form."""
+    with open(PSLFILE, encoding="utf-8") as file:
+        lines = [line for line in file.read().split("\n") if line and line[0] != "/"]
+    rules = {line.partition(" ")[0] if " " in line else line for line in lines}
+    return frozenset(rules.union([".".join(map(_encoded, rule.split("."))) for rule in rules if not rule.isascii()]))
+
+
+def _encoded(label: str) -> str:
+    if label.isascii():
+        return label
+    mark = "!" if label.startswith("!") else ""
+    return f"{mark}xn--{label.removeprefix('!').encode('punycode').decode()}"
+
+
+_RULES = _read()
+_MOST_LABELS = 2 + max(rule.count(".") for rule in _RULES)  # one more: a wildcard's own label
+
+
+def registered_domain(name: str) -> str | None:
+    """The public suffix of a host name and one label more, in lower case; None if there is no such label.
+
+    The list comes with the package `publicsuffixlist`, whose own reader sends ten thousand rules through IDNA one by
+    one: 60 to 90 ms of CPU in every process that starts, and a crawl starts three. Here the file is split as a whole
+    and only the few rules beyond ASCII are encoded; a test compares the answers with those of the package.
+
+    An unknown last label is a suffix. A rule `*.kobe.jp` makes `kobe.jp` a suffix too, as the list's own tests have it.
+    """
+    labels = name.removesuffix(".").lower().split(".")
+    if "" in labels:
+        return None
+    public = _public_labels(labels)
+    return ".".join(labels[-public - 1 :]) if public < len(labels) else None
+
+
+def _public_labels(labels: list[str]) -> int:
+    """How many labels the public suffix has; the longest rule decides."""
+    for length in range(min(len(labels), _MOST_LABELS), 0, -1):
+        tail = ".".join(labels[-length:])
+        if f"!{tail}" in _RULES:
+            return length - 1
+        if f"*.{tail}" in _RULES:
+            return min(length + 1, len(labels))
+        if tail in _RULES:
+            return length
+    return 1

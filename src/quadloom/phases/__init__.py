@@ -1,4 +1,6 @@
-"""The five phases as functions X → Y: fetch, detect, transform, index, extract.
+"""The phases between fetch and the stores, as functions X → Y: detect, transform, index, extract.
 
-In: a `Visit`. Out: statements, words and links. I/O happens only in fetch and in the stores that index writes to.
+In: a `Page` and its `Visit`. Out: `Transformed`, `Quads`, words and `Discovery`s, all without I/O, except that
+`loaders` gives transform what a page refers to. Imports `syntaxes`, `fetching`, `model` and the records of
+`stores.protocols`.
 """

@@ -1,8 +1,8 @@
 """DETECT: what a body is, whatever its label says.
 
 Three witnesses in the order of MultiCrawler: the extension of the URL, the Content-Type header, the content. Labels on
-the web are often wrong, so content wins where it speaks clearly, and a `Finding` keeps the contradiction. `reasons`
-tell a person how the verdict was reached.
+the web are often wrong, so content wins if it is unambiguous, and a `Finding` records the contradiction. `reasons`
+explain to a person how the verdict was reached.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _REFINES: dict[Kind, frozenset[Kind]] = {
 
 
 class Detected(NamedTuple):
-    """A verdict, and the body in UTF-8 where that had to be made for it."""
+    """A verdict, and the body in UTF-8 if the verdict needed it."""
 
     document: Document
     utf8: bytes | None
@@ -81,37 +81,37 @@ class Detected(NamedTuple):
 
 def detect(body: bytes, *, url: str, content_type: str | None) -> Document:
     """Say what `body` is. Never raises; unknown bytes are `binary`, no bytes are `empty`."""
-    return detected(body, url=url, content_type=content_type).document
+    return detect_body(body, url=url, content_type=content_type).document
 
 
-def detected(body: bytes, *, url: str, content_type: str | None) -> Detected:
-    """As `detect`, for callers who go on to read the body."""
+def detect_body(body: bytes, *, url: str, content_type: str | None) -> Detected:
+    """As `detect`, for callers that read the body afterwards."""
     media_type = (content_type or "").partition(";")[0].strip().lower()
-    look = _Look(body, media_type, content_type)
-    look.read_labels(url)
+    detection = _Detection(body, media_type, content_type)
+    detection.read_labels(url)
     if body[:1] in _BLANK and not body.strip(_BLANK):
-        return Detected(Document("empty", media_type, reasons=(*look.reasons, "the body is empty")), None)
-    kind = look.content_kind()
+        return Detected(Document("empty", media_type, reasons=(*detection.reasons, "the body is empty")), None)
+    kind = detection.content_kind()
     if kind is None:
-        kind = look.label or "binary"
-        look.reasons.append(f"the content gives no sign of its own: taken as {kind}")
-    look.contradict(kind)
-    charset = look.charset
+        kind = detection.label or "binary"
+        detection.reasons.append(f"the content gives no sign of its own: taken as {kind}")
+    detection.contradict(kind)
+    charset = detection.charset
     textual = kind not in _BYTES
     document = Document(
         kind,
-        look.media_type_of(kind),
+        detection.media_type_of(kind),
         charset.name if textual else "",
         charset.source if textual else "",
-        root=look.root,
-        reasons=tuple(look.reasons),
-        findings=tuple(look.findings),
+        root=detection.root,
+        reasons=tuple(detection.reasons),
+        findings=tuple(detection.findings),
     )
-    return Detected(document, look.utf8 if textual else None)
+    return Detected(document, detection.utf8 if textual else None)
 
 
-class _Look:
-    """One look at one body: the witnesses, what they said, and what contradicts."""
+class _Detection:
+    """The detection of one body: the witnesses, what they said, and what contradicts."""
 
     __slots__ = (
         "body",
@@ -144,7 +144,7 @@ class _Look:
         extension = name[name.rfind(".") + 1 :].lower() if "." in name and path.count("/") > 2 else ""
         by_extension = _EXTENSIONS.get(extension)
         if by_extension:
-            self.reasons.append(f"extension .{extension} stands for {by_extension}")
+            self.reasons.append(f"extension .{extension} means {by_extension}")
         if self.media_type in _NO_LABEL:
             self.label = by_extension
             self.reasons.append(
@@ -152,13 +152,13 @@ class _Look:
             )
             return
         self.label = _MEDIA_TYPES.get(self.media_type) or _kind_of_family(self.media_type)
-        self.reasons.append(f"Content-Type {self.media_type} stands for {self.label or 'nothing known'}")
+        self.reasons.append(f"Content-Type {self.media_type} means {self.label or 'nothing known'}")
         # A general label and a telling extension: data.ttl as text/plain, onto.owl as application/xml.
         if by_extension and self.label and by_extension in _REFINES.get(self.label, ()):
             self.label = by_extension
 
     def content_kind(self) -> Kind | None:
-        """The verdict of the content, or None where it is silent."""
+        """The verdict of the content, or None if it gives no sign."""
         found = sniffing.magic(self.body)
         if found:
             self.sniffed_type = found[1]
@@ -194,7 +194,7 @@ class _Look:
         if kind == "xhtml":
             return self._xhtml(text, root)
         if kind == "xml" and not declared and (self.label == "html" or sniffing.looks_html(text)):
-            return "html"  # any tag may begin a page; only a root that is known for something else speaks against it
+            return "html"  # any tag may begin a page; only a root known for something else rules it out
         self.root = root.name
         if kind == "xml" and self.label in XML_KINDS:
             return self.label  # RDF/XML may begin with any typed node; vendors extend feeds
@@ -207,16 +207,16 @@ class _Look:
         return None
 
     def _xhtml(self, text: bytes, root: sniffing.XmlRoot) -> Kind:
-        """XHTML is read as XML only where it was sent as XML and is well-formed, as in a browser."""
+        """XHTML is read as XML only if it was sent as XML and is well-formed, as in a browser."""
         if self.label in ("html", None, "text"):
             self.reasons.append("XHTML that was not sent as XML is read as HTML")
             return "html"
-        fine, line, column = sniffing.is_well_formed(text)
-        if fine:
+        fault = sniffing.xml_fault(text)
+        if fault is None:
             self.root = root.name
             return "xhtml"
         self.reasons.append("sent as XHTML but not well-formed: read as HTML")
-        self._find("xhtml-not-well-formed", f"XHTML breaks off at line {line}", "close every element", line, column)
+        self._find("xhtml-not-well-formed", f"XHTML breaks off at line {fault.line}", "close every element", *fault)
         return "html"
 
     def _data(self, text: bytes) -> Kind | None:

@@ -1,8 +1,8 @@
-"""Extract phase: which links of a page are worth a visit.
+"""EXTRACT: which links of a page are worth a visit.
 
 A strategy is a query over the page's graph. The standard ones also have a native evaluator over `Link` records,
-because asking the store costs .25–40 ms a page and reading the list a few microseconds; a test proves that both
-give the same answer (tests/unit/phases/test_extract.py). Users add their own `.rq` files.
+because asking the store costs 0.25–40 ms a page and reading the list a few microseconds; a test proves that both
+give the same answer (tests/property/test_extract.py). Users add their own `.rq` files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from quadloom.errors import SettingsError
 from quadloom.model.document import Transformed
 from quadloom.model.link import Discovery, Link, LinkKind
-from quadloom.model.url import canonical, fingerprint, host_of, site_of
+from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, site_of
 from quadloom.model.visit import Visit
 
 # Kinds that a reader could click or a machine could read; images, stylesheets and bare IRIs in data are not pages.
@@ -28,7 +28,7 @@ _LINKED_DATA: frozenset[LinkKind] = frozenset(("seealso", "describedby", "altern
 _FEEDS: frozenset[LinkKind] = frozenset(("feed", "alternate", "item"))
 
 IsNews = Callable[[int, int], bool]
-"""Asked with fingerprint and depth of a link; False where it was offered before on a way as short."""
+"""Called with fingerprint and depth of a link; False if it was offered before at this depth or a smaller one."""
 
 
 class Strategy(msgspec.Struct, frozen=True):
@@ -67,8 +67,8 @@ class LinkTarget(NamedTuple):
     fingerprint: int
 
 
-# A site's navigation repeats on every page, and remembering costs 0.1 µs where finding out takes 2.3. Emptied when
-# full, at about 16 MB; what is in use is soon there again.
+# A site's navigation repeats on every page: a cached target costs 0.1 µs, a new one 2.3. Emptied when full, at about
+# 16 MB; what is in use soon returns.
 _targets: dict[str, LinkTarget] = {}
 _MOST_TARGETS = 1 << 16
 _REMEMBERED = 200  # characters of an href; longer ones are rare, seldom repeat and could fill the memory
@@ -124,20 +124,21 @@ def discoveries(
             continue
         seen.add(target.key)
         lastmod = lastmods.get(link.target, 0.0)
-        if is_news(target.fingerprint, _depth(link, visit)) or lastmod:  # a date is news of a page that is none
+        # A lastmod is worth reporting even for a known URL.
+        if is_news(target.fingerprint, _depth(link, visit)) or lastmod:
             found.append(_discovery(link, target, visit, lastmod))
     return tuple(found)
 
 
 def discovery(link: Link, visit: Visit) -> Discovery:
-    """One link as the frontier wants it."""
+    """One link as a discovery for the frontier."""
     (target,) = targets((link,))
     return _discovery(link, target, visit, 0.0)
 
 
 def _discovery(link: Link, target: LinkTarget, visit: Visit, lastmod: float) -> Discovery:
-    """Of ordinary priority: whether it is a suspect of structured data is judged by the owner, who alone has learned
-    it (`quadloom.refresh.predictor`)."""
+    """Of ordinary priority: the owner of the frontier decides whether it is likely to hold structured data, because
+    only the owner has the model (`quadloom.refresh.predictor`)."""
     return Discovery(
         href=link.target,
         key=target.key,
@@ -160,3 +161,19 @@ def edges(links: Sequence[Link], leading_to: Sequence[LinkTarget]) -> bytes:
 def _depth(link: Link, visit: Visit) -> int:
     """One step deeper than the page, redirects excepted."""
     return visit.depth if link.kind == "redirect" else visit.depth + 1
+
+
+def seed_discoveries(urls: Sequence[str], *, kind: LinkKind = "seed", priority: int = 1) -> list[Discovery]:
+    """Seeds, requests and publications as discoveries: URLs that no page linked to. Raises `UrlError` for the first
+    that is no web address."""
+    return [_unlinked(Url.parse(text.strip()).href, kind, priority) for text in urls]
+
+
+def sitemap_discoveries(urls: Sequence[str]) -> list[Discovery]:
+    """Sitemaps from robots.txt; what is no web address is left out, since the mistake is the site's."""
+    return [_unlinked(href, "sitemap", 2) for text in urls if (href := resolve(text)) is not None]
+
+
+def _unlinked(href: str, kind: LinkKind, priority: int) -> Discovery:
+    key = canonical(href)
+    return Discovery(href, key, host_of(href), fingerprint(key), 0, kind, priority)

@@ -28,7 +28,7 @@ import msgspec
 from quadloom.errors import SettingsError
 from quadloom.model.link import Link
 from quadloom.model.url import host_of, site_of
-from quadloom.syntaxes.rdf.link_quads import LABEL
+from quadloom.syntaxes.rdf.links import LABEL
 from quadloom.syntaxes.terms import iri, literal
 
 LINK = "urn:quadloom:link:"

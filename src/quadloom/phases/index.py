@@ -1,4 +1,4 @@
-"""Index phase, the part without I/O: from what a page says to what the stores keep of it."""
+"""INDEX, the part without I/O: from what a page says to what the stores keep of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quadloom.model.quads import Quads
 from quadloom.model.url import host_of, site_of
 from quadloom.stores.protocols.text import TextDocument
 from quadloom.syntaxes.rdf.blank_nodes import skolemise
-from quadloom.syntaxes.rdf.link_quads import link_quads
+from quadloom.syntaxes.rdf.links import link_quads
 from quadloom.syntaxes.terms import XSD, iri, literal
 
 PAGES = "urn:quadloom:pages"
@@ -60,12 +60,11 @@ def page_description(row: PageRow, status: int, source: str) -> bytes:
     """What the warehouse knows of a page's present version, as statements in the graph `PAGES`; see
     docs/reference/vocabulary.md. `source` is the page on which it was found first.
 
-    A statement costs some 15 µs of CPU and 200 bytes, so there are few: what a page says of itself (language,
-    description …) is in its own graph. Nothing in here changes while a page stays as it is; how it stands and when it
-    is read again comes on top (`quadloom.ingest.describe`). All of it can be derived again from catalog and archive, so
-    that `rebuild` makes the same.
+    A statement costs some 15 µs of CPU and 200 bytes, so there are few: what a page says about itself (language,
+    description …) is in its own graph. Nothing here changes while a page stays the same; its rank and schedule are
+    added by `quadloom.ingest.describe`. All of it can be derived from catalog and archive, so `rebuild` gives the same.
     """
-    subject = iri(row.final_url or row.href)
+    subject = iri(row.graph)
     if subject is None:
         return b""
     when = f"{datetime.fromtimestamp(int(row.changed_at), UTC).isoformat()[:19]}Z"  # a third of the cost of `strftime`

@@ -1,8 +1,7 @@
-"""What a transformation may ask of the network: documents that a page refers to, and services of the configuration.
+"""What a transformation may load from the network: documents that a page refers to, and configured services.
 
-Both go through the guarded client. Documents (JSON-LD contexts, GRDDL stylesheets, vocabularies) are named by
-strangers, so everything that holds for pages holds for them. Services are named by the user, so they may be on
-private addresses too.
+Both go through the guarded client. Documents (JSON-LD contexts, GRDDL stylesheets, vocabularies) are named by pages, so
+the same limits apply to them. Services are named by the user, so they may be on private addresses too.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from quadloom.settings import Settings
 from quadloom.syntaxes.external import ACCEPT as ACCEPT_SERVICE
 from quadloom.syntaxes.external import MAX_ANSWER_BYTES, Send, ServiceReply
 from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.plugins import AssembledSyntaxes, assembled
+from quadloom.syntaxes.plugins import AssembledSyntaxes, assemble
 from quadloom.syntaxes.registry import Loader
 
 _ACCEPT = "application/ld+json, application/json;q=0.9, application/xslt+xml;q=0.8, */*;q=0.1"
@@ -25,7 +24,7 @@ _EVERYWHERE = ["0.0.0.0/0", "::/0"]
 
 
 def document_loader(settings: Settings) -> Loader | None:
-    """Gives documents by their address, or None where no setting allows any. Connections open with the first load.
+    """A function that loads documents by URL, or None if no setting allows any. It connects with the first load.
 
     One load may take a third of the transformation's time, so that the page can still be finished.
     """
@@ -51,12 +50,12 @@ def document_loader(settings: Settings) -> Loader | None:
 
 
 def all_syntaxes(settings: Settings) -> AssembledSyntaxes:
-    """Every syntax of this installation: ours, the services of the configuration, and plug-ins. Made once a process."""
-    return assembled(SYNTAXES, settings, service_sender(settings))
+    """Every syntax of this installation: built-in ones, configured services and plug-ins. Called once per process."""
+    return assemble(SYNTAXES, settings, service_sender(settings))
 
 
 def service_sender(settings: Settings) -> Send:
-    """Carries bodies to the services of the configuration. One client for each timeout, opened with its first use."""
+    """A function that sends bodies to configured services. One client for each timeout, opened on first use."""
     clients: dict[float, HttpTransport] = {}
 
     def send(url: str, body: bytes, headers: Sequence[tuple[str, str]], seconds: float) -> ServiceReply:

@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.model.document import Document, Transformed
+from quadloom.model.document import Document, PageFacts, Transformed
 from quadloom.model.link import Link
-from quadloom.phases.detect import detected
+from quadloom.phases.detect import detect_body
 from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
 from quadloom.syntaxes.feeds.sitemaps import links_allowed
 from quadloom.syntaxes.html.meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
-from quadloom.syntaxes.prefilter import signs_in
-from quadloom.syntaxes.rdf.data_links import data_links
-from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry
+from quadloom.syntaxes.rdf.links import data_links
+from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry, signs_in
 from quadloom.syntaxes.sink import MAX_CHARACTERS
 from quadloom.syntaxes.terms import TYPE
 
 _DEFAULTS = Settings()
-# What these state is said by us about the page, not by its author in data; their terms are no links to vocabularies.
+# What these syntaxes state is our description of the page, not its author's data, so their terms are no links to
+# vocabularies.
 OWN_WORDS = frozenset(
     ("html", "meta", "opengraph", "text", "rss", "atom", "jsonfeed", "sitemap", "opml", "opensearch", "svg")
 )
@@ -40,15 +40,15 @@ def transform(
     loader: Loader | None = None,
     syntaxes: Registry = SYNTAXES,
 ) -> Transformed:
-    """What `body`, found at `url`, says. Never raises on bad input: defects are in `findings`.
+    """Read what `body`, found at `url`, says. Never raises on bad input: defects are in `findings`.
 
     `headers` are those of the response, names in lower case; `X-Robots-Tag` counts and, without `content_type`,
-    `Content-Type`. `loader` stands in for the network where a syntax needs another document, such as a JSON-LD context.
+    `Content-Type`. `loader` stands in for the network if a syntax needs another document, such as a JSON-LD context.
     """
     headers = tuple(headers)
     if content_type is None:
         content_type = next((value for name, value in headers if name == "content-type"), None)
-    document, utf8 = detected(body, url=url, content_type=content_type)
+    document, utf8 = detect_body(body, url=url, content_type=content_type)
     if document.kind == "archive" and body.startswith(MAGIC):
         opened = unpack(body, url=url, content_type=content_type)
         if opened is not None:
@@ -59,14 +59,14 @@ def transform(
     reasons = document.reasons
     if not extractors and document.kind != "empty":
         reasons = (*reasons, f"no syntax reads {document.kind}: nothing to state")
-    counts, own = _run(context, extractors)
+    counts, own = _run_extractors(context, extractors)
     if not context.facts.metas:
         read_robots(context)
-    return _gather(context, document, reasons, counts, own)
+    return _transformed(context, document, reasons, counts, own)
 
 
-def _run(context: Context, extractors: tuple[Extractor, ...]) -> tuple[list[tuple[str, int]], int]:
-    """Run all; gives (syntax, quads) for each that stated any, and how many statements are our own words."""
+def _run_extractors(context: Context, extractors: tuple[Extractor, ...]) -> tuple[list[tuple[str, int]], int]:
+    """Run all. Returns (syntax, quads) for each that stated any, and how many statements are of `OWN_WORDS`."""
     counts: list[tuple[str, int]] = []
     own = 0
     sink = context.sink
@@ -87,7 +87,7 @@ def _run(context: Context, extractors: tuple[Extractor, ...]) -> tuple[list[tupl
 
 
 def _guarded(context: Context, extractor: Extractor) -> None:
-    """The error boundary of the phase: whatever an extractor raises becomes a finding."""
+    """The error boundary of the phase: any exception of an extractor becomes a finding."""
     try:
         extractor.run(context)
     except SyntaxInvalid as error:
@@ -104,7 +104,7 @@ def _guarded(context: Context, extractor: Extractor) -> None:
         )
 
 
-def _gather(
+def _transformed(
     context: Context, document: Document, reasons: tuple[str, ...], counts: list[tuple[str, int]], own: int
 ) -> Transformed:
     sink, facts, limits = context.sink, context.facts, context.settings.limits
@@ -118,24 +118,26 @@ def _gather(
     if from_data:
         _add_data_links(context, from_data)
     return Transformed(
-        url=context.url,
-        kind=document.kind,
+        PageFacts(
+            document.kind,
+            document.media_type,
+            document.charset,
+            facts.language,
+            facts.title,
+            facts.canonical,
+            tuple(counts),
+            facts.noindex,
+            facts.nofollow,
+            facts.noarchive,
+        ),
+        context.url,
         nquads=sink.nquads(context.url),
         links=tuple(context.links[: links_allowed(document.kind, limits)]),
         text=facts.text[: limits.text_chars],
-        title=facts.title,
         description=facts.description,
-        language=facts.language,
-        charset=document.charset,
-        media_type=document.media_type,
-        canonical=facts.canonical,
         types=_types(statements),
-        syntaxes=tuple(counts),
         mails=tuple(facts.mails),
         images=tuple(facts.images),
-        noindex=facts.noindex,
-        nofollow=facts.nofollow,
-        noarchive=facts.noarchive,
         findings=tuple(context.findings),
         reasons=reasons,
         lastmods=tuple(facts.lastmods),

@@ -1,7 +1,7 @@
 """Files that are gzip themselves, as sitemaps and RDF dumps are: what is inside, within a limit.
 
-This is not the content coding of HTTP, which the fetcher undoes: `sitemap.xml.gz` and `dump.nt.gz` arrive packed, and
-stay so in the archive. What is inside is looked at like any other body; an archive of files (tar) is left alone.
+This is not the content coding of HTTP, which the fetcher decodes: `sitemap.xml.gz` and `dump.nt.gz` arrive packed, and
+stay so in the archive. The content is detected like any other body; an archive of files (tar) is left alone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Unpacked(msgspec.Struct, frozen=True):
 
 
 def unpack(body: bytes, *, url: str, content_type: str | None, limit: int = MAX_BYTES) -> Unpacked | None:
-    """What is inside, and what that is; None where it is nothing that can be read."""
+    """The content and its detected document; None if no syntax could read it."""
     inside, finding = _inflate(body, limit)
     label = (content_type or "").partition(";")[0].strip().lower()
     path, mark, rest = url.partition("?")
@@ -61,7 +61,7 @@ def _inflate(body: bytes, limit: int) -> tuple[bytes, Finding | None]:
             try:
                 block = inflater.decompress(piece, limit - size)
             except _GZIP_ERROR:
-                message = f"the gzip data is damaged after {size} bytes; read as far as it goes"
+                message = f"the gzip data is damaged after {size} bytes; read as far as possible"
                 return b"".join(blocks), Finding("gzip-damaged", message, "warning", "detect")
             blocks.append(block)
             size += len(block)
@@ -74,7 +74,10 @@ def _inflate(body: bytes, limit: int) -> tuple[bytes, Finding | None]:
 def _unfinished(size: int, limit: int) -> Finding:
     if size >= limit:
         return Finding(
-            "gzip-too-large", f"more than {limit} bytes unpacked; the rest is not read", "warning", "detect",
+            "gzip-too-large",
+            f"more than {limit} bytes unpacked; the rest is not read",
+            "warning",
+            "detect",
             advice="publish the data in several files",
-        )  # fmt: skip
+        )
     return Finding("gzip-damaged", f"the gzip data ends too early, after {size} bytes", "warning", "detect")

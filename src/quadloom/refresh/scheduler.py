@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from quadloom.errors import UsageError
 from quadloom.ingest.hooks import SettleBatch
-from quadloom.model.outcome import Outcome, PageRow, Settlement
+from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow, Settlement
 from quadloom.model.url import Url, site_of
 from quadloom.model.wire import Value, decode, encode
 from quadloom.ranking.page_ranks import PageRank
@@ -45,7 +45,6 @@ from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 
 _CHECKPOINT_SECONDS = 300.0
-_READ = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED))
 _SAME_WEIGHT = 0.01
 _ALSO_LOOKED_AT = 64  # soon due are also pages read a moment ago that must rest
 _TELLING = frozenset((Outcome.NEW, Outcome.CHANGED))
@@ -255,7 +254,7 @@ class RefreshScheduler:
         if kept == before:
             return None
         # After a failure the page waits for a retry, whose time is not ours to change.
-        due = kept.next_visit if row.outcome in _READ and kept.next_visit != before.next_visit else None
+        due = kept.next_visit if row.outcome in READ_OUTCOMES and kept.next_visit != before.next_visit else None
         return replace(row, schedule=encode(kept)), due
 
     def _rescoped(self, row: PageRow, kept: PageScheduleRow) -> PageScheduleRow:
@@ -274,14 +273,14 @@ class RefreshScheduler:
         """What the planner has to decide; a settlement where there is nothing."""
         row = settlement.page
         kept = decode(old.schedule, PageScheduleRow) if old is not None and old.schedule else None
-        if row is None or settlement.again_at is not None or (kept is None and settlement.outcome not in _READ):
+        if row is None or settlement.again_at is not None or (kept is None and settlement.outcome not in READ_OUTCOMES):
             return settlement  # a retry, or a page that never was: the frontier's own rules are enough
         if old is not None and row.fetched_at <= old.fetched_at:
             # A visit whose lease had run out: the newer one has been planned already.
             again = kept.next_visit if kept is not None else None
             return replace(settlement, page=replace(row, schedule=old.schedule), again_at=again)
         if kept is not None and kept.parked:
-            if settlement.outcome not in _READ:
+            if settlement.outcome not in READ_OUTCOMES:
                 return settlement  # somebody asked for it; it stays parked as it was
             kept = replace(kept, plan=replace(kept.plan, period=0.0, host_counted=False), parked=False)
         if row.kind == "quarantined":
@@ -307,7 +306,7 @@ class RefreshScheduler:
 
     def _decided(self, case: _Case, decision: Decision) -> Settlement:
         settlement, row, kept, _, standing = case
-        read_at = row.fetched_at if settlement.outcome in _READ else kept.read_at
+        read_at = row.fetched_at if settlement.outcome in READ_OUTCOMES else kept.read_at
         _, importance, usefulness = standing or (0.0, kept.importance, kept.usefulness)
         new = self._rescoped(row, PageScheduleRow(decision.schedule, read_at, False, importance, usefulness))
         if decision.again_at is None:

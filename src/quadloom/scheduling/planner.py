@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from quadloom.model.outcome import Outcome
+from quadloom.model.outcome import READ_OUTCOMES, Outcome
 from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePrior, estimates_of
 from quadloom.scheduling.demand import Demand, Place, Price, place
 from quadloom.scheduling.objectives import Policy, ideal_period
@@ -33,7 +33,6 @@ _PRICE_EVERY = 256  # settlements between two prices, fewer while the number of 
 # A date from the last fiftieth of a gap proves nothing: a server that stamps its responses always gives one, and where
 # pages change at every visit the content cannot tell the two apart.
 _STAMPED_PART = 0.02
-_READ = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED))
 _HOST_PART = 0.5  # of a host's polite capacity that refresh may fill; the rest stays for discovery
 
 
@@ -165,13 +164,13 @@ class Planner:
         rates = [
             self._observed(seen, before.rate if before is not None else b"")
             for seen, before in visits
-            if seen.outcome in _READ
+            if seen.outcome in READ_OUTCOMES
         ]
         estimated = zip(rates, estimates_of(rates), strict=True)
         decisions = []
         for seen, before in visits:
             old = before or _UNKNOWN
-            if seen.outcome in _READ:
+            if seen.outcome in READ_OUTCOMES:
                 decisions.append(self._settle_read(seen, old, *next(estimated)))
             elif seen.outcome is Outcome.GONE:
                 decisions.append(self._settle_gone(seen, old))

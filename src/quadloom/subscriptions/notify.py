@@ -87,7 +87,7 @@ class ChangeNotifier:
                     at=now,
                     subscription=id,
                     kind=kind,
-                    url=row.final_url or row.href,
+                    url=row.graph,
                     title=row.title,
                     before=old.archive if old is not None else None,
                     after=row.archive if kind != "gone" else None,
@@ -99,7 +99,7 @@ class ChangeNotifier:
         page, too. A version that the indexes have not reached yet counts by what they hold."""
         if not self.interests.has_types or old is None or not old.quads_digest:
             return b""
-        graph = iri(old.final_url or old.href)
+        graph = iri(old.graph)
         lines = self._quads.match(None, _TYPE, None, graph, limit=_TYPES) if graph is not None else ()
         return "\n".join(lines).encode("utf-8", "replace")
 

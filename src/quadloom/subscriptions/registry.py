@@ -17,7 +17,7 @@ from quadloom.errors import NothingFound, UsageError
 from quadloom.model.link import Discovery
 from quadloom.model.subscription import Subscription
 from quadloom.model.url import Url
-from quadloom.phases.seeds import seed_discoveries
+from quadloom.phases.extract import seed_discoveries
 from quadloom.settings import LimitSettings
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier

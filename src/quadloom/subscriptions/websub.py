@@ -36,11 +36,11 @@ from quadloom.errors import NothingFound, SettingsError
 from quadloom.fetching.http.request import Result
 from quadloom.fetching.politeness import retry_after, rules_for
 from quadloom.ingest.hooks import SettleBatch
+from quadloom.model.document import PushOffer
 from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.page import Failure
-from quadloom.model.push import PushOffer
 from quadloom.model.url import host_of, resolve, site_of
-from quadloom.phases.seeds import seed_discoveries
+from quadloom.phases.extract import seed_discoveries
 from quadloom.pipeline import PageResult
 from quadloom.settings import Settings, length_of
 from quadloom.stores.protocols.catalog import Catalog

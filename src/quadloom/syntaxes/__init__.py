@@ -1,5 +1,6 @@
-"""One file per syntax of structured data.
+"""The syntaxes of structured data, one package for each family.
 
-In: bytes (or a tree parsed once for all) and the page's URL. Out: statements in a `Sink`, links, `Finding`s.
-Each syntax also has `extract(body, *, url, …) -> bytes`, so that it can be used and checked on its own.
+In: bytes for each syntax's `extract(body, *, url, …)`, or a `Context` with the tree parsed once for all for its
+`read(context)`. Out: N-Quads, or statements in the context's sink, links, facts and `Finding`s. `installed` is the
+table of all syntaxes. Imports `model`, `settings` and `errors` only.
 """

@@ -1,7 +1,7 @@
 """Which bytes are which characters: the encoding of a document by the WHATWG rules, with one exception.
 
 Order of the HTML standard: byte order mark, HTTP header, `<meta>` within the first 1,024 bytes, a default. The
-exception: where a page declares a legacy encoding but its bytes are valid UTF-8 beyond ASCII, UTF-8 wins. Text in a
+exception: if a page declares a legacy encoding but its bytes are valid UTF-8 beyond ASCII, UTF-8 wins. Text in a
 legacy encoding almost never happens to be valid UTF-8, while templates with a forgotten `iso-8859-1` are common.
 
 UTF-7 is not an encoding of the web: it was abused to smuggle markup past filters, so no label leads to it.
@@ -85,13 +85,13 @@ _XML = re.compile(rb"""<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z][A-Za-z0-
 
 
 class Charset(msgspec.Struct, frozen=True):
-    """`name` as in the WHATWG standard, lower case. `declared` is what the label said where content overruled it."""
+    """`name` as in the WHATWG standard, lower case. `declared` is the label that the content overruled."""
 
     name: str
     source: Source
     declared: str = ""
     damaged: bool = False  # bytes that are no characters in this encoding; they become U+FFFD
-    is_utf8: bool = False  # the bytes were found to be UTF-8 as they are, so nobody need decode them to see that
+    is_utf8: bool = False  # the bytes are known to be UTF-8, so they need not be decoded to check it
 
 
 def encoding(label: str) -> str:
@@ -133,9 +133,9 @@ def decode(body: bytes, name: str) -> str:
 
 
 def utf8(body: bytes, name: str, *, is_utf8: bool = False) -> bytes:
-    """The same document in UTF-8 without byte order mark; the bytes themselves where they are that already.
+    """The same document in UTF-8 without byte order mark; the same bytes if they are that already.
 
-    `is_utf8` as in `Charset`: to find it out again takes 46 µs on a 38 KB page with a letter beyond ASCII.
+    `is_utf8` as in `Charset`: to check it again takes 46 µs on a 38 KB page with a letter beyond ASCII.
     """
     if is_utf8 or (name == "utf-8" and _is_utf8(body)):
         return body[3:] if body.startswith(codecs.BOM_UTF8) else body

@@ -1,7 +1,7 @@
 """Transformation services of other programs: the body goes out by HTTP, RDF or XML comes back.
 
 MultiCrawler gave pages to services by a hash of their URL and found that to be its bottleneck: the slowest instance
-set the pace. Here each request goes to the instance with the fewest requests under way, the least recently used among
+set the pace. Here each request goes to the instance with the fewest requests in progress, the least recently used among
 equals. An instance that fails three times in a row is quarantined, at first for five seconds, then twice as long up
 to five minutes; when the time is over, one request probes it. A failed request is repeated on another instance.
 """
@@ -49,7 +49,7 @@ class ServiceReply(NamedTuple):
 
 
 Send = Callable[[str, bytes, Sequence[tuple[str, str]], float], ServiceReply]
-"""POST (url, body, headers, seconds). Raises `FetchError` where there is no answer; its maker bounds time and size."""
+"""POST (url, body, headers, seconds). Raises `FetchError` if there is no answer. Its maker limits time and size."""
 
 
 class _Instance:
@@ -76,11 +76,11 @@ class ServicePool:
         self._instances = [_Instance(url) for url in service.url.split()]
 
     def ask(self, body: bytes, headers: Sequence[tuple[str, str]]) -> ServiceReply:
-        """The answer of the first instance that gives one. Raises `SyntaxInvalid` where none does."""
+        """The answer of the first instance that answers. Raises `SyntaxInvalid` if none does."""
         tried: set[str] = set()
         reason = "it has no instance that may be asked now"
         for _ in range(1 + max(0, self.service.retries)):
-            instance = self._take(tried)
+            instance = self._acquire(tried)
             if instance is None:
                 break
             tried.add(instance.url)
@@ -88,13 +88,13 @@ class ServicePool:
                 reply = self._send(instance.url, body, headers, self.service.timeout)
             except FetchError as error:
                 reason = error.message
-                self._give_back(instance, well=False)
+                self._release(instance, healthy=False)
                 continue
             except BaseException:
-                self._give_back(instance, well=False)
+                self._release(instance, healthy=False)
                 raise
-            # A 4xx is the service's opinion of the page, not of its own health; asking another would not change it.
-            self._give_back(instance, well=reply.status < 500 and reply.status != 429)
+            # A 4xx is a verdict on the page, not on the service's health; another instance would give the same.
+            self._release(instance, healthy=reply.status < 500 and reply.status != 429)
             if reply.status < 300:
                 return reply
             reason = f"{instance.url} answered {reply.status}"
@@ -102,8 +102,9 @@ class ServicePool:
                 break
         raise SyntaxInvalid(f"the service gave no answer: {reason}", code="service-failed")
 
-    def _take(self, tried: set[str]) -> _Instance | None:
-        """Who is free: fewest requests under way, then longest unused. Instances already tried come last."""
+    def _acquire(self, tried: set[str]) -> _Instance | None:
+        """The free instance with the fewest requests in progress, then the longest unused. Those already tried come
+        last."""
         now = self._clock()
         with self._lock:
             able = [
@@ -120,10 +121,10 @@ class ServicePool:
             chosen.outstanding += 1
             return chosen
 
-    def _give_back(self, instance: _Instance, *, well: bool) -> None:
+    def _release(self, instance: _Instance, *, healthy: bool) -> None:
         with self._lock:
             instance.outstanding -= 1
-            if well:
+            if healthy:
                 instance.failures = 0
                 instance.quarantine = 0.0
                 return
@@ -146,7 +147,7 @@ def with_services(registry: Registry, services: Iterable[ServiceSettings], send:
 
 
 def _reader(pool: ServicePool, kinds: frozenset[str], types: frozenset[str]) -> Callable[[Context], None]:
-    def read_by_service(context: Context) -> None:
+    def read(context: Context) -> None:
         document = context.document
         if kinds and document.kind not in kinds and document.media_type.lower() not in types:
             return
@@ -155,13 +156,13 @@ def _reader(pool: ServicePool, kinds: frozenset[str], types: frozenset[str]) -> 
             ("content-location", context.url),
             ("accept", ACCEPT),
         )
-        keep(context, pool.ask(context.body, headers))
+        write_reply(context, pool.ask(context.body, headers))
 
-    return read_by_service
+    return read
 
 
-def keep(context: Context, reply: ServiceReply) -> None:
-    """State what a service answered: RDF in any syntax, or XML that goes through stylesheets."""
+def write_reply(context: Context, reply: ServiceReply) -> None:
+    """Write what a service answered: RDF in any syntax, or XML that goes through stylesheets."""
     if len(reply.body) > MAX_ANSWER_BYTES:
         raise SyntaxInvalid(f"the answer has more than {MAX_ANSWER_BYTES} bytes", code="service-answer-too-large")
     media_type = reply.content_type.partition(";")[0].strip().lower()
@@ -171,25 +172,23 @@ def keep(context: Context, reply: ServiceReply) -> None:
     if kind is not None:
         xslt.state(context, reply.body, kind, base=context.base, syntax=SYNTAX)
     elif media_type in ("application/ld+json", "application/json"):
-        _keep_json_ld(context, reply.body)
+        _write_json_ld(context, reply.body)
     elif media_type.endswith(("/xml", "+xml")):
-        _keep_xml(context, reply.body)
+        _write_xml(context, reply.body)
     else:
         raise SyntaxInvalid(
             f"the service answered {media_type or 'nothing known'}, not RDF or XML", code="service-type"
         )
 
 
-def _keep_json_ld(context: Context, body: bytes) -> None:
-    from quadloom.syntaxes.jsonld import (
-        document as jsonld,  # the complete JSON-LD machinery, only where a service answers in it
-    )
+def _write_json_ld(context: Context, body: bytes) -> None:
+    from quadloom.syntaxes import jsonld  # loaded only if a service answers in JSON-LD
 
     nquads = jsonld.extract(body, url=context.base, loader=context.loader)
-    context.sink.pour(xslt.apart(nquads))
+    context.sink.pour(xslt.with_own_blank_nodes(nquads))
 
 
-def _keep_xml(context: Context, body: bytes) -> None:
+def _write_xml(context: Context, body: bytes) -> None:
     """XML of a service is a document of its own: stylesheets of the user, then the generic mapping."""
     inner = Context(body, Document("xml", "application/xml", "utf-8"), url=context.url, settings=context.settings)
     name = str(inner.root.tag)
@@ -201,4 +200,4 @@ def _keep_xml(context: Context, body: bytes) -> None:
     generic_xml.read(inner)
     context.findings += inner.findings
     context.links += inner.links
-    context.sink.pour(xslt.apart(inner.sink.nquads()))
+    context.sink.pour(xslt.with_own_blank_nodes(inner.sink.nquads()))

@@ -1,4 +1,4 @@
-"""Extractors of other packages, by entry points of the group `quadloom.syntaxes`; and all syntaxes put together.
+"""Extractors of other packages, by entry points of the group `quadloom.syntaxes`; and all syntaxes of an installation.
 
 An entry point names an object with `kinds` (document kinds it reads) and `extract(context)`; `syntax` is optional and
 is the entry point's own name otherwise. A plug-in that cannot be loaded is a finding, and one that fails on a page
@@ -26,7 +26,7 @@ _KINDS: frozenset[str] = frozenset(get_args(Kind))
 
 @runtime_checkable
 class Plugin(Protocol):
-    """What an entry point gives. `extract` reads `context` and writes to its sink, links, facts and findings."""
+    """What an entry point names. `extract` reads `context` and writes to its sink, links, facts and findings."""
 
     kinds: Iterable[str]
 
@@ -34,16 +34,16 @@ class Plugin(Protocol):
 
 
 class AssembledSyntaxes(msgspec.Struct, frozen=True):
-    """All syntaxes of an installation, and what could not be had."""
+    """All syntaxes of an installation, and the defects of plug-ins that could not be loaded."""
 
     registry: Registry
     findings: tuple[Finding, ...] = ()
 
 
-def assembled(registry: Registry, settings: Settings, send: Send | None = None) -> AssembledSyntaxes:
+def assemble(registry: Registry, settings: Settings, send: Send | None = None) -> AssembledSyntaxes:
     """The registry with the external services of the settings and all installed plug-ins.
 
-    Made once in the life of a process: plug-ins are imported here. `send` carries requests to services.
+    Called once per process: plug-ins are imported here. `send` carries requests to services.
     """
     if settings.service and send is not None:
         registry = with_services(registry, settings.service, send)

@@ -1,4 +1,4 @@
-"""Where extractors put statements: an ordered, duplicate-free list of N-Triples bodies."""
+"""What extractors write statements to: an ordered, duplicate-free list of N-Triples bodies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LINE = re.compile(
 )
 
 # Characters of all statements with their graph. A page of 250 KB can state 100 KB of text by 10,000 names, or use a
-# prefix of 100 KB as often; the limit of statements does not notice. The largest body of ordinary RDF needs half.
+# prefix of 100 KB as often, without exceeding the limit on statements. The largest body of ordinary RDF needs half.
 MAX_CHARACTERS = 96 << 20
 
 
@@ -45,7 +45,7 @@ class Sink:
             self.overflow += 1
 
     def pour(self, nquads: bytes) -> None:
-        """Take the statements of a parsed RDF document. Its blank node labels must not be those of `blank`."""
+        """Add the statements of a parsed RDF document. Its blank node labels must differ from those of `blank`."""
         for line in nquads.decode("utf-8").split("\n"):
             match = _LINE.match(line)
             if match is None:
@@ -74,7 +74,7 @@ class Sink:
         return [*self._lines, *self._named]
 
     def nquads(self, graph: str = "") -> bytes:
-        """N-Quads in `graph` (an IRI without brackets), or N-Triples where no graph is given."""
+        """N-Quads in `graph` (an IRI without brackets), or N-Triples if no graph is given."""
         end = f" <{graph}> .\n" if graph else " .\n"
         text = end.join(self._lines) + end if self._lines else ""
         if self._named:

@@ -1,12 +1,13 @@
-"""What bytes are, by looking at them: magic numbers, the root element of XML, the first keys of JSON, RDF in text.
+"""What bytes are, by their content: magic numbers, the root element of XML, the first keys of JSON, RDF in text.
 
-Every look is bounded (64 KiB at most), so the cost does not depend on the size of the body.
+Every test reads at most 64 KiB, so the cost does not depend on the size of the body.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
+from typing import NamedTuple
 from xml.parsers import expat
 
 import msgspec
@@ -14,7 +15,7 @@ import re2
 
 from quadloom.model.document import Kind
 
-LOOK_BYTES = 64 * 1024
+SNIFFED_BYTES = 64 * 1024
 
 _MAGIC: tuple[tuple[bytes, Kind, str], ...] = (
     (b"%PDF-", "pdf", "application/pdf"),
@@ -102,8 +103,15 @@ class XmlRoot(msgspec.Struct, frozen=True):
         return f"{{{self.namespace}}}{self.local}" if self.namespace else self.local
 
 
+class XmlFault(NamedTuple):
+    """A place in a document, from 1."""
+
+    line: int
+    column: int
+
+
 def magic(body: bytes) -> tuple[Kind, str] | None:
-    """Kind and media type by magic number; None where the bytes could be text."""
+    """Kind and media type by magic number; None if the bytes could be text."""
     for number, kind, media_type in _MAGIC if body[:1] in _MAGIC_BEGINNINGS else ():
         if body.startswith(number) and (number not in _SHORT_MAGIC or _BINARY.search(body, 0, 64)):
             return kind, media_type
@@ -131,7 +139,7 @@ def looks_xml(body: bytes) -> bool:
 
 
 def xml_root(utf8: bytes) -> XmlRoot | None:
-    """Root element by a streaming look at the first 64 KiB, or None where there is none."""
+    """Root element by a streaming parse of the first 64 KiB, or None if there is none."""
     declared: set[str] = set()
     found: list[str] = []
 
@@ -146,22 +154,22 @@ def xml_root(utf8: bytes) -> XmlRoot | None:
     parser.StartElementHandler = start
     parser.StartNamespaceDeclHandler = lambda _prefix, iri: declared.add(iri or "")
     with contextlib.suppress(RootFound, expat.ExpatError):
-        parser.Parse(utf8[:LOOK_BYTES].lstrip(), False)
+        parser.Parse(utf8[:SNIFFED_BYTES].lstrip(), False)
     if not found:
         return None
     namespace, _, local = found[0].rpartition(" ")
     return XmlRoot(namespace, local, frozenset(declared))
 
 
-def is_well_formed(utf8: bytes) -> tuple[bool, int, int]:
-    """Whether an XML document is well-formed, and line and column (from 1) of the first fault."""
+def xml_fault(utf8: bytes) -> XmlFault | None:
+    """The first place at which an XML document is not well-formed; None if it is."""
     parser = expat.ParserCreate("utf-8", " ")
     parser.UseForeignDTD(True)  # XHTML's named entities come from a DTD that is never loaded: skipped, not errors
     try:
         parser.Parse(utf8, True)
     except expat.ExpatError as error:
-        return False, error.lineno, error.offset + 1
-    return True, 0, 0
+        return XmlFault(error.lineno, error.offset + 1)
+    return None
 
 
 def kind_of_root(root: XmlRoot) -> Kind:
@@ -178,7 +186,7 @@ def kind_of_root(root: XmlRoot) -> Kind:
 
 def json_kind(utf8: bytes) -> Kind:
     """JSON-LD, JSON Feed or plain JSON, by keys near the beginning."""
-    head = utf8[:LOOK_BYTES]
+    head = utf8[:SNIFFED_BYTES]
     if _JSON_FEED.search(head):
         return "jsonfeed"
     return "jsonld" if _JSON_LD.search(head) else "json"
@@ -196,8 +204,8 @@ def is_json(utf8: bytes) -> bool:
 
 
 def rdf_text_kind(utf8: bytes) -> Kind | None:
-    """Turtle, TriG, N-Triples or N-Quads in what was called plain text; None where it is none of them."""
-    head = utf8[:LOOK_BYTES]
+    """Turtle, TriG, N-Triples or N-Quads in what was labelled plain text; None if it is none of them."""
+    head = utf8[:SNIFFED_BYTES]
     lines = [line for line in head[:8192].split(b"\n")[:12] if line.strip() and not line.lstrip().startswith(b"#")]
     if len(head) > 8192 and len(lines) > 1:
         lines.pop()  # may be cut

@@ -83,8 +83,8 @@ def test_content_wins_and_the_contradiction_is_kept() -> None:
 def test_reasons_tell_the_way_in_order() -> None:
     document = detect(b"<rss/>", url="https://site.example/a.xml", content_type="text/xml")
     assert document.reasons == (
-        "extension .xml stands for xml",
-        "Content-Type text/xml stands for xml",
+        "extension .xml means xml",
+        "Content-Type text/xml means xml",
         "charset utf-8 by default",
         "root element rss",
     )

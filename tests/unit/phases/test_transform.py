@@ -15,7 +15,7 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Transformed
 from quadloom.phases.transform import transform
 from quadloom.settings import CrawlSettings, LimitSettings, Settings, TransformSettings
-from quadloom.syntaxes.html.tags import TEXT
+from quadloom.syntaxes.html.tree import TEXT
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Context, Extractor
 

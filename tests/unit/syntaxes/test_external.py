@@ -16,7 +16,7 @@ from quadloom.phases.loaders import service_sender
 from quadloom.phases.transform import transform
 from quadloom.settings import ServiceSettings, Settings
 from quadloom.syntaxes.external import FAILURES, FIRST_QUARANTINE, ServicePool, ServiceReply
-from quadloom.syntaxes.plugins import assembled
+from quadloom.syntaxes.plugins import assemble
 from quadloom.syntaxes.registry import Registry
 
 URL = "https://site.example/picture.png"
@@ -74,7 +74,7 @@ def always(status: int, media_type: str, body: bytes) -> Answer:
 
 def read(*services: ServiceSettings, body: bytes = PNG, content_type: str = "image/png") -> Transformed:
     settings = Settings(service=list(services))
-    made = assembled(Registry({}), settings, service_sender(settings))
+    made = assemble(Registry({}), settings, service_sender(settings))
     return transform(body, url=URL, content_type=content_type, settings=settings, syntaxes=made.registry)
 
 

@@ -13,11 +13,10 @@ from quadloom.phases.detect import detect
 from quadloom.settings import Settings
 from quadloom.syntaxes.feeds import sitemaps as sitemaps_rdf
 from quadloom.syntaxes.feeds import xml_feeds as feeds
-from quadloom.syntaxes.feeds.dates import moment
-from quadloom.syntaxes.feeds.writing import plain
-from quadloom.syntaxes.feeds.xml import mended
+from quadloom.syntaxes.feeds.writing import parse_date, plain
+from quadloom.syntaxes.feeds.xml import repaired
 from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.xml.xslt_bundle import NAMES, bundled
+from quadloom.syntaxes.xml.xslt import NAMES, bundled
 
 URL = "https://site.example/feed"
 RSS = """<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"
@@ -98,20 +97,20 @@ def test_every_bundled_stylesheet_compiles_and_gives_rdf(name: str) -> None:
     ],
 )
 def test_dates(text: str, expected: str | None) -> None:
-    found = moment(text)
+    found = parse_date(text)
     assert (found.text if found else None) == expected
 
 
 @given(st.text(max_size=80))
 def test_no_text_breaks_the_reader_of_dates(text: str) -> None:
-    found = moment(text)
+    found = parse_date(text)
     assert found is None or found.text.endswith("Z")
 
 
 @given(st.text(max_size=200))
-def test_mended_text_is_always_decodable_and_keeps_words(text: str) -> None:
+def test_repaired_text_is_always_decodable_and_keeps_words(text: str) -> None:
     source = f"<a>{text}</a>".encode("utf-8", "replace")
-    assert mended(source).decode("utf-8").startswith("<a>")
+    assert repaired(source).decode("utf-8").startswith("<a>")
 
 
 @pytest.mark.parametrize(

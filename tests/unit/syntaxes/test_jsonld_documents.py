@@ -7,8 +7,8 @@ import time
 import pytest
 
 from quadloom.errors import SyntaxInvalid
+from quadloom.syntaxes import jsonld
 from quadloom.syntaxes.jsonld import contexts
-from quadloom.syntaxes.jsonld import document as jsonld
 from quadloom.syntaxes.jsonld.context import ContextProcessor
 from quadloom.syntaxes.jsonld.json import canonical, integer_or_double, read
 from quadloom.syntaxes.jsonld.loader import ContextLoader, LoadedDocument

@@ -11,8 +11,8 @@ from pyoxigraph import RdfFormat, parse
 from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.microdata import extract as microdata
-from quadloom.syntaxes.microdata.registry import REGISTRY, vocabulary_of
+from quadloom.syntaxes.microdata import extraction as microdata
+from quadloom.syntaxes.microdata.values import REGISTRY, vocabulary_of
 from quadloom.syntaxes.sink import Sink
 from thoroughness import examples
 

@@ -12,7 +12,7 @@ from pyoxigraph import RdfFormat
 from pyoxigraph import parse as parse_rdf
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.syntaxes.microformats import extract as microformats
+from quadloom.syntaxes.microformats import extraction as microformats
 from quadloom.syntaxes.sink import Sink
 from thoroughness import examples
 

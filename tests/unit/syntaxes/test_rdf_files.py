@@ -7,7 +7,7 @@ import time
 import pytest
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.rdf.files import RdfKind, parse, read
+from quadloom.syntaxes.rdf.files import RdfKind, extract, read
 
 URL = "https://example.org/dir/file"
 HEAD = b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/" xmlns:unused="http://u/">'
@@ -26,17 +26,17 @@ TAIL = b"</rdf:RDF>"
     ],
 )
 def test_kinds(kind: RdfKind, body: bytes) -> None:
-    assert parse(body, kind=kind, url=URL) == b'<https://example.org/dir/file#s> <http://e/p> "o" .\n'
+    assert extract(body, kind=kind, url=URL) == b'<https://example.org/dir/file#s> <http://e/p> "o" .\n'
 
 
 def test_rdf_1_2() -> None:
-    out = parse(b"PREFIX : <a:> :s :p <<( :a :b :c )>>, 'x'@ar--rtl .", kind="turtle", url=URL)
+    out = extract(b"PREFIX : <a:> :s :p <<( :a :b :c )>>, 'x'@ar--rtl .", kind="turtle", url=URL)
     assert out == b'<a:s> <a:p> <<( <a:a> <a:b> <a:c> )>> .\n<a:s> <a:p> "x"@ar--rtl .\n'
 
 
 def test_error_place() -> None:
     with pytest.raises(SyntaxInvalid) as caught:
-        parse(b'<a:s> <a:p> "o" .\n<a:s> oops .', kind="turtle", url=URL)
+        extract(b'<a:s> <a:p> "o" .\n<a:s> oops .', kind="turtle", url=URL)
     assert caught.value.line == 2
     assert "line" not in caught.value.message
 
@@ -69,12 +69,12 @@ def test_statement_limit() -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "iso-8859-1", "windows-1252"])
 def test_other_encodings_of_xml(encoding: str) -> None:
     text = f'<?xml version="1.0" encoding="{encoding}"?>{HEAD.decode()}<e:T rdf:about="a:s" e:p="é"/>{TAIL.decode()}'
-    assert '<a:s> <http://e/p> "é" .' in parse(text.encode(encoding), kind="rdfxml", url=URL).decode()
+    assert '<a:s> <http://e/p> "é" .' in extract(text.encode(encoding), kind="rdfxml", url=URL).decode()
 
 
 def test_xml_that_cannot_be_decoded() -> None:
     with pytest.raises(SyntaxInvalid):
-        parse(b'<?xml version="1.0" encoding="klingon"?><a/>', kind="rdfxml", url=URL)
+        extract(b'<?xml version="1.0" encoding="klingon"?><a/>', kind="rdfxml", url=URL)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_xml_literals_are_canonical(content: bytes, literal: bytes) -> None:
         + b"</e:p></rdf:Description>"
         + TAIL
     )
-    out = parse(body, kind="rdfxml", url=URL)
+    out = extract(body, kind="rdfxml", url=URL)
     assert out.startswith(b'<a:s> <http://e/p> "')
     assert literal in out
     assert b"http://u/" not in out
@@ -142,5 +142,5 @@ def test_hostile_files_end_soon(name: str) -> None:
 def test_ordinary_large_xml_passes_the_guards() -> None:
     element = b'<e:T rdf:about="a:%d" e:p="x"><e:q>a > b </e:q><e:r rdf:resource="a:o"/><!-- <x> --></e:T>'
     body = b'<?xml version="1.0"?><!DOCTYPE rdf:RDF [<!ENTITY x "http://x/">]>' + HEAD
-    out = parse(body + b"".join(element % n for n in range(2000)) + TAIL, kind="rdfxml", url=URL)
+    out = extract(body + b"".join(element % n for n in range(2000)) + TAIL, kind="rdfxml", url=URL)
     assert out.count(b"\n") == 8000

@@ -7,7 +7,8 @@ import pytest
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.syntaxes.rdfa import annotate, annotate_xml, extract
+from quadloom.syntaxes.rdfa import extract
+from quadloom.syntaxes.rdfa.extraction import write, write_xml
 from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH
 from quadloom.syntaxes.sink import Sink
 
@@ -236,24 +237,24 @@ def test_nested_literals_are_limited() -> None:
     assert len(statements(page)) == MAX_MARKUP_DEPTH
 
 
-def test_annotate_shares_a_tree_and_reports_unresolved_names() -> None:
+def test_write_shares_a_tree_and_reports_unresolved_names() -> None:
     tree = LexborHTMLParser(prefixed('<p role="main" property="ex:p word" lang="">x</p><p property="ex:q">y</p>'))
     sink, messages = Sink(), list[tuple[str, str]]()
-    complete = annotate(tree, URL, sink, language="de", report=lambda kind, text: messages.append((kind, text)))
+    complete = write(tree, URL, sink, language="de", report=lambda kind, text: messages.append((kind, text)))
     assert complete
     assert sink.statements() == [f'<{URL}> <{EX}p> "x"', f'<{URL}> <{EX}q> "y"@de']
     assert [kind for kind, _ in messages] == ["UnresolvedTerm"]
 
 
-def test_annotate_xml_takes_a_parsed_root() -> None:
+def test_write_xml_takes_a_parsed_root() -> None:
     sink = Sink()
-    assert annotate_xml(etree.fromstring('<r xmlns:ex="http://example.org/"><p property="ex:p">x</p></r>'), URL, sink)
+    assert write_xml(etree.fromstring('<r xmlns:ex="http://example.org/"><p property="ex:p">x</p></r>'), URL, sink)
     assert sink.statements() == [f'<{URL}> <{EX}p> "x"']
 
 
-def test_annotate_says_when_a_limit_cut_it_short() -> None:
+def test_write_says_when_a_limit_cut_it_short() -> None:
     page = '<p property="' + " ".join(f"a:p{number}" for number in range(300)) + f'" content="{"x" * 300_000}">'
-    assert not annotate(LexborHTMLParser(page), URL, Sink())
+    assert not write(LexborHTMLParser(page), URL, Sink())
 
 
 @pytest.mark.parametrize(

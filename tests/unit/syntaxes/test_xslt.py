@@ -36,7 +36,7 @@ def read(body: bytes, folder: Path) -> tuple[str, list[str]]:
 
 @pytest.fixture(autouse=True)
 def _forget_folders() -> None:
-    xslt_folder.opened.cache_clear()
+    xslt_folder.stylesheet_folder.cache_clear()
 
 
 def test_a_header_in_the_file_chooses_it(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_header_in_the_file_chooses_it(tmp_path: Path) -> None:
 def test_an_index_chooses_by_namespace_and_kind(tmp_path: Path) -> None:
     (tmp_path / "any.xsl").write_text(GOOD.replace("<!-- quadloom:", "<!-- other:"))
     assert "urn:quadloom:xml#root" in read(RECIPE, tmp_path)[0]
-    xslt_folder.opened.cache_clear()
+    xslt_folder.stylesheet_folder.cache_clear()
     (tmp_path / "index.toml").write_text(
         '[[stylesheet]]\nfile = "any.xsl"\nnamespace = "http://vocab.example/recipe"\nkind = "xml"\n'
         '[[stylesheet]]\nfile = "gone.xsl"\nroot = "x"\n'

@@ -10,7 +10,7 @@ from quadloom.cli.session import Session, session
 from quadloom.errors import NothingFound, UsageError
 from quadloom.fetching.http.document import HttpTransport
 from quadloom.fetching.http.request import ACCEPT_CONTEXT
-from quadloom.syntaxes.jsonld.context_folder import ContextFolder
+from quadloom.syntaxes.jsonld.loader import ContextFolder
 
 contexts = App(name="contexts", help="Keep JSON-LD contexts in a folder, instead of asking for them.")
 

@@ -13,14 +13,13 @@ import msgspec
 from msgspec.structs import replace
 
 from quadloom.model.link import Discovery, LinkKind
-from quadloom.model.outcome import Outcome, Settlement
+from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
 from quadloom.model.url import host_matches
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 from quadloom.stores.protocols.frontier import Explanation, HostRow
 
 Order = Literal["breadth-first", "importance", "random"]
-SUCCESSES = frozenset({Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED})
 
 
 class UrlState(IntEnum):
@@ -115,13 +114,13 @@ def order_mark(order: Order) -> bytes:
 
 def is_wanted_again(priority: int, settlement: Settlement) -> bool:
     """A request that came while the page was being read asks for what it says now, not for what is on its way."""
-    return priority == 0 < settlement.visit.priority and settlement.outcome in SUCCESSES
+    return priority == 0 < settlement.visit.priority and settlement.outcome in READ_OUTCOMES
 
 
 def state_after(settlement: Settlement) -> UrlState:
     if settlement.again_at is not None:
         return UrlState.WAITING
-    return UrlState.DONE if settlement.outcome in SUCCESSES else UrlState.DEAD
+    return UrlState.DONE if settlement.outcome in READ_OUTCOMES else UrlState.DEAD
 
 
 def attempt_after(settlement: Settlement) -> int:
@@ -131,13 +130,13 @@ def attempt_after(settlement: Settlement) -> int:
 
 def priority_after(priority: int, settlement: Settlement) -> int:
     """A request, a seed, a refresh (0, 1) is honoured once: after a success the page is an ordinary one again."""
-    return 3 if priority <= 1 and settlement.outcome in SUCCESSES else priority
+    return 3 if priority <= 1 and settlement.outcome in READ_OUTCOMES else priority
 
 
 def cost_of(settlement: Settlement) -> float:
     """Of the host's budget, which is for pages: reading a known one again is free, or a crawl without an end would
     spend it on refreshes."""
-    if settlement.pace is None or (settlement.visit.known and settlement.outcome in SUCCESSES):
+    if settlement.pace is None or (settlement.visit.known and settlement.outcome in READ_OUTCOMES):
         return 0.0
     return settlement.pace.cost
 

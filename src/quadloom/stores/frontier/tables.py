@@ -11,10 +11,9 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from quadloom.model.link import Discovery, LinkKind
-from quadloom.model.outcome import Settlement
+from quadloom.model.outcome import READ_OUTCOMES, Settlement
 from quadloom.stores.frontier.host_table import HostState, QueuedUrl
 from quadloom.stores.frontier.policy import (
-    SUCCESSES,
     Order,
     UrlPast,
     UrlState,
@@ -236,7 +235,7 @@ def after_settlement(row: UrlRow, settlement: Settlement) -> UrlRow:
         priority=0 if again else priority_after(row.priority, settlement),
         due=0.0 if again else settlement.again_at or 0.0,
         attempt=attempt_after(settlement),
-        visits=row.visits + (settlement.outcome in SUCCESSES),
+        visits=row.visits + (settlement.outcome in READ_OUTCOMES),
         token=token_of(settlement),
     )
 

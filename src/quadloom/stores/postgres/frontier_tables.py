@@ -11,10 +11,10 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from quadloom.model.link import Discovery
-from quadloom.model.outcome import Settlement
+from quadloom.model.outcome import READ_OUTCOMES, Settlement
 from quadloom.model.url import site_of
 from quadloom.stores.frontier.host_table import HostState
-from quadloom.stores.frontier.policy import SUCCESSES, Order, UrlState
+from quadloom.stores.frontier.policy import Order, UrlState
 from quadloom.stores.frontier.scoring import Place
 from quadloom.stores.frontier.tables import SettledRow, UrlBatch, UrlRow, host_record, host_state
 from quadloom.stores.postgres.arrays import column, columns
@@ -383,6 +383,6 @@ class PostgresFrontierTables(QueueTable):
 def _validators(settlement: Settlement) -> tuple[str | None, str | None]:
     """Only a page that was read has new ones; None = as before."""
     page = settlement.page
-    if page is None or settlement.outcome not in SUCCESSES:
+    if page is None or settlement.outcome not in READ_OUTCOMES:
         return None, None
     return plain(page.etag), plain(page.last_modified)

@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from quadloom.model.link import Discovery
+from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.model.url import site_of
 from quadloom.stores.frontier.host_table import HostState, QueuedUrl
-from quadloom.stores.frontier.policy import RANK_SQL, SUCCESSES, Order, UrlPast, UrlState, rank
+from quadloom.stores.frontier.policy import RANK_SQL, Order, UrlPast, UrlState, rank
 from quadloom.stores.frontier.scoring import Place
 from quadloom.stores.frontier.tables import SettledRow, UrlBatch, UrlRow, host_record, host_state
 from quadloom.stores.protocols.frontier import HostRow
@@ -183,7 +184,7 @@ class SqliteFrontierTables:
         for r, settlement in rows:
             place = (r.host_id, r.fingerprint)
             values = (r.state, r.priority, r.due, r.attempt, r.visits, str(settlement.outcome), r.token)
-            if settlement.page is not None and settlement.outcome in SUCCESSES:
+            if settlement.page is not None and settlement.outcome in READ_OUTCOMES:
                 read.append((*values, settlement.page.etag, settlement.page.last_modified, *place))
             else:
                 plain.append((*values, *place))

@@ -5,12 +5,18 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.model.link import LinkKind
-from quadloom.syntaxes.feeds.writing import FeedEntry, FeedWriter
+from quadloom.syntaxes.feeds.writing import Enclosure, FeedEntry, FeedLink, FeedWriter
 from quadloom.syntaxes.registry import Context
 
 _SYNTAX = "jsonfeed"
 _MAX_VALUES = 256
+
+
+def extract(body: bytes, *, url: str) -> bytes:
+    """N-Triples of one feed."""
+    context = Context.standalone(body, "jsonfeed", url=url)
+    read(context)
+    return context.sink.nquads()
 
 
 def read(context: Context) -> None:
@@ -41,11 +47,11 @@ def _channel(feed: dict[str, object], language: str) -> FeedEntry:
     channel.link = _text(feed, "home_page_url")
     channel.authors = _authors(feed)
     channel.images = tuple(filter(None, (_text(feed, "icon"), _text(feed, "favicon"))))
-    links: list[tuple[str, LinkKind, str, str]] = []
+    links: list[FeedLink] = []
     following = _text(feed, "next_url")
     if following:
-        links.append((following, "next", "next", ""))
-    links += [(url, "typed", "hub", "") for hub in _records(feed, "hubs") if (url := _text(hub, "url"))]
+        links.append(FeedLink(following, "next", "next"))
+    links += [FeedLink(url, "typed", "hub") for hub in _records(feed, "hubs") if (url := _text(hub, "url"))]
     channel.links = tuple(links)
     return channel
 
@@ -67,9 +73,9 @@ def _entry(item: dict[str, object], language: str) -> FeedEntry:
         entry.subjects = tuple(dict.fromkeys(tag for tag in tags[:_MAX_VALUES] if isinstance(tag, str) and tag))
     outside = _text(item, "external_url")
     if outside:
-        entry.links = ((outside, "typed", "related", ""),)
+        entry.links = (FeedLink(outside, "typed", "related"),)
     entry.enclosures = tuple(
-        (url, _text(part, "mime_type"), _number(part, "size_in_bytes"))
+        Enclosure(url, _text(part, "mime_type"), _number(part, "size_in_bytes"))
         for part in _records(item, "attachments")
         if (url := _text(part, "url"))
     )

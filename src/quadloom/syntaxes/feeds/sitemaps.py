@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Literal
 
 from lxml import etree
 
 from quadloom.model.link import Link
 from quadloom.settings import LimitSettings
-from quadloom.syntaxes.feeds.dates import moment
-from quadloom.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION
+from quadloom.syntaxes.feeds.writing import DC, DCTERMS, DEPICTION, parse_date
 from quadloom.syntaxes.feeds.xml import text_of, tolerant_root
 from quadloom.syntaxes.feeds.xml_feeds import local_name
-from quadloom.syntaxes.html.references import ReferenceResolver
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.rdf.guards import check_xml
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import XSD, iri, literal
@@ -36,6 +36,13 @@ _MAX_EXTENSIONS = 1000  # images, titles and languages of one page; sitemaps.org
 def links_allowed(kind: str, limits: LimitSettings) -> int:
     """How many links of a document of this kind are kept."""
     return max(limits.links_per_page, MAX_ENTRIES) if kind in ("sitemap", "sitemapindex") else limits.links_per_page
+
+
+def extract(body: bytes, *, url: str, kind: Literal["sitemap", "sitemapindex"] = "sitemap") -> bytes:
+    """N-Triples of one sitemap or index of sitemaps."""
+    context = Context.standalone(body, kind, url=url)
+    read(context)
+    return context.sink.nquads()
 
 
 def read(context: Context) -> None:
@@ -65,9 +72,16 @@ def _streamed(context: Context, wanted: str) -> Iterator[etree._Element]:
     if b"<!ENTITY" in source:
         check_xml(source)
     parser = etree.XMLPullParser(
-        ("end",), tag=(f"{{*}}{wanted}",), recover=True, resolve_entities=False, load_dtd=False, no_network=True,
-        huge_tree=False, encoding="utf-8", collect_ids=False,
-    )  # fmt: skip
+        ("end",),
+        tag=(f"{{*}}{wanted}",),
+        recover=True,
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        encoding="utf-8",
+        collect_ids=False,
+    )
     for start in range(0, len(source), _BLOCK):
         parser.feed(source[start : start + _BLOCK])
         root: etree._Element | None = None
@@ -82,7 +96,7 @@ def _streamed(context: Context, wanted: str) -> Iterator[etree._Element]:
         parser.close()
     if len(parser.feed_error_log):
         first = parser.feed_error_log[0]
-        message = f"not well-formed: {first.message}; read as far as it goes"
+        message = f"not well-formed: {first.message}; read as far as possible"
         context.find("feed-not-well-formed", message, syntax="sitemap", line=first.line, column=first.column)
 
 
@@ -111,7 +125,7 @@ def _read_page(context: Context, element: etree._Element, sitemap: str, resolver
 
 
 def _state_date(context: Context, page: str, target: str, text: str) -> None:
-    at = moment(text)
+    at = parse_date(text)
     if at is None:
         context.sink.add(page, _MODIFIED, literal(text))
         return

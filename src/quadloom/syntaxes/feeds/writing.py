@@ -1,23 +1,98 @@
-"""What a feed says, whatever its format: one record for a channel, one for an entry, and their statements.
+"""What a feed says, whatever its format: dates, one record for a channel or an entry, and their statements.
 
-The vocabulary is RSS 1.0 with its modules, because that is the feed format which is RDF already: a query then finds
-the entries of RSS 0.9x, 1.0, 2.0, Atom and JSON Feed alike. Two deviations are on purpose. Entries hang on their
-channel by `dcterms:hasPart`, not by the `rdf:Seq` of RSS 1.0, whose numbers shift with each new entry so that every
+The vocabulary is RSS 1.0 with its modules, because that is the feed format which is RDF already: a query then finds the
+entries of RSS 0.9x, 1.0, 2.0, Atom and JSON Feed alike. Two deviations are on purpose. A channel is linked to its
+entries by `dcterms:hasPart`, not by the `rdf:Seq` of RSS 1.0, whose numbers shift with each new entry so that every
 statement of the list would change. And `rss:link` is an IRI, not a text. docs/reference/vocabulary.md has the table.
+
+Dates (RFC 822 and ISO 8601 as they are written on the web) become `xsd:dateTime` in UTC, so that dates of different
+feeds compare as text. What cannot be read without guessing stays text.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_tz
 from functools import lru_cache
 from html import unescape
+from typing import NamedTuple
 
 from quadloom.model.link import Link, LinkKind
-from quadloom.syntaxes.feeds.dates import moment
-from quadloom.syntaxes.html.references import ReferenceResolver
 from quadloom.syntaxes.html.text import fold
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import TYPE, XSD, iri, literal
+
+_EPOCH = datetime(1970, 1, 1)
+_MAX_LENGTH = 64  # longer texts are no dates
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
+    )
+}
+_RFC822 = re.compile(
+    r"(?:[A-Za-z]{3,9}\.?,?\s+)?(\d{1,2})[\s-]+([A-Za-z]{3})[A-Za-z]*\.?[\s-]+(\d{4})\s+(\d{1,2}):(\d{2})(?::(\d{2}))?"
+    r"(?:\s*(GMT|UTC|UT|Z|[+-]\d{2}:?\d{2}))?\Z"
+)
+_ISO = re.compile(
+    r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[Tt\s]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*([Zz]|[+-]\d{2}:?\d{2})?)?)?)?\Z"
+)
+
+
+class ParsedDate(NamedTuple):
+    """`text` is an xsd:dateTime in UTC; `unix` the same as a number; `exact` is False if the zone was missing."""
+
+    text: str
+    unix: float
+    exact: bool = True
+
+
+@lru_cache(maxsize=1024)
+def parse_date(text: str) -> ParsedDate | None:
+    """The time that a date means, or None if it cannot be read without guessing. A date without a zone is UTC."""
+    text = text.strip()
+    if not text or len(text) > _MAX_LENGTH:
+        return None
+    found = _ISO.match(text)
+    if found:
+        year, month, day, hour, minute, second, zone = found.groups()
+        return _date_of(int(year), int(month or 1), int(day or 1), hour, minute, second, zone)
+    found = _RFC822.match(text)
+    if found:
+        day, name, year, hour, minute, second, zone = found.groups()
+        number = _MONTHS.get(name.lower())
+        return _date_of(int(year), number, int(day), hour, minute, second, zone) if number else None
+    return _lenient(text)
+
+
+def _date_of(
+    year: int, month: int, day: int, hour: str | None, minute: str | None, second: str | None, zone: str | None
+) -> ParsedDate | None:
+    try:
+        at = datetime(year, month, day, int(hour or 0) % 24, int(minute or 0), min(int(second or 0), 59))
+        if zone and zone[0] in "+-":
+            offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+            at = at - offset if zone[0] == "+" else at + offset
+        if int(hour or 0) == 24:  # ISO 8601's end of day
+            at += timedelta(days=1)
+    except (ValueError, OverflowError):
+        return None
+    return ParsedDate(f"{at.isoformat()}Z", (at - _EPOCH).total_seconds(), zone is not None)
+
+
+def _lenient(text: str) -> ParsedDate | None:
+    """Everything else that mail programs read: named zones of North America, two-digit years, asctime."""
+    parsed = parsedate_tz(text)
+    if parsed is None:
+        return None
+    try:
+        at = datetime(*parsed[:6], tzinfo=UTC) - timedelta(seconds=parsed[9] or 0)
+    except (ValueError, OverflowError):
+        return None
+    return ParsedDate(at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.timestamp(), parsed[9] is not None) if at.year > 1 else None
+
 
 RSS = "http://purl.org/rss/1.0/"
 DC = "http://purl.org/dc/elements/1.1/"
@@ -50,10 +125,27 @@ _TAGS = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|</?[A
 _MAX_DATE_FINDINGS = 5  # of one feed; its generator makes the same mistake in every entry
 
 
+class Enclosure(NamedTuple):
+    """A file that belongs to an entry. `length` is in bytes, as written."""
+
+    reference: str
+    media_type: str = ""
+    length: str = ""
+
+
+class FeedLink(NamedTuple):
+    """A link of an entry other than the one to its page."""
+
+    reference: str
+    kind: LinkKind
+    rel: str = ""
+    anchor: str = ""
+
+
 class FeedEntry:
     """One entry, or with `is_channel` the feed itself. Texts as written; references not yet resolved.
 
-    The defaults stand in the class, and several values are tuples: most entries have few of them, and setting all for
+    The defaults are in the class, and several values are tuples: most entries have few of them, and setting all for
     each entry would cost as much as reading its texts.
     """
 
@@ -69,8 +161,8 @@ class FeedEntry:
     authors: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
-    enclosures: tuple[tuple[str, str, str], ...] = ()  # (reference, media type, length)
-    links: tuple[tuple[str, LinkKind, str, str], ...] = ()  # (reference, kind, rel, anchor)
+    enclosures: tuple[Enclosure, ...] = ()
+    links: tuple[FeedLink, ...] = ()
     extras: tuple[tuple[str, str], ...] = ()  # (predicate IRI, text): modules of RSS
 
     def __init__(self, language: str = "", *, is_channel: bool = False) -> None:
@@ -107,7 +199,7 @@ class FeedWriter:
         self._state(self.feed, entry, self._resolver(entry.link) if entry.link else None, "typed", "alternate")
 
     def entry(self, entry: FeedEntry) -> None:
-        """State an entry; its link leads to a page, so it is what a feed tells a crawl."""
+        """State an entry; its link leads to a page, so the crawl may follow it."""
         target = self._resolver(entry.link) if entry.link else None
         subject = self._subject(entry, target)
         add = self._add
@@ -116,7 +208,7 @@ class FeedWriter:
         self._state(subject, entry, target, "item", "")
 
     def close(self) -> None:
-        """Hand over the words of all entries."""
+        """Write the words of all entries to the facts."""
         facts = self._facts
         if not facts.text:
             facts.text = "\n".join(self._texts)[: self._context.settings.limits.text_chars]
@@ -168,7 +260,7 @@ class FeedWriter:
         for predicate, text in ((_DATE, entry.published), (_MODIFIED, entry.updated)):
             if not text:
                 continue
-            at = moment(text)
+            at = parse_date(text)
             if at is None:
                 self._add(subject, predicate, literal(text))
                 self._report_date(text)
@@ -213,7 +305,7 @@ class FeedWriter:
 
 @lru_cache(maxsize=256)
 def _language_tag(language: str) -> str:
-    """What follows a literal of that language; nothing where the tag is not well-formed."""
+    """What follows a literal of that language; nothing if the tag is not well-formed."""
     return literal("", language)[2:]
 
 

@@ -1,8 +1,8 @@
-"""XML of feeds: strict first, then mended and read as far as it goes.
+"""XML of feeds: parsed strictly, or else repaired and read as far as possible.
 
 Many feeds of the web are not well-formed. What breaks them is mostly the same: HTML's named entities, bare
-ampersands, control characters, something printed before the declaration, prefixes nobody declared. Each is mended
-where its meaning is certain, then libxml2 recovers from the rest; a finding keeps the place of the first defect.
+ampersands, control characters, something printed before the declaration, undeclared prefixes. Each is repaired if
+its meaning is certain, then libxml2 recovers from the rest; a finding keeps the place of the first defect.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PREFIXES = {
     "sy": "http://purl.org/rss/1.0/modules/syndication/",
     "wfw": "http://wellformedweb.org/CommentAPI/",
 }
-"""What the prefixes of feed modules mean where the author forgot to declare them."""
+"""What the prefixes of feed modules mean if the author forgot to declare them."""
 
 _MARKUP = re.compile(
     r"<!\[CDATA\[.*?(?:\]\]>|\Z)|&(?:#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};|([A-Za-z][A-Za-z0-9]{1,31});|)", re.S
@@ -40,18 +40,18 @@ _STRING = etree.XPath("string()")
 
 
 def tolerant_root(context: Context, syntax: str) -> etree._Element:
-    """The root of the tree. Raises `SyntaxInvalid` only where nothing can be read or the entities are an attack."""
+    """The root of the tree. Raises `SyntaxInvalid` only if nothing can be read or the entities are an attack."""
     source = context.utf8
     if b"<!ENTITY" in source:
         check_xml(source)
-    entities = b"<!DOCTYPE" in source  # Netscape's DTD of RSS 0.91 stands for HTML's entities; it is never loaded
+    entities = b"<!DOCTYPE" in source  # Netscape's DTD of RSS 0.91 declares HTML's entities; it is never loaded
     if not entities:
         try:
             return context.root
         except SyntaxInvalid as error:
             context.find(
                 "feed-not-well-formed",
-                f"{error.message}; mended and read as far as it goes",
+                f"{error.message}; repaired and read as far as possible",
                 syntax=syntax,
                 line=error.line,
                 column=error.column,
@@ -67,7 +67,7 @@ def tolerant_root(context: Context, syntax: str) -> etree._Element:
         collect_ids=False,
     )
     try:
-        root = etree.fromstring(mended(source), parser)
+        root = etree.fromstring(repaired(source), parser)
     except etree.XMLSyntaxError:  # recovery forgives everything but a document without a single element
         root = None
     if root is None:
@@ -75,15 +75,15 @@ def tolerant_root(context: Context, syntax: str) -> etree._Element:
     return root
 
 
-def mended(source: bytes) -> bytes:
-    """The document without what certainly was not meant: entities of HTML as characters, bare ampersands escaped."""
+def repaired(source: bytes) -> bytes:
+    """The document with certain defects corrected: entities of HTML as characters, bare ampersands escaped."""
     text = source.decode("utf-8", "replace")
     start = text.find("<")
     text = _ILLEGAL.sub("", text[start:] if start > 0 else text)
-    return _MARKUP.sub(_mend, text).encode("utf-8", "replace")
+    return _MARKUP.sub(_repair, text).encode("utf-8", "replace")
 
 
-def _mend(match: re.Match[str]) -> str:
+def _repair(match: re.Match[str]) -> str:
     text = match.group()
     if text == "&":
         return "&amp;"
@@ -103,7 +103,7 @@ def _is_character(number: str) -> bool:
 
 
 def expanded(tag: str) -> str:
-    """`{namespace}local` of a tag, also where the prefix was not declared but everybody knows it."""
+    """`{namespace}local` of a tag, also if a well-known prefix was not declared."""
     if tag[:1] == "{":
         return tag
     prefix, colon, local = tag.partition(":")

@@ -1,4 +1,4 @@
-"""Links of an HTML page: where to, of what kind, with which words."""
+"""Links of an HTML page: their target, kind and words."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborNode
 
 from quadloom.model.link import Link, LinkKind
-from quadloom.syntaxes.html.references import ReferenceResolver
-from quadloom.syntaxes.html.tags import tag_ids
+from quadloom.syntaxes.html.tree import tag_ids
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 
 MAX_ANCHOR = 200  # characters of anchor text kept: more is a block that was made clickable
@@ -21,7 +21,7 @@ _KINDS: dict[str, LinkKind] = {
     "meta": "describedby", "search": "search", "transformation": "stylesheet", "sitemap": "sitemap",
 }  # fmt: skip
 _FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"))
-# Machinery of a page; neither read nor followed.
+# Relations that serve the browser; such links are neither read nor followed.
 _MACHINERY = frozenset(
     (
         "stylesheet", "icon", "shortcut", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "preload",
@@ -29,7 +29,7 @@ _MACHINERY = frozenset(
         "apple-touch-startup-image", "image_src", "compression-dictionary", "expect",
     )
 )  # fmt: skip
-# Says something about how a link is opened, nothing about what it leads to.
+# These words say how a link is opened, not what it leads to.
 _MANNERS = frozenset(
     ("noopener", "noreferrer", "external", "nofollow", "ugc", "sponsored", "bookmark", "opener", "noindex")
 )
@@ -61,7 +61,7 @@ def read_links(context: Context, resolver: ReferenceResolver) -> None:
         if len(links) >= limit:
             context.find("too-many-links", f"more than {limit} links: the rest is left out", advice="use sitemaps")
             break
-        # `text_lexbor` gathers the words in one native walk, at half the cost of `text`.
+        # `text_lexbor` collects the words in one native walk, at half the cost of `text`.
         anchor = (node.text_lexbor() or "").strip() or _image_text(node)
         if "  " in anchor or not anchor.isprintable() or len(anchor) > MAX_ANCHOR:  # printable: no space but the plain
             anchor = _shortened(anchor)
@@ -75,7 +75,7 @@ def read_links(context: Context, resolver: ReferenceResolver) -> None:
 
 
 def read_refresh(context: Context, content: str, resolver: ReferenceResolver) -> None:
-    """`<meta http-equiv=refresh content="0; url=…">`: a redirect that the page makes itself."""
+    """`<meta http-equiv=refresh content="0; url=…">`: a redirect stated by the page itself."""
     match = _REFRESH.match(content)
     if not match:
         return

@@ -1,18 +1,23 @@
-"""What `<head>` says: title, description, language, robots, Dublin Core, citation and other names, as facts and as RDF.
+"""What `<head>` says: title, description, language, robots, Dublin Core, Open Graph and other names, as facts and RDF.
 
-Only names with a settled meaning become statements. A page's `<meta>` elements also carry security tokens and build
-numbers that differ on every visit; taking all of them would make every page look changed every time.
+Only names with an agreed meaning become statements. A page's `<meta>` elements also carry security tokens and build
+numbers that differ on every visit; if all of them counted, every page would look changed every time.
+
+Open Graph becomes the terms that an RDFa 1.1 processor derives from the same markup (`og:` is in its initial context),
+with the same literals, so that the two readings coincide. Common mistakes count too: `name` instead of `property`, and
+object types (`article:`, `book:`, …) whose prefixes are not declared.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
+import msgspec
 from selectolax.lexbor import LexborNode
 
 from quadloom.syntaxes.html.links import read_refresh
-from quadloom.syntaxes.html.references import ReferenceResolver
-from quadloom.syntaxes.html.robots_meta import merge
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import iri, literal
 
@@ -57,7 +62,7 @@ _DUBLIN = re.compile(r"(dc|dcterms)[.:]([a-z.]+)\Z")
 
 
 def read_head(context: Context, resolver: ReferenceResolver) -> None:
-    """Facts of the head: title, description, language, what robots may do, a redirect that the page makes itself."""
+    """Facts of the head: title, description, language, what robots may do, and a redirect by `<meta>`."""
     facts = context.facts
     _read_language(context)
     for title in context.elements("title")[:8]:
@@ -90,7 +95,11 @@ def read_head(context: Context, resolver: ReferenceResolver) -> None:
 
 
 def read_robots(context: Context) -> None:
-    """What robots may do: `<meta>` and `X-Robots-Tag` merged. Documents without `<meta>` have the header alone."""
+    """What robots may do: `<meta>` and `X-Robots-Tag` merged. Documents without `<meta>` have only the header.
+
+    Both may address all robots or one by name. What addresses us by name replaces what addresses all; within what
+    applies, every restriction counts. `none` means noindex and nofollow.
+    """
     if context.settings.politeness.robots == "ignore":
         return
     headers = [value for name, value in context.headers if name == "x-robots-tag"]
@@ -100,8 +109,8 @@ def read_robots(context: Context) -> None:
     context.facts.noarchive = said.noarchive
 
 
-def read(context: Context) -> None:
-    """State what the names of `<meta>` elements say, where their meaning is settled."""
+def read_meta(context: Context) -> None:
+    """State what `<meta>` elements say whose names have an agreed meaning."""
     page = iri(context.url)
     if page is None:
         return
@@ -157,3 +166,80 @@ def _dublin_core(name: str) -> str | None:
         return f"<{DC}{last}>"
     term = _TERM_BY_LOWER.get(last)
     return f"<{DCTERMS}{term}>" if term else None
+
+
+class RobotsDirectives(msgspec.Struct, frozen=True):
+    noindex: bool = False
+    nofollow: bool = False
+    noarchive: bool = False
+
+
+_NOTHING = RobotsDirectives()
+_WORDS = frozenset(("noindex", "nofollow", "noarchive", "none", "nocache", "all", "index", "follow", "archive"))
+# Values with a colon of their own; anything else before a colon is the name of a robot.
+_PARAMETERS = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
+
+
+def merge(metas: Iterable[tuple[str, str]], headers: Iterable[str], robot: str) -> RobotsDirectives:
+    """Directives for `robot` from (name, content) pairs of `<meta>` in lower-case names, and X-Robots-Tag values."""
+    robot = robot.lower()
+    to_all: set[str] = set()
+    to_us: set[str] = set()
+    for name, content in metas:
+        if name == "robots":
+            to_all.update(_split(content))
+        elif name == robot:
+            to_us.update(_split(content))
+    for value in headers:
+        _read_header(value, robot, to_all, to_us)
+    words = to_us or to_all
+    if not words:
+        return _NOTHING
+    none = "none" in words
+    return RobotsDirectives(
+        none or "noindex" in words, none or "nofollow" in words, "noarchive" in words or "nocache" in words
+    )
+
+
+def _split(content: str) -> list[str]:
+    return [word.strip().lower() for word in content.split(",")]
+
+
+def _read_header(value: str, robot: str, to_all: set[str], to_us: set[str]) -> None:
+    # "noindex, googlebot: nofollow, noarchive": a name holds for all that follows it in the same header.
+    into: set[str] | None = to_all
+    for part in _split(value):
+        name, colon, rest = part.partition(":")
+        if colon and name.strip() not in _PARAMETERS:
+            into = to_us if name.strip() == robot else to_all if name.strip() == "robots" else None
+            part = rest.strip()
+        if into is not None and part in _WORDS:
+            into.add(part)
+
+
+OG = "http://ogp.me/ns#"
+
+_NAMESPACES = {
+    "og": OG,
+    "article": "http://ogp.me/ns/article#",
+    "book": "http://ogp.me/ns/book#",
+    "profile": "http://ogp.me/ns/profile#",
+    "video": "http://ogp.me/ns/video#",
+    "music": "http://ogp.me/ns/music#",
+    "product": "http://ogp.me/ns/product#",
+    "fb": "http://ogp.me/ns/fb#",
+}
+_NAME = re.compile(r"[a-z][a-z0-9_:-]*\Z")
+
+
+def read_opengraph(context: Context) -> None:
+    """State every Open Graph property of the page."""
+    subject = iri(context.base)
+    if subject is None:
+        return
+    language = context.facts.language
+    for name, content in context.facts.metas:
+        prefix, colon, rest = name.partition(":")
+        namespace = _NAMESPACES.get(prefix) if colon else None
+        if namespace is not None and _NAME.match(rest):
+            context.sink.add(subject, f"<{namespace}{rest}>", literal(content, language))

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from quadloom.model.url import resolve
 from quadloom.syntaxes.html.links import read_links
-from quadloom.syntaxes.html.meta import DCTERMS, read_head
-from quadloom.syntaxes.html.references import ReferenceResolver
+from quadloom.syntaxes.html.meta import DCTERMS, read_head, read_meta, read_opengraph
 from quadloom.syntaxes.html.text import main_text
+from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import iri, literal
 
 FOAF = "http://xmlns.com/foaf/0.1/"
 
 MAX_DEPICTIONS = 16  # images stated as quads; all are in the page's record
+
+
+def extract(body: bytes, *, url: str) -> bytes:
+    """N-Triples of one page: what it says by plain HTML, by the names of its `<meta>` elements and by Open Graph."""
+    context = Context.standalone(body, "html", url=url)
+    read(context)
+    read_meta(context)
+    read_opengraph(context)
+    return context.sink.nquads()
 
 
 def read(context: Context) -> None:

@@ -1,10 +1,9 @@
-"""The main text of a page, without menus, banners and footers.
+"""The main text of a page, without menus, banners and footers; and plain text documents.
 
-Its purposes are search and change detection, so it must be cheap, and it must not change when a banner does. Four
-rules, all by structure: the page's own `<main>` (or its only `<article>`) is believed; what HTML or ARIA calls
-navigation, header, footer, aside, form or dialogue is left out, and so is what its class calls a menu, a cookie notice
-or the like; a block that is mostly links is a list of links, not text; where too little remains, the rules go one by
-one.
+The text is for search and change detection, so it must be cheap, and it must not change when a banner does. Four rules,
+all by structure: the page's own `<main>` (or its only `<article>`) is trusted; what HTML or ARIA calls navigation,
+header, footer, aside, form or dialogue is left out, and so is what its class calls a menu, a cookie notice or the like;
+a block that is mostly links is a list of links, not text; if too little remains, the rules are dropped one by one.
 
 The walk is lexbor's own (30 ns a node); Python sees each node once and asks two cheap questions.
 """
@@ -12,10 +11,13 @@ The walk is lexbor's own (30 ns a node); Python sees each node once and asks two
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
-from quadloom.syntaxes.html.tags import TEXT, tag_ids
+from quadloom.model.link import Link
+from quadloom.model.url import resolve
+from quadloom.syntaxes.html.tree import TEXT, tag_ids
 from quadloom.syntaxes.registry import Context
 
 ENOUGH = 140  # characters; less than a short paragraph is no main text
@@ -65,7 +67,7 @@ def main_text(context: Context) -> str:
 
 
 def fold(text: str) -> str:
-    """Whitespace folded to single spaces. By `replace`, which is several times as fast as split and join on text."""
+    """Fold whitespace to single spaces. `replace` is several times as fast as split and join on text."""
     text = text.strip(_EDGES)
     if not text.isascii() or "\n" in text or "\t" in text or "\r" in text or "\f" in text:
         for space in _SPACES:
@@ -87,7 +89,7 @@ def _main(context: Context) -> LexborNode | None:
 
 
 def _hidden(root: LexborNode) -> set[int]:
-    """Elements that are hidden, or that ARIA calls something else than content."""
+    """Elements that are hidden, or that ARIA calls something other than content."""
     found = set()
     for node in root.css("[role],[hidden],[aria-hidden=true]"):
         attributes = node.attributes
@@ -109,9 +111,9 @@ def _noisy(body: LexborNode) -> set[int]:
 def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: int, *, keep_links: bool) -> str:
     """Texts of the blocks below `root`, in order. `linked` counts characters inside links of the current block.
 
-    The loop sees some 600 nodes a page, so what it asks for often stands in local names.
+    The loop sees some 600 nodes a page, so what it often needs is in local names.
     """
-    kept: list[str] = []
+    texts: list[str] = []
     block: list[str] = []
     size = linked = 0
     skip_to = -1  # identity of the node at which an excluded element ends; 0 = never
@@ -130,13 +132,13 @@ def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: i
         leave = tag in tags or (excluded and node.mem_id in excluded)
         if tag in inline and not leave:
             if tag == anchor:
-                linked += len(node.text_lexbor() or "")  # gathered natively, at half the cost of `text()`
+                linked += len(node.text_lexbor() or "")  # collected natively, at half the cost of `text()`
             continue
         if block:
             text = "".join(block)
             block = []
             if _is_text(text, linked, keep_links):
-                kept.append(text)
+                texts.append(text)
                 size += len(text)
                 if size > limit:
                     break
@@ -145,10 +147,10 @@ def _blocks(root: LexborNode, tags: frozenset[int], excluded: set[int], limit: i
             skip_to = _after(node, root)
     text = "".join(block)
     if _is_text(text, linked, keep_links):
-        kept.append(text)
+        texts.append(text)
     # Block by block: most have no space to fold but at their ends, and looking for double spaces in the joined text
     # costs 3 ns a character (140 against 55 µs a page).
-    return "\n".join([fold(text) for text in kept])[:limit]
+    return "\n".join([fold(text) for text in texts])[:limit]
 
 
 def _is_text(block: str, linked: int, keep_links: bool) -> bool:
@@ -157,7 +159,7 @@ def _is_text(block: str, linked: int, keep_links: bool) -> bool:
 
 
 def _after(node: LexborNode, root: LexborNode) -> int:
-    """Identity of the first node behind an element's subtree, within `root`; 0 where there is none."""
+    """Identity of the first node behind an element's subtree, within `root`; 0 if there is none."""
     at: LexborNode | None = node
     last = root.mem_id
     while at is not None and at.mem_id != last:
@@ -166,3 +168,25 @@ def _after(node: LexborNode, root: LexborNode) -> int:
             return following.mem_id
         at = at.parent
     return 0
+
+
+_SCHEMES = ("http://", "https://")
+
+
+def read_plain(context: Context) -> None:
+    """Plain text: nothing to state, but words to search in. A list of URLs, one a line, is a sitemap in its text
+    form."""
+    limit = context.settings.limits.text_chars
+    text = context.text
+    context.facts.text = fold(text[: 2 * limit])[:limit]
+    if text.lstrip("\ufeff \t\r\n").startswith(_SCHEMES):
+        _read_list(context, text.split())
+
+
+def _read_list(context: Context, words: list[str]) -> None:
+    """sitemaps.org: one URL a line and nothing else. One other word makes it an ordinary text."""
+    if not all(word.lstrip("\ufeff").startswith(_SCHEMES) for word in words):
+        return
+    targets = (target for word in words if (target := resolve(word.lstrip("\ufeff"), context.url)))
+    unique = dict.fromkeys(islice(targets, context.settings.limits.links_per_page))
+    context.links += [Link(target, context.url, "sitemap") for target in unique]

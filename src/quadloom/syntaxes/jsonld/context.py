@@ -1,4 +1,4 @@
-"""JSON-LD 1.1 contexts: the Context Processing algorithm (JSON-LD API, section 4.1). Terms: `jsonld_definitions`."""
+"""JSON-LD 1.1 contexts: the Context Processing algorithm (JSON-LD API, section 4.1). Terms: `definitions`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.definitions import Definitions
 from quadloom.syntaxes.jsonld.json import Json
 from quadloom.syntaxes.jsonld.terms import KEYWORDS, ActiveContext, invalid
@@ -21,9 +21,9 @@ _MAX_NAMESPACE = 4096
 
 
 class RemoteContext(msgspec.Struct, frozen=True):
-    """A dereferenced context. `url` is where it came from after redirects.
+    """A dereferenced context. `url` is its address after redirects.
 
-    Bundled ones come as a finished `shared` context; their `local` form is only made where a document needs it.
+    Bundled ones come as a finished `shared` context; their `local` form is made only if a document needs it.
     """
 
     url: str
@@ -104,7 +104,7 @@ class ContextProcessor:
         remotes: tuple[str, ...],
         override_protected: bool,
     ) -> None:
-        """Apply one context definition to `result`, in place: it is a copy that nobody else has seen."""
+        """Apply one context definition to `result`, in place: it is a copy that is not shared yet."""
         if "@version" in context:
             if context["@version"] != 1.1 or isinstance(context["@version"], bool):
                 raise invalid("invalid @version value", context["@version"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.json import Json
 from quadloom.syntaxes.jsonld.terms import KEYWORDS, ActiveContext, TermDefinition, has_keyword_form, invalid
 
@@ -29,10 +29,10 @@ _GENERIC_DELIMITERS = (":", "/", "?", "#", "[", "]", "@")
 
 
 class Definitions:
-    """The terms of one local context, entering the active context `active`, which nobody else has seen yet.
+    """The terms of one local context, entering the active context `active`, which is not shared yet.
 
     A term may rest on others of the same local context (a prefix, a type), which are then defined first; `done` maps a
-    term to whether its definition is complete, so that a cycle is seen.
+    term to whether its definition is complete, so that a cycle is noticed.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Definitions:
         return True
 
     def _term(self, name: str, value: Json) -> TermDefinition | None:
-        """The definition of `name`, or None where it is to be ignored."""
+        """The definition of `name`, or None if it is to be ignored."""
         simple = isinstance(value, str)
         entry: dict[str, Json]
         if value is None or isinstance(value, str):
@@ -152,7 +152,7 @@ class Definitions:
         return term
 
     def _map(self, name: str, entry: dict[str, Json], term: TermDefinition, simple: bool) -> bool:
-        """Find the IRI of a term (steps 14 to 18). False where the term is to be ignored."""
+        """Find the IRI of a term (steps 14 to 18). False if the term is to be ignored."""
         colon = name.find(":", 1)
         if "@id" in entry and entry["@id"] != name:
             return self._map_by_id(name, entry["@id"], term, simple)

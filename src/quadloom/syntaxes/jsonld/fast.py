@@ -1,10 +1,10 @@
-"""The straight way from JSON-LD to statements, for what nearly all pages have.
+"""The fast path from JSON-LD to statements, for what nearly all pages have.
 
-Expansion builds a second tree with an object for every value, which the writer then walks again. Where a context has no
-surprises (no scoped contexts, no maps of indexes or languages, no reverse or nested terms) one walk over the JSON is
-enough: each key is looked up once per context in `ActiveContext.plans`, and statements are written at once. Whatever is
-not surely the same as in the complete path raises `NotSimple`, and the caller takes that path; errors too are left to
-it. A property test compares both on generated documents.
+Expansion builds a second tree with an object for every value, which the writer then walks again. If a context is simple
+(no scoped contexts, no maps of indexes or languages, no reverse or nested terms), one walk over the JSON is enough:
+each key is looked up once per context in `ActiveContext.plans`, and statements are written at once. Anything that might
+differ from the complete path raises `NotSimple`, and the caller takes that path, also for errors. A property test
+compares both on generated documents.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 import msgspec
 
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld import contexts
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.context import ContextProcessor
 from quadloom.syntaxes.jsonld.json import Json
-from quadloom.syntaxes.jsonld.rdf import FIRST, NIL, REST, iri_term, scalar
+from quadloom.syntaxes.jsonld.rdf import FIRST, NIL, REST, iri_term, is_language, scalar
 from quadloom.syntaxes.jsonld.terms import KEYWORDS, UNSET, ActiveContext, TermDefinition, Unset
 from quadloom.syntaxes.terms import TYPE, XSD, literal
 
-_MAX_PLANS = 5000  # keys remembered for one context; authors invent more, so the memory starts anew
+_MAX_PLANS = 5000  # keys remembered for one context; authors invent more, so the cache is emptied when full
 _MAX_CONTEXTS = 256
 _MAX_KEY = 4096  # longer contexts are not remembered
 _NO_TERM = TermDefinition()
@@ -128,7 +128,7 @@ class FastWalk:
                 raise NotSimple
 
     def _node(self, element: dict[str, Json], context: ActiveContext, *, begun: bool = False) -> str | None:
-        """Write a node object and what it contains; `begun` where its own @context is in `context` already."""
+        """Write a node object and what it contains; `begun`: its own @context is already in `context`."""
         if not begun and "@context" in element:
             context = self._processor.process(context, element["@context"], self._base)
         if context.previous is not None or context.direction is not None:
@@ -226,7 +226,7 @@ class FastWalk:
         if "@language" in item:
             if not isinstance(language, str) or not isinstance(value, str):
                 raise NotSimple
-            return literal(value, language) if jsonld_iri.is_language(language) else None
+            return literal(value, language) if is_language(language) else None
         typed = ""
         if "@type" in item:
             if not isinstance(datatype, str) or context.terms.get(datatype, _NO_TERM).context is not UNSET:
@@ -295,7 +295,7 @@ def _plan(context: ActiveContext, key: str) -> _Plan:
     simple = term.context is UNSET and not term.reverse and term.container <= {"@set", "@list"}
     if not simple or term.type == "@json" or isinstance(term.direction, str):
         return _Plan("@nest", None)  # no keyword that a node handles, so the walk ends here
-    if language is not None and not jsonld_iri.is_language(language):
+    if language is not None and not is_language(language):
         return _Plan("@nest", None)
     return _Plan(
         "",

@@ -1,20 +1,30 @@
-"""JSON as JSON-LD needs it: guarded reading with places, canonical numbers, RFC 8785 text for JSON literals."""
+"""JSON as JSON-LD needs it: guarded reading with places, scripts in HTML, canonical numbers, RFC 8785 text.
+
+Scripts (JSON-LD 1.1, section 7.3) are read in two ways. `scripts_of` and strict JSON are what the specification asks
+for. `repaired_script` is for the crawl: it removes wrappers that templates and content systems leave around sound JSON,
+one at a time, and reports each. It never guesses: if a repair would have to choose a meaning (a missing comma or
+quote), the block stays broken.
+"""
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
-from typing import NoReturn, TypeAlias
+from typing import NamedTuple, NoReturn, TypeAlias
+from urllib.parse import unquote
 
 import msgspec
+from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.errors import SyntaxInvalid
+from quadloom.syntaxes.html.tree import source_of
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 MAX_DEPTH = 128  # deeper JSON is an attack: expansion recurses, and so do most JSON parsers
-_MANY_DIGITS = 30  # an integer that long is over 10^21, where JSON-LD makes it a double anyway
+_MANY_DIGITS = 30  # an integer that long is over 10^21, so JSON-LD makes it a double anyway
 
 # A string that is not closed ends with the document, so that no quote within it is tried as another beginning.
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
@@ -24,17 +34,17 @@ _decode = msgspec.json.Decoder().decode
 
 
 def read(body: bytes) -> Json:
-    """The JSON value of `body` (UTF-8). Raises `SyntaxInvalid` with line and column, also where nesting is too deep."""
+    """The JSON value of `body` (UTF-8). Raises `SyntaxInvalid` with line and column, also if nesting is too deep."""
     check_depth(body)
     try:
         return _decode(body)  # type: ignore[no-any-return]  # a decoder without a type gives JSON values
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # Slower, but it tells the line and takes what RFC 8259 allows and msgspec does not: 1e400, lone surrogates.
+        # Slower, but it knows the line and accepts what RFC 8259 allows and msgspec does not: 1e400, lone surrogates.
         return _read_slowly(body)
 
 
 def check_depth(body: bytes) -> None:
-    """Raise where brackets nest deeper than `MAX_DEPTH`; linear, and free for the many documents with few brackets."""
+    """Raise if brackets nest deeper than `MAX_DEPTH`; linear, and free for the many documents with few brackets."""
     if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return
     depth = 0
@@ -63,7 +73,7 @@ def _read_slowly(body: bytes) -> Json:
 
 
 def _without_surrogates(value: Json) -> Json:
-    """`"\\ud800"` is JSON, but no text that could be encoded; U+FFFD stands for such, as in literals (`terms`)."""
+    """`"\\ud800"` is JSON, but no text that could be encoded; it becomes U+FFFD, as in literals (`terms`)."""
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, list):
@@ -142,3 +152,91 @@ def _ecmascript(value: int | float) -> str:
         return f"{sign}0.{'0' * -point}{digits}"
     tail = f".{digits[1:]}" if count > 1 else ""
     return f"{sign}{digits[0]}{tail}e{'+' if point > 0 else '-'}{abs(point - 1)}"
+
+
+# Beginning and end apart, the end on the text turned round: a lazy middle between them takes quadratic time.
+_WRAPPERS = (
+    (
+        "cdata",
+        re.compile(r"\s*+(?:/\*|//)?\s*+<!\[CDATA\[\s*+(?:\*/)?"),
+        re.compile(r"\s*+(?:/\*)?\s*+>\]\]\s*+(?:\*/|//)?"),
+    ),
+    ("comment", re.compile(r"\s*+(?://)?\s*+<!--"), re.compile(r"\s*+>--\s*+(?://)?")),
+)
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # as `_STRINGS`: linear
+_CONTROL = re.compile("[\x00-\x1f]")
+_ENTITY_QUOTE = re.compile(r"\s*[\[{]\s*(?:\{\s*)?&(?:quot|#34|#x22);", re.IGNORECASE)
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+class Scripts(NamedTuple):
+    texts: list[str]
+    base: str  # href of the first base element, as written; "" where there is none
+
+
+class RepairedScript(NamedTuple):
+    value: Json
+    repairs: tuple[str, ...]  # of: bom, comment, cdata, entities, control-characters
+
+
+def is_jsonld_type(value: str) -> bool:
+    return value.partition(";")[0].strip().lower() == "application/ld+json"
+
+
+def scripts_of(body: bytes, fragment: str = "") -> Scripts:
+    """The texts of all JSON-LD scripts, or of the one with id `fragment`. Raises if there is none."""
+    tree = LexborHTMLParser(source_of(body))
+    base = tree.css_first("base[href]")
+    href = (base.attributes.get("href") or "") if base is not None else ""
+    scripts = tree.css("script[type]")
+    if fragment:
+        wanted = {fragment, unquote(fragment)}
+        scripts = [node for node in scripts if node.attributes.get("id") in wanted]
+    texts = [node.text() for node in scripts if is_jsonld_type(node.attributes.get("type") or "")]
+    if fragment and not texts:
+        raise SyntaxInvalid(f"no JSON-LD script has the id {fragment[:80]!r}", code="loading document failed")
+    return Scripts(texts, href)
+
+
+def read_script(text: str) -> Json:
+    """Strict JSON of one script. Raises `SyntaxInvalid`."""
+    try:
+        return read(text.encode("utf-8", "surrogatepass"))
+    except SyntaxInvalid as error:
+        code = "nesting" if error.code == "nesting" else "invalid script element"
+        raise SyntaxInvalid(error.message, code=code, line=error.line, column=error.column) from None
+
+
+def repaired_script(text: str) -> RepairedScript:
+    """JSON of a script of the web, with the repairs it took. Raises `SyntaxInvalid` of the first, strict attempt."""
+    repairs: list[str] = []
+    if text[:1] == "\ufeff" or text.lstrip()[:1] == "\ufeff":
+        text = text.replace("\ufeff", " ", 1)
+        repairs.append("bom")
+    try:
+        return RepairedScript(read_script(text), tuple(repairs))
+    except SyntaxInvalid as error:
+        if error.code == "nesting":
+            raise
+        first = error
+    for name, beginning, ending in _WRAPPERS:
+        begun, ended = beginning.match(text), ending.match(text[::-1])
+        if begun is not None and ended is not None and begun.end() + ended.end() <= len(text):
+            # Blanks instead of the wrapper keep lines and columns as they are in the page.
+            text = re.sub(r"[^\n]", " ", begun.group()) + text[begun.end() : len(text) - ended.end()]
+            repairs.append(name)
+    if _ENTITY_QUOTE.match(text):
+        text = html.unescape(text)
+        repairs.append("entities")
+    escaped = _STRING.sub(_escape_controls, text)
+    if escaped != text:
+        text = escaped
+        repairs.append("control-characters")
+    if set(repairs) <= {"bom"}:
+        raise first
+    return RepairedScript(read_script(text), tuple(repairs))
+
+
+def _escape_controls(match: re.Match[str]) -> str:
+    text = match.group()
+    return _CONTROL.sub(lambda found: _SHORT.get(found.group()) or f"\\u{ord(found.group()):04x}", text)

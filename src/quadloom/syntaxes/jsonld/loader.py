@@ -1,29 +1,38 @@
-"""Remote JSON-LD contexts: bundled ones at no cost, others through a guarded, bounded, cached loader."""
+"""Remote JSON-LD contexts: bundled ones at no cost, those in the user's folder offline, others by a bounded loader.
+
+Only schema.org's context comes with Quadloom. Others are their publishers' texts under their publishers' licences, so
+the user decides which to keep in a folder (`ContextFolder`), always in the version that was chosen. A file's name is
+the context's address, percent-encoded, with `.jsonld`; so a folder can be filled by hand, copied, or put under version
+control.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import TypeAlias
+from urllib.parse import quote, unquote
 
 import msgspec
 
-from quadloom.errors import QuadloomError, SyntaxInvalid
+from quadloom.errors import QuadloomError, SyntaxInvalid, UsageError
+from quadloom.model.lru import LruCache
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld import contexts
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
 from quadloom.syntaxes.jsonld import json as jsonld_json
 from quadloom.syntaxes.jsonld.context import RemoteContext
-from quadloom.syntaxes.jsonld.scripts import scripts_of
+from quadloom.syntaxes.jsonld.json import scripts_of
 from quadloom.syntaxes.jsonld.terms import invalid
+from quadloom.syntaxes.registry import Loader
 
-CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
 _LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w-]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)')
 _PARAMETER = re.compile(r';\s*([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))')
 
 
 class LoadedDocument(msgspec.Struct, frozen=True):
-    """A loader's fuller answer: the address after redirects, the media type and the Link headers, where known."""
+    """A loader's complete answer: the address after redirects, the media type and the Link headers, if known."""
 
     body: bytes
     url: str
@@ -35,11 +44,11 @@ Fetch: TypeAlias = Callable[[str], bytes | LoadedDocument]
 
 
 class ContextLoader:
-    """Dereferences contexts for many documents; `start()` begins the account of a new document.
+    """Dereferences contexts for many documents; `start()` resets the count of loads for a new document.
 
     At most `loads` contexts are fetched for one document, none longer than `max_bytes`; `cached` of them stay in
-    memory, the least recently used goes first. Failures are remembered too, so a page repeated a thousand times asks
-    a dead server once. Without `fetch` only bundled contexts are known.
+    memory, the least recently used goes first. Failures are cached too, so a thousand copies of a page ask a dead
+    server once. Without `fetch` only bundled contexts are known.
     """
 
     def __init__(
@@ -48,8 +57,7 @@ class ContextLoader:
         self._fetch = fetch
         self._loads = loads
         self._max_bytes = max_bytes
-        self._cached = cached
-        self._cache: OrderedDict[str, RemoteContext | SyntaxInvalid] = OrderedDict()
+        self._cache = LruCache[str, RemoteContext | SyntaxInvalid](cached)
         self._spent = 0
 
     def start(self) -> None:
@@ -63,11 +71,7 @@ class ContextLoader:
         answer = self._cache.get(url)
         if answer is None:
             answer = self._attempt(url)
-            self._cache[url] = answer
-            if len(self._cache) > self._cached:
-                self._cache.popitem(last=False)
-        else:
-            self._cache.move_to_end(url)
+            self._cache.put(url, answer)
         if isinstance(answer, SyntaxInvalid):
             raise answer
         return answer
@@ -99,7 +103,7 @@ class ContextLoader:
 
 
 def fetch_document(fetch: Fetch, url: str) -> LoadedDocument:
-    """Ask `fetch`; follow a `Link: rel="alternate"; type="application/ld+json"` once where the answer is not JSON."""
+    """Ask `fetch`; follow a `Link: rel="alternate"; type="application/ld+json"` once if the answer is not JSON."""
     loaded = _fetched(fetch, url)
     if loaded.links and not is_json(loaded.content_type):
         for target, parameters in links_of(loaded.links):
@@ -145,3 +149,80 @@ def _json_of(loaded: LoadedDocument) -> bytes:
     if not texts:
         raise invalid("loading document failed", "no JSON-LD script")
     return texts[0].encode("utf-8", "surrogatepass")
+
+
+_SUFFIX = ".jsonld"
+_LONGEST = 250 - len(_SUFFIX)  # bytes of a file name, of the 255 that file systems allow
+_SCHEME = re.compile(r"https?://", re.IGNORECASE)
+
+
+class ContextFolder:
+    """Addresses that differ only in scheme, fragment or a final slash are one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, url: str) -> bytes | None:
+        """The document in the folder for an address, or None."""
+        if not _SCHEME.match(url):
+            return None
+        name = _name(url)
+        if len(name) > _LONGEST:
+            return None
+        try:
+            return (self._folder / f"{name}{_SUFFIX}").read_bytes()
+        except OSError:
+            return None
+
+    def add(self, url: str, document: bytes, *, max_bytes: int) -> Path:
+        """Write a document that has a context in it to the folder. Raises `UsageError` for any other."""
+        if not _SCHEME.match(url) or len(_name(url)) > _LONGEST:
+            raise UsageError(f"{url[:200]} cannot be the address of a context", hint="give an http(s) URL")
+        loader = ContextLoader(lambda _url: document, max_bytes=max_bytes)
+        try:
+            context = loader.load(url).local()
+        except SyntaxInvalid as error:
+            raise UsageError(
+                f"no context for {url}: {error.message}", hint='the document must be JSON with a member "@context"'
+            ) from None
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"{_name(url)}{_SUFFIX}"
+        path.write_bytes(msgspec.json.format(msgspec.json.encode({"@context": context}), indent=1))
+        return path
+
+    def remove(self, url: str) -> bool:
+        """Delete a context; False = there was none."""
+        path = self._folder / f"{_name(url)}{_SUFFIX}"
+        known = path.is_file()
+        path.unlink(missing_ok=True)
+        return known
+
+    def addresses(self) -> list[str]:
+        """Addresses of all contexts in the folder, without their scheme."""
+        return sorted(unquote(path.name.removesuffix(_SUFFIX)) for path in self._folder.glob(f"*{_SUFFIX}"))
+
+
+@lru_cache(maxsize=4)  # the same loader each time, because it caches what it loaded
+def with_folder(folder: str, fetch: Loader | None) -> Loader | None:
+    """A loader that tries the folder first and then `fetch`. None if there is neither."""
+    if not folder:
+        return fetch
+    contexts_folder = ContextFolder(Path(folder))
+
+    def load(url: str) -> bytes:
+        found = contexts_folder.find(url)
+        if found is not None:
+            return found
+        if fetch is None:
+            raise SyntaxInvalid(
+                f"it is not in the folder of contexts; to add it: `quadloom contexts add {url}`", code="loading-failed"
+            )
+        return fetch(url)
+
+    return load
+
+
+def _name(url: str) -> str:
+    rest = _SCHEME.sub("", url, count=1).partition("#")[0].rstrip("/")
+    host, slash, path = rest.partition("/")
+    return quote(f"{host.lower()}{slash}{path}", safe="")

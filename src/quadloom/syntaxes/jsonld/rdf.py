@@ -7,16 +7,19 @@ one check is left, that a node has no two different @index values.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Literal
 
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.json import Json, canonical, integer_or_double
 from quadloom.syntaxes.jsonld.terms import invalid
 from quadloom.syntaxes.terms import RDF, TYPE, XSD, literal
 
 Direction = Literal["i18n-datatype", "compound-literal"]
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
+_LONGEST_LANGUAGE = 128  # as in `terms`: a long one on every literal would multiply a page
 _I18N = "https://www.w3.org/ns/i18n#"
 FIRST, REST, NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"
 
@@ -24,8 +27,8 @@ FIRST, REST, NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"
 class RdfWriter:
     """Writes statements as `subject predicate object` with an optional graph term through `emit`.
 
-    `blank` gives a new label at each call; the labels of the document are mapped to such, so that nothing an author
-    chose can clash. Terms that are not well-formed take their statement with them; `dropped` counts them.
+    `blank` gives a new label at each call; the labels of the document are mapped to such, so that no label of
+    an author can clash. A statement with a term that is not well-formed is dropped; `dropped` counts them.
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class RdfWriter:
                 self._node(item, graph)
 
     def _node(self, node: dict[str, Json], graph: str) -> str | None:
-        """Write what a node object says; its term, or None where its @id is not well-formed."""
+        """Write what a node object says; its term, or None if its @id is not well-formed."""
         name = node.get("@id")
         subject = self.resource(name) if isinstance(name, str) else None if "@id" in node else self._blank()
         index = node.get("@index")
@@ -75,7 +78,7 @@ class RdfWriter:
         return subject
 
     def _inner_nodes(self, item: Json, graph: str) -> None:
-        """Of a value that nothing can refer to, the nodes still speak for themselves; lists and literals do not."""
+        """Write the nodes inside a value that no statement can refer to; its lists and literals are dropped."""
         self.dropped += 1
         if isinstance(item, dict) and "@value" not in item:
             items = item.get("@list")
@@ -131,7 +134,7 @@ class RdfWriter:
             return literal(canonical(value), datatype=f"{RDF}JSON")
         if datatype is not None and not (isinstance(datatype, str) and jsonld_iri.is_well_formed(datatype)):
             return None
-        if isinstance(language, str) and not jsonld_iri.is_language(language):
+        if isinstance(language, str) and not is_language(language):
             return None
         typed = datatype if isinstance(datatype, str) else ""
         direction = item.get("@direction")
@@ -163,8 +166,12 @@ class RdfWriter:
         return iri_term(name)
 
 
+def is_language(tag: str) -> bool:
+    return len(tag) <= _LONGEST_LANGUAGE and _LANGUAGE.fullmatch(tag) is not None
+
+
 def iri_term(name: str) -> str | None:
-    """`<name>` where it is well-formed. Predicates, types and identifiers recur, hence the memory."""
+    """`<name>` if it is well-formed. Predicates, types and identifiers recur, hence the cache."""
     return _iri_term(name) if len(name) <= 512 else _iri_term.__wrapped__(name)
 
 

@@ -2,7 +2,7 @@
 
 Both are named as in the specification. An `ActiveContext` is never changed once it has been handed out, so it can be
 shared between documents: that is what makes schema.org's 3,000 terms affordable (a copy of the table costs a few
-microseconds, defining every term anew tens of milliseconds).
+microseconds, defining every term again tens of milliseconds).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.jsonld import iri as jsonld_iri
+from quadloom.syntaxes import iri as jsonld_iri
 from quadloom.syntaxes.jsonld.json import Json
 
 KEYWORDS = frozenset(
@@ -51,7 +51,7 @@ KEYWORDS = frozenset(
 
 
 class Unset:
-    """The one value `UNSET` says "no such entry", where JSON's null has a meaning of its own."""
+    """The one value `UNSET` means "no such entry"; JSON's null has a meaning of its own."""
 
     def __repr__(self) -> str:
         return "UNSET"
@@ -66,12 +66,22 @@ def invalid(code: str, detail: object = None) -> SyntaxInvalid:
 
 
 class TermDefinition:
-    """A term definition. `language`, `direction` and `context` are UNSET where the author said nothing."""
+    """A term definition. `language`, `direction` and `context` are UNSET if the author said nothing."""
 
     __slots__ = (
-        "base_url", "container", "context", "direction", "index", "iri", "language", "nest", "prefix", "protected",
-        "reverse", "type",
-    )  # fmt: skip
+        "base_url",
+        "container",
+        "context",
+        "direction",
+        "index",
+        "iri",
+        "language",
+        "nest",
+        "prefix",
+        "protected",
+        "reverse",
+        "type",
+    )
 
     def __init__(self, iri: str | None = None) -> None:
         self.iri = iri
@@ -93,7 +103,7 @@ class TermDefinition:
 
 
 class ActiveContext:
-    """An active context. Immutable by convention; `plans` is scratch space of `jsonld_fast`."""
+    """An active context. Immutable by convention; `plans` is scratch space of `fast`."""
 
     __slots__ = ("base", "direction", "language", "original_base", "plans", "previous", "protects", "terms", "vocab")
 

@@ -1,17 +1,22 @@
-"""What a microdata property element is worth in RDF: IRIs, typed literals and language-tagged text.
+"""The value of a microdata property element in RDF, and the registry of vocabularies.
 
 The rules are those of "property value" in the W3C note *Microdata to RDF* (second edition). A lexical form must be
-valid in HTML *and* in XML Schema to be typed, so `10:30` stays a plain literal: `xsd:time` wants seconds.
+valid in HTML *and* in XML Schema to be typed, so `10:30` stays a plain literal: `xsd:time` needs seconds.
+
+The registry says which type belongs to which vocabulary, and what a property implies. A type is matched against the
+prefixes character for character; without a match the vocabulary is the type cut after its `#`, or after the last `/` of
+its path.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.syntaxes.terms import XSD, iri, join, literal
+from quadloom.syntaxes.terms import RDF, XSD, iri, join, literal
 
 _URL_ATTRIBUTES = {
     "a": "href",
@@ -48,7 +53,7 @@ _TIMES = (
 
 
 class Languages:
-    """The language of any element, by the nearest `lang` attribute. Each ancestor is looked at once for all."""
+    """The language of any element, by the nearest `lang` attribute. Each ancestor is examined once for all elements."""
 
     __slots__ = ("_default", "_known", "_varies")
 
@@ -96,7 +101,7 @@ def resolve(base: str, reference: str) -> str | None:
 
 
 def value_of(node: LexborNode, attributes: dict[str, str | None], base: str, languages: Languages) -> str | None:
-    """The N-Triples term of a property element that is not an item; None where it has no value."""
+    """The N-Triples term of a property element that is not an item; None if it has no value."""
     tag = node.tag or ""
     url_attribute = _URL_ATTRIBUTES.get(tag)
     if url_attribute in attributes:
@@ -137,3 +142,33 @@ def _is_day(day: str) -> bool:
         # Years beyond 9999 are legal in both specifications; `date` cannot hold them: month and day are checked alone.
         return len(day) > 10 and 1 <= int(day[-5:-3]) <= 12 and 1 <= int(day[-2:]) <= 31
     return True
+
+
+# Property name -> the properties it is a sub-property of or equivalent to; each gives one more statement.
+Expansions = Mapping[str, tuple[str, ...]]
+
+_TYPE = (f"{RDF}type",)
+REGISTRY: Mapping[str, Expansions] = {
+    # The published registry at http://www.w3.org/ns/md knows the http form only; most pages write https today.
+    "http://schema.org/": {"additionalType": _TYPE},
+    "https://schema.org/": {"additionalType": _TYPE},
+    # The properties are fragments of the type itself: the note's own example has `hcard#given-name`.
+    "http://microformats.org/profile/hcard": {},
+    # The artificial vocabulary of the W3C suite. Its two cases name no registry, so it must be in the default one;
+    # no public host can be called `expansion`.
+    "http://expansion/": {"subPropertyOf": _TYPE, "equivalentProperty": _TYPE},
+}
+
+
+def vocabulary_of(kind: str, registry: Mapping[str, Expansions]) -> tuple[str, Expansions]:
+    """The vocabulary of an item type (an absolute URL) and its expansions."""
+    for prefix, expansions in registry.items():
+        if kind.startswith(prefix):
+            return prefix, expansions
+    head, mark, _ = kind.partition("#")
+    if mark:
+        return head + mark, {}
+    path = kind.partition("?")[0]
+    authority = path.find("//")
+    cut = path.rfind("/", authority + 2 if authority >= 0 else 0)
+    return (path[: cut + 1] if cut >= 0 else path), {}

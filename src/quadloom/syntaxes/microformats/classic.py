@@ -1,7 +1,7 @@
 """The classic microformats (hCard, hCalendar, hAtom, …) as tables: root class to mf2 type, class to mf2 property.
 
-The tables follow the "parser compatibility" sections of the h-* pages on microformats.org. A classic root speaks only
-these names; an mf2 root speaks only prefixed ones.
+The tables follow the "parser compatibility" sections of the h-* pages on microformats.org. A classic root has only
+these names; an mf2 root has only prefixed ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROOTS: Mapping[str, str] = {
     "vcard": "h-card",
     "vevent": "h-event",
 }
-# What a review is about, where the author gave it no root of its own.
+# What a review is about, if the author gave it no root of its own.
 ITEM = "h-item"
 
 

@@ -1,16 +1,73 @@
-"""What one element is worth as a `p-*`, `u-*`, `dt-*` or `e-*` property, by the microformats2 parsing specification."""
+"""The value of an element as a `p-*`, `u-*`, `dt-*` or `e-*` property, by the microformats2 parsing specification.
+
+Items and values are records here, before they become JSON or RDF. Dates follow the value-class pattern: pieces found in
+several elements make one value.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from quadloom.syntaxes.microformats.dates import assemble
-from quadloom.syntaxes.microformats.items import EmbeddedMarkup, Picture
 from quadloom.syntaxes.terms import join
+
+
+@dataclass(slots=True)
+class Picture:
+    """The value of an `img` that carries more than its address."""
+
+    value: str
+    alt: str | None = None
+    srcset: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class EmbeddedMarkup:
+    """The value of an `e-*` property. The HTML is made from the node on demand: RDF needs only the text."""
+
+    value: str
+    node: LexborNode
+
+
+Plain = str | Picture | EmbeddedMarkup
+
+
+@dataclass(slots=True)
+class MicroformatItem:
+    """One microformat. `name` and `url` are its first `p-name` and `u-url`, explicit or implied: what it is worth as a
+    value. `bare`: nothing inside it is marked."""
+
+    types: list[str]
+    id: str = ""
+    properties: dict[str, list[Value]] = field(default_factory=dict)
+    children: list[MicroformatItem] = field(default_factory=list)
+    name: Value | None = None
+    url: Value | None = None
+    bare: bool = False
+
+
+@dataclass(slots=True)
+class NestedItem:
+    """An item as the value of a property, with its value as plain text or address."""
+
+    item: MicroformatItem
+    value: str | Picture
+    markup: EmbeddedMarkup | None = None
+
+
+Value = Plain | NestedItem
+
+
+def plain(value: Value) -> str:
+    """The text or address of any value."""
+    while not isinstance(value, str):
+        value = value.value
+    return value
+
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SOURCE = re.compile(r"\s*(?:,\s*)*(\S*[^\s,])(?:\s+([^,]*[^,\s]))?\s*(?:,|\Z)")
@@ -34,8 +91,8 @@ def text_of(node: LexborNode, base: str | None = None, *, alternatives: bool = T
 
 
 def raw_text_of(node: LexborNode, base: str | None = None, *, alternatives: bool = True) -> str:
-    """Text without scripts and styles. An image counts as its `alt` where `alternatives` are wanted, and without one
-    as its address where a base is given."""
+    """Text without scripts and styles. An image counts as its `alt` if `alternatives` are wanted, and without one as
+    its address if a base is given."""
     if node.css_first("img,script,style", default=None) is None:
         return node.text()
     pieces: list[str] = []
@@ -74,7 +131,7 @@ def html_of(node: LexborNode, base: str) -> str:
 
 
 def picture_of(attributes: dict[str, str | None], base: str) -> str | Picture:
-    """An `img` with its alternative text and sizes, or its address where it has neither."""
+    """An `img` with its alternative text and sizes, or its address if it has neither."""
     address = resolve(base, attributes.get("src") or "")
     sources = attributes.get("srcset")
     if "alt" not in attributes and not sources:
@@ -208,3 +265,91 @@ def tag_of(href: str) -> str:
     """The tag a `rel=tag` link stands for: the last segment of its path (rel-tag specification)."""
     path = re.split(r"[?#]", href.strip(_SPACE), maxsplit=1)[0].rstrip("/")
     return unquote(path.rpartition("/")[2])
+
+
+_DATE = re.compile(r"[0-9]{4}-(?:[0-9]{3}|[0-9]{2}(?:-[0-9]{2})?)\Z")
+_ZONE = re.compile(r"(?:[Zz]|[-+][0-9]{1,2}(?::?[0-9]{2})?)\Z")
+_TIME = re.compile(
+    r"(?P<hour>[0-9]{1,2})(?P<minute>:[0-9]{2})?(?P<second>:[0-9]{2}(?:\.[0-9]+)?)?"
+    r"\s*(?P<half>[aApP]\.?[mM]\.?)?\s*(?P<zone>[Zz]|[-+][0-9]{1,2}(?::?[0-9]{2})?)?\Z"
+)
+_MOMENT = re.compile(r"(?P<date>[0-9]{4}-(?:[0-9]{3}|[0-9]{2}-[0-9]{2}))[Tt ](?P<time>[0-9].*)\Z", re.DOTALL)
+_CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:[Zz]|[-+][0-9]{1,2}(?::?[0-9]{2})?)?\Z")
+_DAY = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_STAMP = re.compile(
+    rf"(?P<day>{_DAY})[Tt ]+(?P<clock>(?:[01][0-9]|2[0-3]):[0-5][0-9])(?P<second>:[0-5][0-9](?:\.[0-9]+)?)?"
+    r"(?:(?P<utc>[Zz])|(?P<hours>[-+](?:0[0-9]|1[0-4])):?(?P<minutes>[0-5][0-9])?)?\Z"
+)
+_WHOLE = (
+    (re.compile(rf"{_DAY}\Z"), "date"),
+    (re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])\Z"), "gYearMonth"),
+    (re.compile(r"[0-9]{4}\Z"), "gYear"),
+    (
+        re.compile(
+            r"P(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+S)?)?\Z"
+        ),
+        "duration",
+    ),
+)
+
+
+def assemble(pieces: Iterable[str]) -> str | None:
+    """`date time zone` from the first piece of each sort, or a piece that is complete; None if none is a date."""
+    date = time = zone = ""
+    for piece in pieces:
+        value = piece.strip()
+        if _MOMENT.match(value):
+            return value
+        if not date and _DATE.match(value):
+            date = value
+        elif not time and (clock := _clock(value)) is not None:
+            time, own_zone = clock
+            zone = zone or own_zone
+        elif not zone and _ZONE.match(value):
+            zone = _zone(value)
+    if not time:
+        return date or None
+    return f"{date} {time}{zone}".lstrip()
+
+
+def is_clock(value: str) -> bool:
+    """Whether an assembled value has no date yet."""
+    return _CLOCK.match(value) is not None
+
+
+def date_of(value: str) -> str:
+    """The date part of a value, or nothing."""
+    if _DATE.match(value):
+        return value
+    match = _MOMENT.match(value)
+    return match["date"] if match else ""
+
+
+def typed(value: str) -> tuple[str, str]:
+    """The value in XML Schema's form with the local name of its datatype, or as it is with no datatype."""
+    value = value.strip()
+    for pattern, datatype in _WHOLE:
+        if pattern.match(value):
+            return value, datatype
+    match = _STAMP.match(value)
+    if match is None:
+        return value, ""
+    zone = "Z" if match["utc"] else f"{match['hours']}:{match['minutes'] or '00'}" if match["hours"] else ""
+    return f"{match['day']}T{match['clock']}{match['second'] or ':00'}{zone}", "dateTime"
+
+
+def _clock(value: str) -> tuple[str, str] | None:
+    match = _TIME.match(value)
+    if match is None or not (match["minute"] or match["half"]):
+        return None
+    hour = int(match["hour"])
+    half = (match["half"] or "")[:1].lower()
+    if half and not 1 <= hour <= 12:
+        return None
+    if half:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    return f"{hour:02}{match['minute'] or ':00'}{match['second'] or ''}", _zone(match["zone"] or "")
+
+
+def _zone(value: str) -> str:
+    return value.replace(":", "").upper()

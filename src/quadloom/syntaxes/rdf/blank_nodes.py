@@ -6,7 +6,7 @@ enters the hash is decided node by node:
 1. First only the node's own statements, with every blank neighbour reduced to "some blank node". Nodes that are unique
    by then, nearly all on real pages, have their name. Adding an item elsewhere cannot change it.
 2. Nodes that are still alike take in the colours of their blank neighbours, round by round (colour refinement). A round
-   looks only at nodes beside one that changed, so long lists cost linear time.
+   looks only at neighbours of a node that changed, so long lists cost linear time.
 3. What remains alike after that is interchangeable, or built to look so. One node of a group is singled out by a
    number, its neighbours are refined again, and so on until all differ. For interchangeable nodes every choice gives
    the same bytes.
@@ -120,7 +120,7 @@ class _Colouring:
 
     def names(self, graph: str) -> dict[bytes, bytes]:
         if len(self._classes) < len(self._colour):
-            self._tell_apart()
+            self._distinguish()
         seed = graph.encode()
         return {
             node: b"<%b%b>" % (PREFIX.encode(), xxh3_128_hexdigest(colour + seed).encode())
@@ -128,7 +128,7 @@ class _Colouring:
             if node[:2] == b"_:"
         }
 
-    def _tell_apart(self) -> None:
+    def _distinguish(self) -> None:
         alike = [node for members in self._classes.values() if len(members) > 1 for node in members]
         self._refine(alike)
         heap = [(len(members), colour) for colour, members in self._classes.items() if len(members) > 1]
@@ -141,7 +141,7 @@ class _Colouring:
             total = len(self._classes.get(colour, ()))
             for node in sorted(self._classes.get(colour, ())):
                 if self._colour[node] != colour or len(self._classes[colour]) < 2 or self._effort <= 0:
-                    continue  # told apart in the meantime, the last of its class, or too late
+                    continue  # distinguished in the meantime, the last of its class, or out of effort
                 self._move(node, xxh3_128_digest(b"%b %d" % (colour, total)))
                 total -= 1
                 for born in self._refine([other for _, other in self._edges[node]]):
@@ -150,9 +150,9 @@ class _Colouring:
                 heappush(heap, (len(self._classes[colour]), colour))
 
     def _are_twins(self, colour: bytes) -> bool:
-        """Whether members have no neighbours but nodes already told apart: then they are interchangeable.
+        """Whether members have no neighbours but nodes already distinguished: then they are interchangeable.
 
-        One member speaks for all, because refinement has made them see the same.
+        One member represents all, because after refinement all have the same view.
         """
         for node in self._classes.get(colour, ()):
             return all(len(self._classes[self._colour[other]]) == 1 for _, other in self._edges.get(node, ()))
@@ -177,7 +177,7 @@ class _Colouring:
         """Split classes by their members' neighbours until nothing changes; the colours that came into being.
 
         All new colours of a round rest on the colours before it, so the order of `nodes` does not matter. Of a class
-        that splits, the largest part keeps the colour (where all members were looked at): most neighbours then need
+        that splits, the largest part keeps the colour (if all members were examined): most neighbours then need
         no second look, which is what makes long lists linear.
         """
         colour, classes, edges = self._colour, self._classes, self._edges

@@ -1,7 +1,13 @@
-"""RDF files (Turtle, TriG, N-Triples, N-Quads, RDF/XML) to N-Quads, by pyoxigraph behind the guards of `rdf_guards`.
+"""RDF files (Turtle, TriG, N-Triples, N-Quads, RDF/XML) to N-Quads, by pyoxigraph behind `guards`.
 
-`parse` is strict: a file that breaks its grammar raises. `read` is for the crawl: what stands before the defect is
-kept, lines of N-Triples and N-Quads after it too, and the defect becomes a `Finding`.
+`extract` is strict: a file that breaks its grammar raises. `read` keeps what precedes the defect, in N-Triples and
+N-Quads also the lines after it, and the defect becomes a `Finding`; plug-ins may call it on RDF that they find inside
+other files. `read_document` does so for the crawl.
+
+An rdf:XMLLiteral is exclusive canonical XML: only the namespaces that an element or attribute uses. The native parser
+copies every namespace in scope instead, so equal literals differ by the document around them. Before it sees a
+document, each property element with parseType="Literal" is replaced by one whose text is the canonical XML and whose
+datatype is rdf:XMLLiteral, which states the same triple (also if rdf:ID reifies it).
 """
 
 from __future__ import annotations
@@ -15,12 +21,14 @@ from typing import Literal
 
 import msgspec
 import pyoxigraph as ox
+from lxml import etree
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.finding import Finding
 from quadloom.syntaxes.rdf.guards import check_triple_terms, check_xml
-from quadloom.syntaxes.rdf.xml_literals import with_canonical_literals
+from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import MAX_CHARACTERS
+from quadloom.syntaxes.terms import RDF
 
 RdfKind = Literal["turtle", "trig", "ntriples", "nquads", "rdfxml"]
 _FORMATS: dict[RdfKind, ox.RdfFormat] = {
@@ -30,7 +38,8 @@ _FORMATS: dict[RdfKind, ox.RdfFormat] = {
     "nquads": ox.RdfFormat.N_QUADS,
     "rdfxml": ox.RdfFormat.RDF_XML,
 }
-_MAX_DEFECTS = 20  # of a line-based file; after so many it is something else under a wrong name
+_KINDS: dict[str, RdfKind] = {str(kind): kind for kind in _FORMATS}
+_MAX_DEFECTS = 20  # of a line-based file; with more it is something else under a wrong name
 _DECLARATION = re.compile(rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z][\w.-]*)["'][^>]{0,200}\?>""")
 
 
@@ -41,7 +50,7 @@ class RdfRead(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
 
 
-def parse(body: bytes, *, kind: RdfKind, url: str) -> bytes:
+def extract(body: bytes, *, kind: RdfKind, url: str) -> bytes:
     """All statements of a file, its relative IRIs resolved against `url`. Raises `SyntaxInvalid` with the place."""
     body = _prepared(body, kind)
     try:
@@ -53,7 +62,7 @@ def parse(body: bytes, *, kind: RdfKind, url: str) -> bytes:
 
 
 def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000) -> RdfRead:
-    """What can be had of a file of the web: at most `limit` statements, up to the first defect. Never raises."""
+    """What can be read of a file: at most `limit` statements, up to the first defect. Never raises."""
     try:
         body = _prepared(body, kind)
         parser = ox.parse(body, _FORMATS[kind], base_iri=url)
@@ -72,6 +81,18 @@ def read(body: bytes, *, kind: RdfKind, url: str, limit: int = 200_000) -> RdfRe
         message = f"only the first {kept} statements were kept"
         findings.append(Finding(code="rdf-truncated", message=message, syntax=kind))
     return RdfRead(nquads=nquads, findings=tuple(findings))
+
+
+def read_document(context: Context) -> None:
+    """A document of the crawl in one of these syntaxes."""
+    found = read(
+        context.body,
+        kind=_KINDS[context.document.kind],
+        url=context.url,
+        limit=context.settings.limits.quads_per_page,
+    )
+    context.sink.pour(found.nquads)
+    context.findings += found.findings
 
 
 class _Full(Exception):
@@ -95,7 +116,7 @@ class _Written:
         return len(data)
 
     def flush(self) -> None:
-        """There is nothing behind it."""
+        """Nothing is buffered."""
 
     def lines(self) -> bytes:
         """All that is complete."""
@@ -163,3 +184,62 @@ def _finding(error: SyntaxInvalid, kind: RdfKind) -> Finding:
         advice="statements before this place were kept" if error.line else "",
         syntax=kind,
     )
+
+
+_PARSE_TYPE = f"{{{RDF}}}parseType"
+_MAY_STAND_BESIDE = (f"{{{RDF}}}ID", f"{{{RDF}}}version")
+_XML = "{http://www.w3.org/XML/1998/namespace}"
+_NOT_LITERAL = ("Resource", "Collection", "Triple")  # any other word means Literal (RDF/XML, 7.2.20)
+
+
+def with_canonical_literals(body: bytes) -> bytes:
+    """`body` with its XML literals spelled out; unchanged if it has none or is not well-formed XML."""
+    if b"parseType" not in body:
+        return body
+    # `check_xml` has limited the entities; nothing external is ever loaded.
+    parser = etree.XMLParser(resolve_entities=True, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        root = etree.fromstring(body, parser)
+    except etree.XMLSyntaxError:
+        return body  # the RDF parser says what is wrong, and where
+    changed = False
+    for element in list(root.iter(etree.Element)):
+        kind = element.get(_PARSE_TYPE)
+        if kind is not None and kind not in _NOT_LITERAL:
+            others = [name for name in element.attrib if name != _PARSE_TYPE and not str(name).startswith(_XML)]
+            if all(name in _MAY_STAND_BESIDE for name in others):
+                try:
+                    _spell_out(element)
+                except etree.C14NError:
+                    return body  # a namespace without a scheme has no canonical form; the RDF parser's own will do
+                changed = True
+    return etree.tostring(root.getroottree(), encoding="UTF-8", xml_declaration=False) if changed else body
+
+
+def _spell_out(element: etree._Element) -> None:
+    parts = [_escape(element.text)]
+    for child in list(element):
+        tail = child.tail
+        child.tail = None
+        parts.append(_canonical(child))
+        parts.append(_escape(tail))
+        element.remove(child)
+    del element.attrib[_PARSE_TYPE]
+    element.set(f"{{{RDF}}}datatype", f"{RDF}XMLLiteral")
+    element.text = "".join(parts)
+
+
+def _canonical(node: etree._Element) -> str:
+    # lxml 6 crashes the process when asked for the canonical form of a comment or instruction alone.
+    if isinstance(node, etree._Comment):
+        comment = str(node.text or "")
+        return f"<!--{comment}-->"
+    if isinstance(node, etree._ProcessingInstruction):
+        target, data = str(node.target), str(node.text or "")
+        return f"<?{target} {data}?>" if data else f"<?{target}?>"
+    return etree.tostring(node, method="c14n", exclusive=True, with_comments=True).decode()
+
+
+def _escape(text: str | None) -> str:
+    """Character data in canonical XML."""
+    return (text or "").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#xD;")

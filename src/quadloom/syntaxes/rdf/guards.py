@@ -15,11 +15,11 @@ from quadloom.errors import SyntaxInvalid
 MAX_XML_DEPTH = 256
 MAX_ATTRIBUTES = 1000
 MAX_TRIPLE_TERMS = 128
-_SHORT = 64 * MAX_ATTRIBUTES  # bytes: read tag by tag in 1 to 5 ms, where importing numpy alone takes 150
+_SHORT = 64 * MAX_ATTRIBUTES  # bytes: read tag by tag in 1 to 5 ms; importing numpy alone takes 150
 _ENTITY_CHARACTERS = 64 * 1024  # one entity, expanded
-_EXPANSION_CHARACTERS = 1024 * 1024  # all references together; more is allowed where the document itself is longer
+_EXPANSION_CHARACTERS = 1024 * 1024  # all references together; more is allowed if the document itself is longer
 
-# Each of these reads on to the end where its closing mark is missing, so that no start is tried twice.
+# Each of these reads on to the end if its closing mark is missing, so that no start is tried twice.
 _NO_TAGS = re.compile(rb"<!(?:--.*?(?:-->|\Z)|\[CDATA\[.*?(?:\]\]>|\Z))|<\?.*?(?:\?>|\Z)", re.DOTALL)
 _TAG = re.compile(rb"<[^<!?>\"'][^<>\"']*(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*>")
 _DOCTYPE = re.compile(rb"<!DOCTYPE[^<>\[]*(?:\[.*?\]\s*)?>", re.DOTALL)
@@ -127,7 +127,7 @@ def _check_entities(body: bytes) -> None:
 def _expanded_length(name: bytes, values: dict[bytes, bytes], lengths: dict[bytes, int], depth: int) -> int:
     if name in lengths:
         return lengths[name]
-    if depth > 16:  # also where an entity contains itself
+    if depth > 16:  # also if an entity contains itself
         raise SyntaxInvalid("entities refer to each other too deeply", code="entities")
     text = values[name]
     total = len(text)
@@ -141,7 +141,7 @@ def _expanded_length(name: bytes, values: dict[bytes, bytes], lengths: dict[byte
 
 
 def check_triple_terms(body: bytes) -> None:
-    """Raise `SyntaxInvalid` where RDF 1.2 triple terms nest too deeply (Turtle, TriG, N-Triples, N-Quads)."""
+    """Raise `SyntaxInvalid` if RDF 1.2 triple terms nest too deeply (Turtle, TriG, N-Triples, N-Quads)."""
     if body.count(b"<<") <= MAX_TRIPLE_TERMS:
         return
     depth = 0

@@ -1,9 +1,10 @@
 """RDFa 1.1 (Core, Lite, HTML+RDFa, XHTML+RDFa, XML, SVG), RDFa 1.0 and `@role`, to statements.
 
-In: bytes with `extract`, or a tree that is already parsed with `annotate` (HTML) and `annotate_xml`.
-Out: N-Quads, or statements in a `Sink`. Read order: `hosts`, `names`, `frames`, `processing`, `walking`, `extraction`.
+In: bytes for `extract`, a `Context` for `read` (HTML) and `read_xml`. Out: N-Quads, or statements in the context's
+sink. Imports `syntaxes.registry` and the modules below it. Read order: `hosts`, `frames`, `names`, `processing`,
+`trees`, `expansion`, `extraction`.
 """
 
-from quadloom.syntaxes.rdfa.extraction import annotate, annotate_xml, extract
+from quadloom.syntaxes.rdfa.extraction import extract, read, read_xml
 
-__all__ = ["annotate", "annotate_xml", "extract"]
+__all__ = ["extract", "read", "read_xml"]

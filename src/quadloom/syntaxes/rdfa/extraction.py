@@ -1,27 +1,43 @@
-"""From bytes or a parsed tree to statements: the public face of RDFa."""
+"""From bytes or a parsed tree to statements: the public face of RDFa.
+
+XML is parsed here for `extract`, hardened and tolerant of HTML's named characters: no network, no DTD, and no entity of
+the document's own is expanded in text (libxml2 limits those in attributes). XHTML pages write `&nbsp;` without its
+definition, so HTML's names become character references before parsing.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Set
+from html.entities import name2codepoint
 
 import pyoxigraph
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
-from quadloom.syntaxes.html.alone import source_of
-from quadloom.syntaxes.rdfa.folding import fold_patterns
-from quadloom.syntaxes.rdfa.frames import Triple
+from quadloom.errors import QuadloomError
+from quadloom.syntaxes.html.tree import source_of
+from quadloom.syntaxes.iri import BaseIri
+from quadloom.syntaxes.rdfa.expansion import Loader, expand_vocabularies, fold_patterns
+from quadloom.syntaxes.rdfa.frames import DOCUMENT_ERROR, ProcessorGraph, Report, Triple
 from quadloom.syntaxes.rdfa.hosts import HOSTS, XHTML, HostLanguage, HostName, Version
-from quadloom.syntaxes.rdfa.markup import XML_NAMESPACE, LexborMarkup, LxmlMarkup
 from quadloom.syntaxes.rdfa.names import Names, Names10
 from quadloom.syntaxes.rdfa.processing import USES_VOCABULARY, Markup, N, Processor
 from quadloom.syntaxes.rdfa.processing_1_0 import Processor10
-from quadloom.syntaxes.rdfa.references import BaseIri
-from quadloom.syntaxes.rdfa.reporting import DOCUMENT_ERROR, ProcessorGraph, Report
-from quadloom.syntaxes.rdfa.vocabulary import Loader, expand_vocabularies
-from quadloom.syntaxes.rdfa.walking import everything, sparse, walk, walk_nodes
-from quadloom.syntaxes.rdfa.xml_reading import parse_xml
+from quadloom.syntaxes.rdfa.trees import (
+    HINTS,
+    XML_NAMESPACE,
+    LexborMarkup,
+    LxmlMarkup,
+    everything,
+    sparse,
+    walk,
+    walk_nodes,
+)
+from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
+
+_HOST_OF_KIND: dict[str, HostName] = {"xhtml": "xhtml5", "svg": "svg"}
 
 
 def extract(
@@ -34,9 +50,9 @@ def extract(
     processor_graph: bool = False,
     loader: Loader | None = None,
 ) -> bytes:
-    """N-Quads of a document; with `processor_graph`, of what the processor has to say about it instead.
+    """N-Quads of a document; with `processor_graph`, the processor's messages about it instead.
 
-    `loader` gives the bytes of a vocabulary for `vocab_expansion`; without one nothing is loaded.
+    `loader` returns the bytes of a vocabulary for `vocab_expansion`; without one nothing is loaded.
     """
     graph = ProcessorGraph(url)
     report = graph.report if processor_graph else None
@@ -56,7 +72,35 @@ def extract(
     return sink.nquads()
 
 
-def annotate(
+def read(context: Context) -> None:
+    """RDFa 1.1 of an HTML page."""
+    hints = {name for name, pattern in HINTS.items() if pattern in context.signs}
+    complete = write(
+        context.tree,
+        context.url,
+        context.sink,
+        base=context.base,
+        language=_transport_language(context),
+        hints=hints,
+        vocabularies=_vocabulary_loader(context),
+    )
+    _report_limit(context, complete)
+
+
+def read_xml(context: Context) -> None:
+    """RDFa 1.1 of XHTML, SVG and other XML."""
+    complete = write_xml(
+        context.root,
+        context.url,
+        context.sink,
+        host=_HOST_OF_KIND.get(context.document.kind, "xml"),
+        language=_transport_language(context),
+        vocabularies=_vocabulary_loader(context),
+    )
+    _report_limit(context, complete)
+
+
+def write(
     tree: LexborHTMLParser,
     url: str,
     sink: Sink,
@@ -70,8 +114,8 @@ def annotate(
 ) -> bool:
     """Adds the RDFa 1.1 of an HTML page that is already parsed; False = a limit cut it short.
 
-    `vocabularies` loads those in use, whose entailments are added then; troubles with them go to `report`.
-    `base` is the page's base where the caller knows it; `language` that of the transport (Content-Language). Roles are
+    `vocabularies` loads those in use, whose entailments are added then; failures go to `report`.
+    `base` is the page's base if the caller knows it; `language` that of the transport (Content-Language). Roles are
     off because on the web they are hints for assistive technology, one for every tenth element. Cost: a few native
     selectors on a page without RDFa, then in proportion to the annotated elements and their ancestors.
     """
@@ -79,9 +123,9 @@ def annotate(
     if not nodes:
         return True
     host = HOSTS["html5"]
-    document = BaseIri(url)
+    document = BaseIri.of_attribute(url)
     base = base or _html_base(tree, url)
-    names_base = document if base == url else BaseIri(base)
+    names_base = document if base == url else BaseIri.of_attribute(base)
     processor = _processor(host, LexborMarkup(), document, names_base, sink, "1.1", report, language, roles)
     walk_nodes(nodes, processor)
     processor.finish()
@@ -89,7 +133,7 @@ def annotate(
     return not processor.triples.full
 
 
-def annotate_xml(
+def write_xml(
     root: etree._Element,
     url: str,
     sink: Sink,
@@ -101,11 +145,36 @@ def annotate_xml(
     report: Report | None = None,
     vocabularies: Loader | None = None,
 ) -> bool:
-    """As `annotate`, for an XML tree; SVG and XML may hold RDF/XML blocks, which are added too."""
+    """As `write`, for an XML tree; SVG and XML may hold RDF/XML blocks, which are added too."""
     rules = HOSTS[host]
     triples, complete = _walked(root, url, sink, rules, version, report, language, roles)
     _pour(_expanded(triples, vocabularies, report), sink)
     return complete
+
+
+def _vocabulary_loader(context: Context) -> Loader | None:
+    """Loads RDFa vocabularies if the settings want their entailments; a failure becomes a finding."""
+    fetch = context.loader
+    if fetch is None or not context.settings.transform.vocabulary_expansion:
+        return None
+
+    def load(url: str) -> bytes:
+        try:
+            return fetch(url)
+        except (OSError, ValueError, LookupError, QuadloomError) as error:
+            context.find("rdfa-vocabulary", f"the vocabulary {url} cannot be read: {error}", syntax="rdfa")
+            raise
+
+    return load
+
+
+def _transport_language(context: Context) -> str:
+    return next((value for name, value in context.headers if name == "content-language"), "").partition(",")[0].strip()
+
+
+def _report_limit(context: Context, complete: bool) -> None:
+    if not complete:
+        context.find("rdfa-limit", "RDFa beyond the limits of one page was left out", syntax="rdfa")
 
 
 def _expanded(triples: list[Triple], loader: Loader | None, report: Report | None) -> list[Triple]:
@@ -116,15 +185,15 @@ def _expanded(triples: list[Triple], loader: Loader | None, report: Report | Non
 
 
 def _silent(_kind: str, _text: str) -> None:
-    """For callers who do not want to hear of vocabularies that cannot be read."""
+    """The report of callers that ignore vocabularies which cannot be read."""
 
 
 def _html_triples(
     source: bytes, url: str, sink: Sink, host: HostLanguage, version: Version, report: Report | None
 ) -> list[Triple]:
     tree = LexborHTMLParser(source)
-    base = BaseIri(_html_base(tree, url))
-    processor = _processor(host, LexborMarkup(), BaseIri(url), base, sink, version, report, "", True)
+    base = BaseIri.of_attribute(_html_base(tree, url))
+    processor = _processor(host, LexborMarkup(), BaseIri.of_attribute(url), base, sink, version, report, "", True)
     # Warnings are about every element, and RDFa 1.0 has other makers of statements: both see the whole tree.
     walk_nodes(everything(tree) if report or version == "1.0" else sparse(tree, roles=True), processor)
     processor.finish()
@@ -153,9 +222,9 @@ def _walked(
     language: str,
     roles: bool,
 ) -> tuple[list[Triple], bool]:
-    base = BaseIri(_xml_base(root, url, host, version))
+    base = BaseIri.of_attribute(_xml_base(root, url, host, version))
     markup = LxmlMarkup(XHTML if version == "1.0" or host.base_element else "")
-    processor = _processor(host, markup, BaseIri(url), base, sink, version, report, language, roles)
+    processor = _processor(host, markup, BaseIri.of_attribute(url), base, sink, version, report, language, roles)
     embedded: list[Triple] = []
 
     def read(block: etree._Element) -> None:
@@ -195,7 +264,7 @@ def _pour(triples: list[Triple], sink: Sink) -> None:
 def _html_base(tree: LexborHTMLParser, url: str) -> str:
     element = tree.css_first("base[href]")
     href = element.attributes.get("href") if element is not None else None
-    return BaseIri(url).moved(href).iri if href else url
+    return BaseIri.of_attribute(url).moved(href).iri if href else url
 
 
 def _xml_base(root: etree._Element, url: str, host: HostLanguage, version: Version) -> str:
@@ -204,9 +273,9 @@ def _xml_base(root: etree._Element, url: str, host: HostLanguage, version: Versi
         for element in root.iter(f"{{{XHTML}}}base", "base"):
             href = element.get("href")
             if href:
-                return BaseIri(url).moved(href).iri
+                return BaseIri.of_attribute(url).moved(href).iri
     own = root.get(f"{{{XML_NAMESPACE}}}base") if host.xml_base else None
-    return BaseIri(url).moved(own).iri if own else url
+    return BaseIri.of_attribute(url).moved(own).iri if own else url
 
 
 def _read_vocabulary(body: bytes, document: str) -> bytes:
@@ -240,3 +309,58 @@ def _relabelled(term: object, blanks: dict[str, str], new_blank: Callable[[], st
     if term.value not in blanks:
         blanks[term.value] = new_blank()
     return blanks[term.value]
+
+
+_NAMED = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
+_KEPT = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
+
+
+def parse_xml(body: bytes) -> tuple[etree._Element | None, str]:
+    """The root and what is wrong with the document ("" = well-formed). A broken one is read as far as possible."""
+    body = _with_character_references(body)
+    problem = ""
+    try:
+        root = etree.fromstring(body, _parser(recover=False))
+    except etree.XMLSyntaxError as error:
+        problem = str(error)
+        try:
+            root = etree.fromstring(body, _parser(recover=True))
+        except etree.XMLSyntaxError:
+            return None, problem
+    if root is not None and root.getroottree().docinfo.internalDTD is not None:
+        etree.strip_tags(root, etree.Entity)
+    return root, problem
+
+
+def _parser(*, recover: bool) -> etree.XMLParser:
+    return etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        recover=recover,
+        remove_pis=False,
+    )
+
+
+def _with_character_references(body: bytes) -> bytes:
+    """HTML's named characters as numbers, outside of CDATA sections."""
+    if b"&" not in body:
+        return body
+    written: list[bytes] = []
+    place = 0
+    while True:
+        start = body.find(b"<![CDATA[", place)
+        end = body.find(b"]]>", start) if start >= 0 else -1
+        if end < 0:
+            written.append(_NAMED.sub(_numbered, body[place:]))
+            return b"".join(written)
+        written.append(_NAMED.sub(_numbered, body[place:start]))
+        written.append(body[start:end])
+        place = end
+
+
+def _numbered(match: re.Match[bytes]) -> bytes:
+    name = match[1]
+    code = None if name in _KEPT else name2codepoint.get(name.decode("ascii"))
+    return match[0] if code is None else b"&#%d;" % code

@@ -1,24 +1,30 @@
 """The state of the walk: evaluation contexts as frames, statements within limits, lists (RDFa Core 1.1, section 7.3).
 
-A frame is what an element leaves to its children. Lists belong to a subject, and a frame is where a subject begins:
-`lists` collects for the frame's parent object, `own_lists` for the element's subject where that is another one.
+A frame is what an element leaves to its children. Lists belong to a subject, and a subject begins with a frame:
+`lists` collects for the frame's parent object, `own_lists` for the element's subject if that is another one.
+`ProcessorGraph` collects what the processor has to say about a document (section 7.6).
 """
 
 from __future__ import annotations
 
-from quadloom.syntaxes.rdfa.names import Undo
-from quadloom.syntaxes.rdfa.references import BaseIri
-from quadloom.syntaxes.terms import RDF
+from collections.abc import Callable
+
+from quadloom.syntaxes.iri import BaseIri
+from quadloom.syntaxes.sink import Sink
+from quadloom.syntaxes.terms import RDF, TYPE, iri, literal
 
 Triple = tuple[str, str, str]
 Lists = dict[str, list[str]]
+Undo = list[tuple[str, str | None]]
+"""Prefixes that an element declared, each with the namespace it had before."""
+
 Incomplete = list[tuple[str, str | list[str]]]
 """Predicate with "rel" or "rev", or with the list that the subjects found below go into."""
 
 FIRST, REST, NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"
 
 # Nested literals repeat their content once per level; with these limits the cost stays linear in the page. Text is
-# gathered by the parser itself, markup is written here (4 µs an element), hence two depths.
+# collected by the parser itself, markup is written here (4 µs an element), hence two depths.
 MAX_TEXT_DEPTH = 64
 MAX_MARKUP_DEPTH = 4
 MAX_CHARACTERS = 32 * 1024 * 1024
@@ -77,7 +83,7 @@ class Frame:
 
 
 class Triples:
-    """Statements of one document. `full` tells the processor to stop: a limit is reached, what follows is dropped."""
+    """Statements of one document. `full`: a limit is reached, the processor stops and drops the rest."""
 
     def __init__(self) -> None:
         self.found: list[Triple] = []
@@ -98,3 +104,40 @@ class Triples:
         for position, value in enumerate(values):
             self.add(nodes[position], FIRST, value)
             self.add(nodes[position], REST, nodes[position + 1])
+
+
+RDFA = "http://www.w3.org/ns/rdfa#"
+
+DOCUMENT_ERROR = "DocumentError"
+VOCABULARY_ERROR = "VocabReferenceError"
+UNRESOLVED_TERM = "UnresolvedTerm"
+UNRESOLVED_CURIE = "UnresolvedCURIE"
+PREFIX_REDEFINITION = "PrefixRedefinition"
+
+Report = Callable[[str, str], None]
+"""Takes the local name of a class of the RDFa vocabulary and a sentence."""
+
+_PARENTS = {DOCUMENT_ERROR: "Error"}
+# Hostile pages repeat one mistake a hundred thousand times; a thousand messages are enough.
+_MAX_MESSAGES = 1000
+
+
+class ProcessorGraph:
+    """Collects messages and writes each as a blank node with its class, its superclass and a description."""
+
+    def __init__(self, document: str) -> None:
+        self._document = iri(document)
+        self._messages: dict[tuple[str, str], None] = {}
+
+    def report(self, kind: str, message: str) -> None:
+        if len(self._messages) < _MAX_MESSAGES:
+            self._messages[kind, message] = None
+
+    def write(self, sink: Sink) -> None:
+        for kind, message in self._messages:
+            node = sink.blank()
+            sink.add(node, TYPE, f"<{RDFA}{kind}>")
+            sink.add(node, TYPE, f"<{RDFA}{_PARENTS.get(kind, 'Warning')}>")
+            sink.add(node, "<http://purl.org/dc/terms/description>", literal(message))
+            if self._document:
+                sink.add(node, f"<{RDFA}context>", self._document)

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
+from quadloom.syntaxes.iri import BaseIri, encoded, is_absolute
+from quadloom.syntaxes.rdfa.frames import PREFIX_REDEFINITION, UNRESOLVED_CURIE, UNRESOLVED_TERM, Report, Undo
 from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES, LINK_TYPES_1_0, XHV
-from quadloom.syntaxes.rdfa.references import BaseIri, encoded, is_absolute
-from quadloom.syntaxes.rdfa.reporting import PREFIX_REDEFINITION, UNRESOLVED_CURIE, UNRESOLVED_TERM, Report
 from quadloom.syntaxes.terms import iri as term_of
 
 # A long namespace repeated by many short CURIEs would multiply a small page; no vocabulary in use comes near this.
@@ -21,8 +21,6 @@ _MEMORABLE = 256  # longer IRIs are not kept in memory between pages
 
 _TERM = re.compile(r"[^\W\d][\w.\-/·]*\Z")
 _PREFIX = re.compile(r"[^\W\d][\w.\-·]*\Z")
-
-Undo = list[tuple[str, str | None]]
 
 
 class Names:
@@ -144,7 +142,7 @@ class Names:
         """The IRI of `@href`, `@src` and `@vocab`."""
         if value is None:
             return None
-        return term_of(base.resolve(value))
+        return term_of(base.resolve_attribute(value))
 
     def _written(self, iri: str) -> str | None:
         # A relative namespace is used as it is and becomes absolute by the document's own address (not its base).
@@ -152,7 +150,7 @@ class Names:
         return term or self._resolved(iri)
 
     def _resolved(self, iri: str) -> str | None:
-        return term_of(self._document.resolve(iri))
+        return term_of(self._document.resolve_attribute(iri))
 
     def _blank(self, label: str) -> str:
         if label not in self._blanks:

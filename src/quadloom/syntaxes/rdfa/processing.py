@@ -6,16 +6,15 @@ that can matter (see `walking`). Numbers in the comments are the steps of the sp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH, Frame, Lists, Triples
+from quadloom.syntaxes.iri import BaseIri
+from quadloom.syntaxes.rdfa.frames import MAX_MARKUP_DEPTH, MAX_TEXT_DEPTH, RDFA, Frame, Lists, Triples
 from quadloom.syntaxes.rdfa.hosts import XHV, HostLanguage
 from quadloom.syntaxes.rdfa.names import MAX_NAMESPACE, Names, prefix_pairs
-from quadloom.syntaxes.rdfa.references import BaseIri
-from quadloom.syntaxes.rdfa.reporting import RDFA
-from quadloom.syntaxes.rdfa.times import time_datatype
-from quadloom.syntaxes.terms import RDF, TYPE, literal
+from quadloom.syntaxes.terms import RDF, TYPE, XSD, literal
 
 N = TypeVar("N")
 N_contra = TypeVar("N_contra", contravariant=True)
@@ -168,7 +167,7 @@ class Processor(Generic[N]):
 
     def _set_language(self, frame: Frame, attributes: Attributes) -> None:
         # In HTML, `xml:lang` is an attribute without meaning (HTML, "the lang and xml:lang attributes"); it serves
-        # only where `lang` is missing. In XML, `xml:lang` wins.
+        # only if `lang` is missing. In XML, `xml:lang` wins.
         first, second = ("lang", "xml:lang") if self._host.html_parser else ("xml:lang", "lang")
         if first in attributes and (first != "lang" or self._host.plain_lang):
             frame.language = attributes[first].strip()
@@ -214,7 +213,7 @@ class Processor(Generic[N]):
                 self.triples.add(subject, predicate, parent.subject)
 
     def _settle(self, parent: Frame, frame: Frame, subject: str, target: str, lists: Lists | None) -> None:
-        """Step 13: what the children see, and where lists of the new subjects are kept."""
+        """Step 13: what the children see, and which frame holds the lists of new subjects."""
         frame.subject = subject
         frame.object = target
         if target != parent.object:
@@ -327,7 +326,7 @@ class Processor(Generic[N]):
                 lists.setdefault(predicate, []).append(value)
 
     def _value(self, element: Element[N], resources: Resources, frame: Frame, *, linked: bool) -> str | None:
-        """Step 11: the current property value; None where a limit forbids it."""
+        """Step 11: the current property value; None if a limit forbids it."""
         attributes = element.attributes
         written = attributes.get("content")
         dated = self._host.datetime and written is None
@@ -361,7 +360,7 @@ class Processor(Generic[N]):
         return literal(written, "", datatype[1:-1]) if datatype else literal(written, frame.language)
 
     def _datatype(self, attributes: Attributes, frame: Frame) -> str | None:
-        """The datatype; None where the attribute is empty or resolves to nothing that can be one."""
+        """The datatype; None if the attribute is empty or resolves to nothing that can be one."""
         value = attributes["datatype"].strip()
         datatype = self._names.name(value, frame.vocabulary) if value else None
         return None if datatype is None or datatype[0] == "_" or datatype in _TAGGED else datatype
@@ -382,3 +381,33 @@ def _curies_only(value: str | None) -> str | None:
     if value is None:
         return None
     return " ".join(token for token in value.split() if ":" in token) or None
+
+
+_ZONE = r"(?:Z|[+-]\d\d:\d\d)?"
+_CLOCK = r"\d\d:\d\d:\d\d(?:\.\d+)?"
+_DAY = r"-?\d{4,}-\d\d-\d\d"
+_SPELLINGS = tuple(
+    (f"{XSD}{name}", re.compile(pattern, re.ASCII))
+    for name, pattern in (
+        ("dateTime", rf"{_DAY}T{_CLOCK}{_ZONE}"),
+        ("date", rf"{_DAY}{_ZONE}"),
+        ("time", rf"{_CLOCK}{_ZONE}"),
+        ("gYearMonth", rf"-?\d{{4,}}-\d\d{_ZONE}"),
+        ("gYear", rf"-?\d{{4,}}{_ZONE}"),
+        (
+            "duration",
+            r"-?P(?=[\dT])(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?",
+        ),
+    )
+)
+# No date is spelled longer than this; longer text is not tried against the patterns.
+_LONGEST = 64
+
+
+def time_datatype(text: str) -> str:
+    """The XML Schema datatype whose spelling `text` has, or "". Blanks around it are part of the spelling."""
+    if len(text) <= _LONGEST:
+        for datatype, spelling in _SPELLINGS:
+            if spelling.fullmatch(text):
+                return datatype
+    return ""

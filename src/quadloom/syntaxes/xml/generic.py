@@ -1,7 +1,7 @@
-"""XML that nobody wrote a stylesheet for, as RDF: every element, attribute and text, in a small vocabulary.
+"""XML without a stylesheet of its own, as RDF: every element, attribute and text, in a small vocabulary.
 
-An element is a node; its name is its type, and the property by which it hangs on its parent. An element with nothing
-but text is simply a literal of that property. So `<book id="7"><title>Ulysses</title></book>` reads `[] a x:book;
+An element is a node; its name is its type, and the property that links its parent to it. An element with nothing but
+text is a literal of that property. So `<book id="7"><title>Ulysses</title></book>` reads `[] a x:book;
 xa:id "7"; x:title "Ulysses"`. Names keep their namespace; those without one are in `urn:quadloom:xml#`, attributes in
 `urn:quadloom:xml:attribute#`. `xml:id` gives a node its IRI, `xml:lang` its texts their language, `xml:base` resolves
 references, and `href`, `src` and XLink references are IRIs and links. Order is kept by `position` among siblings that
@@ -37,7 +37,7 @@ _TITLES = frozenset(("title", "name", "label"))
 
 
 class _Place:
-    """Where the walk is: the node of an element and what its children inherit."""
+    """A step of the walk: the node of an element and what its children inherit."""
 
     __slots__ = ("base", "language", "node", "position")
 
@@ -48,8 +48,15 @@ class _Place:
         self.position = 0
 
 
+def extract(body: bytes, *, url: str) -> bytes:
+    """N-Triples of one XML document."""
+    context = Context.standalone(body, "xml", url=url)
+    read(context)
+    return context.sink.nquads()
+
+
 def read(context: Context) -> None:
-    """State the document generically, unless another syntax has said something already or the setting is off."""
+    """State the document generically, unless another syntax has stated something or the setting is off."""
     if not context.settings.transform.generic_xml or len(context.sink):
         return
     if b"<!ENTITY" in context.utf8:

@@ -10,10 +10,11 @@ SHA-256 of the file. All run in the sandbox of `xslt`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from hashlib import sha256
+from typing import Literal
 
 import pyoxigraph as ox
 from lxml import etree
@@ -21,11 +22,11 @@ from lxml import etree
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.link import Link
 from quadloom.model.url import resolve
+from quadloom.settings import Settings, TransformSettings
 from quadloom.syntaxes.rdf import files as rdf_files
-from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.registry import Context, Loader
 from quadloom.syntaxes.terms import RDF, join
-from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Stylesheet, compiled
-from quadloom.syntaxes.xml.xslt_bundle import bundled
+from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Stylesheet, bundled, compiled
 
 DATA_VIEW = "http://www.w3.org/2003/g/data-view"
 SIGNS = (b"http://www.w3.org/2003/g/data-view",)
@@ -50,6 +51,21 @@ KNOWN: dict[str, str] = {
     "http://ns.inria.fr/grddl/rdfa/2008/09/03/RDFa2RDFXML.xsl": "",
     "http://sw.deri.org/2006/05/transform/xhtml2rdf.xsl": "xhtml",
 }
+
+
+def extract(
+    body: bytes,
+    *,
+    url: str,
+    kind: Literal["xhtml", "xml"] = "xml",
+    loader: Loader | None = None,
+    allow: Sequence[str] = (),
+) -> bytes:
+    """N-Triples of one document by the transformations it names: the known ones, and those that match `allow`."""
+    transform = TransformSettings(grddl="allow" if allow else "known", grddl_allow=list(allow))
+    context = Context.standalone(body, kind, url=url, settings=Settings(transform=transform), loader=loader)
+    read(context)
+    return context.sink.nquads()
 
 
 def read(context: Context) -> None:
@@ -141,7 +157,7 @@ def _statements(context: Context, body: bytes, url: str, depth: int) -> list[ox.
     inner = Context(body, context.document, url=url, settings=context.settings, loader=context.loader)
     root = inner.root
     if root.tag == f"{{{RDF}}}RDF":
-        nquads = rdf_files.parse(body, kind="rdfxml", url=url)
+        nquads = rdf_files.extract(body, kind="rdfxml", url=url)
     else:
         for name in list(transformations(root, url))[:MAX_TRANSFORMATIONS] if depth < MAX_DEPTH else ():
             stylesheet = _stylesheet(inner, name)

@@ -1,7 +1,7 @@
 """Stylesheets of users: a folder of `.xsl` files, chosen by root element, namespace or kind. No code needed.
 
-The choice stands in `index.toml` or in a comment of the file itself (docs/howto/stylesheets.md). The folder is read
-once in the life of a process; a defect in it is found on the documents it concerns and never ends a crawl.
+`index.toml` or a comment in the file itself says which documents a stylesheet is for (docs/howto/stylesheets.md). The
+folder is read once per process; a defect in it is reported on the documents it concerns and never ends a crawl.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def read(context: Context) -> None:
     place = context.settings.transform.stylesheets
     if not place:
         return
-    folder = opened(place)
+    folder = stylesheet_folder(place)
     context.findings += folder.findings
     for choice in folder.choices:
         if choice.suits(context.document):
@@ -72,15 +72,19 @@ def read(context: Context) -> None:
                 stylesheet = compiled(_source(place, choice.file), name=choice.file)
             except SyntaxInvalid as error:
                 context.find(
-                    error.code, error.message, syntax=SYNTAX, severity="error", line=error.line,
+                    error.code,
+                    error.message,
+                    syntax=SYNTAX,
+                    severity="error",
+                    line=error.line,
                     advice=f"correct {choice.file} in transform.stylesheets",
-                )  # fmt: skip
+                )
                 continue
             stylesheet.state(context, context.root, syntax=SYNTAX)
 
 
 @lru_cache(maxsize=8)
-def opened(place: str) -> StylesheetFolder:
+def stylesheet_folder(place: str) -> StylesheetFolder:
     """The choices of a folder: those of `index.toml` first, then files with a header, by name."""
     path = Path(place)
     findings: list[Finding] = []

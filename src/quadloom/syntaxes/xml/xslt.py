@@ -3,24 +3,32 @@
 Measured on lxml 6: by default `document()` reads files and `exsl:document` writes them. `XSLTAccessControl.DENY_ALL`
 stops both, but not `xsl:import` and `xsl:include`, which are resolved when the stylesheet is compiled; a resolver on
 its parser stops those. EXSLT's regular expressions run on Python's `re`, which can take for ever, so they are off.
-What no library setting limits is time and memory (2^60 calls fit into a kilobyte): transformations run in disposable
+No library setting limits time and memory (2^60 calls fit into a kilobyte), so transformations run in disposable
 processes only, which the crawl and `inspect` kill at a deadline.
+
+Quadloom's own stylesheets are in `stylesheets/`. `opml`, `opensearch` and `svg` are how these kinds are read. `rss`,
+`atom`, `sitemap` and `xhtml` say in XSLT what native code does faster; they are patterns for stylesheets of users, and
+stand in for GRDDL's well-known transformations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Literal, NamedTuple
 
 from lxml import etree
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.syntaxes.feeds.dates import moment
-from quadloom.syntaxes.feeds.writing import plain
+from quadloom.model.document import Kind
+from quadloom.model.link import Link
+from quadloom.model.url import resolve
+from quadloom.syntaxes.feeds.writing import parse_date, plain
 from quadloom.syntaxes.rdf import files as rdf_files
 from quadloom.syntaxes.rdf.files import RdfKind
 from quadloom.syntaxes.rdf.guards import check_xml
+from quadloom.syntaxes.rdf.links import REFERENCES
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import RDF, join
 
@@ -61,7 +69,7 @@ class Stylesheet:
         self._kind = kind
 
     def apply(self, root: etree._Element, *, url: str) -> StylesheetOutput:
-        """Transform a document; its URL is the parameter `url`. Raises `SyntaxInvalid` where that fails."""
+        """Transform a document; its URL is the parameter `url`. Raises `SyntaxInvalid` if that fails."""
         try:
             result = self._transform(root, url=etree.XSLT.strparam(url))
             body = bytes(result)
@@ -81,41 +89,46 @@ class Stylesheet:
         return StylesheetOutput(body, "rdfxml")
 
     def state(self, context: Context, root: etree._Element, *, syntax: str) -> int:
-        """Apply to a document and keep the statements; gives their number. Defects become findings."""
+        """Apply to a document and keep the statements; returns their number. Defects become findings."""
         if b"<!ENTITY" in context.utf8:
             check_xml(context.utf8)  # XPath's string() expands entities without the parser's limit
         try:
             output = self.apply(root, url=context.url)
         except SyntaxInvalid as error:
             context.find(
-                error.code, error.message, syntax=syntax, severity="error", line=error.line, column=error.column,
+                error.code,
+                error.message,
+                syntax=syntax,
+                severity="error",
+                line=error.line,
+                column=error.column,
                 advice="the other syntaxes of the page were read; correct the stylesheet",
-            )  # fmt: skip
+            )
             return 0
         return state(context, output.body, output.kind, base=context.base, syntax=syntax)
 
 
 def state(context: Context, body: bytes, kind: RdfKind, *, base: str, syntax: str) -> int:
-    """Keep the statements of a generated RDF document; gives their number."""
+    """Keep the statements of a generated RDF document; returns their number."""
     if not body.strip():
         return 0
     found = rdf_files.read(body, kind=kind, url=base, limit=context.settings.limits.quads_per_page)
     before = len(context.sink)
-    context.sink.pour(apart(found.nquads))
+    context.sink.pour(with_own_blank_nodes(found.nquads))
     for finding in found.findings:
         context.find(finding.code, f"result of {syntax}: {finding.message}", syntax=syntax, severity=finding.severity)
     return len(context.sink) - before
 
 
 def compiled(source: bytes, *, name: str, load: Load | None = None) -> Stylesheet:
-    """Compile a stylesheet, or take it from the cache. `load` gives its imports; without it there are none.
+    """Compile a stylesheet, or take it from the cache. `load` returns its imports; without it there are none.
 
     Raises `SyntaxInvalid`. At most five imports, at most three deep, no circles.
     """
     _check_size(source, name)
     imports: dict[str, bytes] = {}
     if load is not None:
-        _gather_imports(source, name, load, imports, 1)
+        _collect_imports(source, name, load, imports, 1)
     return _compiled(source, name, tuple(sorted(imports.items())))
 
 
@@ -133,7 +146,7 @@ def _compiled(source: bytes, name: str, imports: tuple[tuple[str, bytes], ...]) 
 
 
 class _Imports(etree.Resolver):
-    """Gives what was loaded before, and nothing else. Every other reference ends the compilation."""
+    """Resolves only what was loaded before. Every other reference ends the compilation."""
 
     def __init__(self, known: Mapping[str, bytes]) -> None:
         super().__init__()
@@ -161,7 +174,7 @@ def _parse(source: bytes, name: str, imports: Mapping[str, bytes]) -> etree._Ele
     return root
 
 
-def _gather_imports(source: bytes, base: str, load: Load, found: dict[str, bytes], depth: int) -> None:
+def _collect_imports(source: bytes, base: str, load: Load, found: dict[str, bytes], depth: int) -> None:
     root = _parse(source, base, {})
     for element in root.iter(f"{{{_XSL}}}import", f"{{{_XSL}}}include"):
         url = join(base, element.get("href") or "")
@@ -171,10 +184,10 @@ def _gather_imports(source: bytes, base: str, load: Load, found: dict[str, bytes
             raise SyntaxInvalid(
                 f"{base}: more than {MAX_IMPORTS} imports, or deeper than {MAX_IMPORT_DEPTH}", code="xslt-imports"
             )
-        found[url] = b""  # so that a circle ends here
+        found[url] = b""  # so that a cycle ends here
         found[url] = load(url)
         _check_size(found[url], url)
-        _gather_imports(found[url], url, load, found, depth + 1)
+        _collect_imports(found[url], url, load, found, depth + 1)
 
 
 def _check_size(source: bytes, name: str) -> None:
@@ -182,8 +195,8 @@ def _check_size(source: bytes, name: str) -> None:
         raise SyntaxInvalid(f"{name}: larger than {MAX_STYLESHEET_BYTES} bytes", code="xslt-too-large")
 
 
-def apart(nquads: bytes) -> bytes:
-    """Blank nodes under names of their own: a stylesheet may well write `_:b0`, as the page's own extractors do."""
+def with_own_blank_nodes(nquads: bytes) -> bytes:
+    """Rename blank nodes: a stylesheet may write `_:b0`, as the page's own extractors do."""
     if b"_:b" not in nquads:
         return nquads
     import pyoxigraph as ox
@@ -206,7 +219,7 @@ def _resolve(_context: object, reference: object, base: object) -> str:
 
 
 def _date_time(_context: object, text: object) -> str:
-    found = moment(_string(text))
+    found = parse_date(_string(text))
     return found.text if found else ""
 
 
@@ -228,3 +241,35 @@ _EXTENSIONS: dict[tuple[str, str], Callable[..., str]] = {
     (FUNCTIONS, "date-time"): _date_time,
     (FUNCTIONS, "plain"): _plain,
 }
+
+
+NAMES = ("atom", "opensearch", "opml", "rss", "sitemap", "svg", "xhtml")
+_OF_KIND: dict[Kind, str] = {"opensearch": "opensearch", "svg": "svg"}
+
+
+@lru_cache(maxsize=len(NAMES))
+def bundled(name: str) -> Stylesheet:
+    """One of Quadloom's own stylesheets, compiled."""
+    source = files("quadloom.syntaxes.xml").joinpath("stylesheets", f"{name}.xsl").read_bytes()
+    return compiled(source, name=f"{name}.xsl")
+
+
+def extract(body: bytes, *, url: str, kind: Literal["opensearch", "svg"]) -> bytes:
+    """N-Triples of one document by the stylesheet that comes with its kind."""
+    context = Context.standalone(body, kind, url=url)
+    read(context)
+    return context.sink.nquads()
+
+
+def read(context: Context) -> None:
+    """State a document by the stylesheet that comes with its kind."""
+    name = _OF_KIND.get(context.document.kind)
+    if name is None:
+        return
+    bundled(name).state(context, context.root, syntax=context.document.kind)
+    for statement in context.sink.statements():
+        _, predicate, value = statement.split(" ", 2)
+        if predicate == REFERENCES:
+            target = resolve(value[1:-1])
+            if target:
+                context.links.append(Link(target, context.url))

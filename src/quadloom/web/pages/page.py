@@ -65,7 +65,7 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
 
 def page_view(request: WebRequest) -> ViewResponse:
     warehouse, row = request.warehouse, _row(request)
-    graph = row.final_url or row.href
+    graph = row.graph
     lines = warehouse.stores.quads.graph(graph).decode().split("\n")[:-1]
     stated = list(statements(lines[:_STATEMENTS]))
     visits = _visits(warehouse.stores.catalog.history(row.fingerprint))

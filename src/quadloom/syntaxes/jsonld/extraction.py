@@ -1,0 +1,229 @@
+"""JSON-LD 1.1 to N-Quads: `extract` for one document by the book, `read` and `read_scripts` for the crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from quadloom.errors import SyntaxInvalid
+from quadloom.model.finding import Finding
+from quadloom.syntaxes import iri as jsonld_iri
+from quadloom.syntaxes.jsonld import json as jsonld_json
+from quadloom.syntaxes.jsonld.context import ContextProcessor
+from quadloom.syntaxes.jsonld.expand import expand_document
+from quadloom.syntaxes.jsonld.fast import ContextCache, FastWalk, NotSimple
+from quadloom.syntaxes.jsonld.json import Json, is_jsonld_type, read_script, repaired_script, scripts_of
+from quadloom.syntaxes.jsonld.loader import (
+    ContextLoader,
+    Fetch,
+    is_html,
+    is_json,
+    with_folder,
+)
+from quadloom.syntaxes.jsonld.rdf import Direction, RdfWriter
+from quadloom.syntaxes.jsonld.terms import ActiveContext, invalid
+from quadloom.syntaxes.registry import Context, Loader
+from quadloom.syntaxes.sink import Sink
+
+_LOADS = 64  # of one document given to `extract`, whose caller chose the loader; the crawl allows fewer
+
+_BUNDLED = ContextLoader()
+_CONTEXTS = ContextCache()
+_REPAIRS = {
+    "bom": ("a byte order mark precedes the JSON", "save the template as UTF-8 without BOM"),
+    "comment": ("HTML comment marks around the JSON", "remove <!-- and -->: a script needs no hiding"),
+    "cdata": ("CDATA marks around the JSON", "remove them: they mean nothing in HTML"),
+    "entities": ("the JSON is escaped as HTML", "write plain quotes: a script's text is not decoded"),
+    "control-characters": ("raw line breaks or tabs in a JSON string", "write them as \\n and \\t"),
+}
+
+
+def extract(
+    body: bytes,
+    *,
+    url: str,
+    content_type: str = "application/ld+json",
+    loader: Fetch | None = None,
+    base: str | None = None,
+    expand_context: Json | bytes = None,
+    rdf_direction: Direction | None = None,
+    processing_mode: str | None = None,
+    extract_all_scripts: bool = False,
+) -> bytes:
+    """The dataset of a JSON-LD document, or of the scripts of an HTML page, as N-Quads with blank nodes.
+
+    Follows the specification to the letter: of a page the first script counts, or the one that the fragment of `url`
+    names, or all with `extract_all_scripts`. `loader(url)` returns the bytes of a remote context or a `LoadedDocument`;
+    without it only the bundled contexts are known. `expand_context` is a context as JSON (value or bytes) or its
+    address. Raises `SyntaxInvalid` whose `code` is the specification's error code.
+    """
+    if is_html(content_type):
+        document, base = _page(body, url, base, extract_all_scripts)
+    elif is_json(content_type):
+        document = jsonld_json.read(body)
+    else:
+        raise invalid("loading document failed", f"{content_type} is not a JSON type")
+    contexts = ContextLoader(loader, loads=_LOADS)
+    processor = ContextProcessor(contexts.load, mode=processing_mode or "json-ld-1.1")
+    context = ActiveContext(base if base is not None else url)
+    if expand_context is not None:
+        context = processor.process(context, _given_context(expand_context), url)
+    expanded = expand_document(processor, context, document, base if base is not None else url)
+    lines = _Lines()
+    RdfWriter(lines.add, lines.blank, direction=rdf_direction).write(expanded)
+    return lines.nquads()
+
+
+def read(context: Context) -> None:
+    """A JSON-LD document."""
+    context.findings += write(
+        [context.text], context.base, context.sink, line_of=lambda _number: 1, loader=_context_loader(context)
+    )
+
+
+def read_scripts(context: Context) -> None:
+    """JSON-LD in the scripts of a page, each a document of its own."""
+    nodes = [node for node in context.elements("script") if is_jsonld_type(node.attributes.get("type") or "")]
+    if not nodes:
+        return
+    lines: list[int] = []
+
+    def line_of(number: int) -> int:
+        # To find the scripts in the source costs as much as reading them (70 µs), and few pages have a defect.
+        if not lines:
+            lines.extend(_script_lines(context, len(nodes)))
+        return lines[number]
+
+    texts = [node.text() for node in nodes]
+    context.findings += write(texts, context.base, context.sink, line_of=line_of, loader=_context_loader(context))
+
+
+def write(
+    scripts: Iterable[str],
+    base: str,
+    sink: Sink,
+    *,
+    line_of: Callable[[int], int] = lambda _number: 0,
+    loader: ContextLoader | None = None,
+) -> list[Finding]:
+    """Write the statements of a page's JSON-LD scripts to `sink`; returns their defects.
+
+    `scripts` are the texts of all `script[type="application/ld+json"]`. `line_of` returns the line of the page on which
+    a script begins, by its number (0 if unknown), and is called only for those with a defect. Each script is a document
+    of its own: a broken one writes nothing and does not affect the others. All statements go to the page's graph, those
+    of named graphs too.
+    """
+    loader = loader if loader is not None else _BUNDLED
+    loader.start()
+    findings: list[Finding] = []
+    for number, text in enumerate(scripts):
+        try:
+            value, repairs = repaired_script(text)
+            findings.extend(_repair_finding(repair, line_of(number)) for repair in repairs)
+            statements, dropped = _statements(value, base, sink, loader)
+        except SyntaxInvalid as error:
+            findings.append(_finding(error, line_of(number)))
+            continue
+        for subject, predicate, obj in statements:
+            sink.add(subject, predicate, obj)
+        if dropped:
+            message = f"{dropped} statements left out: an IRI or language tag in them is not well-formed"
+            findings.append(Finding(code="jsonld-term", message=message, line=line_of(number), syntax="jsonld"))
+        elif not statements:
+            message = "a JSON-LD script says nothing"
+            advice = "give it an @context, such as https://schema.org, and properties from that vocabulary"
+            line = line_of(number)
+            findings.append(Finding(code="jsonld-empty", message=message, line=line, advice=advice, syntax="jsonld"))
+    return findings
+
+
+def _script_lines(context: Context, count: int) -> list[int]:
+    """Lines of the page on which its `count` JSON-LD scripts begin; 0 if the source is ambiguous."""
+    offsets = context.positions.scripts("application/ld+json")
+    return [context.positions.at(offset)[0] for offset in offsets] if len(offsets) == count else [0] * count
+
+
+def _context_loader(context: Context) -> ContextLoader | None:
+    transform, limits = context.settings.transform, context.settings.limits
+    fetch = with_folder(transform.contexts_folder, None if transform.contexts == "known" else context.loader)
+    return _bounded(fetch, limits.context_loads, limits.context_bytes) if fetch is not None else None
+
+
+@lru_cache(maxsize=4)
+def _bounded(fetch: Loader, loads: int, max_bytes: int) -> ContextLoader:
+    """One loader per way of fetching, so that its cache serves all pages of a worker."""
+    return ContextLoader(fetch, loads=loads, max_bytes=max_bytes)
+
+
+def _statements(value: Json, base: str, sink: Sink, loader: ContextLoader) -> tuple[list[tuple[str, str, str]], int]:
+    """Statements of one document, by the fast path or, if that gives up, by the complete one; and how many were
+    dropped."""
+    processor = ContextProcessor(loader.load)
+    walk = FastWalk(processor, _CONTEXTS, sink.blank, base)
+    try:
+        walk.document(value)
+        return walk.statements, walk.dropped
+    except NotSimple:
+        statements: list[tuple[str, str, str]] = []
+        writer = RdfWriter(lambda s, p, o, _graph: statements.append((s, p, o)), sink.blank)
+        writer.write(expand_document(processor, ActiveContext(base), value, base))
+        return statements, writer.dropped
+
+
+def _repair_finding(repair: str, line: int) -> Finding:
+    message, advice = _REPAIRS[repair]
+    return Finding(code=f"jsonld-{repair}", message=message, line=line, advice=advice, syntax="jsonld")
+
+
+def _finding(error: SyntaxInvalid, line: int) -> Finding:
+    """The place of an error in the page. The first line of a script starts somewhere within a line of the page."""
+    return Finding(
+        code="jsonld-invalid",
+        message=error.message,
+        severity="error",
+        line=line + error.line - 1 if line and error.line else line,
+        column=error.column if error.line > 1 else 0,
+        syntax="jsonld",
+    )
+
+
+def _page(body: bytes, url: str, base: str | None, every: bool) -> tuple[Json, str]:
+    """The JSON of a page's scripts and the page's base address."""
+    address, _, fragment = url.partition("#")
+    found = scripts_of(body, fragment)
+    page_base = jsonld_iri.resolve(base if base is not None else address, found.base)
+    if not every:
+        if not found.texts:
+            raise invalid("loading document failed", "the page has no JSON-LD script")
+        return read_script(found.texts[0]), page_base
+    documents: list[Json] = []
+    for text in found.texts:
+        value = read_script(text)
+        documents.extend(value if isinstance(value, list) else [value])
+    return documents, page_base
+
+
+def _given_context(context: Json | bytes) -> Json:
+    if isinstance(context, bytes) or (isinstance(context, str) and context.lstrip()[:1] in ("{", "[")):
+        context = jsonld_json.read(context if isinstance(context, bytes) else context.encode())
+    if isinstance(context, dict) and "@context" in context:
+        return context["@context"]
+    return context
+
+
+class _Lines:
+    """Distinct statements in the order of the document, each with its graph."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, None] = {}
+        self._blanks = 0
+
+    def add(self, subject: str, predicate: str, obj: str, graph: str) -> None:
+        self._lines[f"{subject} {predicate} {obj} {graph} ." if graph else f"{subject} {predicate} {obj} ."] = None
+
+    def blank(self) -> str:
+        self._blanks += 1
+        return f"_:b{self._blanks - 1}"
+
+    def nquads(self) -> bytes:
+        return "".join(f"{line}\n" for line in self._lines).encode("utf-8", "replace")

@@ -1,0 +1,311 @@
+"""HTML microdata to RDF, by the W3C note *Microdata to RDF* (second edition), `itemprop-reverse` included.
+
+Only marked elements are read: one native selector finds them in document order, and each is assigned to its nearest
+marked ancestor ("holder") by walking up to a known ancestor. A holder is an item or an element some `itemref`
+points at. The properties of an item are then its holder's list plus the lists of what it refers to, so no subtree is
+ever walked twice and a page without `itemscope` costs one selector.
+
+Hostile pages: everything works on explicit stacks; `itemref` can multiply properties (n items referring to n
+properties give n² statements), so the visits through it are capped; property elements inside each other repeat their
+text, so that nesting is capped (items in items repeat nothing and are not). What a cap drops is reported as a Finding.
+"""
+
+from __future__ import annotations
+
+import re
+
+import re2
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from quadloom.errors import SyntaxInvalid
+from quadloom.model.finding import Finding
+from quadloom.syntaxes.html.tree import base_of, source_of
+from quadloom.syntaxes.microdata.values import REGISTRY, Expansions, Languages, resolve, value_of, vocabulary_of
+from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.sink import Sink
+from quadloom.syntaxes.terms import TYPE, iri
+
+VISIT_LIMIT = 200_000
+NESTING_LIMIT = 32
+
+SIGN = rb"(?i)itemscope"
+_PRESENT = re2.compile(SIGN)
+_MARKED = "[itemscope],[itemprop],[itemprop-reverse]"
+_NOT_IN_FRAGMENT = re.compile(r"[\x00-\x20<>\"{}|^`\\\[\]\x7f]|%(?![0-9A-Fa-f]{2})")
+
+
+def extract(body: bytes, *, url: str) -> bytes:
+    """N-Triples of one page. Raises `SyntaxInvalid` if an item is, through `itemref`, a part of itself."""
+    sink = Sink()
+    source = source_of(body)
+    if might_contain(source):
+        tree = LexborHTMLParser(source)
+        for finding in write(tree, sink, base=base_of(tree, url)):
+            if finding.code == "microdata-itemref-loop":
+                raise SyntaxInvalid(finding.message, code=finding.code)
+    return sink.nquads()
+
+
+def read(context: Context) -> None:
+    """All items of a page."""
+    context.findings += write(context.tree, context.sink, base=context.base)
+
+
+def might_contain(body: bytes) -> bool:
+    """Whether a page, in UTF-8, can hold microdata at all; asked before anything is parsed for it."""
+    return _PRESENT.search(body) is not None
+
+
+def write(tree: LexborHTMLParser, sink: Sink, *, base: str) -> list[Finding]:
+    """Put the statements of all items of a parsed page into the sink; the page's defects come back as findings."""
+    document = _Document(tree)
+    if not document.marks:
+        return []
+    return _Conversion(document, sink, base, Languages(tree)).run()
+
+
+class _Mark:
+    """A marked element: an item, a property element, the target of an `itemref`, or several of these."""
+
+    __slots__ = ("address", "attributes", "depth", "held", "is_item", "names", "node", "reverse")
+
+    def __init__(self, node: LexborNode, address: int) -> None:
+        self.node = node
+        self.address = address
+        self.attributes = attributes = node.attributes
+        self.is_item = "itemscope" in attributes
+        self.names = (attributes.get("itemprop") or "").split()
+        self.reverse = (attributes.get("itemprop-reverse") or "").split()
+        self.held: list[_Mark] = []
+        self.depth = 0
+
+
+class _Document:
+    """The marked elements of a page in document order, each assigned to its nearest holder."""
+
+    __slots__ = ("_holders", "marks", "targets", "too_deep")
+
+    def __init__(self, tree: LexborHTMLParser) -> None:
+        self.marks: dict[int, _Mark] = {}
+        self.targets: dict[str, _Mark] = {}  # by id: the first element with an id that some `itemref` names
+        self.too_deep = 0
+        # Not in the marks themselves: holders and what they hold would refer to each other, and so keep the tree of
+        # the page in memory until the garbage collector comes.
+        self._holders: dict[int, _Mark] = {}
+        found = _marked(tree, _MARKED)
+        items = [mark for mark in found if mark.is_item]
+        if not items:
+            return
+        wanted = {name for item in items for name in (item.attributes.get("itemref") or "").split()}
+        if wanted:
+            found = [mark for mark in _marked(tree, f"{_MARKED},[id]") if self._is_wanted(mark, wanted)]
+        above: dict[int, _Mark | None] = {}
+        for mark in found:
+            self._file(mark, above)
+            self.marks[mark.address] = mark
+
+    def _is_wanted(self, mark: _Mark, wanted: set[str]) -> bool:
+        name = mark.attributes.get("id")
+        if name in wanted and name not in self.targets:
+            self.targets[name] = mark
+            return True
+        return mark.is_item or bool(mark.names or mark.reverse)
+
+    def _file(self, mark: _Mark, above: dict[int, _Mark | None]) -> None:
+        """Find the nearest marked ancestor. `above` remembers it for every element passed, so each is passed once."""
+        passed: list[int] = []
+        parent: _Mark | None = None
+        current = mark.node.parent
+        while current is not None:
+            address = current.mem_id
+            if address in self.marks:
+                parent = self.marks[address]
+                break
+            if address in above:
+                parent = above[address]
+                break
+            passed.append(address)
+            current = current.parent
+        for address in passed:
+            above[address] = parent
+        if parent is None:
+            return
+        mark.depth = parent.depth + (0 if parent.is_item else 1)
+        is_target = bool(self.targets) and self.targets.get(parent.attributes.get("id") or "") is parent
+        holder = parent if parent.is_item or is_target else self._holders.get(parent.address)
+        if holder is not None:
+            self._holders[mark.address] = holder
+        if mark.depth > NESTING_LIMIT:
+            self.too_deep += 1
+        elif holder is not None:
+            holder.held.append(mark)
+
+
+def _marked(tree: LexborHTMLParser, selector: str) -> list[_Mark]:
+    marks: dict[int, _Mark] = {}
+    for node in tree.css(selector):
+        address = node.mem_id
+        if address not in marks:  # a node comes once for each selector it matches
+            marks[address] = _Mark(node, address)
+    return list(marks.values())
+
+
+class _Conversion:
+    """One run of the note's algorithm: the memory of subjects, the work still to do, and what went wrong."""
+
+    def __init__(self, document: _Document, sink: Sink, base: str, languages: Languages) -> None:
+        self._document = document
+        self._sink = sink
+        self._base = base
+        self._languages = languages
+        self._subjects: dict[int, str] = {}
+        self._started: set[int] = set()
+        self._done: set[tuple[int, str]] = set()  # with the vocabulary's type
+        self._predicates: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = {}
+        self._values: dict[int, str | None] = {}
+        self._parts: dict[int, list[int]] = {}
+        self._visits = 0
+        self._loops = 0
+
+    def run(self) -> list[Finding]:
+        for mark in self._document.marks.values():
+            if mark.is_item and not mark.names and mark.address not in self._subjects:
+                self._item(mark)
+        if self._document.targets:
+            self._loops += _cycles(self._parts)
+        return self._findings()
+
+    def _item(self, top: _Mark) -> None:
+        pending: list[tuple[_Mark, str]] = [(top, "")]
+        while pending:
+            item, inherited = pending.pop()
+            own = [term for token in (item.attributes.get("itemtype") or "").split() if (term := iri(token))]
+            kind = own[0][1:-1] if own else inherited
+            key = (item.address, kind)
+            if key in self._done or self._visits >= VISIT_LIMIT:
+                continue
+            self._done.add(key)
+            if item.address in self._started:
+                # Shared by several items: an untyped one takes the vocabulary of each, so it is processed again.
+                self._visits += len(item.held)
+            self._started.add(item.address)
+            subject = self._subject(item)
+            for term in own:
+                self._sink.add(subject, TYPE, term)
+            vocabulary, expansions = vocabulary_of(kind, REGISTRY) if kind else ("", {})
+            for element in self._properties(item):
+                self._statements(subject, vocabulary, expansions, element)
+                if element.is_item and (element.names or element.reverse):
+                    self._parts.setdefault(item.address, []).append(element.address)
+                    pending.append((element, kind))
+
+    def _properties(self, item: _Mark) -> list[_Mark]:
+        """The elements that give properties to the item; the microdata algorithm on holders instead of nodes."""
+        found: list[_Mark] = []
+        if "itemref" not in item.attributes:
+            return item.held
+        targets = [self._document.targets.get(name) for name in (item.attributes["itemref"] or "").split()]
+        pending = [target for target in reversed(targets) if target is not None]
+        pending.extend(reversed(item.held))
+        seen: set[int] = set()
+        while pending and self._visits < VISIT_LIMIT:
+            self._visits += 1
+            mark = pending.pop()
+            address = mark.address
+            if mark is item:
+                self._loops += 1
+                continue
+            if address in seen:
+                continue
+            seen.add(address)
+            found.append(mark)
+            if not mark.is_item:
+                pending.extend(reversed(mark.held))
+        return found
+
+    def _statements(self, subject: str, vocabulary: str, expansions: Expansions, element: _Mark) -> None:
+        if not element.names and not element.reverse:
+            return
+        value = self._value(element)
+        if value is None:
+            return
+        for name in element.names:
+            predicate, more = self._predicate(name, vocabulary, expansions)
+            if predicate is not None:
+                self._sink.add(subject, predicate, value)
+                for other in more:
+                    self._sink.add(subject, f"<{other}>", value)
+        if element.reverse and not value.startswith('"'):
+            for name in element.reverse:
+                predicate, _ = self._predicate(name, vocabulary, expansions)
+                if predicate is not None:
+                    self._sink.add(value, predicate, subject)
+
+    def _predicate(self, name: str, vocabulary: str, expansions: Expansions) -> tuple[str | None, tuple[str, ...]]:
+        key = (vocabulary, name)
+        known = self._predicates.get(key)
+        if known is None:
+            known = self._predicates[key] = (iri(self._expand(name, vocabulary)), expansions.get(name, ()))
+        return known
+
+    def _expand(self, name: str, vocabulary: str) -> str:
+        if iri(name):
+            return name
+        fragment = _NOT_IN_FRAGMENT.sub(lambda match: f"%{ord(match.group()):02X}", name)
+        if not vocabulary:
+            vocabulary = self._base.partition("#")[0] + "#"
+        elif vocabulary[-1] not in "#/":
+            vocabulary += "#"
+        return vocabulary + (fragment.replace("#", "%23") if "#" in vocabulary else fragment)
+
+    def _value(self, element: _Mark) -> str | None:
+        if element.is_item:
+            return self._subject(element)
+        address = element.address
+        if address not in self._values:
+            self._values[address] = value_of(element.node, element.attributes, self._base, self._languages)
+        return self._values[address]
+
+    def _subject(self, item: _Mark) -> str:
+        address = item.address
+        subject = self._subjects.get(address)
+        if subject is None:
+            name = (item.attributes.get("itemid") or "").strip()
+            subject = (resolve(self._base, name) if name else None) or self._sink.blank()
+            self._subjects[address] = subject
+        return subject
+
+    def _findings(self) -> list[Finding]:
+        defects = (
+            (self._loops, "microdata-itemref-loop", "an item is part of itself through itemref"),
+            (
+                self._visits >= VISIT_LIMIT,
+                "microdata-itemref-limit",
+                f"itemref leads to more than {VISIT_LIMIT} properties; the rest was left out",
+            ),
+            (
+                self._document.too_deep,
+                "microdata-too-deep",
+                f"more than {NESTING_LIMIT} property elements are nested; the innermost were left out",
+            ),
+        )
+        return [Finding(code, message, syntax="microdata") for found, code, message in defects if found]
+
+
+def _cycles(parts: dict[int, list[int]]) -> int:
+    """1 if the item graph has a cycle, else 0: depth-first with colours, on an explicit stack."""
+    open_, closed = set[int](), set[int]()
+    for start in parts:
+        stack = [(start, False)]
+        while stack:
+            item, leaving = stack.pop()
+            if leaving:
+                open_.discard(item)
+                closed.add(item)
+            elif item in open_:
+                return 1
+            elif item not in closed:
+                open_.add(item)
+                stack.append((item, True))
+                stack.extend((part, False) for part in parts.get(item, ()))
+    return 0

@@ -1,0 +1,144 @@
+"""Microformats, mf2 and classic: as the canonical JSON, and as RDF in well-known vocabularies.
+
+The crawl calls `roots_in` first: most pages name no root class in their bytes and cost nothing more. `parse` follows
+the specification; the RDF leaves out classes that only look like roots (`h-full` of a CSS framework).
+"""
+
+from __future__ import annotations
+
+import re2
+from selectolax.lexbor import LexborHTMLParser
+
+from quadloom.model.finding import Finding
+from quadloom.syntaxes.html.tree import base_of, source_of
+from quadloom.syntaxes.microformats.classic import ROOTS
+from quadloom.syntaxes.microformats.page import MicroformatPage
+from quadloom.syntaxes.microformats.rdf import TYPES, UTILITIES, MicroformatWriter
+from quadloom.syntaxes.microformats.values import (
+    EmbeddedMarkup,
+    MicroformatItem,
+    Picture,
+    Value,
+    html_of,
+    resolve,
+    text_of,
+)
+from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.sink import Sink
+
+_ROOT_NAMES = "|".join(sorted((*TYPES, *ROOTS), key=len, reverse=True))
+SIGN = rf"[\s\"'=]({_ROOT_NAMES})[\s\"'>]".encode()
+_ROOT = re2.compile(SIGN)
+
+Json = str | list["Json"] | dict[str, "Json"]
+
+
+def parse(body: bytes, *, url: str) -> dict[str, Json]:
+    """`items`, `rels` and `rel-urls` by the microformats2 parsing specification."""
+    tree = LexborHTMLParser(source_of(body))
+    base = base_of(tree, url)
+    if base.endswith("/") and base.count("/") == 3:
+        # The suite writes the root of a host without a slash if a reference is empty.
+        base = base[:-1]
+    items: list[Json] = [_item_json(item, base) for item in MicroformatPage(tree, base).items()]
+    rels, addresses = _relations(tree, base)
+    return {"items": items, "rels": rels, "rel-urls": addresses}
+
+
+def extract(body: bytes, *, url: str) -> bytes:
+    """N-Triples of one page."""
+    sink = Sink()
+    source = source_of(body)
+    roots = roots_in(source)
+    if roots:
+        tree = LexborHTMLParser(source)
+        write(tree, sink, base=base_of(tree, url), roots=roots)
+    return sink.nquads()
+
+
+def read(context: Context) -> None:
+    """All microformats of a page."""
+    roots = roots_in(context.utf8)
+    if roots:
+        context.findings += write(context.tree, context.sink, base=context.base, roots=roots)
+
+
+def roots_in(body: bytes) -> frozenset[str]:
+    """The root classes that a page in UTF-8 may use, by its bytes alone; none means that `write` has nothing to find.
+
+    Only types with a meaning in RDF count: the form `h-*` alone is mostly the height class of a CSS framework.
+    """
+    return frozenset(name.decode() for name in set(_ROOT.findall(body)))
+
+
+def write(tree: LexborHTMLParser, sink: Sink, *, base: str, roots: frozenset[str]) -> list[Finding]:
+    """Put the statements of a parsed page's microformats into the sink; what the limits dropped is a finding."""
+    if not roots:
+        return []
+    selector = ",".join(f".{name}" for name in sorted(roots))
+    page = MicroformatPage(tree, base, selector, UTILITIES)
+    writer = MicroformatWriter(sink, base)
+    for item in page.items():
+        writer.item(item)
+    if not page.dropped:
+        return []
+    message = f"{page.dropped} elements were nested or included beyond the limits and left out"
+    return [Finding("microformats-limit", message, syntax="microformats")]
+
+
+def _item_json(item: MicroformatItem, base: str) -> dict[str, Json]:
+    found: dict[str, Json] = {
+        "type": [*item.types],
+        "properties": {
+            name: [_value_json(value, base) for value in values] for name, values in item.properties.items()
+        },
+    }
+    if item.id:
+        found["id"] = item.id
+    if item.children:
+        found["children"] = [_item_json(child, base) for child in item.children]
+    return found
+
+
+def _value_json(value: Value, base: str) -> Json:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, EmbeddedMarkup):
+        return {"value": value.value, "html": html_of(value.node, base)}
+    if isinstance(value, Picture):
+        found: dict[str, Json] = {"value": value.value}
+        if value.alt is not None:
+            found["alt"] = value.alt
+        if value.srcset:
+            found["srcset"] = {**value.srcset}
+        return found
+    found = _item_json(value.item, base)
+    found["value"] = _value_json(value.value, base)
+    if value.markup is not None:
+        found["html"] = html_of(value.markup.node, base)
+    return found
+
+
+def _relations(tree: LexborHTMLParser, base: str) -> tuple[dict[str, Json], dict[str, Json]]:
+    rels: dict[str, dict[str, None]] = {}
+    kinds: dict[str, set[str]] = {}
+    addresses: dict[str, dict[str, Json]] = {}
+    for node in tree.css("a[rel][href],area[rel][href],link[rel][href]"):
+        attributes = node.attributes
+        tokens = (attributes["rel"] or "").split()
+        if not tokens:
+            continue
+        address = resolve(base, attributes["href"] or "")
+        for token in tokens:
+            rels.setdefault(token, {})[address] = None
+        kinds.setdefault(address, set()).update(tokens)
+        entry = addresses.setdefault(address, {})
+        for name in ("hreflang", "media", "title", "type"):
+            if attributes.get(name):
+                entry.setdefault(name, attributes[name] or "")
+        text = text_of(node)
+        if text:
+            entry.setdefault("text", text)
+    for address, tokens_found in kinds.items():
+        addresses[address]["rels"] = [*sorted(tokens_found)]
+    return {name: [*found] for name, found in rels.items()}, {**addresses}

@@ -1,0 +1,133 @@
+"""Links in data and links as data.
+
+`data_links` finds the IRIs of statements that could be visited. `link_quads` states links for the index: a relation
+that XHTML's vocabulary names keeps that name (an RDFa 1.0 processor says the same); other words that IANA has
+registered get IANA's name; a relation that is itself an IRI is the predicate. What has no name of its own is
+`dcterms:references`, which means no more than a plain link does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Literal
+
+from quadloom.model.link import Link, LinkKind
+from quadloom.model.url import MAX_LENGTH, resolve
+from quadloom.syntaxes.terms import RDFS, TYPE, iri, literal
+
+_OWL = "http://www.w3.org/2002/07/owl#"
+_SEE_ALSO = frozenset(
+    (
+        f"<{RDFS}seeAlso>", f"<{RDFS}isDefinedBy>", f"<{_OWL}sameAs>", f"<{_OWL}imports>",
+        "<http://schema.org/sameAs>", "<https://schema.org/sameAs>", "<http://www.w3.org/2004/02/skos/core#exactMatch>",
+    )
+)  # fmt: skip
+_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".ico")
+
+
+def data_links(statements: Iterable[str], source: str, limit: int = 20_000) -> list[Link]:
+    """Links from `subject predicate object` strings: `seealso`, `other` IRIs, and `vocabulary` for terms in use."""
+    found: dict[str, LinkKind] = {}
+    terms: dict[str, None] = {}
+    for statement in statements:
+        subject, predicate, value = statement.split(" ", 2)
+        terms[predicate] = None
+        if predicate == TYPE:
+            terms[value] = None
+        elif value.startswith("<http"):
+            if predicate in _SEE_ALSO:
+                found[value] = "seealso"
+            elif value not in found:
+                found[value] = "other"
+        if subject.startswith("<http") and subject not in found:
+            found[subject] = "other"
+    for term in terms:
+        if term.startswith("<http"):
+            found[term] = "vocabulary"
+    return _as_links(found, source, limit)
+
+
+def _as_links(found: dict[str, LinkKind], source: str, limit: int) -> list[Link]:
+    links: dict[str, Link] = {}
+    for term, kind in found.items():
+        target, hash_mark, _ = term[1:].partition("#")
+        if not hash_mark:
+            target = target[:-1]
+        if target in links or target == source or len(target) > MAX_LENGTH:
+            continue
+        href = _page_at(target)
+        if href is None or href == source:
+            continue
+        links[target] = Link(href, source, kind)
+        if len(links) >= limit:
+            break
+    return list(links.values())
+
+
+@lru_cache(maxsize=1 << 14)
+def _page_at(iri: str) -> str | None:
+    """Where the IRI could be visited. Remembered: pages share vocabularies (85 to 31 µs a page once known)."""
+    href = resolve(iri)
+    return href if href is not None and not href.lower().endswith(_IMAGES) else None
+
+
+XHV = "http://www.w3.org/1999/xhtml/vocab#"
+IANA = "http://www.iana.org/assignments/relation/"
+REFERENCES = "<http://purl.org/dc/terms/references>"
+SEE_ALSO = f"<{RDFS}seeAlso>"
+LABEL = f"<{RDFS}label>"
+
+_XHV_NAMES = (
+    "alternate appendix bookmark cite chapter contents copyright first glossary help icon index last license "
+    "meta next prev section start subsection top up"
+)
+_XHV = frozenset(_XHV_NAMES.split())
+_IANA_NAMES = (
+    "about archives author canonical collection current describedby describes edit enclosure hub item "
+    "latest-version me memento original payment permalink predecessor-version privacy-policy related replies "
+    "search self service successor-version tag terms-of-service timegate timemap type version-history via "
+    "webmention working-copy"
+)
+_IANA = frozenset(_IANA_NAMES.split())
+_IN_DATA: frozenset[LinkKind] = frozenset(("other", "vocabulary", "seealso"))
+_IN_DATA_OR_PLAIN: frozenset[LinkKind] = _IN_DATA | frozenset[LinkKind](("plain", "image"))
+_SYNONYMS = {"previous": "prev", "licence": "license"}
+
+
+def link_quads(links: Iterable[Link], which: Literal["typed", "all"]) -> list[str]:
+    """Statements (`subject predicate object` in N-Triples terms) for the links.
+
+    `typed` leaves out plain links and the data's own IRIs, which are statements already. Labels come with feeds,
+    alternates and typed links: they are few, and their words say what the target is.
+    """
+    statements: dict[str, None] = {}
+    unsaid = _IN_DATA if which == "all" else _IN_DATA_OR_PLAIN
+    for link in links:
+        if link.kind in unsaid:
+            continue
+        source, target = iri(link.source), iri(link.target)
+        if source is None or target is None:
+            continue
+        for predicate in _predicates(link):
+            statements[f"{source} {predicate} {target}"] = None
+        if link.anchor and (which == "all" or link.kind != "plain"):
+            statements[f"{target} {LABEL} {literal(link.anchor)}"] = None
+    return list(statements)
+
+
+def _predicates(link: Link) -> list[str]:
+    found = []
+    for word in link.rel.split():
+        name = _SYNONYMS.get(word, word)
+        if name in _XHV:
+            found.append(f"<{XHV}{name}>")
+        elif name in _IANA:
+            found.append(f"<{IANA}{name}>")
+        elif ":" in word:
+            term = iri(word)
+            if term:
+                found.append(term)
+    if link.kind in ("feed", "describedby"):
+        found.append(SEE_ALSO)
+    return found or [REFERENCES]

@@ -35,11 +35,11 @@ def poison(body):
 import quadloom.pipeline as pipeline
 original = pipeline.process_page
 
-def weave(page, *rest):
+def poisoned(page, *rest):
     poison(page.body)
     return original(page, *rest)
 
-pipeline.process_page = weave
+pipeline.process_page = poisoned
 """
 
 
@@ -75,12 +75,12 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     try:
         for number, body in enumerate(bodies):
             while not pool.room():
-                pool.tend()
+                pool.redistribute()
                 time.sleep(0.01)
             pool.submit(*_page(number, body))
         until = time.monotonic() + 110
         while len(done) < len(bodies) and time.monotonic() < until:
-            pool.tend()
+            pool.redistribute()
             time.sleep(0.05)
     finally:
         pool.close()
@@ -92,7 +92,7 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     assert "longer than" in quarantined[17]
     assert "memory" in quarantined[30]
     assert all(
-        item.answer.woven.title == "fine" for number, item in done.items() if item.answer and number not in quarantined
+        item.answer.result.title == "fine" for number, item in done.items() if item.answer and number not in quarantined
     )
     assert [kind for kind, _ in notices].count("quarantined") == 3
 

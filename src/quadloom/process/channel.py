@@ -27,7 +27,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from quadloom.model import wire
 from quadloom.process import limits
@@ -111,6 +111,16 @@ class Channel:
         return message
 
 
+class ProcessHeartbeat(NamedTuple):
+    """A process of the crawl at one moment: resident bytes, CPU seconds so far, pages in hand. An array on the wire."""
+
+    name: str
+    pid: int
+    memory: int
+    cpu_seconds: float
+    in_hand: int
+
+
 class ChildProcess:
     """A child process and the owner's end of its channel. `kill_after` and `kill` may be called from any thread."""
 
@@ -162,6 +172,9 @@ class ChildProcess:
 
     def resident_bytes(self) -> int:
         return limits.resident_bytes(self.process.pid)
+
+    def heartbeat(self, name: str, in_hand: int) -> ProcessHeartbeat:
+        return ProcessHeartbeat(name, self.process.pid, self.resident_bytes(), self.cpu_seconds(), in_hand)
 
     def _expire(self) -> None:
         self.timed_out = True

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.asking.inspect.child import InspectResult, InspectTask, transform_apart
+from quadloom.asking.inspect.child import InspectResult, InspectTask, transform_in_child
 from quadloom.asking.inspect.items import PREFIXES, InspectedItem, items_of
 from quadloom.asking.inspect.values import odd_values
 from quadloom.asking.inspect.visit import visit
@@ -82,7 +82,7 @@ def inspect(
         body, base = source, url or _NOWHERE
     else:
         body, base = _read(Path(source), settings), url or Path(source).absolute().as_uri()
-    result = transform_apart(InspectTask(body, base, content_type, (), settings))
+    result = transform_in_child(InspectTask(body, base, content_type, (), settings))
     return _report(Inspection(url=base, size=len(body)), result, body)
 
 
@@ -103,7 +103,7 @@ def _of_url(href: str, settings: Settings) -> Inspection:
         begun, url=result.final_url, size=len(result.body), truncated=result.truncated, media_type=result.content_type
     )
     task = InspectTask(result.body, result.final_url, result.content_type or None, result.headers, settings)
-    return _report(begun, transform_apart(task), result.body)
+    return _report(begun, transform_in_child(task), result.body)
 
 
 def _report(begun: Inspection, result: InspectResult, body: bytes) -> Inspection:

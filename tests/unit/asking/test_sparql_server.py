@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from quadloom.asking.sparql.forwarding import with_prefixes
+from quadloom.asking.sparql.worker import with_prefixes
 from quadloom.asking.sparql.service import QueryService
 from quadloom.errors import QueryRefused, StoreError
 from quadloom.settings import LimitSettings

@@ -9,17 +9,18 @@ from pathlib import Path
 
 from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
-from quadloom.asking.history import PageHistory, Versions, history
+from quadloom.asking.history import PageHistory, difference_between, graph_after, history
 from quadloom.asking.search import moment, search, search_request
 from quadloom.asking.sparql.service import QueryResult, QueryService
 from quadloom.asking.statistics import Summary, summary
+from quadloom.asking.versions import VersionDifference
 from quadloom.model.quads import Quads
 from quadloom.settings import Settings
 from quadloom.stores.backends import query_source
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
-from quadloom.stores.protocols.quads import Difference, QuadStore
+from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import SearchAnswer, TextIndex
 from quadloom.syntaxes.registry import Loader
 
@@ -98,16 +99,13 @@ class WarehouseQueries:
     def graph_at(self, url: str, when: str | float = _FOREVER) -> Quads:
         """A page's graph as it was at a time (unix seconds or ISO date); without one, as of its last visit."""
         found = history(self.catalog, url)
-        return self._versions.graph(found.page, found.at(moment(when)))
+        return graph_after(self.archive, found.page, found.at(moment(when)), self.settings)
 
-    def changes(self, url: str, since: str | float, until: str | float = _FOREVER) -> Difference:
+    def changes(self, url: str, since: str | float, until: str | float = _FOREVER) -> VersionDifference:
         """Statements added and removed between two times."""
         found = history(self.catalog, url)
-        return self._versions.difference(found.page, found.at(moment(since)), found.at(moment(until)))
-
-    @property
-    def _versions(self) -> Versions:
-        return Versions(self.archive, self.settings, self.loader)
+        old, new = found.at(moment(since)), found.at(moment(until))
+        return difference_between(self.archive, found.page, old, new, self.settings)
 
 
 def _several(value: str | Sequence[str]) -> tuple[str, ...]:

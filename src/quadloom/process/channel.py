@@ -135,7 +135,7 @@ class ChildProcess:
         return self.process.poll() is None
 
     def kill_after(self, seconds: float) -> None:
-        """Kill the child in so many seconds, whatever both sides are doing then. Replaces the last deadline; 0 = none."""
+        """Kill the child in so many seconds, whatever both sides do then. Replaces the last deadline; 0 = none."""
         self.cancel_deadline()
         if seconds:
             self._timer = threading.Timer(seconds, self._expire)
@@ -179,6 +179,7 @@ class ChildProcess:
     def _expire(self) -> None:
         self.timed_out = True
         self.process.kill()
+        self.process.wait()
 
 
 def start(

@@ -140,8 +140,8 @@ class QueryWorker:
             self._send(QueryRefusal(kind="store", message=str(error)[:500]))
 
     def _answer(self, request: QueryRequest) -> None:
-        """A writer may remove a file of the view, also while the view is opened. As long as nothing of the answer has been
-        sent, the query is then repeated on a new view."""
+        """A writer may remove a file of the view, also while the view is opened. Then the query is repeated on a new
+        view, unless a part of the answer has been sent."""
         for attempt in itertools.count(1):
             output = _Output(self._send)
             try:

@@ -7,13 +7,13 @@ import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.search import moment
+from quadloom.asking.versions import VersionDifference
 from quadloom.crawl.explain import Why
 from quadloom.errors import ArchiveDamaged, StoreError, UrlError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.stores.protocols.catalog import VisitRow
-from quadloom.stores.protocols.quads import Difference
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.refusals import RequestRefused
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -55,7 +55,7 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     links_out: list[LinkedPage]
     links_in: list[LinkedPage]
     why: Why | None
-    difference: Difference | None = None
+    difference: VersionDifference | None = None
     difference_from: float = 0.0
     difference_to: float = 0.0
 
@@ -159,7 +159,7 @@ def _visits(history: list[VisitRow]) -> list[VisitView]:
     ]
 
 
-def _difference(ask: WebRequest, row: PageRow, visits: list[VisitView]) -> tuple[Difference | None, float, float]:
+def _difference(ask: WebRequest, row: PageRow, visits: list[VisitView]) -> tuple[VersionDifference | None, float, float]:
     """Between the two visits that were chosen; without a choice, the newest change is only prepared for choosing."""
     newest = next((place for place, visit in enumerate(visits) if visit.graph_changed), 0)
     end = visits[newest].at if visits else 0.0

@@ -33,7 +33,6 @@ from quadloom.maintenance.replay import replay_taken
 from quadloom.maintenance.upkeep import VerifyReport, rebuild, set_damaged_aside, verify
 from quadloom.model.event import EventKind
 from quadloom.model.url import Url
-from quadloom.phases.loaders import document_loader
 from quadloom.phases.seeds import seed_discoveries
 from quadloom.ranking.page_ranks import page_rank_of
 from quadloom.ranking.ranker import PageRanker
@@ -67,7 +66,6 @@ class Warehouse(NoticeBoard):
         self.path = path
         self.settings = settings
         self.writable = writable
-        self.loader = document_loader(settings)
         self._closing = contextlib.ExitStack()
         if writable:
             self._lock = WarehouseLock(path)
@@ -116,6 +114,7 @@ class Warehouse(NoticeBoard):
         self.close()
 
     def close(self) -> None:
+        super().close()
         self._closing.close()
 
     def _open(self) -> None:
@@ -129,6 +128,15 @@ class Warehouse(NoticeBoard):
         self.frontier: Frontier = self._state.frontier(self.scope, now)
         self.archive: Archive = open_archive(self.path / "archive", self.settings, writable=self.writable)
         self._open_indexes()
+        super().__init__(
+            self.path,
+            self.settings,
+            frontier=self.frontier,
+            catalog=self.catalog,
+            archive=self.archive,
+            quads=self.quads,
+            text=self.text,
+        )
         self._closing.callback(self.frontier.close)
         self._closing.callback(self.archive.close)
         self._closing.callback(lambda: self.quads.close())

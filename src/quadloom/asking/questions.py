@@ -1,16 +1,14 @@
-"""All questions that a warehouse answers, as methods: the reading half of `quadloom.warehouse.Warehouse`."""
+"""All questions that a warehouse answers, as methods of one object."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
 from quadloom.asking.history import PageHistory, difference_between, graph_after, history
-from quadloom.asking.search import moment, search, search_request
+from quadloom.asking.search import moment, search, search_request, several
 from quadloom.asking.sparql.service import QueryResult, QueryService
 from quadloom.asking.statistics import Summary, summary
 from quadloom.asking.versions import VersionDifference
@@ -22,35 +20,52 @@ from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import SearchAnswer, TextIndex
-from quadloom.syntaxes.registry import Loader
 
 _FOREVER = 1e18
 
 
 class WarehouseQueries:
-    """The seams and settings are the warehouse's own; nothing here writes."""
+    """Reads the stores it is given and never writes. `path`: the warehouse's folder, whose quads user queries read.
 
-    path: Path
-    settings: Settings
-    frontier: Frontier
-    catalog: Catalog
-    archive: Archive
-    quads: QuadStore
-    text: TextIndex
-    loader: Loader | None
-    _closing: contextlib.ExitStack
+    Starts query processes with the first SPARQL query; `close` ends them and leaves the stores open.
+    """
 
-    @functools.cached_property
+    def __init__(
+        self,
+        path: Path,
+        settings: Settings,
+        *,
+        frontier: Frontier,
+        catalog: Catalog,
+        archive: Archive,
+        quads: QuadStore,
+        text: TextIndex,
+    ) -> None:
+        self.path = path
+        self.settings = settings
+        self.frontier = frontier
+        self.catalog = catalog
+        self.archive = archive
+        self.quads = quads
+        self.text = text
+        self._queries: QueryService | None = None
+
+    @property
     def queries(self) -> QueryService:
-        """User queries, each in a process that can be killed; closed with the warehouse."""
-        service = QueryService(
-            query_source(self.path / "quads", self.settings),
-            self.settings.limits,
-            text=self.text,
-            concurrency=self.settings.web.concurrency,
-        )
-        self._closing.callback(service.close)
-        return service
+        """User queries, each in a process that can be killed."""
+        if self._queries is None:
+            self._queries = QueryService(
+                query_source(self.path / "quads", self.settings),
+                self.settings.limits,
+                text=self.text,
+                concurrency=self.settings.web.concurrency,
+            )
+        return self._queries
+
+    def close(self) -> None:
+        if self._queries is not None:
+            self._queries.close()
+            self._queries = None
 
     def sparql(self, query: str, *, format: str = "") -> QueryResult:
         """Ask in SPARQL; well-known prefixes need no PREFIX line. `.rows()`, `.boolean()`, or iterate for bytes."""
@@ -73,18 +88,26 @@ class WarehouseQueries:
     ) -> SearchAnswer:
         """Pages by words, best first. Types may be `schema:Event`, `Event` or an IRI."""
         request = search_request(
-            text, types=_several(type), vocabularies=_several(vocabulary), sites=_several(site),
-            languages=_several(language), kinds=_several(kind), since=since, until=until, limit=limit, offset=offset,
+            text,
+            types=type,
+            vocabularies=vocabulary,
+            sites=site,
+            languages=language,
+            kinds=kind,
+            since=since,
+            until=until,
+            limit=limit,
+            offset=offset,
             facets=facets,
-        )  # fmt: skip
+        )
         return search(self.text, request)
 
     def findings(self, *, codes: str | Sequence[str] = (), site: str | Sequence[str] = ()) -> Iterator[LocatedDefect]:
-        """Every defect found in the pages as they were last read; `site` is a registered domain or a host."""
-        return findings(self.catalog, codes=_several(codes), sites=_several(site))
+        """Every defect of the pages as of their last visit; `site` is a registered domain or a host."""
+        return findings(self.catalog, codes=several(codes), sites=several(site))
 
     def entity(self, iri: str, *, consolidate: bool | None = None) -> Entity:
-        """All statements about an IRI, with the pages that make them; `NothingFound` where there are none."""
+        """All statements about an IRI, with the pages that make them. Raises `NothingFound` if there are none."""
         chosen = self.settings.index.consolidate if consolidate is None else consolidate
         return describe_entity(self.quads, iri, consolidate=chosen)
 
@@ -97,16 +120,12 @@ class WarehouseQueries:
         return history(self.catalog, url)
 
     def graph_at(self, url: str, when: str | float = _FOREVER) -> Quads:
-        """A page's graph as it was at a time (unix seconds or ISO date); without one, as of its last visit."""
+        """A page's graph as of a time (unix seconds or ISO date); without one, as of its last visit."""
         found = history(self.catalog, url)
         return graph_after(self.archive, found.page, found.at(moment(when)), self.settings)
 
     def changes(self, url: str, since: str | float, until: str | float = _FOREVER) -> VersionDifference:
-        """Statements added and removed between two times."""
+        """Statements added and removed between two times; its `reason` says if they cannot be known."""
         found = history(self.catalog, url)
         old, new = found.at(moment(since)), found.at(moment(until))
         return difference_between(self.archive, found.page, old, new, self.settings)
-
-
-def _several(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)

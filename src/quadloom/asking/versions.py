@@ -74,9 +74,7 @@ class _VersionTransformer:
 
     def __init__(self, settings: Settings) -> None:
         # No link strategies: the links of an old version lead nowhere.
-        self._settings = msgspec.structs.replace(
-            settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[])
-        )
+        self._settings = msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._child: ChildProcess | None = None

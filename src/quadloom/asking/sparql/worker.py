@@ -261,9 +261,7 @@ def _write(result: Result, request: QueryRequest, output: _Output) -> tuple[int,
     return _write_graph(result, request, output)
 
 
-def _write_rows(
-    result: ox.QuerySolutions, request: QueryRequest, output: _Output
-) -> tuple[int, CutBy]:
+def _write_rows(result: ox.QuerySolutions, request: QueryRequest, output: _Output) -> tuple[int, CutBy]:
     names = tuple(variable.value for variable in result.variables)
     writer = row_writer(request.format)
     output.head(QueryHead("select", names))
@@ -285,9 +283,7 @@ def _write_rows(
     return rows, cut
 
 
-def _write_graph(
-    result: Iterator[ox.Triple], request: QueryRequest, output: _Output
-) -> tuple[int, CutBy]:
+def _write_graph(result: Iterator[ox.Triple], request: QueryRequest, output: _Output) -> tuple[int, CutBy]:
     output.head(QueryHead("graph"))
     counted = _Counted(result, request.rows, lambda: bool(request.result_bytes) and output.total > request.result_bytes)
     prefixes = request.written_prefixes if request.format in ("turtle", "trig") else {}

@@ -21,7 +21,7 @@ class PageHistory(msgspec.Struct, frozen=True):
     visits: tuple[VisitRow, ...]
 
     def at(self, moment: float) -> VisitRow:
-        """The visit whose version was current at a unix time. Raises `NothingFound` before the first."""
+        """The visit whose version was current at a unix time. Raises `NothingFound` for a time before the first."""
         for visit in self.visits:
             if visit.fetched_at <= moment:
                 return visit
@@ -53,7 +53,7 @@ def graph_after(archive: Archive, page: PageRow, visit: VisitRow, settings: Sett
 def difference_between(
     archive: Archive, page: PageRow, old: VisitRow, new: VisitRow, settings: Settings
 ) -> VersionDifference:
-    """Statements that the newer version has more, and has less. Equal digests need no reading."""
+    """Statements added and removed between two visits. Versions with equal digests are not read."""
     if old.quads_digest == new.quads_digest:
         return VersionDifference()
     return difference(_graph(archive, page, old, settings), _graph(archive, page, new, settings))

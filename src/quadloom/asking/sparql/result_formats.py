@@ -1,6 +1,6 @@
-"""Result formats of SPARQL: names, media types, and writers that can stop after any row and still end well-formed.
+"""Result formats of SPARQL: names, media types, and writers that can stop after any row with a well-formed document.
 
-The engine could serialise by itself, but not stop at a row limit with a complete document; so rows are written here.
+The engine can serialise too, but it cannot stop at a row limit with a complete document; so rows are written here.
 tests/unit/asking/test_result_formats.py reads every format back with the engine's own parsers.
 """
 
@@ -77,7 +77,7 @@ def write_graph(
 
 
 class _Sink:
-    """What the engine's serialiser needs of a file."""
+    """The part of a file that the engine's serialiser needs."""
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
         self._write = write
@@ -122,8 +122,10 @@ def cell(term: Term) -> Cell:
     if isinstance(term, ox.BlankNode):
         return {"type": "bnode", "value": term.value}
     parts: dict[str, Cell] = {
-        "subject": cell(term.subject), "predicate": cell(term.predicate), "object": cell(term.object)
-    }  # fmt: skip
+        "subject": cell(term.subject),
+        "predicate": cell(term.predicate),
+        "object": cell(term.object),
+    }
     return {"type": "triple", "value": parts}
 
 
@@ -169,7 +171,7 @@ def _xml(term: Term) -> str:
 
 
 class _Csv:
-    """Values only, as RFC 4180 wants them: lines end in CR LF."""
+    """Values only, in the format of RFC 4180: lines end in CR LF."""
 
     def head(self, variables: Sequence[str]) -> bytes:
         return (",".join(variables) + "\r\n").encode()

@@ -159,7 +159,9 @@ def _visits(history: list[VisitRow]) -> list[VisitView]:
     ]
 
 
-def _difference(ask: WebRequest, row: PageRow, visits: list[VisitView]) -> tuple[VersionDifference | None, float, float]:
+def _difference(
+    ask: WebRequest, row: PageRow, visits: list[VisitView]
+) -> tuple[VersionDifference | None, float, float]:
     """Between the two visits that were chosen; without a choice, the newest change is only prepared for choosing."""
     newest = next((place for place, visit in enumerate(visits) if visit.graph_changed), 0)
     end = visits[newest].at if visits else 0.0

@@ -234,7 +234,7 @@ def test_a_dump_that_ends_its_reader_does_not_end_the_owner(tmp_path: Path, name
         assert warehouse.verify().ok
 
 
-def test_a_graph_larger_than_a_page_may_be_is_cut_and_told(tmp_path: Path) -> None:
+def test_a_graph_larger_than_a_page_may_be_is_cut_and_reported(tmp_path: Path) -> None:
     (tmp_path / "large.nq").write_text(
         "".join(f'<http://g.example/#{n}> <http://p.example/> "{n}" <http://g.example/> .\n' for n in range(500))
     )

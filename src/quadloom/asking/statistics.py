@@ -21,12 +21,13 @@ from quadloom.phases.index import namespace
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
 from quadloom.stores.protocols.quads import Difference, QuadStore
+from quadloom.syntaxes.terms import TYPE
 
 STATISTICS = "statistics"
 OPEN = "statistics-open"
 SAMPLE = 5_000
 
-_TYPE = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+_TYPE = TYPE.encode()
 # Statements of pages: neither the warehouse's own descriptions nor the scores of topical crawls. The latter are
 # excluded by their term, since comparing the start of every graph's name would take as long as counting.
 _RECOUNT = """

@@ -18,7 +18,7 @@ import zstandard
 
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.sparql.prefixes import PREFIXES
-from quadloom.asking.sparql.result_formats import GRAPH_FORMATS
+from quadloom.asking.sparql.result_formats import write_graph
 from quadloom.errors import UsageError
 from quadloom.export.description import dataset_description
 from quadloom.export.parquet import write_parquet
@@ -110,8 +110,7 @@ def dump(
     else:
         statements = _quads(counted, described=format not in _WITHOUT_GRAPHS)
         items = (quad.triple for quad in statements) if format in _WITHOUT_GRAPHS else statements
-        prefixes = PREFIXES if format in ("turtle", "trig") else None
-        ox.serialize(items, _File(stream), GRAPH_FORMATS[format], prefixes=prefixes)  # type: ignore[arg-type]  # only write is called
+        write_graph(items, stream.write, format, PREFIXES if format in ("turtle", "trig") else {})
     return DumpReport(counted.pages, counted.quads)
 
 
@@ -157,20 +156,6 @@ def _quads(graphs: Iterable[PageGraph], *, described: bool) -> Iterator[ox.Quad]
     for found in graphs:
         data = found.about + found.nquads if described else found.nquads
         yield from ox.parse(data, ox.RdfFormat.N_QUADS, lenient=True)
-
-
-class _File:
-    """The part of a file that the engine's serialiser needs."""
-
-    def __init__(self, stream: DumpSink) -> None:
-        self._stream = stream
-
-    def write(self, data: bytes) -> int:
-        self._stream.write(bytes(data))
-        return len(data)
-
-    def flush(self) -> None:
-        return
 
 
 class _Plain:

@@ -65,6 +65,26 @@ def test_an_interrupt_at_birth_does_not_end_a_child(module: str) -> None:
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
+def test_an_interrupt_of_the_whole_group_is_for_the_owner_alone() -> None:
+    """As a terminal sends it: to the owner and its child at once, in the first moment of the child."""
+    script = (
+        "import os, signal\n"
+        "from quadloom.process.channel import start\n"
+        f"child = start({SAMPLE!r}, 'hello')\n"
+        "try:\n"
+        "    os.killpg(0, signal.SIGINT)\n"
+        "    signal.pause()\n"
+        "except KeyboardInterrupt:\n"
+        "    print(child.channel.receive(str), child.is_alive)\n"
+        "child.close()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, env=environment, start_new_session=True, check=True
+    )
+    assert done.stdout == b"hello True\n"
+
+
 def test_an_interrupt_at_birth_or_later_leaves_a_child_at_work() -> None:
     child = start(SAMPLE, "hello")
     os.kill(child.process.pid, signal.SIGINT)

@@ -71,15 +71,19 @@ def boolean(value: bool, format: str) -> bytes:
 
 
 def write_graph(
-    triples: Iterable[ox.Triple], write: Callable[[bytes], None], format: str, prefixes: dict[str, str]
+    items: Iterable[ox.Triple] | Iterable[ox.Quad],
+    write: Callable[[bytes], object],
+    format: str,
+    prefixes: dict[str, str],
 ) -> None:
-    ox.serialize(triples, _Sink(write), GRAPH_FORMATS[format], prefixes=prefixes)  # type: ignore[arg-type]  # it only calls write
+    """Write triples or quads in one of `GRAPH_FORMATS`, in pieces."""
+    ox.serialize(items, _Sink(write), GRAPH_FORMATS[format], prefixes=prefixes)  # type: ignore[arg-type]  # it only calls write
 
 
 class _Sink:
     """The part of a file that the engine's serialiser needs."""
 
-    def __init__(self, write: Callable[[bytes], None]) -> None:
+    def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write
 
     def write(self, data: bytes) -> int:

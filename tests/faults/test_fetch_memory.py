@@ -84,7 +84,7 @@ def test_thousands_of_pages_of_all_sizes() -> None:
         until = time.monotonic() + 30
         while len(pages) < PAGES and time.monotonic() < until:
             time.sleep(0.02)
-        status = Path(f"/proc/{process.heartbeat()[1]}/status").read_text(encoding="ascii")
+        status = Path(f"/proc/{process.heartbeat().pid}/status").read_text(encoding="ascii")
     finally:
         process.close()
         server.kill()

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import gzip
 import time
+import warnings
 from pathlib import Path
 
 import msgspec
 import pytest
+from quadloom.web.server.app import create_app
 
-from quadloom.errors import UsageError
+from quadloom.errors import NothingFound, UsageError
+from quadloom.model.notice import Notice
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.settings import CrawlSettings, LimitSettings, Settings
+from quadloom.settings import CrawlSettings, LimitSettings, Settings, WebSettings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
+from quadloom.web.server.state import SiteState
 from quadloom.workers.pool import TransformResult, WorkerPool
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
 
 PLUGIN = """
 import ctypes, time
@@ -35,19 +43,23 @@ def poison(body):
 import quadloom.pipeline as pipeline
 original = pipeline.process_page
 
-def process(page, *rest):
+def poisoned(page, *rest):
     poison(page.body)
     return original(page, *rest)
 
-pipeline.process_page = process
+pipeline.process_page = poisoned
 """
 
 
 @pytest.fixture
 def poisoned_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every child interpreter is given a real segfault, hang and memory leak to meet on marked pages."""
-    (tmp_path / "sitecustomize.py").write_text(PLUGIN, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    """Every child interpreter gets a real segfault, hang and memory leak on marked pages."""
+    poison(tmp_path, monkeypatch)
+
+
+def poison(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "sitecustomize.py").write_text(PLUGIN, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
 
 
 def _page(number: int, body: bytes) -> tuple[Visit, Page]:
@@ -75,12 +87,12 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     try:
         for number, body in enumerate(bodies):
             while not pool.room():
-                pool.tend()
+                pool.redistribute()
                 time.sleep(0.01)
             pool.submit(*_page(number, body))
         until = time.monotonic() + 110
         while len(done) < len(bodies) and time.monotonic() < until:
-            pool.tend()
+            pool.redistribute()
             time.sleep(0.05)
     finally:
         pool.close()
@@ -92,7 +104,7 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     assert "longer than" in quarantined[17]
     assert "memory" in quarantined[30]
     assert all(
-        item.answer.woven.title == "fine" for number, item in done.items() if item.answer and number not in quarantined
+        item.answer.result.title == "fine" for number, item in done.items() if item.answer and number not in quarantined
     )
     assert [kind for kind, _ in notices].count("quarantined") == 3
 
@@ -137,6 +149,68 @@ def test_a_known_page_that_became_poison_keeps_its_statements(tmp_path: Path) ->
         assert warehouse.stores.quads.graph(good.url) == before
 
 
+@pytest.fixture
+def harmful_past(tmp_path: Path) -> Path:
+    """A warehouse with a notice of each page. Its versions were harmless when they were read, and no longer are."""
+    settings = Settings(crawl=CrawlSettings(workers=1))
+    source = tmp_path / "versions.warc.gz"
+    versions = [
+        msgspec.structs.replace(_page(number, b"<title>version %d</title>%s" % (at, mark))[1], fetched_at=float(at))
+        for number, mark in enumerate((b"<p>fine", b"<p>POISON-HANG", b"<p>POISON-SEGFAULT", b"<p>POISON-MEMORY"))
+        for at in (1000, 2000)
+    ]
+    source.write_bytes(file_header(source.name, 0.0) + b"".join(encode(page).member for page in versions))
+    with Warehouse.open(tmp_path / "warehouse", settings=settings) as warehouse:
+        assert warehouse.maintenance.import_(source).quarantined == 0
+        for number in range(4):
+            new, old = warehouse.ask.history(f"http://poison.example/{number}").visits
+            notice = Notice(at=3e3, subscription="s", kind="changed", url="x:", before=old.archive, after=new.archive)
+            warehouse.stores.outbox.append([notice])
+    return tmp_path / "warehouse"
+
+
+def test_an_old_version_that_hurts_its_reader_gives_no_difference_and_a_reason(
+    harmful_past: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the owner of a warehouse nor a web server parses an archived page itself."""
+    parsed: list[object] = []
+    monkeypatch.setattr("quadloom.pipeline.transform", lambda *_, **named: parsed.append(named))
+    poison(tmp_path, monkeypatch)
+    settings = Settings(limits=LimitSettings(transform_seconds=4.0, transform_bytes=300 << 20))
+    with Warehouse.read(harmful_past, settings=settings) as warehouse:
+        fine = warehouse.ask.changes("http://poison.example/0", 1000.0, 2000.0)
+        assert [line.split(" ")[2:4] for line in fine.added] == [['"version', '2000"']]
+        assert fine.reason == ""
+        for number, words in enumerate(("longer than 4 s", "signal 11", "300 MiB of memory"), start=1):
+            harmed = warehouse.ask.changes(f"http://poison.example/{number}", 1000.0, 2000.0)
+            assert not harmed
+            assert words in harmed.reason
+        started = time.monotonic()
+        messages = warehouse.subscriptions.notices()
+        assert [bool(message.added) for message in messages] == [True, False, False, False]
+        with pytest.raises(NothingFound, match="longer than 4 s"):
+            warehouse.ask.graph_at("http://poison.example/1", 1000.0)
+        assert warehouse.ask.graph_at("http://poison.example/0", 1000.0).count == 1
+    assert parsed == [], "an archived page was parsed in this process"
+    assert time.monotonic() - started < 30.0
+
+
+def test_a_page_of_the_site_shows_why_a_difference_is_not_known(
+    harmful_past: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison(tmp_path, monkeypatch)
+    limits = LimitSettings(transform_seconds=3.0, transform_bytes=300 << 20)
+    state = SiteState(harmful_past, Settings(limits=limits, web=WebSettings(rate=0.0)))
+    with TestClient(create_app(state), base_url="http://127.0.0.1:7272") as client:
+        compared = {"url": "http://poison.example/2", "from": "1000.0", "to": "2000.0"}
+        page = client.get("/page", params=compared)
+        assert page.status_code == 200
+        assert "its transformation crashed with signal 11" in page.text
+        changes = client.get("/changes.json")
+        assert changes.status_code == 200
+        assert [bool(notice["added"]) for notice in changes.json()["notices"]] == [True, False, False, False]
+
+
 def _deep(levels: int) -> str:
     """Triple terms within each other, which the parser follows on its stack."""
     return "<x:a> <x:p> " + "<<( <x:a> <x:p> " * levels + "<x:b>" + " )>>" * levels + " .\n"
@@ -162,7 +236,7 @@ def test_a_dump_that_ends_its_reader_does_not_end_the_owner(tmp_path: Path, name
         assert warehouse.maintenance.verify().ok
 
 
-def test_a_graph_larger_than_a_page_may_be_is_cut_and_told(tmp_path: Path) -> None:
+def test_a_graph_larger_than_a_page_may_be_is_cut_and_reported(tmp_path: Path) -> None:
     (tmp_path / "large.nq").write_text(
         "".join(f'<http://g.example/#{n}> <http://p.example/> "{n}" <http://g.example/> .\n' for n in range(500))
     )

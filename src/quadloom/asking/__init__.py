@@ -1,2 +1,4 @@
-"""Questions to a warehouse: words in, pages out (`search`); SPARQL in, results out (`sparql`); an IRI in, all that is
-said of it out (`entity`); a page's URL in, its visits and versions out (`history`). Nothing here writes to a store."""
+"""Questions to a warehouse. In: words, SPARQL, an IRI, the URL of a page. Out: pages (`search`), results (`sparql`),
+statements (`entity`), visits and versions (`history`, `versions`). `questions` has them all as methods.
+Nothing here writes to a store. May import: workers, phases, stores, process and below.
+"""

@@ -1,12 +1,12 @@
-"""Everything that is said about a thing, by whom, and where the sayings disagree.
+"""Everything that is stated about a thing, by which pages, and where they contradict each other.
 
-A thing is an IRI. Its statements are gathered from all graphs; a graph's name is the page that makes the statement, so
-provenance costs nothing extra. A property *looks functional* when no single page gives it two values (in one
-language); if pages then differ, their values are shown side by side as a contradiction, and nobody is declared right.
+A thing is an IRI. Its statements are collected from all graphs; a graph's name is the page that makes the statement, so
+provenance costs nothing extra. A property *looks functional* if no single page gives it two values (in one language).
+If pages then differ, their values are shown side by side as a contradiction; none is declared right.
 
-With consolidation, names joined by owl:sameAs or schema:sameAs (in either direction) and things that share an
-identifying value (a mailbox, an ISBN …) are gathered as one, with a limit, since such chains on the web are long and
-often wrong.
+With consolidation, IRIs joined by owl:sameAs or schema:sameAs (in either direction) and things that share an
+identifying value (a mailbox, an ISBN …) are described as one thing. There is a limit, since such chains on the web are
+long and often wrong.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 class Property(msgspec.Struct, frozen=True):
-    """`contradicted`: looks functional, and pages differ."""
+    """`contradicted`: it looks functional, and pages give different values."""
 
     iri: str
     statements: tuple[Statement, ...]
@@ -90,11 +90,11 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def contradictions(self) -> tuple[Property, ...]:
-        return tuple(found for found in self.properties if found.contradicted)
+        return tuple(item for item in self.properties if item.contradicted)
 
 
 def describe_entity(quads: QuadStore, iri: str, *, consolidate: bool = False, language: str = "en") -> Entity:
-    """The entity view of an IRI (or prefixed name). Raises `NothingFound` where no page says anything of it."""
+    """The entity view of an IRI (or prefixed name). Raises `NothingFound` if no page states anything about it."""
     iri = expand(iri)
     names = _names(quads, iri) if consolidate else (iri,)
     found: dict[str, dict[Value, dict[str, None]]] = {}
@@ -106,7 +106,7 @@ def describe_entity(quads: QuadStore, iri: str, *, consolidate: bool = False, la
             values.setdefault(_value(quad.object), {})[_graph(quad)] = None
     inverse = _inverse(quads, names)
     if not found and not inverse:
-        raise NothingFound(f"nothing is known of {iri}", hint="`quadloom search WORDS` finds what is")
+        raise NothingFound(f"nothing is known about {iri}", hint="`quadloom search WORDS` finds pages and things")
     properties = tuple(_property(predicate, values) for predicate, values in sorted(found.items()))
     sources = dict.fromkeys(graph for values in found.values() for graphs in values.values() for graph in graphs)
     return Entity(
@@ -123,7 +123,7 @@ def describe_entity(quads: QuadStore, iri: str, *, consolidate: bool = False, la
 
 
 def as_nquads(entity: Entity) -> bytes:
-    """The statements again, for content negotiation; consolidated names appear as the entity's own."""
+    """The statements as N-Quads, for content negotiation; consolidated names are replaced by the entity's own."""
     lines = [
         f"<{entity.iri}> <{prop.iri}> {_term(statement.value)} <{source}> .\n"
         for prop in entity.properties
@@ -134,7 +134,7 @@ def as_nquads(entity: Entity) -> bytes:
 
 
 def _names(quads: QuadStore, iri: str) -> tuple[str, ...]:
-    """Names joined to this one, nearest first."""
+    """This name and those consolidated with it, nearest first."""
     found = {iri: None}
     waiting = deque([iri])
     while waiting and len(found) < MAX_NAMES:
@@ -173,7 +173,7 @@ def _is_contradicted(statements: tuple[Statement, ...]) -> bool:
     by_language: dict[str, dict[str, list[str]]] = {}
     for statement in statements:
         if statement.value.kind == "blank" or statement.value.text.startswith(_SKOLEM):
-            continue  # a nameless thing is another one on every page
+            continue  # a blank node is a different thing on every page
         pages = by_language.setdefault(statement.value.language, {})
         for source in statement.sources:
             pages.setdefault(source, []).append(_comparable(statement.value))
@@ -186,7 +186,7 @@ def _is_contradicted(statements: tuple[Statement, ...]) -> bool:
 
 
 def _comparable(value: Value) -> str:
-    """Spacing and case do not make a contradiction; nor does the datatype, which authors rarely think about."""
+    """Spacing and case make no contradiction; nor does the datatype, which authors rarely think about."""
     return " ".join(value.text.split()).casefold()
 
 
@@ -200,7 +200,8 @@ def _inverse(quads: QuadStore, names: Iterable[str]) -> tuple[Inverse, ...]:
 
 
 def _first(found: dict[str, dict[Value, dict[str, None]]], predicates: Iterable[str], language: str) -> str:
-    """The value most pages agree on, of the first predicate that has one; the wanted language or none goes first."""
+    """The value that most pages give to the first of these predicates that has any. Values in the wanted language, or
+    without a language, come before others."""
     for predicate in predicates:
         values = found.get(predicate)
         if values:
@@ -222,7 +223,7 @@ def _matching(
     if limit <= 0:
         return
     lines = quads.match(subject and f"<{subject}>", predicate and f"<{predicate}>", object, None, limit)
-    for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS, lenient=True):  # as the store took them
+    for quad in ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS, lenient=True):  # the store takes lenient ones too
         if not _graph(quad).startswith(PREFIXES["ql"]):
             yield quad
 

@@ -1,7 +1,7 @@
-"""Findings over all pages: which defects there are, how many pages have them, and where.
+"""Findings of all pages: which defects there are, how many pages have them, and which pages.
 
-An audit reads every row of the catalog once, in slices; nothing but the counts is held in memory. A page's findings are
-those of its last visit, so a defect that was mended is gone from here as soon as the page was read again.
+An audit reads every row of the catalog once, in slices; only the counts are held in memory. A page's findings are those
+of its last visit, so a defect that was fixed is gone from here as soon as the page has been read again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class LocatedDefect(msgspec.Struct, frozen=True):
 
 
 class Defect(msgspec.Struct, frozen=True):
-    """One code: its gravest severity, pages that have it, how often in all, and the first such page met."""
+    """One code: its gravest severity, the number of pages that have it, of findings in all, and the first such page."""
 
     code: str
     severity: Severity
@@ -37,7 +37,7 @@ class Defect(msgspec.Struct, frozen=True):
 
 
 def findings(catalog: Catalog, *, codes: Collection[str] = (), sites: Collection[str] = ()) -> Iterator[LocatedDefect]:
-    """Every finding, page by page. `codes` and `sites` (registered domains or hosts): empty = all."""
+    """Every finding, page by page. `codes`, `sites` (registered domains or hosts): empty = all."""
     after = -(1 << 63)
     while rows := catalog.scan(after=after, limit=_SLICE):
         after = rows[-1].fingerprint
@@ -49,17 +49,17 @@ def findings(catalog: Catalog, *, codes: Collection[str] = (), sites: Collection
 
 
 def defects(located: Iterator[LocatedDefect]) -> list[Defect]:
-    """Counted by code: errors first, then what most pages have. Findings of one page must follow each other."""
+    """Counts by code, errors first, then by number of pages. Findings of one page must follow each other."""
     counted: dict[str, Defect] = {}
     last: dict[str, str] = {}
     for item in located:
         code, severity = item.finding.code, item.finding.severity
-        known = counted.get(code) or Defect(code, severity, 0, 0, item.url, item.finding.message)
+        so_far = counted.get(code) or Defect(code, severity, 0, 0, item.url, item.finding.message)
         counted[code] = msgspec.structs.replace(
-            known,
-            severity=min(known.severity, severity, key=_WEIGHT.__getitem__),
-            pages=known.pages + (last.get(code) != item.url),
-            findings=known.findings + 1,
+            so_far,
+            severity=min(so_far.severity, severity, key=_WEIGHT.__getitem__),
+            pages=so_far.pages + (last.get(code) != item.url),
+            findings=so_far.findings + 1,
         )
         last[code] = item.url
     return sorted(counted.values(), key=lambda defect: (_WEIGHT[defect.severity], -defect.pages, defect.code))

@@ -1,26 +1,17 @@
-"""A page through time: its visits, its graph as of any moment, and what changed between two.
-
-Only the present graph is in the quad store. Earlier ones are transformed again from the archive, which has every
-version that was fetched; the transform is a pure function, so they come out as they were indexed then.
-"""
+"""A page through time: its visits, its graph as of any moment, and what changed between two."""
 
 from __future__ import annotations
 
 import msgspec
 
+from quadloom.asking.versions import VersionDifference, VersionGraph, difference, version_graph
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.outcome import PageRow
-from quadloom.model.page import Page
 from quadloom.model.quads import Quads
 from quadloom.model.url import Url
-from quadloom.model.visit import Visit
-from quadloom.pipeline import process_page
 from quadloom.settings import Settings
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog, VisitRow
-from quadloom.stores.protocols.quads import Difference
-from quadloom.stores.quads.oxigraph import lines_of
-from quadloom.syntaxes.registry import Loader
 
 
 class PageHistory(msgspec.Struct, frozen=True):
@@ -30,7 +21,7 @@ class PageHistory(msgspec.Struct, frozen=True):
     visits: tuple[VisitRow, ...]
 
     def at(self, moment: float) -> VisitRow:
-        """The visit whose version was current at a unix time. Raises `NothingFound` before the first."""
+        """The visit whose version was current at a unix time. Raises `NothingFound` for a time before the first."""
         for visit in self.visits:
             if visit.fetched_at <= moment:
                 return visit
@@ -43,41 +34,37 @@ def history(catalog: Catalog, url: str) -> PageHistory:
     """All visits of a page. Raises `NothingFound` for one that was never visited."""
     page = catalog.page(Url.parse(url).fingerprint)
     if page is None:
-        raise NothingFound(f"{url} was never visited", hint=f"`quadloom why {url}` tells what is known of it")
+        raise NothingFound(f"{url} was never visited", hint=f"`quadloom why {url}` shows what is known about it")
     return PageHistory(page, tuple(catalog.history(page.fingerprint)))
 
 
-class Versions:
-    """Graphs of past versions, from the archive."""
-
-    def __init__(self, archive: Archive, settings: Settings, loader: Loader | None) -> None:
-        self._archive = archive
-        self._settings = settings
-        self._loader = loader
-
-    def graph(self, page: PageRow, visit: VisitRow) -> Quads:
-        """What the page's graph held after a visit. Raises `UsageError` where that version was not kept."""
-        graph = page.graph
-        if not visit.quads_digest:
-            return Quads.of(graph, b"")
-        if visit.archive is None:
-            raise UsageError(
-                f"the version of {page.href} at {visit.fetched_at:.0f} is not in the archive",
-                hint="pages marked noarchive, and versions older than index.retention, are not kept",
-            )
-        found = self._archive.get(visit.archive)
-        if not isinstance(found, Page):
-            return Quads.of(graph, b"")
-        leased = Visit(page.href, page.key, page.host, page.fingerprint, page.depth, known=True)
-        return process_page(found, leased, self._settings, (), self._loader).quads
-
-    def difference(self, page: PageRow, old: VisitRow, new: VisitRow) -> Difference:
-        """Statements that the newer version has more, and has less. Equal digests need no reading."""
-        if old.quads_digest == new.quads_digest:
-            return Difference()
-        return difference(self.graph(page, old), self.graph(page, new))
+def graph_after(archive: Archive, page: PageRow, visit: VisitRow, settings: Settings) -> Quads:
+    """What the page's graph held after a visit. Raises `UsageError` if that version was not kept, and `NothingFound` if
+    it can no longer be transformed."""
+    found = _graph(archive, page, visit, settings)
+    if found.failure:
+        raise NothingFound(
+            f"the version of {page.href} at {visit.fetched_at:.0f} cannot be read: {found.failure}",
+            hint="the limits are limits.transform_seconds and limits.transform_bytes",
+        )
+    return found.quads
 
 
-def difference(old: Quads, new: Quads) -> Difference:
-    before, after = set(lines_of(old.nquads)), set(lines_of(new.nquads))
-    return Difference(tuple(sorted(after - before)), tuple(sorted(before - after)))
+def difference_between(
+    archive: Archive, page: PageRow, old: VisitRow, new: VisitRow, settings: Settings
+) -> VersionDifference:
+    """Statements added and removed between two visits. Versions with equal digests are not read."""
+    if old.quads_digest == new.quads_digest:
+        return VersionDifference()
+    return difference(_graph(archive, page, old, settings), _graph(archive, page, new, settings))
+
+
+def _graph(archive: Archive, page: PageRow, visit: VisitRow, settings: Settings) -> VersionGraph:
+    if not visit.quads_digest:
+        return VersionGraph(Quads.of(page.graph, b""))
+    if visit.archive is None:
+        raise UsageError(
+            f"the version of {page.href} at {visit.fetched_at:.0f} is not in the archive",
+            hint="pages marked noarchive, and versions older than index.retention, are not kept",
+        )
+    return version_graph(archive, visit.archive, settings)

@@ -10,14 +10,13 @@ import msgspec
 
 from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
-from quadloom.asking.history import PageHistory, Versions, history
-from quadloom.asking.search import moment, search, search_request
+from quadloom.asking.history import PageHistory, difference_between, graph_after, history
+from quadloom.asking.search import moment, search, search_request, several
 from quadloom.asking.sparql.service import QueryResult, QueryService
 from quadloom.asking.statistics import Summary, summary
+from quadloom.asking.versions import VersionDifference
 from quadloom.model.quads import Quads
 from quadloom.model.wire import Value
-from quadloom.phases.loaders import document_loader
-from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.stores import Stores
 
@@ -35,7 +34,6 @@ class WarehouseQueries:
         self.quads = stores.quads
         self._stores = stores
         self._service: QueryService | None = None
-        self._loader = document_loader(stores.settings)
 
     @property
     def queries(self) -> QueryService:
@@ -74,18 +72,26 @@ class WarehouseQueries:
     ) -> SearchAnswer:
         """Pages by words, best first. Types may be `schema:Event`, `Event` or an IRI."""
         request = search_request(
-            text, types=_several(type), vocabularies=_several(vocabulary), sites=_several(site),
-            languages=_several(language), kinds=_several(kind), since=since, until=until, limit=limit, offset=offset,
+            text,
+            types=type,
+            vocabularies=vocabulary,
+            sites=site,
+            languages=language,
+            kinds=kind,
+            since=since,
+            until=until,
+            limit=limit,
+            offset=offset,
             facets=facets,
-        )  # fmt: skip
+        )
         return search(self._stores.text, request)
 
     def findings(self, *, codes: str | Sequence[str] = (), site: str | Sequence[str] = ()) -> Iterator[LocatedDefect]:
-        """Every defect found in the pages as they were last read; `site` is a registered domain or a host."""
-        return findings(self.catalog, codes=_several(codes), sites=_several(site))
+        """Every defect of the pages as of their last visit; `site` is a registered domain or a host."""
+        return findings(self.catalog, codes=several(codes), sites=several(site))
 
     def entity(self, iri: str, *, consolidate: bool | None = None) -> Entity:
-        """All statements about an IRI, with the pages that make them; `NothingFound` where there are none."""
+        """All statements about an IRI, with the pages that make them. Raises `NothingFound` if there are none."""
         chosen = self.settings.index.consolidate if consolidate is None else consolidate
         return describe_entity(self.quads, iri, consolidate=chosen)
 
@@ -126,23 +132,16 @@ class WarehouseQueries:
         return history(self.catalog, url)
 
     def graph_at(self, url: str, when: str | float = _FOREVER) -> Quads:
-        """A page's graph as it was at a time (unix seconds or ISO date); without one, as of its last visit."""
+        """A page's graph as of a time (unix seconds or ISO date); without one, as of its last visit."""
         found = history(self.catalog, url)
-        return self._versions.graph(found.page, found.at(moment(when)))
+        return graph_after(self.archive, found.page, found.at(moment(when)), self.settings)
 
-    def changes(self, url: str, since: str | float, until: str | float = _FOREVER) -> Difference:
-        """Statements added and removed between two times."""
+    def changes(self, url: str, since: str | float, until: str | float = _FOREVER) -> VersionDifference:
+        """Statements added and removed between two times; its `reason` says if they cannot be known."""
         found = history(self.catalog, url)
-        return self._versions.difference(found.page, found.at(moment(since)), found.at(moment(until)))
-
-    @property
-    def _versions(self) -> Versions:
-        return Versions(self.archive, self.settings, self._loader)
+        old, new = found.at(moment(since)), found.at(moment(until))
+        return difference_between(self.archive, found.page, old, new, self.settings)
 
 
 def _size(path: Path) -> int:
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else 0
-
-
-def _several(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)

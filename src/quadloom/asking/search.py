@@ -1,7 +1,7 @@
-"""Keyword search: what a person means by a type or vocabulary, turned into what the text index knows.
+"""Keyword search: names of types and vocabularies become the IRIs that the text index knows.
 
-Ranking, phrases, prefixes, fields, facets and snippets are the index's (`quadloom.stores.text.query` has the syntax);
-here names become IRIs, and every search can be shown as the SPARQL query that it equals.
+Ranking, phrases, prefixes, fields, facets and snippets belong to the index (`quadloom.stores.text.query` has the
+syntax). Every search can also be shown as the SPARQL query that gives the same pages (`as_sparql`).
 """
 
 from __future__ import annotations
@@ -22,25 +22,28 @@ MARKS = ("\x02", "\x03")  # around words of a snippet that matched
 def search_request(
     text: str = "",
     *,
-    types: Sequence[str] = (),
-    vocabularies: Sequence[str] = (),
-    sites: Sequence[str] = (),
-    languages: Sequence[str] = (),
-    kinds: Sequence[str] = (),
+    types: str | Sequence[str] = (),
+    vocabularies: str | Sequence[str] = (),
+    sites: str | Sequence[str] = (),
+    languages: str | Sequence[str] = (),
+    kinds: str | Sequence[str] = (),
     since: str | float = 0.0,
     until: str | float = 0.0,
     limit: int = 10,
     offset: int = 0,
     facets: bool = False,
 ) -> SearchRequest:
-    """Types as `schema:Event`, `Event` or IRI; vocabularies as `schema` or IRI; times as unix seconds or ISO dates."""
+    """The request that the library, the site and the command line all build from what a person gives.
+
+    Types as `schema:Event`, `Event` or IRI; vocabularies as `schema` or IRI; times as unix seconds or ISO dates.
+    """
     return SearchRequest(
         text=text,
-        types=_iris(type_iris(name) for name in types),
-        vocabularies=_iris(vocabulary_iris(name) for name in vocabularies),
-        sites=tuple(sites),
-        languages=tuple(language.lower().partition("-")[0] for language in languages),
-        kinds=tuple(kinds),
+        types=_iris(type_iris(name) for name in several(types)),
+        vocabularies=_iris(vocabulary_iris(name) for name in several(vocabularies)),
+        sites=several(sites),
+        languages=tuple(language.lower().partition("-")[0] for language in several(languages)),
+        kinds=several(kinds),
         since=moment(since),
         until=moment(until),
         limit=limit,
@@ -49,8 +52,13 @@ def search_request(
     )
 
 
+def several(value: str | Sequence[str]) -> tuple[str, ...]:
+    """One name or many, as a tuple."""
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
 def search(index: TextIndex, request: SearchRequest) -> SearchAnswer:
-    """Ask, with facet values as people write them: `schema:Event` instead of its IRI."""
+    """Search, with facet values as people write them: `schema:Event` instead of its IRI."""
     answer = index.search(request)
     if not answer.facets:
         return answer
@@ -82,4 +90,4 @@ def _iris(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(iri for group in groups for iri in group))
 
 
-__all__ = ["MARKS", "as_sparql", "moment", "search", "search_request"]
+__all__ = ["MARKS", "as_sparql", "moment", "search", "search_request", "several"]

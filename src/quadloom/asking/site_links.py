@@ -1,7 +1,7 @@
 """A site in the web of links: which sites link to it, which it links to, and which of its pages are linked most.
 
-Pages that nobody has read are known by their fingerprint alone, so links to them are counted but not named. A large
-site is judged by a sample of its pages, which is fair, since the catalog lists pages by a hash of their URL.
+Pages that were never read are known by their fingerprint alone, so links to them are counted but not named. For a large
+site a sample of its pages is used; it is a fair one, since the catalog lists pages by a hash of their URL.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from quadloom.model.url import site_of
 from quadloom.ranking.link_lookup import AdjacentLinks, links_touching
 from quadloom.stores.protocols.catalog import Catalog
 
-_NAMED = 3000  # pages of others that are looked up, the most linked first
+_NAMED = 3000  # pages of other sites that are looked up, the most linked first
 _TOP = 15
 
 
 class LinkingSite(msgspec.Struct, frozen=True):
-    """Another site: how many links, and one page at its end of them."""
+    """Another site, the number of links, and one of its pages at the other end."""
 
     site: str
     links: int
@@ -31,7 +31,7 @@ class LinkingSite(msgspec.Struct, frozen=True):
 
 
 class PopularPage(msgspec.Struct, frozen=True):
-    """A page of the site and how many pages link to it, those of the site included."""
+    """A page of the site and the number of pages that link to it, including those of the site itself."""
 
     url: str
     title: str
@@ -50,7 +50,7 @@ class SiteLinks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def site_links(directory: Path, catalog: Catalog, site: str, pages: Sequence[PageRow], *, all_pages: bool) -> SiteLinks:
-    """`directory`: of the link matrix. `all_pages`: whether `pages` are all that the site has."""
+    """Links from and to these pages of a site. `directory`: the link matrix. `all_pages`: the site has no others."""
     own = {page.fingerprint: page for page in pages}
     links = links_touching(directory, list(own))
     known = _known(links, own, catalog)
@@ -81,7 +81,7 @@ def site_links(directory: Path, catalog: Catalog, site: str, pages: Sequence[Pag
 
 
 class _Ends:
-    """Counts by site, each with the first page met."""
+    """Links counted by site, each with the first page found."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -97,7 +97,7 @@ class _Ends:
 
 
 def _known(links: AdjacentLinks, own: Mapping[int, PageRow], catalog: Catalog) -> dict[int, PageRow]:
-    """Rows of the pages at the other ends."""
+    """Catalog rows of the pages at the other ends."""
     ends, numbers = np.unique(np.concatenate([links.sources, links.targets]), return_counts=True)
     others = [int(end) for end in ends[np.argsort(-numbers, kind="stable")] if int(end) not in own]
     return catalog.pages(others[:_NAMED])

@@ -1,14 +1,13 @@
-"""What a warehouse holds, counted while it grows: classes, properties, vocabularies, sites, kinds, sizes, change rates.
+"""Statistics of a warehouse, counted while it grows: classes, properties, vocabularies, sites, kinds, sizes, change
+rates. Search facets, completions and the VoID description use them; Xyleme planned to collect such numbers too.
 
-Xyleme planned to gather these numbers; search facets, completions and the VoID description use them.
-
-Classes and properties are running sums over what the indexer adds and removes. They are saved in the same transaction
-as the marks of the pages they count, so a saved sum is always that of the marked pages. A crash leaves quads in the
-store that no mark covers yet; therefore a crawl writes OPEN when it starts and removes it at its proper end, and
-whoever finds OPEN at the start counts the store anew (about a second per million quads).
+Classes and properties are running sums over the statements that the indexer adds and removes. They are saved in the
+same transaction that acknowledges the indexed pages, so a saved sum always covers exactly the acknowledged pages. A
+crash leaves quads in the store that are not acknowledged yet. Therefore a crawl writes OPEN when it starts and removes
+it at its proper end; if OPEN is there at the next start, the store is counted again (about a second per million quads).
 
 Kinds, outcomes and states are counted by the catalog within its own transactions; sites come from the hosts. Sizes and
-change rates are read from a sample: the catalog lists pages by a hash of their URL, so its beginning is a fair one.
+change rates come from a sample: the catalog lists pages by a hash of their URL, so its first pages are a fair one.
 """
 
 from __future__ import annotations
@@ -22,14 +21,15 @@ from quadloom.phases.index import namespace
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
 from quadloom.stores.protocols.quads import Difference, QuadStore
+from quadloom.syntaxes.terms import TYPE
 
 STATISTICS = "statistics"
 OPEN = "statistics-open"
 SAMPLE = 5_000
 
-_TYPE = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
-# Statements of pages: neither what the warehouse says of them nor how topical crawls scored them. By the term, since
-# comparing the beginnings of all graphs' names would take as long as counting.
+_TYPE = TYPE.encode()
+# Statements of pages: neither the warehouse's own descriptions nor the scores of topical crawls. The latter are
+# excluded by their term, since comparing the start of every graph's name would take as long as counting.
 _RECOUNT = """
 SELECT ?term (COUNT(*) AS ?n) {{
   GRAPH ?g {{ {pattern} }} FILTER(?g != <urn:quadloom:pages> && ?term != <urn:quadloom:topicScore>)
@@ -45,10 +45,10 @@ class _Counts(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """Each list is sorted by count. `sampled`: pages behind `sizes` and `change_rates`, whose numbers are shares."""
+    """Each list is sorted by count. `sizes` and `change_rates` are shares of `sampled` pages."""
 
     pages: int = 0
-    quads: int = 0  # statements of pages; what the warehouse itself says of them (`urn:quadloom:pages`) comes on top
+    quads: int = 0  # statements of pages, without the warehouse's own descriptions (`urn:quadloom:pages`)
     classes: tuple[tuple[str, int], ...] = ()
     properties: tuple[tuple[str, int], ...] = ()
     vocabularies: tuple[tuple[str, int], ...] = ()
@@ -69,7 +69,7 @@ class Statistics:
 
     @classmethod
     def resume(cls, catalog: Catalog, quads: QuadStore) -> Statistics:
-        """The saved counts; counted anew from the store where the last crawl did not end properly."""
+        """The saved counts, or a new count of the store if the last crawl did not end properly."""
         saved = catalog.get(STATISTICS)
         if catalog.get(OPEN) is not None or (saved is None and len(quads)):
             statistics = cls.recounted(quads)
@@ -91,7 +91,7 @@ class Statistics:
 
     @classmethod
     def recounted(cls, quads: QuadStore) -> Statistics:
-        """Counted by the engine itself, over all pages."""
+        """Counts of all pages, made by the store's query engine."""
         statistics = cls()
         for counter, pattern in ((statistics.classes, "?s a ?term"), (statistics.properties, "?s ?term ?o")):
             table = msgspec.json.decode(quads.query(_RECOUNT.format(pattern=pattern)), type=_Table)
@@ -103,11 +103,11 @@ class Statistics:
 
     @property
     def statements(self) -> int:
-        """All statements of pages: each has one property."""
+        """The number of statements of pages: each has one property."""
         return sum(self.properties.values())
 
     def count(self, nquads: bytes, sign: int = 1) -> None:
-        """Add (or take away) all statements of these N-Quads. Splitting lines costs a tenth of a regular expression."""
+        """Add (or subtract) all statements of these N-Quads. Splitting lines costs a tenth of a regular expression."""
         found: dict[bytes, int] = {}
         for line in nquads.split(b"\n"):
             parts = line.split(b" ", 3)
@@ -130,12 +130,12 @@ class Statistics:
 
 
 def ended(catalog: Catalog) -> None:
-    """The crawl has ended properly and its last counts are saved."""
+    """Note that the crawl has ended properly and its last counts are saved."""
     catalog.put(OPEN, None)
 
 
 def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: int = 50) -> Summary:
-    """All numbers; `limit` cuts the lists of classes, properties, vocabularies and sites."""
+    """All statistics; `limit` is the length of the lists of classes, properties, vocabularies and sites."""
     statistics = Statistics.decoded(catalog.get(STATISTICS))
     counts = catalog.counts()
     vocabularies: Counter[str] = Counter()
@@ -148,12 +148,12 @@ def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: in
     return Summary(
         pages=sum(number for name, number in counts.items() if name.startswith("outcome:")),
         quads=statements_of(catalog, quads),
-        classes=_most(+statistics.classes, limit),
-        properties=_most(+statistics.properties, limit),
-        vocabularies=_most(vocabularies, limit),
-        sites=_most(+sites, limit),
-        kinds=_most(dict(_prefixed(counts, "kind:")), limit),
-        outcomes=_most(dict(_prefixed(counts, "outcome:")), limit),
+        classes=_largest(+statistics.classes, limit),
+        properties=_largest(+statistics.properties, limit),
+        vocabularies=_largest(vocabularies, limit),
+        sites=_largest(+sites, limit),
+        kinds=_largest(dict(_prefixed(counts, "kind:")), limit),
+        outcomes=_largest(dict(_prefixed(counts, "outcome:")), limit),
         sizes=_shares(sizes, _SIZE_NAMES, sampled),
         change_rates=_shares(rates, [name for name, _ in _RATES] + ["more often"], sampled),
         sampled=sampled,
@@ -161,7 +161,7 @@ def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: in
 
 
 def statements_of(catalog: Catalog, quads: QuadStore) -> int:
-    """How many statements pages make, as last saved by a crawl: the store itself would count .6 s for each million."""
+    """The number of statements of pages, as last saved by a crawl: counting in the store takes 0.6 s per million."""
     saved = catalog.get(STATISTICS)
     return Statistics.decoded(saved).statements if saved else len(quads)
 
@@ -191,7 +191,7 @@ def _sampled(catalog: Catalog) -> tuple[Counter[str], Counter[str], int]:
     return sizes, rates, len(pages)
 
 
-def _most(counts: dict[str, int], limit: int) -> tuple[tuple[str, int], ...]:
+def _largest(counts: dict[str, int], limit: int) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
 

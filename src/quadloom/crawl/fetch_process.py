@@ -10,7 +10,7 @@ from quadloom.fetching.fetcher import FetchResult
 from quadloom.model import wire
 from quadloom.model.visit import Visit
 from quadloom.process import threads
-from quadloom.process.channel import ChannelClosed, ChildProcess, start
+from quadloom.process.channel import ChannelClosed, ChildProcess, ProcessHeartbeat, start
 from quadloom.settings import Settings
 
 
@@ -51,9 +51,8 @@ class FetchProcess:
     def cpu_seconds(self) -> float:
         return self._spent_cpu + self._child.cpu_seconds()
 
-    def heartbeat(self) -> tuple[str, int, int, float, int]:
-        child = self._child
-        return ("fetch", child.process.pid, child.resident_bytes(), child.cpu_seconds(), len(self._in_hand))
+    def heartbeat(self) -> ProcessHeartbeat:
+        return self._child.heartbeat("fetch", len(self._in_hand))
 
     def close(self) -> None:
         self._closing = True

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from quadloom.process.channel import ProcessHeartbeat
+
 
 class WorkerLoad(msgspec.Struct, frozen=True):
     """`load`: cores used on average since the crawl began. The totals row has pid 0."""
@@ -18,11 +20,18 @@ class WorkerLoad(msgspec.Struct, frozen=True):
     in_hand: int
 
 
-def heartbeat(workers: Sequence[tuple[str, int, int, float, int]], seconds: float) -> list[WorkerLoad]:
-    """(name, pid, resident bytes, CPU seconds, in hand) → rows, the last one with the sums."""
+def heartbeat(workers: Sequence[ProcessHeartbeat], seconds: float) -> list[WorkerLoad]:
+    """One row for each process, and a last one with the sums. `seconds`: since the crawl began."""
     beats = [
-        WorkerLoad(name, pid, memory, round(cpu, 2), _load(cpu, seconds), in_hand)
-        for name, pid, memory, cpu, in_hand in workers
+        WorkerLoad(
+            beat.name,
+            beat.pid,
+            beat.memory,
+            round(beat.cpu_seconds, 2),
+            _load(beat.cpu_seconds, seconds),
+            beat.in_hand,
+        )
+        for beat in workers
     ]
     if not beats:
         return []

@@ -7,6 +7,8 @@ from collections import Counter, deque
 
 import msgspec
 
+from quadloom.process.channel import ProcessHeartbeat
+
 
 class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     """A moment of a crawl, for progress lines, `status`, the monitor and the last line of `--json`."""
@@ -30,7 +32,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     rates: dict[str, float] = {}  # pages per second through each phase, over the last ten seconds
     statuses: dict[str, int] = {}
     state: str = "running"
-    workers: list[tuple[str, int, int, float, int]] = []  # (name, pid, resident bytes, CPU seconds, in hand)
+    workers: list[ProcessHeartbeat] = []
 
 
 class Meter:

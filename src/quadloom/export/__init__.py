@@ -1,2 +1,4 @@
-"""Warehouses out and in: `selection` names pages, `dump` writes their statements or archive records, `description` says
-what the whole is (VoID, DCAT); `reading` turns WARC files and RDF dumps into pages for the same phases a crawl has."""
+"""Warehouses out and in. Out: `dump` writes the statements or archive records of the pages of a `selection`;
+`description` describes the whole (VoID, DCAT). In: `reading` turns WARC files and RDF dumps into pages.
+May import: asking, phases, stores, process and below.
+"""

@@ -1,4 +1,4 @@
-"""What the warehouse is, for machines: VoID (statements, classes, properties, vocabularies) and DCAT."""
+"""A description of the warehouse for machines: VoID (statements, classes, properties, vocabularies) and DCAT."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FORMATS = "http://www.w3.org/ns/formats/"
 
 
 def dataset_description(summary: Summary, *, dataset: str, title: str, endpoint: str = "", now: float) -> bytes:
-    """Turtle about the dataset IRI `dataset`; `endpoint` is the URL of its SPARQL service, where there is one."""
+    """Turtle about the IRI `dataset`. `endpoint`: URL of its SPARQL service, empty = none."""
     lines = [f"@prefix {name}: <{PREFIXES[name]}> ." for name in _USED]
     when = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     facts = [

@@ -1,8 +1,8 @@
 """Dumps: statements as N-Quads, TriG, Turtle, N-Triples, JSON-LD, RDF/XML or Parquet, and archive records as WARC.
 
 Everything is streamed page by page. N-Quads are canonical: sorted within a page, pages in the order of their
-fingerprints, so that equal warehouses give equal bytes. Formats without graphs (Turtle, N-Triples, RDF/XML) hold the
-pages' own statements only; the others also the descriptions of pages.
+fingerprints, so that equal warehouses give equal bytes. Formats without graphs (Turtle, N-Triples, RDF/XML) contain the
+pages' own statements only; the others also contain the descriptions of pages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import zstandard
 
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.sparql.prefixes import PREFIXES
-from quadloom.asking.sparql.result_formats import GRAPH_FORMATS
+from quadloom.asking.sparql.result_formats import write_graph
 from quadloom.errors import UsageError
 from quadloom.export.description import dataset_description
 from quadloom.export.parquet import write_parquet
@@ -37,7 +37,7 @@ _WITHOUT_GRAPHS = frozenset(("turtle", "nt", "rdfxml"))
 
 
 class DumpReport(msgspec.Struct, frozen=True):
-    """What was written, or described."""
+    """Numbers of pages and statements (or archive records) that were written or described."""
 
     pages: int
     quads: int
@@ -53,7 +53,7 @@ def parse_format(text: str) -> tuple[str, str]:
     if name not in SUFFIXES or packing not in ("", "gz", "zst"):
         raise UsageError(
             f"unknown export format {text!r}",
-            hint=f"formats are {', '.join(SUFFIXES)}, each with .gz or .zst where wanted",
+            hint=f"formats are {', '.join(SUFFIXES)}, each may be followed by .gz or .zst",
         )
     return SUFFIXES[name], packing
 
@@ -66,7 +66,7 @@ def export_to(
     now: float,
     progress: Callable[[int], None] = lambda _pages: None,
 ) -> DumpReport:
-    """Write a warehouse in any format that `parse_format` knows. `stream` stays open."""
+    """Write a warehouse in any format of `parse_format`. `stream` stays open."""
     name, packing = parse_format(format)
     if name == "warc":  # compressed record by record already
         return dump_archive(
@@ -84,7 +84,7 @@ def export_to(
 def packed(stream: BinaryIO, packing: str) -> AbstractContextManager[DumpSink]:
     """A stream that compresses into `stream`; closing it leaves `stream` open."""
     if packing == "gz":
-        # No name and no time in the header: equal data give equal files.
+        # No name and no time in the header, so that equal data give equal files.
         return closing(gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0))
     if packing == "zst":
         writer = zstandard.ZstdCompressor(level=6).stream_writer(stream, closefd=False)
@@ -109,9 +109,8 @@ def dump(
         write_parquet(_quads(counted, described=True), stream)
     else:
         statements = _quads(counted, described=format not in _WITHOUT_GRAPHS)
-        given = (quad.triple for quad in statements) if format in _WITHOUT_GRAPHS else statements
-        prefixes = PREFIXES if format in ("turtle", "trig") else None
-        ox.serialize(given, _File(stream), GRAPH_FORMATS[format], prefixes=prefixes)  # type: ignore[arg-type]  # only write is called
+        items = (quad.triple for quad in statements) if format in _WITHOUT_GRAPHS else statements
+        write_graph(items, stream.write, format, PREFIXES if format in ("turtle", "trig") else {})
     return DumpReport(counted.pages, counted.quads)
 
 
@@ -157,20 +156,6 @@ def _quads(graphs: Iterable[PageGraph], *, described: bool) -> Iterator[ox.Quad]
     for found in graphs:
         data = found.about + found.nquads if described else found.nquads
         yield from ox.parse(data, ox.RdfFormat.N_QUADS, lenient=True)
-
-
-class _File:
-    """What the engine's serialiser needs of a file."""
-
-    def __init__(self, stream: DumpSink) -> None:
-        self._stream = stream
-
-    def write(self, data: bytes) -> int:
-        self._stream.write(bytes(data))
-        return len(data)
-
-    def flush(self) -> None:
-        return
 
 
 class _Plain:

@@ -19,7 +19,7 @@ class _Sink(Protocol):
 
 
 def write_parquet(quads: Iterable[ox.Quad], stream: _Sink) -> None:
-    """Row groups of 100,000 statements; IRIs and literals as plain texts, absent language or datatype as null."""
+    """Row groups of 100,000 statements. IRIs and literals are plain strings, an absent language or datatype is null."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -29,7 +29,9 @@ def write_parquet(quads: Iterable[ox.Quad], stream: _Sink) -> None:
         ) from None
     schema = pyarrow.schema([(name, pyarrow.string()) for name in _COLUMNS])
     remaining = iter(quads)
-    with pyarrow.parquet.ParquetWriter(pyarrow.PythonFile(_Written(stream), "w"), schema, compression="zstd") as writer:
+    with pyarrow.parquet.ParquetWriter(
+        pyarrow.PythonFile(_CountedStream(stream), "w"), schema, compression="zstd"
+    ) as writer:
         while rows := [_row(quad) for quad in islice(remaining, _GROUP)]:
             columns = [pyarrow.array(column, pyarrow.string()) for column in zip(*rows, strict=True)]
             writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
@@ -47,8 +49,8 @@ def _row(quad: ox.Quad) -> tuple[str | None, ...]:
     return str(quad.subject).strip("<>"), quad.predicate.value, text, kind, language, datatype, graph
 
 
-class _Written:
-    """A stream that knows how much went through it: Parquet's footer counts from the beginning."""
+class _CountedStream:
+    """A stream that counts the bytes written: Parquet's footer contains offsets from the start."""
 
     closed = False
 

@@ -1,10 +1,10 @@
-"""WARC files and RDF dumps as pages, for the phases that a crawl has too.
+"""WARC files and RDF dumps as pages, which then pass the same phases as crawled ones.
 
-Our own WARC records come back exactly as they were fetched. Those of other tools are read within limits: a record
-larger than `limits.body_bytes` is cut, as a fetch would be. RDF dumps become one page per named graph whose name is a
-web address, with the graph as N-Triples for its body; what our own dumps say of pages in `urn:quadloom:pages` (times,
-titles, sources) is taken over. A dump may list its graphs in any order, so a scratch store on disk sorts it first, in a
-process that a hostile file may end (`quadloom.export.loading`).
+WARC records written by Quadloom give back the page exactly as it was fetched. Those of other tools are read within
+limits: a record larger than `limits.body_bytes` is cut, as a fetch would be. RDF dumps become one page per named graph
+whose name is a web address, with the graph as N-Triples for its body; the descriptions of pages in our own dumps
+(`urn:quadloom:pages`: times, titles, sources) are taken over. A dump may list its graphs in any order, so a scratch
+store on disk sorts it first, in a process that a hostile file may end (`quadloom.export.loading`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LONGEST_BODY = 50 << 20  # of a sitemap, whatever `limits.body_bytes` says
 
 
 class ImportedPage(msgspec.Struct, frozen=True):
-    """A page to import. The rest is what a dump said of it: source page, kind, title and its language, digest."""
+    """A page to import. The other fields come from a dump's description: source page, kind, title, language, digest."""
 
     page: Page
     source: str = ""
@@ -61,12 +61,13 @@ def read_pages(path: Path, limits: LimitSettings, *, default_graph: str = "", no
             path, RDF_SUFFIXES[name], packing, default_graph=default_graph, now=now, most=limits.quads_per_page
         )
     raise UsageError(
-        f"cannot tell what {path.name} is", hint=f"known suffixes are warc, {', '.join(RDF_SUFFIXES)}, with .gz or .zst"
+        f"the type of {path.name} is unknown",
+        hint=f"known suffixes are warc, {', '.join(RDF_SUFFIXES)}, each may be followed by .gz or .zst",
     )
 
 
 def read_warc(path: Path, limits: LimitSettings) -> Iterator[ImportedPage]:
-    """Responses with a page in them, in the order of the file. A torn end ends the reading silently."""
+    """Responses that contain a page, in the order of the file. A truncated last record is ignored."""
     with path.open("rb") as stream:
         wanted = WarcRecordType.response | WarcRecordType.resource
         for record in ArchiveIterator(stream, record_types=wanted, parse_http=False, max_header_len=_HEADERS):
@@ -77,7 +78,7 @@ def read_warc(path: Path, limits: LimitSettings) -> Iterator[ImportedPage]:
 
 
 def _own(record: WarcRecord, path: Path, limits: LimitSettings) -> Page | None:
-    """What we wrote ourselves is never longer than this; who else claims to be us is not believed."""
+    """A record that claims to be written by Quadloom. A longer one than Quadloom writes is not believed."""
     most = max(limits.body_bytes, _LONGEST_BODY) + 2 * limits.header_bytes
     block = record.reader.read(most + 1)
     if len(block) > most:
@@ -106,21 +107,28 @@ def _foreign(record: WarcRecord, limits: LimitSettings) -> Page | None:
     body = record.reader.read(limits.body_bytes + 1)
     at = record.record_date.timestamp() if record.record_date is not None else 0.0
     return Page(
-        url, url, status, headers, body[: limits.body_bytes], at, 0.0,
-        record.headers.get("WARC-IP-Address") or "", truncated=len(body) > limits.body_bytes,
-    )  # fmt: skip
+        url,
+        url,
+        status,
+        headers,
+        body[: limits.body_bytes],
+        at,
+        0.0,
+        record.headers.get("WARC-IP-Address") or "",
+        truncated=len(body) > limits.body_bytes,
+    )
 
 
 def read_rdf(
     path: Path, format: str, packing: str, *, default_graph: str, now: float, most: int = 200_000
 ) -> Iterator[ImportedPage]:
-    """One page per named graph with a web address, in the order of their names; at most `most` statements of each, and
-    one more where there are, so that the transformation tells of the cut."""
+    """One page per named graph with a web address, in the order of their names. Of a graph with more than `most`
+    statements, `most` + 1 are passed on, so that the transformation cuts it and reports that."""
     with tempfile.TemporaryDirectory(prefix="quadloom-import-") as folder:
         loading.load(Path(folder), path, format, packing, default_graph)
         scratch = ox.Store(folder)
         names = {str(graph)[1:-1] for graph in scratch.named_graphs()}
-        # Pages that state nothing (an image, say) have a description only.
+        # Pages that state nothing (such as images) have a description only.
         names |= {str(q.subject)[1:-1] for q in scratch.quads_for_pattern(None, None, None, ox.NamedNode(PAGES))}
         for name in sorted(names):
             if resolve(name) is not None:
@@ -131,20 +139,25 @@ def read_rdf(
 def _of_graph(scratch: ox.Store, name: str, now: float, most: int) -> ImportedPage:
     quads = islice(scratch.quads_for_pattern(None, None, None, ox.NamedNode(name)), most + 1)
     body = "".join(sorted(f"{quad.triple} .\n" for quad in quads)).encode()
-    said = {
+    described = {
         quad.predicate.value.rpartition("/")[2].rpartition(":")[2].rpartition("#")[2]: quad.object
         for quad in scratch.quads_for_pattern(ox.NamedNode(name), None, None, ox.NamedNode(PAGES))
     }
-    title = said.get("title")
-    digest = _text(said.get("digest"))
+    title = described.get("title")
+    digest = _text(described.get("digest"))
     page = Page(
-        name, name, _status(_text(said.get("status"))), (("content-type", "application/n-triples"),), body,
-        _seconds(_text(said.get("generatedAtTime")), now), 0.0,
-    )  # fmt: skip
+        name,
+        name,
+        _status(_text(described.get("status"))),
+        (("content-type", "application/n-triples"),),
+        body,
+        _seconds(_text(described.get("generatedAtTime")), now),
+        0.0,
+    )
     return ImportedPage(
         page,
-        source=_text(said.get("foundOn")),
-        kind=_text(said.get("kind")),
+        source=_text(described.get("foundOn")),
+        kind=_text(described.get("kind")),
         title=_text(title),
         language=(title.language or "") if isinstance(title, ox.Literal) else "",
         digest=bytes.fromhex(digest) if _DIGEST.match(digest) else b"",
@@ -156,12 +169,12 @@ def _text(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None) -> 
 
 
 def _status(text: str) -> int:
-    """A dump is anybody's: what is no status counts as a page that came."""
+    """Anybody may have written the dump: a text that is no status counts as 200."""
     return int(text) if _STATUS.match(text) else 200
 
 
 def _seconds(text: str, otherwise: float) -> float:
-    """Of a date; `otherwise`, which is now, for what is none, or none at which a page could have been read."""
+    """Unix time of a date; `otherwise`, the present, if it is no date or lies in the future or before 1970."""
     try:
         at = datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Which pages an export takes: by site, by type of what they describe, by time of their last change."""
+"""The pages of an export: by site, by type of the things they describe, by time of their last change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BATCH = 500
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Empty = all. `types` are IRIs; times are unix seconds, 0 = open."""
+    """Empty = all. `types` are IRIs; times are unix seconds, 0 = no limit."""
 
     sites: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
@@ -34,8 +34,7 @@ class PageGraph(msgspec.Struct, frozen=True):
 
 
 def selected_pages(catalog: Catalog, selection: Selection) -> Iterator[PageRow]:
-    """Pages that are in the index, by site and time, in the order of their fingerprints: the same for equal
-    warehouses."""
+    """Indexed pages by site and time, in the order of their fingerprints, which is the same for equal warehouses."""
     after = -(1 << 63)
     while rows := catalog.scan(after=after, limit=_BATCH):
         after = rows[-1].fingerprint
@@ -45,7 +44,7 @@ def selected_pages(catalog: Catalog, selection: Selection) -> Iterator[PageRow]:
 
 
 def selected_graphs(catalog: Catalog, quads: QuadStore, selection: Selection) -> Iterator[PageGraph]:
-    """The same pages with their statements, also by type."""
+    """The same pages with their statements, selected by type too."""
     for row in selected_pages(catalog, selection):
         graph = row.graph
         if selection.types and not _has_type(quads, graph, selection.types):

@@ -49,6 +49,7 @@ from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import sitemap_discoveries
 from quadloom.pipeline import PageResult
+from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.protocols.archive import ArchiveRecord
@@ -233,7 +234,7 @@ class Ingest:
         if self._pool is not None:
             self._pool.forget_links()
 
-    def worker_loads(self) -> list[tuple[str, int, int, float, int]]:
+    def worker_loads(self) -> list[ProcessHeartbeat]:
         return self._pool.heartbeats() if self._pool is not None else []
 
     def worker_cpu_seconds(self) -> float:

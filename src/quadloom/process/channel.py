@@ -1,29 +1,44 @@
-"""Framed messages between the owner and its child processes, over a socket pair.
+"""The one way to start a child process: killable, with limits, a deadline, and framed messages over a socket pair.
 
-`subprocess` instead of `multiprocessing`: a child starts from a clean interpreter, needs no `__main__` guard in
-the user's script, and inherits nothing but its end of the channel. When the owner dies, the child reads the end of
-the stream and exits, so no orphan keeps fetching.
+`subprocess` instead of `multiprocessing`: a child starts from a clean interpreter, needs no `__main__` guard in the
+user's script, and inherits nothing but its end of the channel. A frame is a length of four bytes and so many bytes.
+
+What holds for every child:
+
+* It starts as `python -P -m module FD BYTES`, with the owner's import path and without a core file.
+* Ctrl-C never ends it, not even while its interpreter starts: that signal is for the owner.
+* Its address space is capped by the kernel, if the owner gives a number.
+* When the owner dies or closes the channel, the child ends, also in the middle of its work (`attach`).
+* When the child dies, even in the middle of a frame, the owner's `receive` raises `ChannelClosed`, and
+  `ChildProcess.wait` names the cause.
+
+Owner: `start`, then `ChildProcess`. Child: `run` as its main function, or `attach`.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import struct
 import subprocess
 import sys
-from typing import TypeVar
-
-import msgspec
+import threading
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 from quadloom.model import wire
+from quadloom.process import limits
+from quadloom.process.limits import ChildExit
 
 T = TypeVar("T")
 _LENGTH = struct.Struct("<I")
 _BUFFER = 1 << 20
 _CHUNK = 1 << 18
 _SMALL = 1 << 16
+_END_SECONDS = 5.0  # between the end of a child's stream and the end of the child
 
 
 class ChannelClosed(Exception):
@@ -31,7 +46,10 @@ class ChannelClosed(Exception):
 
 
 class Channel:
-    """One end. `send` blocks while the other side's buffer is full; someone must always be receiving there."""
+    """One end. One thread may send while another receives.
+
+    `send` blocks while the other side's buffer is full; someone must always be receiving there.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -57,7 +75,8 @@ class Channel:
         return wire.decode(self.receive_bytes(), kind)
 
     def receive_bytes(self) -> bytes:
-        while (message := self._taken()) is None:
+        """Wait for one message, still encoded. Raises `ChannelClosed` if the stream ends before or within it."""
+        while (message := self._next_message()) is None:
             self._fill()
         return message
 
@@ -65,7 +84,7 @@ class Channel:
         """All complete messages after one read; call it when the descriptor is readable."""
         self._fill()
         messages = []
-        while (message := self._taken()) is not None:
+        while (message := self._next_message()) is not None:
             messages.append(message)
         return messages
 
@@ -81,7 +100,7 @@ class Channel:
             raise ChannelClosed
         self._received += self._chunk[:size]
 
-    def _taken(self) -> bytes | None:
+    def _next_message(self) -> bytes | None:
         if len(self._received) < 4:
             return None
         (length,) = _LENGTH.unpack_from(self._received)
@@ -92,35 +111,89 @@ class Channel:
         return message
 
 
-class ChildProcess(msgspec.Struct):
-    """A child process and the owner's end of its channel."""
+class ProcessHeartbeat(NamedTuple):
+    """A process of the crawl at one moment: resident bytes, CPU seconds so far, pages in hand. An array on the wire."""
 
-    process: subprocess.Popen[bytes]
-    channel: Channel
+    name: str
+    pid: int
+    memory: int
+    cpu_seconds: float
+    in_hand: int
+
+
+class ChildProcess:
+    """A child process and the owner's end of its channel. `kill_after` and `kill` may be called from any thread."""
+
+    def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
+        self.process = process
+        self.channel = channel
+        self.timed_out = False  # the deadline has killed it
+        self._timer: threading.Timer | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def kill_after(self, seconds: float) -> None:
+        """Kill the child in so many seconds, whatever both sides do then. Replaces the last deadline; 0 = none."""
+        self.cancel_deadline()
+        if seconds:
+            self._timer = threading.Timer(seconds, self._expire)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def cancel_deadline(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def wait(self) -> ChildExit:
+        """How the child ended. Call it after `ChannelClosed`; a child that lives on without its channel is killed."""
+        try:
+            self.process.wait(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        return limits.exit_of(self.process.wait(), timed_out=self.timed_out)
 
     def kill(self) -> None:
+        """End the child and reap it. The channel stays open, so that another thread can read the end of the stream."""
+        self.cancel_deadline()
         self.process.kill()
         self.process.wait()
 
+    def close(self) -> None:
+        """`kill`, and close the channel."""
+        self.kill()
+        self.channel.close()
+
     def cpu_seconds(self) -> float:
         """User and system time so far; 0 when the process has gone."""
-        try:
-            with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
-                parts = stat.read().rpartition(")")[2].split()
-        except OSError:
-            return 0.0
-        return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+        return limits.cpu_seconds(self.process.pid)
 
     def resident_bytes(self) -> int:
-        try:
-            with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as statm:
-                return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        except OSError:
-            return 0
+        return limits.resident_bytes(self.process.pid)
+
+    def heartbeat(self, name: str, in_hand: int) -> ProcessHeartbeat:
+        return ProcessHeartbeat(name, self.process.pid, self.resident_bytes(), self.cpu_seconds(), in_hand)
+
+    def _expire(self) -> None:
+        self.timed_out = True
+        self.process.kill()
+        self.process.wait()
 
 
-def start(module: str, first: object) -> ChildProcess:
-    """Run `python -m module FD` and send it `first` (its settings)."""
+def start(
+    module: str,
+    first: object,
+    *,
+    address_space: int = 0,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    stderr: int | None = None,
+) -> ChildProcess:
+    """Run a module as a child and send it `first`, a small message such as its settings. Raises `ChannelClosed`.
+
+    `address_space`: cap in bytes, 0 = none. `environment`: further variables. `stderr`: as for `Popen`, None = ours.
+    """
     ours, theirs = socket.socketpair()
     for end in (ours, theirs):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
@@ -129,20 +202,47 @@ def start(module: str, first: object) -> ChildProcess:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     try:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, str(theirs.fileno())],
+            [sys.executable, "-P", "-m", module, str(theirs.fileno()), str(address_space)],
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            stderr=stderr,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **environment},
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    theirs.close()
-    channel = Channel(ours)
-    channel.send(first)
-    return ChildProcess(process, channel)
+        theirs.close()
+    child = ChildProcess(process, Channel(ours))
+    try:
+        child.channel.send(first)
+    except ChannelClosed:
+        child.close()
+        raise
+    return child
+
+
+def run(serve: Callable[[Channel], None]) -> None:
+    """The main function of a child: serve its channel until the owner closes it."""
+    try:
+        serve(attach())
+    except ChannelClosed:
+        return
+    except MemoryError:
+        os._exit(limits.EXIT_OUT_OF_MEMORY)  # nothing that would need memory, such as a traceback
 
 
 def attach() -> Channel:
-    """The child's end, from its command line."""
-    return Channel(socket.socket(fileno=int(sys.argv[1])))
+    """The child's end, from its command line. From here on the child has its limits and ends with its owner."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sock = socket.socket(fileno=int(sys.argv[1]))
+    threading.Thread(target=_end_with_owner, args=(sock.fileno(),), name="owner-watch", daemon=True).start()
+    limits.limit_memory(int(sys.argv[2]))
+    return Channel(sock)
+
+
+def _end_with_owner(descriptor: int) -> None:
+    """Wait, without reading, until the other end is closed. Then nobody wants an answer, however far it is."""
+    owner = select.poll()
+    owner.register(descriptor, 0)  # a hang-up is always reported
+    owner.poll()
+    os._exit(0)

@@ -12,22 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from quadloom.asking import versions
 from quadloom.errors import ArchiveDamaged
 from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.notice import Notice, NoticeKind
 from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
-from quadloom.model.page import Page
+from quadloom.model.quads import Quads
 from quadloom.model.subscription import Interests
-from quadloom.model.url import host_of
-from quadloom.model.visit import Visit
-from quadloom.phases.loaders import document_loader
-from quadloom.pipeline import process_page
 from quadloom.settings import Settings
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import Difference, QuadStore
-from quadloom.stores.quads.oxigraph import lines_of
 from quadloom.subscriptions.registry import read_subscriptions
 from quadloom.syntaxes.terms import iri
 
@@ -115,24 +111,19 @@ def _kind(settlement: Settlement, old: PageRow | None) -> NoticeKind | None:
 
 
 def difference(notice: Notice, archive: Archive, settings: Settings) -> Difference:
-    """Statements that came and went between the two versions, as sorted N-Quads lines; a query's rows as they are."""
+    """Statements that came and went between the two versions, as sorted N-Quads lines; a query's rows as they are.
+    Empty if a version cannot be transformed any more."""
     if notice.kind == "result":
         return Difference(notice.added, notice.removed)
     if notice.kind == "changed" and (notice.before is None or notice.after is None):
         return Difference()  # a version that its site does not want archived: nobody can tell what it said
-    before, after = (_statements(ref, archive, settings) for ref in (notice.before, notice.after))
-    return Difference(tuple(sorted(after - before)), tuple(sorted(before - after)))
+    before, after = (_version(ref, archive, settings) for ref in (notice.before, notice.after))
+    return versions.difference(before, after)
 
 
-def _statements(ref: ArchiveRef | None, archive: Archive, settings: Settings) -> set[str]:
-    if ref is None:
-        return set()
+def _version(ref: ArchiveRef | None, archive: Archive, settings: Settings) -> versions.VersionGraph:
+    nothing = versions.VersionGraph(Quads.of("", b""))
     try:
-        page = archive.get(ref)
+        return versions.version_graph(archive, ref, settings) if ref is not None else nothing
     except ArchiveDamaged:
-        return set()
-    if not isinstance(page, Page):
-        return set()
-    visit = Visit(page.url, page.url, host_of(page.url), 0)
-    result = process_page(page, visit, settings, (), document_loader(settings))
-    return set(lines_of(result.quads.nquads))
+        return nothing

@@ -1,8 +1,8 @@
-"""Many pages that no server has to be asked for, transformed by disposable workers: import, replay, rebuild and verify.
+"""Many pages that need no fetching, transformed by disposable workers: for import, replay, rebuild and verify.
 
-What a file or an archive holds is as hostile as what a server sends, and a page that was harmless to the version which
-fetched it need not be so to the one that reads it again. So the same pool as the crawl's does it, with its
-deadline, memory cap and quarantine (`quadloom.workers.pool`), and on all cores.
+The contents of a file or an archive are as hostile as those of a server, and a page that was harmless to the version
+which fetched it may harm the version that reads it again. So the crawl's own pool transforms them, with its deadline,
+memory cap and quarantine (`quadloom.workers.pool`), and on all cores.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from quadloom.model.event import EventKind
 from quadloom.model.page import Page
@@ -21,14 +21,20 @@ from quadloom.settings import Settings
 from quadloom.workers.pool import TransformResult, WorkerPool
 
 T = TypeVar("T")
-_AHEAD = 64  # pages between the one that is waited for and the newest one given out
+_AHEAD = 64  # pages between the one that is waited for and the newest one submitted
 _AHEAD_BYTES = 64 << 20
-_ALONE = 100  # pages that one worker does: starting another costs as much CPU as weaving so many
+_ALONE = 100  # pages that one worker does alone: starting another costs as much CPU as transforming these
 
 
-class _Told(NamedTuple):
+class _PoolNotice(NamedTuple):
     kind: EventKind
     text: str
+
+
+class _Submitted(NamedTuple, Generic[T]):
+    item: T
+    number: int | None  # of its page in the pool; None = the item has no page
+    size: int
 
 
 class TransformPool:
@@ -43,29 +49,29 @@ class TransformPool:
     ) -> None:
         self._settings = settings
         self._notice = notice
-        self._inbox: queue.SimpleQueue[TransformResult | _Told | BaseException] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[TransformResult | _PoolNotice | BaseException] = queue.SimpleQueue()
         self._opened: WorkerPool | None = None
         self._done: dict[int, TransformResult] = {}
 
     def each(
         self, items: Iterable[T], page_of: Callable[[T], tuple[Visit, Page] | None]
     ) -> Iterator[tuple[T, TransformResult | None]]:
-        """(item, what became of its page); None where `page_of` gave none."""
-        waiting: deque[tuple[T, int | None, int]] = deque()
+        """(item, the result of its page); None if `page_of` returns none."""
+        waiting: deque[_Submitted[T]] = deque()
         held = 0
         for item in items:
-            given = page_of(item)
-            size = len(given[1].body) if given is not None else 0
+            pair = page_of(item)
+            size = len(pair[1].body) if pair is not None else 0
             while waiting and (len(waiting) >= _AHEAD or held + size > _AHEAD_BYTES):
-                held -= waiting[0][2]
-                yield self._next(waiting)
-            waiting.append((item, self._given(*given) if given is not None else None, size))
+                held -= waiting[0].size
+                yield self._result(waiting.popleft())
+            waiting.append(_Submitted(item, self._submit(*pair) if pair is not None else None, size))
             held += size
-            while waiting and (waiting[0][1] is None or waiting[0][1] in self._done):
-                held -= waiting[0][2]
-                yield self._next(waiting)
+            while waiting and (waiting[0].number is None or waiting[0].number in self._done):
+                held -= waiting[0].size
+                yield self._result(waiting.popleft())
         while waiting:
-            yield self._next(waiting)
+            yield self._result(waiting.popleft())
 
     def close(self) -> None:
         if self._opened is not None:
@@ -84,33 +90,32 @@ class TransformPool:
     def _pool(self) -> WorkerPool:
         if self._opened is None:
             put = self._inbox.put
-            self._opened = WorkerPool(1, self._settings, put, lambda *told: put(_Told(*told)), put)
+            self._opened = WorkerPool(1, self._settings, put, lambda kind, text: put(_PoolNotice(kind, text)), put)
         return self._opened
 
-    def _given(self, visit: Visit, page: Page) -> int:
+    def _submit(self, visit: Visit, page: Page) -> int:
         while not self._pool.room():
-            self._take()
+            self._receive()
         number = self._pool.submit(visit, page)
         if number == _ALONE:
             self._pool.grow(self._settings.crawl.workers or os.cpu_count() or 1)  # the owner only waits and writes
         while not self._inbox.empty():
-            self._take()
+            self._receive()
         return number
 
-    def _next(self, waiting: deque[tuple[T, int | None, int]]) -> tuple[T, TransformResult | None]:
-        item, number, _size = waiting.popleft()
-        if number is None:
-            return item, None
-        while number not in self._done:  # ends: every page is answered, or quarantined by the pool's watchdog
-            self._take()
-        return item, self._done.pop(number)
+    def _result(self, submitted: _Submitted[T]) -> tuple[T, TransformResult | None]:
+        if submitted.number is None:
+            return submitted.item, None
+        while submitted.number not in self._done:  # ends: the pool's watchdog answers or quarantines every page
+            self._receive()
+        return submitted.item, self._done.pop(submitted.number)
 
-    def _take(self) -> None:
-        news = self._inbox.get()
-        if isinstance(news, TransformResult):
-            self._done[news.number] = news
-        elif isinstance(news, _Told):
-            self._pool.tend()
-            self._notice(news.kind, news.text)
+    def _receive(self) -> None:
+        message = self._inbox.get()
+        if isinstance(message, TransformResult):
+            self._done[message.number] = message
+        elif isinstance(message, _PoolNotice):
+            self._pool.redistribute()
+            self._notice(message.kind, message.text)
         else:
-            raise news
+            raise message

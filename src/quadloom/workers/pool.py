@@ -1,12 +1,12 @@
 """The pool of transform workers and its watchdog.
 
-Each worker has a short queue of pages in its channel, answered in order; so the page at the head is the one being
-worked on. When a worker dies, or its head takes longer than the deadline, or its memory passes the cap, the watchdog
-kills it, blames the head, and hands the rest to another worker. A page that was blamed twice is quarantined.
+Each worker has a short queue of pages in its channel and answers them in order, so the page at the head is the one
+being transformed. When a worker dies, or its head takes longer than the deadline, or its memory exceeds the cap, the
+watchdog kills it, blames the head, and sets the other pages aside. A page that was blamed twice is quarantined.
 
-Threads: only the owner's thread sends; one watchdog thread receives all answers (so no worker ever blocks in send while
-the owner blocks in send: that deadlocked the prototype) and guards deadlines. What a dead worker left behind waits
-until the owner calls `tend`, which a notice tells it to do.
+Threads: only the owner's thread sends. One watchdog thread receives all answers and checks deadlines, so a worker never
+blocks in send while the owner blocks in send; that deadlocked the prototype. The pages of a dead worker wait until the
+owner calls `redistribute`; a notice of the death tells it when.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from quadloom.model.event import EventKind
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.process import threads
-from quadloom.process.channel import ChannelClosed, ChildProcess, start
+from quadloom.process.channel import ChannelClosed, ChildProcess, ProcessHeartbeat, start
 from quadloom.settings import Settings
 from quadloom.workers.worker_main import WorkerAnswer, WorkerTask
 
 _DEPTH = 4  # pages queued in one worker: enough that it never waits for the owner
-_TICK = 0.2  # seconds between looks at deadlines and memory
+_TICK = 0.2  # seconds between two checks of deadlines and memory
 _BLAMES = 2
-_START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; that is no page's fault
+_START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; no page is to blame for that
 
 
 class TransformResult(msgspec.Struct, frozen=True):
-    """A page and its answer; `answer` is None when the page was quarantined, and `reason` says why."""
+    """A page and its answer; `answer` is None if the page was quarantined, and `reason` says why."""
 
     visit: Visit
     page: Page
@@ -58,7 +58,11 @@ class _Worker:
 
 
 class WorkerPool:
-    """`submit` pages while `room()` says so; `done` receives `TransformResult`s in any order."""
+    """`submit` pages while `room()` is not 0; `done` receives `TransformResult`s in any order.
+
+    `done`, `notice` and `failed` are called from the watchdog's thread, all other methods belong to the owner's.
+    `failed`: an error of the watchdog itself.
+    """
 
     def __init__(
         self,
@@ -75,67 +79,64 @@ class WorkerPool:
         self._lock = threading.RLock()
         self._selector = selectors.DefaultSelector()
         self._blames: dict[int, int] = {}
-        self._waiting: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()  # to be given out again after a death
-        self._generation = 0
-        self._told: dict[str, int] = {}
+        self._orphaned: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()  # tasks of workers that have died
+        self._generation = 0  # counts `forget_links`
+        self._generation_sent: dict[str, int] = {}
         self._closing = False
-        self.spent_cpu = 0.0  # of workers that have gone
-        self._workers = [self._started(f"transform-{index}") for index in range(size)]
+        self._spent_cpu = 0.0  # of workers that have died
+        self._workers = [self._start_worker(f"transform-{index}") for index in range(size)]
         self._thread = threads.start("watchdog", self._watch, failed)
 
     def room(self) -> int:
-        """How many pages could be submitted now without waiting."""
+        """How many pages can be submitted now without waiting."""
         with self._lock:
             return sum(max(0, _DEPTH - len(worker.tasks)) for worker in self._workers)
 
     def submit(self, visit: Visit, page: Page, *, archive: bool = True) -> int:
-        """Give a page out; its `TransformResult` carries the number returned."""
+        """Send a page to the worker with the shortest queue; its `TransformResult` carries the number returned."""
         task = WorkerTask(next(self._numbers), visit, page, archive)
-        self._give(task)
+        self._send(task)
         return task.number
 
     def grow(self, size: int) -> None:
-        """Start workers until there are so many."""
+        """Start workers until there are `size`."""
         with self._lock:
-            self._workers += [self._started(f"transform-{index}") for index in range(len(self._workers), size)]
+            self._workers += [self._start_worker(f"transform-{index}") for index in range(len(self._workers), size)]
 
-    def tend(self) -> None:
-        """Give out again what dead workers left behind."""
-        while not self._waiting.empty():
-            self._give(self._waiting.get())
+    def redistribute(self) -> None:
+        """Send the pages of dead workers to others."""
+        while not self._orphaned.empty():
+            self._send(self._orphaned.get())
+
+    tend = redistribute
 
     def forget_links(self) -> None:
-        """The scope has changed: workers shall offer all links again."""
+        """After a change of scope: make the workers offer all links again."""
         with self._lock:
             self._generation += 1
 
     def cpu_seconds(self) -> float:
         with self._lock:
-            return self.spent_cpu + sum(worker.child.cpu_seconds() for worker in self._workers)
+            return self._spent_cpu + sum(worker.child.cpu_seconds() for worker in self._workers)
 
-    def heartbeats(self) -> list[tuple[str, int, int, float, int]]:
-        """(name, pid, resident bytes, CPU seconds, pages in hand) of every worker."""
+    def heartbeats(self) -> list[ProcessHeartbeat]:
         with self._lock:
-            return [
-                (w.name, w.child.process.pid, w.child.resident_bytes(), w.child.cpu_seconds(), len(w.tasks))
-                for w in self._workers
-            ]
+            return [worker.child.heartbeat(worker.name, len(worker.tasks)) for worker in self._workers]
 
     def close(self) -> None:
         self._closing = True
         with self._lock:
-            self.spent_cpu = self.cpu_seconds()
+            self._spent_cpu = self.cpu_seconds()
             for worker in self._workers:
-                worker.child.channel.close()
-                worker.child.kill()
+                worker.child.close()
             self._workers = []
         self._thread.join(timeout=5)
 
-    def _give(self, task: WorkerTask) -> None:
+    def _send(self, task: WorkerTask) -> None:
         with self._lock:
             worker = min(self._workers, key=lambda candidate: len(candidate.tasks))
-            if self._told.get(worker.name, 0) != self._generation:
-                self._told[worker.name] = self._generation
+            if self._generation_sent.get(worker.name, 0) != self._generation:
+                self._generation_sent[worker.name] = self._generation
                 task = msgspec.structs.replace(task, forget=True)
             if not worker.tasks:
                 worker.head_since = time.monotonic()
@@ -143,10 +144,11 @@ class WorkerPool:
         try:
             worker.child.channel.send(task)  # outside the lock: the watchdog must be able to kill a stuck worker
         except ChannelClosed:
-            return  # the watchdog sees the death too and keeps the task for `tend`
+            return  # the watchdog sees the death too and keeps the task for `redistribute`
 
-    def _started(self, name: str) -> _Worker:
-        worker = _Worker(start("quadloom.workers.worker_main", self._settings), name)
+    def _start_worker(self, name: str) -> _Worker:
+        cap = self._settings.limits.transform_bytes * 2  # mapped, not used: libraries map more than they touch
+        worker = _Worker(start("quadloom.workers.worker_main", self._settings, address_space=cap), name)
         self._selector.register(worker.child.channel, selectors.EVENT_READ, worker)
         return worker
 
@@ -155,7 +157,7 @@ class WorkerPool:
         while not self._closing:
             for key, _ in self._selector.select(_TICK):
                 self._receive(key.data)
-            # Not after every answer: a look at a worker's memory took half as long as taking in its answer.
+            # Not after every answer: reading a worker's memory took half as long as receiving its answer.
             if not self._closing and time.monotonic() - checked >= _TICK:
                 checked = time.monotonic()
                 self._check()
@@ -165,7 +167,8 @@ class WorkerPool:
             messages = worker.child.channel.poll()
         except ChannelClosed:
             if not self._closing:
-                self._bury(worker, self._cause(worker))
+                limits = self._settings.limits
+                self._replace(worker, worker.child.wait().describe(limits.transform_seconds, limits.transform_bytes))
             return
         for message in messages:
             if worker.ready:
@@ -189,34 +192,29 @@ class WorkerPool:
                 continue
             patience = limits.transform_seconds if worker.ready else max(limits.transform_seconds, _START_SECONDS)
             if now - worker.head_since > patience:
-                self._bury(worker, f"took longer than {limits.transform_seconds:g} s")
+                self._replace(worker, f"took longer than {limits.transform_seconds:g} s")
             elif worker.child.resident_bytes() > limits.transform_bytes:
-                self._bury(worker, f"used more than {limits.transform_bytes >> 20} MiB of memory")
+                self._replace(worker, f"used more than {limits.transform_bytes >> 20} MiB of memory")
 
-    def _cause(self, worker: _Worker) -> str:
-        code = worker.child.process.wait()
-        return f"crashed with signal {-code}" if code < 0 else f"ended with exit code {code}"
-
-    def _bury(self, worker: _Worker, cause: str) -> None:
-        """Replace a dead or condemned worker; blame the page at its head, give the others out again."""
+    def _replace(self, worker: _Worker, cause: str) -> None:
+        """Kill a worker and start another; blame the page at its head, and keep the rest for `redistribute`."""
         self._selector.unregister(worker.child.channel)
         with self._lock:
-            self.spent_cpu += worker.child.cpu_seconds()
-            worker.child.kill()
-            worker.child.channel.close()
+            self._spent_cpu += worker.child.cpu_seconds()
+            worker.child.close()
             tasks = list(worker.tasks)
-            self._workers[self._workers.index(worker)] = self._started(worker.name)
-            self._told.pop(worker.name, None)
+            self._workers[self._workers.index(worker)] = self._start_worker(worker.name)
+            self._generation_sent.pop(worker.name, None)
         if tasks:
             self._blame(tasks[0], cause)
         for task in tasks[1:]:
-            self._waiting.put(task)
+            self._orphaned.put(task)
         self._notice("worker-killed", f"{worker.name} {cause}")
 
     def _blame(self, task: WorkerTask, cause: str) -> None:
         self._blames[task.number] = self._blames.get(task.number, 0) + 1
         if self._blames[task.number] < _BLAMES:
-            self._waiting.put(task)
+            self._orphaned.put(task)
             return
         del self._blames[task.number]
         self._notice("quarantined", f"{task.visit.href}: {cause}")

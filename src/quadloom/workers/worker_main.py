@@ -1,14 +1,11 @@
-"""A transform worker: reads pages, answers with what they say. Disposable by design.
+"""A transform worker: pages in, what they say out. Disposable by design.
 
-Run as `python -m quadloom.workers.worker_main FD`. Native parsers can crash, hang or eat memory on hostile input, and
-no try/except guards against that, so the owner watches from outside and this process may die at any moment. It holds
-nothing that would be missed.
+Native parsers can crash, hang or eat memory on hostile input, and no try/except guards against that. So the owner
+watches from outside (`quadloom.workers.pool`) and may end this process at any moment; it holds nothing of value.
 """
 
 from __future__ import annotations
 
-import resource
-import signal
 import time
 
 import msgspec
@@ -19,19 +16,20 @@ from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.phases.loaders import all_syntaxes, document_loader
 from quadloom.pipeline import PageResult, process_page
-from quadloom.process.channel import Channel, ChannelClosed, attach
+from quadloom.process.channel import Channel, run
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.protocols.archive import ArchiveRecord
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
-
-
 READY = "ready"  # the first message: imports are done, deadlines may count
 
 
 class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
-    """`forget` clears the memory of offered links: the scope has changed, so refused ones may count now."""
+    """A page to transform. `archive`: also encode its archive record, if the page allows that.
+
+    `forget` clears the memory of offered links: the scope has changed, so links refused before may count now.
+    """
 
     number: int
     visit: Visit
@@ -41,17 +39,23 @@ class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
 
 
 class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True):
+    """The answer to the task of this number. `record` is None if the page must not be archived."""
+
     number: int
-    woven: PageResult
+    result: PageResult
     record: ArchiveRecord | None
     cpu_seconds: float
 
+    @property
+    def woven(self) -> PageResult:
+        return self.result
+
 
 class RecentLinks:
-    """Links that this worker has offered, with their depth: only new ones and shorter ways are sent again.
+    """Links that this worker has offered, with their depth: only new links and shorter paths are sent again.
 
-    Nine of ten links of a page are its site's navigation. Leaving them out here saves a record, encoding, a pipe
-    and a lookup each. It is safe: the owner settles an answer's links in the same transaction as its page, and
+    Nine of ten links of a page are its site's navigation. Leaving them out here saves a record, its encoding, a pipe
+    and a lookup for each. It is safe: the owner settles an answer's links in the same transaction as its page, and
     if the owner dies, so does this memory.
     """
 
@@ -72,20 +76,9 @@ class RecentLinks:
         self._depths.clear()
 
 
-def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner, which drains and then closes the channel
-    channel = attach()
+def serve(channel: Channel) -> None:
     settings = channel.receive(Settings)
-    resource.setrlimit(resource.RLIMIT_AS, (settings.limits.transform_bytes * 2, settings.limits.transform_bytes * 2))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    try:
-        channel.send(READY)
-        _serve(channel, settings)
-    except ChannelClosed:
-        return
-
-
-def _serve(channel: Channel, settings: Settings) -> None:
+    channel.send(READY)
     strategies = chosen(settings.crawl.strategies)
     loader = document_loader(settings)
     syntaxes = all_syntaxes(settings).registry
@@ -95,11 +88,11 @@ def _serve(channel: Channel, settings: Settings) -> None:
         started = time.process_time()
         if task.forget:
             recent.clear()
-        woven = process_page(task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news)
-        keep = task.archive and not woven.noarchive and (woven.has_data or not settings.index.only_data)
+        result = process_page(task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news)
+        keep = task.archive and not result.noarchive and (result.has_data or not settings.index.only_data)
         record = encode_record(task.page) if keep else None
-        channel.send(WorkerAnswer(task.number, woven, record, time.process_time() - started))
+        channel.send(WorkerAnswer(task.number, result, record, time.process_time() - started))
 
 
 if __name__ == "__main__":
-    main()
+    run(serve)

@@ -91,7 +91,7 @@ def test_a_page_is_visited_as_the_crawl_would(site: Site) -> None:
     assert seen.timings.fetch > 0 < seen.timings.transform
 
 
-def test_redirects_are_followed_and_told(site: Site) -> None:
+def test_redirects_are_followed_and_reported(site: Site) -> None:
     seen = inspect(f"{site.root}/moved", settings=LOCAL)
     assert seen.url == f"{site.root}/page"
     assert [(hop.status, hop.location) for hop in seen.hops] == [(301, f"{site.root}/page")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import quadloom
-from quadloom.asking.inspect.values import odd_values
+from quadloom.asking.inspect.items import odd_values
 
 PAGE = """<!doctype html>
 <script type="application/ld+json">

@@ -111,7 +111,7 @@ def test_a_client_has_its_share(service: QueryService) -> None:
     with (
         service.ask(open_ended, client="x"),
         service.ask(open_ended, client="x"),
-        pytest.raises(QueryLimit, match="under way"),
+        pytest.raises(QueryLimit, match="running already"),
     ):
         service.ask(COUNT, client="x")
     assert service.ask(COUNT, client="x").values() == [("10",)]

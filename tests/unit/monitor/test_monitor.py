@@ -8,6 +8,7 @@ from quadloom.crawl.balance import balance
 from quadloom.crawl.freshness import freshness
 from quadloom.crawl.heartbeat import heartbeat
 from quadloom.model.outcome import PageRow
+from quadloom.process.channel import ProcessHeartbeat
 
 PAGES = dict.fromkeys(("fetch", "detect", "transform", "index", "extract"), 1000)
 
@@ -68,7 +69,9 @@ def test_freshness_counts_ages_changes_and_harvest() -> None:
 
 
 def test_heartbeat_ends_with_the_sums() -> None:
-    beats = heartbeat([("fetch", 11, 100, 1.0, 2), ("transform-1", 12, 300, 3.0, 1)], 10.0)
+    beats = heartbeat(
+        [ProcessHeartbeat("fetch", 11, 100, 1.0, 2), ProcessHeartbeat("transform-1", 12, 300, 3.0, 1)], 10.0
+    )
     assert [beat.name for beat in beats] == ["fetch", "transform-1", "total of 2"]
     assert (beats[-1].memory, beats[-1].cpu_seconds, beats[-1].load, beats[-1].in_hand) == (400, 4.0, 0.4, 3)
     assert heartbeat([], 1.0) == []

@@ -1,7 +1,7 @@
 """Everything about one document: how it was reached, what it is, what it says, what is wrong with it. Stores nothing.
 
-The source may be a URL, a file or bytes. A URL is visited as the crawl would, with robots.txt, redirects and the
-guard. The transformation runs in a process of its own, so that a hostile file costs no more than its limits.
+The source may be a URL, a file or bytes. A URL is visited as the crawl would visit it, with robots.txt, redirects and
+the guard. The transformation runs in a process of its own, so that a hostile file costs no more than its limits.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.asking.inspect.child import InspectResult, InspectTask, transform_apart
-from quadloom.asking.inspect.items import PREFIXES, InspectedItem, items_of
-from quadloom.asking.inspect.values import odd_values
-from quadloom.asking.inspect.visit import visit
+from quadloom.asking.inspect.child import InspectResult, InspectTask, transform_in_child
+from quadloom.asking.inspect.items import PREFIXES, InspectedItem, items_of, odd_values
 from quadloom.errors import UsageError
+from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.model.finding import Finding
 from quadloom.model.link import Link
-from quadloom.model.page import Failure, Hop
+from quadloom.model.page import Failure, Hop, Page
+from quadloom.model.url import Url, host_of, resolve
+from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 
 __all__ = ["PREFIXES", "InspectedItem", "Inspection", "inspect"]
@@ -35,9 +36,9 @@ class Timings(msgspec.Struct, frozen=True):
 
 
 class Inspection(msgspec.Struct, frozen=True):
-    """What was found out. `failure` says why there is no more than that; it is empty where all went well.
+    """What was found out. `failure` says why there is no more; it is empty if all went well.
 
-    `robots` is one of allowed, disallowed, unavailable, unknown, ignored, or `not asked` for what is not on the web.
+    `robots` is one of allowed, disallowed, unavailable, unknown, ignored, or `not asked` for a file or bytes.
     `nquads` are the page's statements in the graph of its URL, blank nodes as they are.
     """
 
@@ -72,9 +73,9 @@ def inspect(
     url: str = "",
     content_type: str | None = None,
 ) -> Inspection:
-    """Look at a URL, a file or bytes. `url` and `content_type` stand in for what a file does not say.
+    """Inspect a URL, a file or bytes. `url` and `content_type` stand in for what a file does not say.
 
-    Raises `UsageError` where there is no such file. What the web does wrong is in the answer.
+    Raises `UsageError` if there is no such file. Failures of the web are in the answer.
     """
     if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
         return _of_url(source, settings)
@@ -82,12 +83,12 @@ def inspect(
         body, base = source, url or _NOWHERE
     else:
         body, base = _read(Path(source), settings), url or Path(source).absolute().as_uri()
-    result = transform_apart(InspectTask(body, base, content_type, (), settings))
+    result = transform_in_child(InspectTask(body, base, content_type, (), settings))
     return _report(Inspection(url=base, size=len(body)), result, body)
 
 
 def _of_url(href: str, settings: Settings) -> Inspection:
-    visited = visit(href, settings)
+    visited = _visit(href, settings)
     result = visited.result
     begun = Inspection(
         url=result.url,
@@ -103,7 +104,52 @@ def _of_url(href: str, settings: Settings) -> Inspection:
         begun, url=result.final_url, size=len(result.body), truncated=result.truncated, media_type=result.content_type
     )
     task = InspectTask(result.body, result.final_url, result.content_type or None, result.headers, settings)
-    return _report(begun, transform_apart(task), result.body)
+    return _report(begun, transform_in_child(task), result.body)
+
+
+class _InspectVisit(msgspec.Struct, frozen=True):
+    """The site's answer, the redirects on the way, and what its robots.txt says."""
+
+    result: Page | Failure
+    hops: tuple[Hop, ...]
+    robots: str
+
+
+def _visit(href: str, settings: Settings) -> _InspectVisit:
+    """Fetch a page politely, following redirects as visits of their own. Raises `UrlError` if it is no URL."""
+    hops: tuple[Hop, ...] = ()
+    fetcher = Fetcher(settings)
+    try:
+        fetched = _fetch(fetcher, href, 0.0)
+        while isinstance(fetched.result, Page) and fetched.result.hops and len(hops) < settings.limits.redirects:
+            hop = fetched.result.hops[-1]
+            hops = (*hops, hop)
+            target = resolve(hop.location)
+            if target is None:
+                break
+            same_host = host_of(target) == host_of(hop.url)
+            fetched = _fetch(fetcher, target, fetched.pace.next_at if same_host else 0.0)
+    finally:
+        fetcher.close()
+    return _InspectVisit(fetched.result, hops, _robots(fetched.result, settings))
+
+
+def _fetch(fetcher: Fetcher, href: str, not_before: float) -> FetchResult:
+    url = Url.parse(href)
+    fetcher.submit([Visit(url.href, url.key, url.host, url.fingerprint, priority=0, not_before=not_before)])
+    while not (fetched := fetcher.step(1.0)):
+        pass
+    return fetched[0]
+
+
+def _robots(result: Page | Failure, settings: Settings) -> str:
+    if settings.politeness.robots == "ignore":
+        return "ignored"
+    if isinstance(result, Page) or result.status:
+        return "allowed"
+    if result.kind == "robots":
+        return "disallowed"
+    return "unavailable" if result.message.startswith("robots.txt") else "unknown"
 
 
 def _report(begun: Inspection, result: InspectResult, body: bytes) -> Inspection:

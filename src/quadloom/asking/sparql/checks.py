@@ -1,8 +1,8 @@
-"""What can be said of a SPARQL query before a parser sees it.
+"""Checks of a SPARQL query before a parser sees it.
 
-A parser that descends recursively ends the process at about 5,000 nested parentheses or 20,000 UNIONs, so nesting and
-length are checked by one linear scan first. The scan knows strings, comments, IRIs and names, hence `"SERVICE"` in
-a string is nothing special, and `SERVICE` as a word is refused: it would make this machine ask others.
+A recursive parser ends the process at about 5,000 nested parentheses or 20,000 UNIONs, so one linear scan checks
+nesting and length first. The scan knows strings, comments, IRIs and names: `"SERVICE"` in a string is allowed, and
+`SERVICE` as a keyword is refused, since it would make this machine query others.
 
 SPARQL replaces `\\u0053` before it reads words, so the scan does the same, and only its result is passed on.
 """
@@ -21,8 +21,8 @@ Form = Literal["select", "ask", "graph"]
 MAX_UNIONS = 200
 
 _CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
-# Linear: alternatives differ in their first character, and a string without an end reaches to the end instead of being
-# tried again from its second character. The parser refuses it anyway.
+# Linear: alternatives differ in their first character, and an unterminated string extends to the end of the text
+# instead of being tried again from its second character. The parser refuses it anyway.
 _TOKEN = re.compile(
     r"""
       (?P<space>[ \t\r\n]+|\#[^\r\n]*)
@@ -43,7 +43,7 @@ _FORBIDDEN = {
     "LOAD": "a query must not load documents",
 }
 _UPDATES = frozenset(("INSERT", "DELETE", "CLEAR", "DROP", "CREATE", "COPY", "MOVE"))
-# `FILTER(?a<b:c)SERVICE:x#>` can be read as an IRI by a scan and as a comparison by a parser that knows its place.
+# `FILTER(?a<b:c)SERVICE:x#>` is an IRI to this scan and may be a comparison to a parser, which knows the context.
 _FOREIGN = re.compile(r"(?i)service|load")
 _FORMS: dict[str, Form] = {"SELECT": "select", "ASK": "ask", "CONSTRUCT": "graph", "DESCRIBE": "graph"}
 
@@ -61,7 +61,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 class CheckedQuery(msgspec.Struct, frozen=True):
-    """A query that may be given to the parser, codepoint escapes replaced. `has_dataset`: FROM stands in it."""
+    """A query that the parser may see, with codepoint escapes replaced. `has_dataset`: it contains FROM."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -70,7 +70,7 @@ class CheckedQuery(msgspec.Struct, frozen=True):
 
 
 def check(query: str, limits: LimitSettings) -> CheckedQuery:
-    """Refuse what is too long, too deep or forbidden. Linear in the length. Raises `QueryRefused`."""
+    """Refuse a query that is too long, too deep or forbidden. Linear in its length. Raises `QueryRefused`."""
     if len(query.encode("utf-8", "replace")) > limits.query_length:
         raise QueryRefused(
             f"the query is longer than {limits.query_length} bytes",
@@ -88,14 +88,14 @@ def check(query: str, limits: LimitSettings) -> CheckedQuery:
 
 
 def _is_ambiguous(iri: str) -> bool:
-    """A bracket, then such a word, then `#`. Three searches: as one expression it took the cube of the length."""
+    """A bracket, then such a word, then `#`. Three searches: a single expression took the cube of the length."""
     bracket = iri.find(")")
     word = _FOREIGN.search(iri, bracket) if bracket >= 0 else None
     return word is not None and "#" in iri[word.end() :]
 
 
 def scan(text: str) -> list[Token]:
-    """All tokens but white space and comments."""
+    """All tokens except white space and comments."""
     return [
         Token(match.lastgroup, match.group(), match.start())
         for match in _TOKEN.finditer(text)
@@ -104,7 +104,7 @@ def scan(text: str) -> list[Token]:
 
 
 def template(text: str, variable: str) -> tuple[str, ...]:
-    """The query cut at each use of a variable: joined with an IRI between them, it has a constant in its place."""
+    """The query, split at each use of a variable. Joining the parts with an IRI puts the IRI in its place."""
     parts: list[str] = []
     done = 0
     for token in scan(text):
@@ -124,7 +124,7 @@ def _without_codepoints(query: str) -> str:
     text = _CODEPOINT.sub(_character, query)
     if _CODEPOINT.search(text) and text != query:
         raise QueryRefused(
-            "the query hides a codepoint escape in another one",
+            "the query has a codepoint escape inside another one",
             hint="write the character itself, or one plain \\uXXXX",
         )
     return text

@@ -1,7 +1,7 @@
-"""Names of vocabularies that everybody uses, so that nobody has to declare them.
+"""Prefixes of common vocabularies, so that nobody has to declare them.
 
-The one table for SPARQL, search, entity views and exports. A query's own PREFIX lines win over it. schema.org is
-written with both schemes on the web; `schema:` stands for the http form, which its own context states, and filters by
+This is the only table for SPARQL, search, entity views and exports. A query's own PREFIX lines win over it. schema.org
+is written with both schemes on the web; `schema:` stands for the http form, which its own context uses, and filters by
 type accept both (`type_iris`).
 """
 
@@ -61,7 +61,7 @@ PREFIXES: dict[str, str] = {
     "ql": "urn:quadloom:",
 }
 _BY_LENGTH = sorted(((iri, prefix) for prefix, iri in PREFIXES.items() if prefix != "dct"), key=lambda it: -len(it[0]))
-# Where a bare `Event` is looked for: vocabularies that define classes people ask for.
+# A bare `Event` is looked up in these: vocabularies that define classes people search for.
 _CLASS_SPACES = tuple(
     PREFIXES[name]
     for name in ("schema", "schemas", "foaf", "vcard", "skos", "dcat", "dctype", "prov", "sioc", "doap", "org", "gr",
@@ -70,7 +70,7 @@ _CLASS_SPACES = tuple(
 
 
 def expand(name: str) -> str:
-    """`schema:Event` → its IRI; an IRI, in angle brackets or bare, is itself; anything else comes back unchanged."""
+    """`schema:Event` → its IRI; an IRI, in angle brackets or bare, is itself; anything else is returned unchanged."""
     if name.startswith("<") and name.endswith(">"):
         return name[1:-1]
     prefix, colon, local = name.partition(":")
@@ -79,9 +79,9 @@ def expand(name: str) -> str:
     return name
 
 
-@lru_cache(maxsize=8192)  # a page shows the same few hundred again and again; looking up costs 3 µs
+@lru_cache(maxsize=8192)  # pages show the same few hundred again and again; a lookup costs 3 µs
 def shorten(iri: str) -> str:
-    """`http://schema.org/Event` → `schema:Event`; an IRI of no known vocabulary comes back as it is."""
+    """`http://schema.org/Event` → `schema:Event`; an IRI of an unknown vocabulary is returned as it is."""
     for space, prefix in _BY_LENGTH:
         if iri.startswith(space):
             local = iri[len(space) :]
@@ -103,7 +103,7 @@ def vocabulary_iris(name: str) -> tuple[str, ...]:
 
 
 def both_schemes(iri: str) -> tuple[str, ...]:
-    """schema.org is one vocabulary under two schemes; other IRIs mean what they say."""
+    """An IRI of schema.org under http and https, which are one vocabulary; any other IRI alone."""
     if iri.startswith("http://schema.org/"):
         return iri, "https" + iri[4:]
     if iri.startswith("https://schema.org/"):

@@ -1,6 +1,6 @@
-"""Result formats of SPARQL: names, media types, and writers that can stop after any row and still end well-formed.
+"""Result formats of SPARQL: names, media types, and writers that can stop after any row with a well-formed document.
 
-The engine could serialise by itself, but not stop at a row limit with a complete document; so rows are written here.
+The engine can serialise too, but it cannot stop at a row limit with a complete document; so rows are written here.
 tests/unit/asking/test_result_formats.py reads every format back with the engine's own parsers.
 """
 
@@ -71,15 +71,19 @@ def boolean(value: bool, format: str) -> bytes:
 
 
 def write_graph(
-    triples: Iterable[ox.Triple], write: Callable[[bytes], None], format: str, prefixes: dict[str, str]
+    items: Iterable[ox.Triple] | Iterable[ox.Quad],
+    write: Callable[[bytes], object],
+    format: str,
+    prefixes: dict[str, str],
 ) -> None:
-    ox.serialize(triples, _Sink(write), GRAPH_FORMATS[format], prefixes=prefixes)  # type: ignore[arg-type]  # it only calls write
+    """Write triples or quads in one of `GRAPH_FORMATS`, in pieces."""
+    ox.serialize(items, _Sink(write), GRAPH_FORMATS[format], prefixes=prefixes)  # type: ignore[arg-type]  # it only calls write
 
 
 class _Sink:
-    """What the engine's serialiser needs of a file."""
+    """The part of a file that the engine's serialiser needs."""
 
-    def __init__(self, write: Callable[[bytes], None]) -> None:
+    def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write
 
     def write(self, data: bytes) -> int:
@@ -122,8 +126,10 @@ def cell(term: Term) -> Cell:
     if isinstance(term, ox.BlankNode):
         return {"type": "bnode", "value": term.value}
     parts: dict[str, Cell] = {
-        "subject": cell(term.subject), "predicate": cell(term.predicate), "object": cell(term.object)
-    }  # fmt: skip
+        "subject": cell(term.subject),
+        "predicate": cell(term.predicate),
+        "object": cell(term.object),
+    }
     return {"type": "triple", "value": parts}
 
 
@@ -169,7 +175,7 @@ def _xml(term: Term) -> str:
 
 
 class _Csv:
-    """Values only, as RFC 4180 wants them: lines end in CR LF."""
+    """Values only, in the format of RFC 4180: lines end in CR LF."""
 
     def head(self, variables: Sequence[str]) -> bytes:
         return (",".join(variables) + "\r\n").encode()

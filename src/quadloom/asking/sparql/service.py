@@ -1,9 +1,9 @@
 """SPARQL for strangers: checked, run in a process that can be killed, streamed, and ended at its limits.
 
-`QueryService` keeps a few query processes warm. Each query has one to itself from its first word to its last byte, so
-a killed query takes nothing with it and the next one answers. SPARQL is the language for conjunctive queries
-over the warehouse; there is no second one. All graphs together are the default graph, unless FROM or the caller says
-otherwise: every page is a graph of its own, and a newcomer's `?s ?p ?o` shall find something.
+`QueryService` keeps a few query processes ready. Each query has one to itself from its start to the last byte of its
+result, so a killed query affects no other. SPARQL is the only language for conjunctive queries over the warehouse. All
+graphs together are the default graph, unless FROM or the caller says otherwise: every page is a graph of its own, and a
+newcomer's `?s ?p ?o` should find something.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class _Table(msgspec.Struct):
     results: _Bindings
 
 
-class _Verdict(msgspec.Struct):
+class _Boolean(msgspec.Struct):
     boolean: bool
 
 
 class QueryResult:
-    """A result on its way. Iterate for its bytes, once; `ended` and `truncated` are known after the last.
+    """A result that is being streamed. Iterate for its bytes, once; `ended` and `truncated` are known after the last.
 
-    Close it (or use it as a context manager) when leaving early: that ends the query.
+    If you stop early, close it (or use it as a context manager): that ends the query.
     """
 
     def __init__(self, service: QueryService, process: QueryProcess, form: Form, format: str, client: str) -> None:
@@ -73,7 +73,7 @@ class QueryResult:
 
     @property
     def truncated(self) -> bool:
-        """Whether a row or byte limit cut the result; it is well-formed nevertheless."""
+        """Whether a row or byte limit cut the result. The document is well-formed anyway."""
         return self.ended is not None and bool(self.ended.truncated)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -98,12 +98,12 @@ class QueryResult:
         return msgspec.json.decode(self.read(), type=_Table).results.bindings
 
     def values(self) -> list[tuple[str, ...]]:
-        """Solutions as plain texts in the order of `variables`; unbound = empty."""
+        """Solutions as plain strings in the order of `variables`; unbound = empty."""
         return [tuple(str(row[name].value) if name in row else "" for name in self.variables) for row in self.rows()]
 
     def boolean(self) -> bool:
-        """The verdict of an ASK in format json."""
-        return msgspec.json.decode(self.read(), type=_Verdict).boolean
+        """The answer to an ASK in format json."""
+        return msgspec.json.decode(self.read(), type=_Boolean).boolean
 
     def close(self) -> None:
         process, self._process = self._process, None
@@ -120,9 +120,9 @@ class QueryResult:
 
 
 class QueryService:
-    """Runs queries on a store (its directory, or its server); safe for many threads.
+    """Runs queries on a store (a directory or a server); safe for many threads.
 
-    `concurrency`: queries under way per client, 0 = no limit.
+    `processes`: queries that run at once. `concurrency`: how many of them may belong to one client, 0 = no limit.
     """
 
     def __init__(
@@ -156,11 +156,11 @@ class QueryService:
         client: str = "",
         fresh: bool = False,
     ) -> QueryResult:
-        """Check and start a query; returns when the first bytes are there.
+        """Check and start a query; returns when the first bytes have arrived.
 
-        `format`: json, xml, csv, tsv for rows and verdicts; turtle, nt, nq, trig, jsonld, rdfxml for graphs; empty =
-        json or turtle. Given graphs are the dataset and win over FROM. `fresh`: see all that is committed now, not only
-        what was two seconds ago. Raises `QueryError`.
+        `format`: json, xml, csv, tsv for SELECT and ASK; turtle, nt, nq, trig, jsonld, rdfxml for graphs; empty = json
+        or turtle. Graphs given here are the dataset and win over FROM. `fresh`: see everything committed by now, not
+        the view of up to two seconds ago. Raises `QueryError`.
         """
         limits = limits or self._limits
         checked = check(query, limits)
@@ -186,7 +186,7 @@ class QueryService:
         return self.run(request, checked.form, client=client)
 
     def run(self, request: QueryRequest, form: Form = "select", *, client: str = "") -> QueryResult:
-        """Start a request that has been checked already."""
+        """Start a request that was checked before."""
         process = self._take(client)
         answer = QueryResult(self, process, form, request.format, client)
         try:
@@ -220,7 +220,7 @@ class QueryService:
         with self._lock:
             if self._concurrency and self._running[client] >= self._concurrency:
                 raise QueryLimit(
-                    f"{self._concurrency} queries of yours are under way already", hint="wait until one of them ends"
+                    f"{self._concurrency} of your queries are running already", hint="wait until one of them ends"
                 )
             self._running[client] += 1
         if not self._slots.acquire(timeout=_BUSY_SECONDS):
@@ -254,12 +254,12 @@ class QueryService:
 
 
 def form_of(query: str, limits: LimitSettings) -> Form:
-    """select, ask or graph: what content negotiation must know before the query runs. Raises `QueryRefused`."""
+    """select, ask or graph; content negotiation needs it before the query runs. Raises `QueryRefused`."""
     return check(query, limits).form
 
 
 def used_prefixes(tokens: Sequence[Token]) -> dict[str, str]:
-    """Well-known prefixes that the query itself writes: a result in Turtle uses the same and no others."""
+    """Well-known prefixes that the query itself uses: a result in Turtle uses the same and no others."""
     written = {token.text.partition(":")[0] for token in tokens if token.kind == "name"}
     return {name: iri for name, iri in PREFIXES.items() if name in written or name == "rdf"}
 

@@ -1,12 +1,12 @@
-"""Words in a query: `?page ql:matches "solar eclipse"` joins the text index with triple patterns.
+"""Full-text search in a query: `?page ql:matches "solar eclipse"` joins the text index with triple patterns.
 
 The pattern is replaced by its hits before the engine sees the query, in place, so that everything around it
-(OPTIONAL, FILTER, GRAPH ?page { … }) works on as usual::
+(OPTIONAL, FILTER, GRAPH ?page { … }) works as usual::
 
     ?page ql:matches "solar eclipse" .                 VALUES ?page { <…> <…> } .
     (?page ?score) ql:matches ("solar eclipse" 50) .   VALUES (?page ?score) { (<…> 7.3) … } .
 
-The object is what one would type into the search box, optionally with the number of hits wanted (1,000 unless said).
+The object is the text that one would type into the search box, optionally with the number of hits (default 1,000).
 `?page` is the page's URL, which is also the name of its graph.
 """
 
@@ -27,42 +27,42 @@ from quadloom.syntaxes.terms import iri, literal
 MATCHES = PREFIXES["ql"] + "matches"
 DEFAULT_HITS = 1000
 MAX_HITS = 10_000
-_KEPT_SECONDS = 2.0
-_KEPT = 64  # questions
+_CACHE_SECONDS = 2.0
+_CACHE_SIZE = 64  # searches
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
 class PatternHitCache:
-    """A text index for patterns: the hits of the last few questions are given again for `_KEPT_SECONDS`.
+    """A text index for patterns that caches the hits of the last few searches for `_CACHE_SECONDS`.
 
-    The addresses of a thousand hits cost 20 ms, and an editor's user runs the same words again and again. A query sees
-    quads of two seconds ago as well, so nothing becomes older by this. Safe for many threads.
+    The addresses of a thousand hits cost 20 ms, and the user of an editor runs the same words again and again. A query
+    sees quads of up to two seconds ago anyway, so the cache makes nothing older. Safe for many threads.
     """
 
     def __init__(self, text: TextIndex, clock: Callable[[], float] = time.monotonic) -> None:
         self._text = text
         self._clock = clock
-        self._kept: OrderedDict[SearchRequest, tuple[float, tuple[Hit, ...]]] = OrderedDict()
+        self._cache: OrderedDict[SearchRequest, tuple[float, tuple[Hit, ...]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def hits(self, request: SearchRequest) -> tuple[Hit, ...]:
         now = self._clock()
         with self._lock:
-            until, known = self._kept.get(request, (0.0, ()))
+            until, cached = self._cache.get(request, (0.0, ()))
         if until > now:
-            return known
+            return cached
         found = self._text.search(request).hits
         with self._lock:
-            self._kept[request] = (now + _KEPT_SECONDS, found)
-            self._kept.move_to_end(request)
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            self._cache[request] = (now + _CACHE_SECONDS, found)
+            self._cache.move_to_end(request)
+            if len(self._cache) > _CACHE_SIZE:
+                self._cache.popitem(last=False)
         return found
 
 
 def replace_text_patterns(checked: CheckedQuery, text: PatternHitCache | None) -> str:
-    """The query with each text pattern replaced by its hits. Raises `QuerySyntaxError` for one that stands wrong."""
+    """The query with each text pattern replaced by its hits. Raises `QuerySyntaxError` for a misplaced pattern."""
     tokens = checked.tokens
     names = _names(tokens)
     parts: list[str] = []
@@ -78,7 +78,7 @@ def replace_text_patterns(checked: CheckedQuery, text: PatternHitCache | None) -
         parts.append(_values(subject, hits))
         done = tokens[stop - 1].end
         if stop < len(tokens) and tokens[stop].text == ";":
-            # The predicate list goes on: say its subject again.
+            # The predicate list continues: repeat its subject.
             parts.append(f" {subject[0]}")
             done = tokens[stop].end
     parts.append(checked.text[done:])
@@ -86,7 +86,7 @@ def replace_text_patterns(checked: CheckedQuery, text: PatternHitCache | None) -
 
 
 def _names(tokens: Sequence[Token]) -> frozenset[str]:
-    """All ways to write the predicate here: the IRI, and `x:matches` for each prefix x bound to our namespace."""
+    """All ways to write the predicate in this query: its IRI, and `x:matches` for each prefix x of its namespace."""
     names = {f"<{MATCHES}>"}
     prefixes = {"ql:": PREFIXES["ql"]}
     for first, second, third in zip(tokens, tokens[1:], tokens[2:], strict=False):
@@ -130,15 +130,14 @@ def _object(tokens: Sequence[Token], index: int, text: str) -> tuple[str, int, i
 def _enough(tokens: Sequence[Token], start: int, stop: int) -> int:
     """How many hits `SELECT ?page { ?page ql:matches "words" } LIMIT 10` can show: ten, which saves reading a thousand.
 
-    Only where the pattern is all there is: anything else beside it might drop hits or order them otherwise.
+    Only if the query has nothing but the pattern: anything else might drop hits or order them differently.
     """
     before = [token for token in tokens[:start] if token.text.upper() != "WHERE"]
     after = [token.text.upper() for token in tokens[stop:]]
     selects = [place for place, token in enumerate(before) if token.text.upper() == "SELECT"]
     shown = before[selects[0] + 1 :] if selects else []
-    alone = bool(shown) and shown[-1].text == "{" and all(
-        token.kind == "variable" or token.text == "*" for token in shown[:-1]
-    )  # fmt: skip
+    columns = [token.kind == "variable" or token.text == "*" for token in shown[:-1]]
+    alone = bool(shown) and shown[-1].text == "{" and all(columns)
     match after[1:] if after[:1] == ["."] else after:
         case ["}", "LIMIT", number] if alone and number.isdigit() and len(number) < 9:
             return max(1, int(number))
@@ -146,7 +145,8 @@ def _enough(tokens: Sequence[Token], start: int, stop: int) -> int:
 
 
 def _values(variables: tuple[str, ...], hits: Sequence[Hit]) -> str:
-    """A URL may hold what no IRI may (`|`, `^`); such a page has no graph to join with, and would break the query."""
+    """The hits as VALUES. A URL may contain characters that an IRI may not (`|`, `^`); such a page has no graph to join
+    with and would break the query, so it is left out."""
     found = [(term, hit.score) for hit in hits if (term := iri(hit.id)) is not None]
     if len(variables) == 1:
         return f"VALUES {variables[0]} {{ {' '.join(term for term, _ in found)} }}"
@@ -162,7 +162,7 @@ def _unquoted(text: str) -> str:
 def _misplaced(token: Token, text: str) -> QuerySyntaxError:
     line, column = place(text, token.start)
     return QuerySyntaxError(
-        f"{token.text} at line {line}, column {column} must stand first in a triple of its own",
+        f"{token.text} at line {line}, column {column} must come first after its subject",
         hint='write ?page ql:matches "words" or (?page ?score) ql:matches ("words" 50)',
         line=line,
         column=column,
@@ -170,7 +170,7 @@ def _misplaced(token: Token, text: str) -> QuerySyntaxError:
 
 
 def as_sparql(request: SearchRequest) -> str:
-    """The query that a search stands for: the same pages, with titles."""
+    """The SPARQL query that is equivalent to a search: the same pages, with titles."""
     lines = ["SELECT DISTINCT ?page ?score ?title WHERE {"]
     if request.text:
         lines.append(f"  (?page ?score) ql:matches ({literal(request.text)} {MAX_HITS}) .")

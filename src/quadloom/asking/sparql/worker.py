@@ -1,54 +1,61 @@
-"""The process in which queries run: `python -m quadloom.asking.sparql.worker STORE BYTES`.
+"""The process in which SPARQL queries run, one at a time: requests in, results out in pieces.
 
-STORE is the directory of an embedded store, or the JSON of a `SparqlServer` that queries are passed on to.
+It owns nothing: an embedded store is opened for reading only, and the owner may kill this process at any moment. Its
+address space is limited, so a query that collects too much ends this process and no other.
 
-It reads requests from standard input and writes frames to standard output, one query at a time. It owns nothing: the
-store is opened for reading only, and whoever started it may kill it at any moment. Address space is limited, so
-a query that gathers too much ends this process and no other. A thread waits for the end of the input meanwhile, so
-that the process does not outlive its owner even in the middle of a query.
+The view of an embedded store is frozen when it is opened. It is opened again when files have changed since, at most
+once in `_REOPEN_SECONDS`.
 
-The view of the store is frozen at its opening. It is opened again when files have changed since, at most once in
-`_REOPEN_SECONDS`.
+If the quads are on a SPARQL server, the query is passed on. It has been checked before, and text patterns have become
+VALUES; here the engine parses it once on an empty store. That finds mistakes and their place, says which form the
+answer has, and makes sure that it is a query and no update, which the server would carry out. Then the query is sent as
+it is, with PREFIX lines for the well-known prefixes that it uses.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import queue
 import re
-import resource
-import signal
-import struct
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import BinaryIO, Literal
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Literal
 
 import msgspec
 import pyoxigraph as ox
 
-from quadloom.asking.sparql.forwarding import Result, forwarded
+from quadloom.asking.sparql.checks import scan
 from quadloom.asking.sparql.result_formats import boolean, row_writer, write_graph
 from quadloom.errors import QuerySyntaxError, StoreError
-from quadloom.stores.quads.sparql_client import SparqlClient, SparqlServer
+from quadloom.process.channel import Channel, run
+from quadloom.process.limits import set_alarm
+from quadloom.stores.quads.sparql_client import ROWS, TRIPLES, SparqlClient, SparqlResponse, SparqlServer
 
-FRAME = struct.Struct("<cI")  # kind and length of what follows
-READY = b"R"  # the first frame of a process
+READY = "ready"  # the first message: imports are done, deadlines may count
 _REOPEN_SECONDS = 2.0
 _CHUNK = 64 * 1024
 _ATTEMPTS = 7
-_TRIES = 3  # of a request to a server: somebody waits
+_SERVER_ATTEMPTS = 3  # few, since somebody waits for the answer
 _PLACE = re.compile(r"error at (\d+):(\d+): ")
 _GRACE = 2.0  # the owner kills first; the alarm is for an owner that hangs
 
+CutBy = Literal["", "rows", "bytes"]
+Result = ox.QuerySolutions | ox.QueryBoolean | Iterator[ox.Triple]
+
+
+class QuerySource(msgspec.Struct, frozen=True):
+    """The directory of an embedded store, or a server that queries are passed on to."""
+
+    path: str = ""
+    server: SparqlServer | None = None
+
 
 class QueryRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One query. `data`: ask these N-Quads instead of the store."""
+    """One query. `data`: evaluate it on these N-Quads instead of the store."""
 
     query: str
-    written: str  # as the user wrote it, to say where it does not parse
+    written: str  # as the user wrote it, to report where it does not parse
     format: str
     prefixes: dict[str, str]  # known without PREFIX lines
     written_prefixes: dict[str, str] = {}  # to shorten IRIs in Turtle and TriG
@@ -59,26 +66,37 @@ class QueryRequest(msgspec.Struct, frozen=True, kw_only=True):
     result_bytes: int = 0
     seconds: float = 0.0
     data: bytes | None = None
-    fresh: bool = False  # see all that is committed now, not only what was two seconds ago
+    fresh: bool = False  # see everything committed by now, not the view of up to two seconds ago
 
 
-class QueryHead(msgspec.Struct, frozen=True):
+class QueryHead(msgspec.Struct, frozen=True, tag="head"):
+    """The first message of an answer."""
+
     form: Literal["select", "ask", "graph"]
     variables: tuple[str, ...] = ()
 
 
-class QueryEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a query went: seconds until it was parsed and planned, and until the last row; what it gave."""
+class QueryChunk(msgspec.Struct, frozen=True, tag="chunk"):
+    """Further bytes of the result document."""
+
+    data: bytes
+
+
+class QueryEnd(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
+    """Seconds until the query was parsed and planned, seconds from there to the last row, and the size of the result.
+
+    `truncated`: the limit that cut the result.
+    """
 
     parse_seconds: float = 0.0
     evaluate_seconds: float = 0.0
     rows: int = 0
     bytes: int = 0
-    truncated: Literal["", "rows", "bytes"] = ""
+    truncated: CutBy = ""
 
 
-class QueryRefusal(msgspec.Struct, frozen=True, kw_only=True):
-    """`kind`: syntax, memory or store."""
+class QueryRefusal(msgspec.Struct, frozen=True, kw_only=True, tag="refusal"):
+    """The last message of an answer that failed."""
 
     kind: Literal["syntax", "memory", "store"]
     message: str
@@ -86,10 +104,19 @@ class QueryRefusal(msgspec.Struct, frozen=True, kw_only=True):
     column: int = 0
 
 
+class QueryReply(msgspec.Struct, frozen=True, array_like=True):
+    """A message to the owner: a head, chunks, an end; or a refusal at any point."""
+
+    content: QueryHead | QueryChunk | QueryEnd | QueryRefusal
+
+
+_Send = Callable[[QueryHead | QueryChunk | QueryEnd | QueryRefusal], None]
+
+
 class QueryWorker:
     """Answers requests on one store. With a `client` the store is a server's, and `path` is not used."""
 
-    def __init__(self, path: str, send: Callable[[bytes, bytes], None], client: SparqlClient | None = None) -> None:
+    def __init__(self, path: str, send: _Send, client: SparqlClient | None = None) -> None:
         self._path = path
         self._send = send
         self._client = client
@@ -101,26 +128,26 @@ class QueryWorker:
         try:
             self._answer(request)
         except SyntaxError as error:
-            self._refuse(_syntax(error, request))
+            self._send(_syntax_refusal(error, request))
         except QuerySyntaxError as error:
-            self._refuse(QueryRefusal(kind="syntax", message=error.message[:300]))
+            self._send(QueryRefusal(kind="syntax", message=error.message[:300]))
         except StoreError as error:
-            self._refuse(QueryRefusal(kind="store", message=error.message[:500]))
+            self._send(QueryRefusal(kind="store", message=error.message[:500]))
         except MemoryError:
-            self._refuse(QueryRefusal(kind="memory", message="the query needs more memory than it may have"))
+            self._send(QueryRefusal(kind="memory", message="the query needs more memory than it may have"))
         except (OSError, ValueError, RuntimeError) as error:
             self._store = None
-            self._refuse(QueryRefusal(kind="store", message=str(error)[:500]))
+            self._send(QueryRefusal(kind="store", message=str(error)[:500]))
 
     def _answer(self, request: QueryRequest) -> None:
-        """A writer may remove a file under the view, or while the view is opened: as long as nothing of the answer has
-        left, all is done again on a new view."""
+        """A writer may remove a file of the view, also while the view is opened. Then the query is repeated on a new
+        view, unless a part of the answer has been sent."""
         for attempt in itertools.count(1):
             output = _Output(self._send)
             try:
-                ended = self._evaluated(request, output)
+                ended = self._evaluate(request, output)
                 output.flush()
-                self._send(b"E", msgspec.json.encode(ended))
+                self._send(ended)
                 return
             except (OSError, RuntimeError):
                 if output.sent or attempt == _ATTEMPTS:
@@ -128,7 +155,7 @@ class QueryWorker:
                 self._store = None
                 time.sleep(0.01 * 2**attempt)
 
-    def _evaluated(self, request: QueryRequest, output: _Output) -> QueryEnd:
+    def _evaluate(self, request: QueryRequest, output: _Output) -> QueryEnd:
         started = time.perf_counter()
         result = self._result(request)
         parsed = time.perf_counter()
@@ -143,14 +170,8 @@ class QueryWorker:
 
     def _result(self, request: QueryRequest) -> Result:
         if self._client is None or request.data is not None:
-            return _evaluate(self._view(request), request)
-        return forwarded(
-            self._client, request.query, request.prefixes, union=request.union,
-            default_graphs=request.default_graphs, named_graphs=request.named_graphs,
-        )  # fmt: skip
-
-    def _refuse(self, refused: QueryRefusal) -> None:
-        self._send(b"X", msgspec.json.encode(refused))
+            return _query_store(self._view(request), request)
+        return _query_server(self._client, request)
 
     def _view(self, request: QueryRequest) -> ox.Store:
         if request.data is not None:
@@ -170,7 +191,7 @@ class QueryWorker:
 
 
 def _files(path: str) -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of the store's files: differ as soon as anything was written."""
+    """Names, sizes and times of the store's files: they differ as soon as anything was written."""
     found = []
     for entry in os.scandir(path):
         if entry.name != "LOG":
@@ -179,7 +200,7 @@ def _files(path: str) -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(found))
 
 
-def _evaluate(store: ox.Store, request: QueryRequest) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
+def _query_store(store: ox.Store, request: QueryRequest) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
     chosen = bool(request.default_graphs or request.named_graphs)
     return store.query(
         request.query,
@@ -190,7 +211,47 @@ def _evaluate(store: ox.Store, request: QueryRequest) -> ox.QuerySolutions | ox.
     )
 
 
-def _write(result: Result, request: QueryRequest, output: _Output) -> tuple[int, Literal["", "rows", "bytes"]]:
+def _query_server(client: SparqlClient, request: QueryRequest) -> Result:
+    """The server's answer while it arrives. Raises `SyntaxError` for what is no query, else as `SparqlClient.query`."""
+    is_graph = isinstance(ox.Store().query(request.query, prefixes=request.prefixes), ox.QueryTriples)
+    media_type = TRIPLES if is_graph else ROWS
+    response = client.query(
+        with_prefixes(request.query, request.prefixes),
+        media_type,
+        union=request.union,
+        default_graphs=request.default_graphs,
+        named_graphs=request.named_graphs,
+    ).expect(media_type)
+    if is_graph:
+        return _triples(response)
+    found = ox.parse_query_results(response, ox.QueryResultsFormat.JSON)  # type: ignore[arg-type]  # it only calls read
+    assert isinstance(found, ox.QuerySolutions | ox.QueryBoolean), "SPARQL JSON is one of the two"
+    return found
+
+
+def with_prefixes(query: str, prefixes: Mapping[str, str]) -> str:
+    """The query with a declaration of each well-known prefix that it uses and does not declare itself."""
+    tokens = scan(query)
+    names = {token.text.partition(":")[0] for token in tokens if token.kind == "name"}
+    declared = {
+        name.text.partition(":")[0]
+        for word, name in pairwise(tokens)
+        if word.kind == "word" and word.text.upper() == "PREFIX"
+    }
+    lines = [f"PREFIX {name}: <{prefixes[name]}>\n" for name in sorted(names - declared) if name in prefixes]
+    return "".join(lines) + query
+
+
+def _triples(response: SparqlResponse) -> Iterator[ox.Triple]:
+    with response:
+        try:
+            for quad in ox.parse(response, ox.RdfFormat.N_TRIPLES, lenient=True):  # type: ignore[arg-type]  # it only calls read
+                yield quad.triple
+        except SyntaxError as error:
+            raise StoreError(f"the server's answer is not N-Triples: {error.msg}", hint="try again") from error
+
+
+def _write(result: Result, request: QueryRequest, output: _Output) -> tuple[int, CutBy]:
     if isinstance(result, ox.QueryBoolean):
         output.head(QueryHead("ask"))
         output.write(boolean(bool(result), request.format))
@@ -200,15 +261,13 @@ def _write(result: Result, request: QueryRequest, output: _Output) -> tuple[int,
     return _write_graph(result, request, output)
 
 
-def _write_rows(
-    result: ox.QuerySolutions, request: QueryRequest, output: _Output
-) -> tuple[int, Literal["", "rows", "bytes"]]:
+def _write_rows(result: ox.QuerySolutions, request: QueryRequest, output: _Output) -> tuple[int, CutBy]:
     names = tuple(variable.value for variable in result.variables)
     writer = row_writer(request.format)
     output.head(QueryHead("select", names))
     output.write(writer.head(names))
     rows = 0
-    cut: Literal["", "rows", "bytes"] = ""
+    cut: CutBy = ""
     tail = writer.tail()
     for solution in result:
         if request.rows and rows >= request.rows:
@@ -224,9 +283,7 @@ def _write_rows(
     return rows, cut
 
 
-def _write_graph(
-    result: Iterator[ox.Triple], request: QueryRequest, output: _Output
-) -> tuple[int, Literal["", "rows", "bytes"]]:
+def _write_graph(result: Iterator[ox.Triple], request: QueryRequest, output: _Output) -> tuple[int, CutBy]:
     output.head(QueryHead("graph"))
     counted = _Counted(result, request.rows, lambda: bool(request.result_bytes) and output.total > request.result_bytes)
     prefixes = request.written_prefixes if request.format in ("turtle", "trig") else {}
@@ -235,14 +292,14 @@ def _write_graph(
 
 
 class _Counted:
-    """Triples up to the limits, each once in a row; what ends the iteration early is remembered."""
+    """Triples up to the limits; `cut` names the limit that ended the iteration early."""
 
     def __init__(self, triples: Iterator[ox.Triple], limit: int, full: Callable[[], bool]) -> None:
         self._triples = triples
         self._limit = limit
         self._full = full
         self.rows = 0
-        self.cut: Literal["", "rows", "bytes"] = ""
+        self.cut: CutBy = ""
 
     def __iter__(self) -> Iterator[ox.Triple]:
         for triple in self._triples:
@@ -257,11 +314,11 @@ class _Counted:
 
 
 class _Output:
-    """Gathers bytes into frames."""
+    """Collects bytes into chunks."""
 
-    def __init__(self, send: Callable[[bytes, bytes], None]) -> None:
+    def __init__(self, send: _Send) -> None:
         self._send = send
-        self._head = b""
+        self._head: QueryHead | None = None
         self._parts: list[bytes] = []
         self._size = 0
         self.sent = 0
@@ -271,8 +328,8 @@ class _Output:
         return self.sent + self._size
 
     def head(self, head: QueryHead) -> None:
-        """Leaves with the first bytes, not before."""
-        self._head = msgspec.json.encode(head)
+        """Sent with the first bytes, not before."""
+        self._head = head
 
     def write(self, data: bytes) -> None:
         self._parts.append(data)
@@ -281,17 +338,17 @@ class _Output:
             self.flush()
 
     def flush(self) -> None:
-        if self._head:
-            self._send(b"H", self._head)
-            self._head = b""
+        if self._head is not None:
+            self._send(self._head)
+            self._head = None
         if self._parts:
-            self._send(b"D", b"".join(self._parts))
+            self._send(QueryChunk(b"".join(self._parts)))
             self.sent += self._size
             self._parts, self._size = [], 0
 
 
-def _syntax(error: SyntaxError, request: QueryRequest) -> QueryRefusal:
-    """Where the query as the user wrote it does not parse; what was rewritten may have moved."""
+def _syntax_refusal(error: SyntaxError, request: QueryRequest) -> QueryRefusal:
+    """Where the query as the user wrote it does not parse; rewriting may have moved the place."""
     if request.written != request.query:
         try:
             ox.Store().query(request.written, prefixes=request.prefixes)
@@ -306,42 +363,18 @@ def _syntax(error: SyntaxError, request: QueryRequest) -> QueryRefusal:
     return QueryRefusal(kind="syntax", message=words.split("\n")[0][:300], line=line, column=column)
 
 
-def _send_to(stream: BinaryIO) -> Callable[[bytes, bytes], None]:
-    def send(kind: bytes, payload: bytes) -> None:
-        stream.write(FRAME.pack(kind, len(payload)) + payload)
-        stream.flush()
-
-    return send
-
-
-def _receive(stream: BinaryIO, requests: queue.Queue[QueryRequest]) -> None:
+def serve(channel: Channel) -> None:
+    source = channel.receive(QuerySource)
+    client = SparqlClient(source.server, attempts=_SERVER_ATTEMPTS) if source.server is not None else None
+    worker = QueryWorker(source.path, lambda content: channel.send(QueryReply(content)), client)
+    channel.send(READY)
     while True:
-        head = stream.read(FRAME.size)
-        if len(head) < FRAME.size:
-            os._exit(0)
-        _, length = FRAME.unpack(head)
-        requests.put(msgspec.msgpack.decode(stream.read(length), type=QueryRequest))
-
-
-def main(arguments: list[str]) -> None:
-    store, limit = arguments[0], int(arguments[1])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the owner's affair
-    if limit:
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    requests: queue.Queue[QueryRequest] = queue.Queue()
-    threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
-    server = msgspec.json.decode(store, type=SparqlServer) if store.startswith("{") else None
-    send = _send_to(sys.stdout.buffer)
-    worker = QueryWorker(store, send, SparqlClient(server, attempts=_TRIES) if server else None)
-    send(READY, b"")
-    while True:
-        request = requests.get()
+        request = channel.receive(QueryRequest)
         if request.seconds:
-            signal.setitimer(signal.ITIMER_REAL, request.seconds + _GRACE)
+            set_alarm(request.seconds + _GRACE)
         worker.answer(request)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        set_alarm(0.0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run(serve)

@@ -8,7 +8,8 @@ import pyoxigraph as ox
 
 from quadloom.model.quads import Quads
 from quadloom.stores.protocols.quads import Difference
-from quadloom.stores.quads.oxigraph import evaluate, lines_of, parse_term
+from quadloom.stores.quads.nquads import lines_of, parse_term
+from quadloom.stores.quads.oxigraph import evaluate
 
 
 class MemoryQuads:

@@ -19,7 +19,6 @@ store gives them back, since Oxigraph keeps numbers by value (`"01"^^xsd:integer
 from __future__ import annotations
 
 import errno
-import re
 import time
 from array import array
 from collections.abc import Iterator, Sequence
@@ -32,11 +31,14 @@ from xxhash import xxh3_64_intdigest
 from quadloom.errors import DiskFull, QuerySyntaxError, StoreError, WarehouseLocked
 from quadloom.model.quads import Quads
 from quadloom.stores.protocols.quads import Difference
+from quadloom.stores.quads.nquads import as_stored as as_stored
+from quadloom.stores.quads.nquads import lines_of as lines_of
+from quadloom.stores.quads.nquads import parse_term as parse_term
+from quadloom.stores.quads.nquads import text_of as text_of
 
 BULK_QUADS = 2500
 _CHUNK = 1 << 20
 _ENGINE_ERRORS = (OSError, RuntimeError)  # the latter for what RocksDB calls corruption, such as a file just removed
-_IRI = re.compile(r'<[^\x00-\x20<>"{}|^`\\]+>')
 _TRIPLES, _QUADS = ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS
 
 
@@ -239,25 +241,6 @@ def evaluate(store: ox.Store, sparql: str) -> bytes:
     return data
 
 
-def parse_term(text: str) -> ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple:
-    """A term in N-Triples syntax. Raises `QuerySyntaxError`."""
-    try:
-        if _IRI.fullmatch(text):  # most terms; a parser for one term costs eight times as much
-            return ox.NamedNode(text[1:-1])
-        (triple,) = ox.parse(f"<x:s> <x:p> {text} .", _TRIPLES)
-    except (SyntaxError, ValueError) as error:
-        raise QuerySyntaxError(
-            f"not an RDF term: {text[:100]}", hint='write <iri>, "text", "text"@en or "text"^^<datatype>'
-        ) from error
-    term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple = triple.object
-    return term
-
-
-def lines_of(nquads: bytes) -> list[str]:
-    """Not `splitlines`, which also breaks at U+0085 and U+2028, within a literal."""
-    return [line for line in nquads.decode().split("\n") if line]
-
-
 def _update(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
     tail = len(graph) + 4  # "<graph> ."
     parts = []
@@ -266,18 +249,6 @@ def _update(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
             triples = "\n".join(f"{line[:-tail]}." for line in lines)
             parts.append(f"{verb} DATA {{ GRAPH <{graph}> {{\n{triples}\n}} }}")
     return " ;\n".join(parts)
-
-
-def as_stored(lines: set[str]) -> Iterator[str]:
-    """Canonical words for the same statements. Also what makes it safe to put them into an update: SPARQL replaces
-    `\\u0022` before it looks for the end of a string, and canonical words never hold that escape."""
-    scratch = ox.Store()
-    scratch.load(text_of(lines), _QUADS, lenient=True)
-    return (f"{quad} ." for quad in scratch)
-
-
-def text_of(lines: Sequence[str] | set[str]) -> bytes:
-    return ("\n".join(lines) + "\n").encode() if lines else b""
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from quadloom.errors import StoreError
-from quadloom.stores.quads.oxigraph import as_stored
+from quadloom.stores.quads.nquads import as_stored
 
 _IRI = r'<[^\x00-\x20<>"{}|^`\\]*>'
 _NUMBERED = r"\\u(?!00(?:22|5[cC]|0[aAdD]))[0-9A-Fa-f]{4}|\\U(?!000000(?:22|5[cC]|0[aAdD]))[0-9A-Fa-f]{8}"

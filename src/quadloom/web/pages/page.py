@@ -11,13 +11,13 @@ import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.search import moment
+from quadloom.asking.versions import VersionDifference
 from quadloom.crawl.explain import Why
 from quadloom.errors import ArchiveDamaged, StoreError, UrlError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.stores.protocols.catalog import VisitRow
-from quadloom.stores.protocols.quads import Difference
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -58,7 +58,7 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     links_out: list[LinkedPage]
     links_in: list[LinkedPage]
     why: Why | None
-    difference: Difference | None = None
+    difference: VersionDifference | None = None
     difference_from: float = 0.0
     difference_to: float = 0.0
 
@@ -165,7 +165,7 @@ def _visits(history: list[VisitRow]) -> list[VisitView]:
 
 
 class _Comparison(NamedTuple):
-    difference: Difference | None
+    difference: VersionDifference | None
     begin: float
     end: float
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, Settings
-from quadloom.workers import batch as weaving
+from quadloom.workers import batch
 from quadloom.workers.batch import TransformPool
 
 SETTINGS = Settings(crawl=CrawlSettings(workers=2))
@@ -16,9 +16,9 @@ SETTINGS = Settings(crawl=CrawlSettings(workers=2))
 def task(number: int) -> tuple[Visit, Page] | None:
     if number % 7 == 3:
         return None
-    url = f"http://weave.example/{number % 5}"  # the same address many times over: only the number tells them apart
+    url = f"http://batch.example/{number % 5}"  # the same address many times over: only the number tells them apart
     body = f"<title>page {number}</title>".encode() + b"<p>text " * (5000 if number % 11 == 0 else 1)
-    return Visit(url, url, "weave.example", number % 5), Page(
+    return Visit(url, url, "batch.example", number % 5), Page(
         url, url, 200, (("content-type", "text/html"),), body, 0.0, 0.1
     )
 
@@ -34,13 +34,13 @@ def test_results_come_in_the_order_of_the_items_and_reading_stays_near() -> None
     with TransformPool(SETTINGS) as pool:
         for position, (number, done) in enumerate(pool.each(numbers(), task)):
             assert number == position
-            assert read[-1] - number <= weaving._AHEAD
+            assert read[-1] - number <= batch._AHEAD
             if task(number) is None:
                 assert done is None
             else:
                 assert done is not None
                 assert done.answer is not None
-                assert done.answer.woven.title == f"page {number}"
+                assert done.answer.result.title == f"page {number}"
         assert number == 199
 
 

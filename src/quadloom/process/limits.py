@@ -1,0 +1,85 @@
+"""What a child process may use, what it has used, and how it ended. The limits are the kernel's, so they hold in native
+code too: a parser that hangs or allocates neither returns to Python nor raises anything there.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import signal
+from typing import Literal
+
+import msgspec
+
+EXIT_OUT_OF_MEMORY = 71  # exit code of a child whose Python code ran out of memory
+
+
+class ChildExit(msgspec.Struct, frozen=True):
+    """How a child ended. `code` as in `Popen.returncode`: negative for a signal.
+
+    `deadline`: killed by its owner's deadline or its own alarm. `memory`: ran into its cap. Native code that cannot
+    allocate often aborts instead; that is a `signal`, since a stack overflow may end the same way.
+    """
+
+    cause: Literal["done", "deadline", "memory", "signal", "error"]
+    code: int
+
+    def describe(self, seconds: float, memory: int) -> str:
+        """A predicate for a sentence about the work: "took longer than 10 s", "crashed with signal 11"."""
+        if self.cause == "deadline":
+            return f"took longer than {seconds:g} s"
+        if self.cause == "memory":
+            return f"used more than {memory >> 20} MiB of memory"
+        return f"crashed with signal {-self.code}" if self.code < 0 else f"ended with exit code {self.code}"
+
+
+def exit_of(code: int, *, timed_out: bool) -> ChildExit:
+    if timed_out or code in (-signal.SIGALRM, -signal.SIGXCPU):
+        return ChildExit("deadline", code)
+    if code == EXIT_OUT_OF_MEMORY:
+        return ChildExit("memory", code)
+    if code:
+        return ChildExit("signal" if code < 0 else "error", code)
+    return ChildExit("done", code)
+
+
+def limit_memory(address_space: int) -> None:
+    """Cap this process's address space; 0 = no cap. It never writes a core file: those of a parser are large."""
+    if address_space:
+        resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit_time(seconds: float) -> None:
+    """End this process after so many seconds from now, by the wall clock or a second later by CPU time.
+
+    There is no handler: the kernel ends the process, whatever code it is in. Call it after the imports.
+    """
+    spent = math.ceil(sum(os.times()[:2]) + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (spent, spent + 1))
+    set_alarm(seconds)
+
+
+def set_alarm(seconds: float) -> None:
+    """End this process after so many seconds unless called again; 0 = never. For an owner that fails to do it."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far; 0 if it does not exist."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            parts = stat.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory of a process that is in RAM; 0 if it does not exist."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

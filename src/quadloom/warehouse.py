@@ -54,7 +54,7 @@ from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.shards import SHARDS
 from quadloom.stores.sqlite.database import WarehouseLock
-from quadloom.stores.state import DATABASE as DATABASE
+from quadloom.stores.sqlite.state import DATABASE as DATABASE
 from quadloom.stores.stores import LinkRanking, Stores
 from quadloom.subscriptions.notice_board import NoticeBoard
 from quadloom.subscriptions.pages import subscribed_pages

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from quadloom.stores import text_query
 from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.text import query as text_query
-from quadloom.stores.text.query import Clause
+from quadloom.stores.text_query import Clause
 
 _WEIGHTS = {"title": 3.0, "literals": 1.5, "body": 1.0}
 

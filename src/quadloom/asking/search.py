@@ -1,6 +1,6 @@
 """Keyword search: what a person means by a type or vocabulary, turned into what the text index knows.
 
-Ranking, phrases, prefixes, fields, facets and snippets are the index's (`quadloom.stores.text.query` has the syntax);
+Ranking, phrases, prefixes, fields, facets and snippets are the index's (`quadloom.stores.text_query` has the syntax);
 here names become IRIs, and every search can be shown as the SPARQL query that it equals.
 """
 

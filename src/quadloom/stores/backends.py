@@ -26,7 +26,7 @@ from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.quads.sparql import RefilledQuads, SparqlQuads
 from quadloom.stores.quads.sparql_client import SparqlServer, server_of
-from quadloom.stores.state import EmbeddedState, State
+from quadloom.stores.sqlite.state import EmbeddedState, State
 from quadloom.stores.text.tantivy import TantivyText
 
 

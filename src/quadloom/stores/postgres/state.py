@@ -28,7 +28,7 @@ from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
-from quadloom.stores.state import T, WholeCatalog
+from quadloom.stores.sqlite.state import T, WholeCatalog
 
 # Sums over what one worker has read; see quadloom.asking.statistics, run.admission and run.schedule_state.
 PRIVATE = ("statistics", "traps", "schedule:")

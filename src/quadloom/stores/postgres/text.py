@@ -14,12 +14,12 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from quadloom.stores import text_query
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
 from quadloom.stores.retry import retry_when_unavailable
-from quadloom.stores.text import query as text_query
-from quadloom.stores.text.query import Clause
+from quadloom.stores.text_query import Clause
 
 EXCERPT = 3000
 _WEIGHTS = {"title": "A", "literals": "B", "body": "D"}

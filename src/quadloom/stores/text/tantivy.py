@@ -21,9 +21,9 @@ import tantivy
 from tantivy import Occur, Query
 
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
+from quadloom.stores import text_query
 from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.text import query as text_query
-from quadloom.stores.text.query import Clause
+from quadloom.stores.text_query import Clause
 
 EXCERPT = 3000
 _HEAP = 64 << 20

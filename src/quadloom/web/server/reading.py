@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.settings import Settings
-from quadloom.stores.state import DATABASE
+from quadloom.stores.sqlite.state import DATABASE
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.lanes import Lane
 

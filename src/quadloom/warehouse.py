@@ -43,6 +43,7 @@ from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.settings_loading import load, with_limits
 from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text, query_source
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.postgres.frontier import PostgresFrontier
 from quadloom.stores.postgres.state import ClusterState
 from quadloom.stores.protocols.archive import Archive
@@ -58,6 +59,9 @@ from quadloom.stores.sqlite.state import DATABASE as DATABASE
 from quadloom.stores.stores import LinkRanking, Stores
 from quadloom.subscriptions.notice_board import NoticeBoard
 from quadloom.subscriptions.pages import subscribed_pages
+
+_SEEDS = NamedValue("seeds", list[str])
+_CONTACT = NamedValue("contact", str)
 
 
 class Warehouse(NoticeBoard):
@@ -211,7 +215,7 @@ class Warehouse(NoticeBoard):
         known = self.seeds()
         fresh = [item.href for item in found if item.href not in known]
         if fresh:
-            self.catalog.put("seeds", msgspec.json.encode([*known, *fresh]))
+            _SEEDS.put(self.catalog, [*known, *fresh])
             self._set_scope(self._scope([*known, *fresh]))
         report = self.frontier.add(found, time.time())
         return {"new": report.new, "known": report.known, "refused": report.refused}
@@ -254,11 +258,11 @@ class Warehouse(NoticeBoard):
             return self._set_scope(scope)
 
     def seeds(self) -> list[str]:
-        return msgspec.json.decode(self.catalog.get("seeds") or b"[]", type=list[str])
+        return _SEEDS.get(self.catalog) or []
 
     def ranking(self) -> PageRanker:
         """Links and weights of pages, for one crawl. Its thread looks at the catalog through connections of its own."""
-        look = self._state.look
+        look = self._state.with_read_connection
         return PageRanker(
             self.path / "links",
             self.settings.freshness,
@@ -369,10 +373,10 @@ class Warehouse(NoticeBoard):
 
     @property
     def contact(self) -> str:
-        return (self.catalog.get("contact") or b"").decode()
+        return _CONTACT.get(self.catalog) or ""
 
     def remember_contact(self, contact: str) -> None:
-        self.catalog.put("contact", contact.encode())
+        _CONTACT.put(self.catalog, contact)
 
     def is_private(self, urls: Sequence[str]) -> bool:
         """Whether all these are inside what `guard.allow` opens: then no stranger is visited."""

@@ -44,6 +44,6 @@ def test_a_killed_server_takes_its_crawl_along(tmp_path: Path) -> None:
         assert [number for number in below if is_running(number)] == []
         assert ask(site.warehouse, "status") is None
     with Warehouse.open(site.warehouse) as warehouse:
-        assert not warehouse.catalog.get(OPEN), "it came to its proper end, not to a crash"
+        assert not OPEN.get(warehouse.catalog), "it came to its proper end, not to a crash"
         assert len(warehouse.text) > 0
         assert warehouse.verify().ok

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quadloom.asking.statistics import OPEN, STATISTICS, Statistics, ended
+from quadloom.asking.statistics import OPEN, Statistics, ended
 from quadloom.model.quads import Quads
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.sqlite.catalog import SqliteCatalog
@@ -58,6 +58,6 @@ def test_after_a_crash_the_store_is_counted_anew(tmp_path: Path) -> None:
     resumed = Statistics.resume(catalog, store)
     assert resumed.classes == {"urn:c:1": 1}
     ended(catalog)
-    assert catalog.get(OPEN) is None
-    assert Statistics.decoded(catalog.get(STATISTICS)).classes == {"urn:c:1": 1}
+    assert OPEN.get(catalog) is None
+    assert Statistics.saved(catalog).classes == {"urn:c:1": 1}
     catalog.close()

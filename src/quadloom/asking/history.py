@@ -19,7 +19,7 @@ from quadloom.settings import Settings
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog, VisitRow
 from quadloom.stores.protocols.quads import Difference
-from quadloom.stores.quads.oxigraph import lines_of
+from quadloom.stores.quads.nquads import lines_of
 from quadloom.syntaxes.registry import Loader
 
 

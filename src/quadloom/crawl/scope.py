@@ -12,11 +12,11 @@ import msgspec
 from quadloom.errors import NothingFound
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import CrawlSettings
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
 
-_NAME = "scope"
-_JUDGED_BY = "scope-judged-by"  # catalog value: the scope that was last applied to all that is queued
+_JUDGED_BY = NamedValue("scope-judged-by", bytes)  # the scope that was last applied to everything queued
 
 
 class ScopeEdits(msgspec.Struct, frozen=True):
@@ -46,6 +46,9 @@ class ScopeEdits(msgspec.Struct, frozen=True):
         return self.include, self.exclude, self.host
 
 
+_EDITS = NamedValue("scope", ScopeEdits)
+
+
 class ScopeChange(msgspec.Struct, frozen=True):
     """Control request `scope`."""
 
@@ -54,12 +57,11 @@ class ScopeChange(msgspec.Struct, frozen=True):
 
 
 def read_edits(catalog: Catalog) -> ScopeEdits:
-    stored = catalog.get(_NAME)
-    return msgspec.json.decode(stored, type=ScopeEdits) if stored else ScopeEdits()
+    return _EDITS.get(catalog) or ScopeEdits()
 
 
 def write_edits(catalog: Catalog, edits: ScopeEdits) -> None:
-    catalog.put(_NAME, msgspec.json.encode(edits))
+    _EDITS.put(catalog, edits)
 
 
 def scope_of(crawl: CrawlSettings, seeds: Sequence[str], edits: ScopeEdits) -> Scope:
@@ -74,10 +76,10 @@ def judge(scope: Scope, frontier: Frontier, catalog: Catalog) -> int:
     """Apply it to all that is queued, and remember that. Returns how many URLs moved."""
     with catalog.transaction():
         moved = frontier.set_scope(scope)
-        catalog.put(_JUDGED_BY, scope.encode())
+        _JUDGED_BY.put(catalog, scope.encode())
     return moved
 
 
 def is_judged_by(scope: Scope, catalog: Catalog) -> bool:
     """Whether all that is queued was judged by this scope last, also by an earlier process."""
-    return catalog.get(_JUDGED_BY) == scope.encode()
+    return _JUDGED_BY.get(catalog) == scope.encode()

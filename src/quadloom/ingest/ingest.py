@@ -38,7 +38,7 @@ from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.frontier.policy import SUCCESSES
 from quadloom.stores.protocols.archive import Archive, ArchiveRecord
-from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.catalog import Catalog, IndexedPage
 from quadloom.stores.protocols.frontier import Frontier, HostRow
 from quadloom.stores.retry import retry_when_unavailable
 from quadloom.subscriptions.notify import ChangeNotifier
@@ -86,9 +86,9 @@ class VisitWriter:
         self._notifying = notifying
         self._hubs = hubs
         self.sources = SourceUrls(catalog)
-        self._marks: list[tuple[int, bytes, bytes]] = []
+        self._marks: list[IndexedPage] = []
         self._statistics = b""
-        self._woven_again_at = float(catalog.get(REPROCESSED_AT) or 0)
+        self._woven_again_at = REPROCESSED_AT.get(catalog) or 0.0
         self._found: list[Discovery] = []
         self.unmarked = PendingIndex()
         self._learned: list[RobotsUpdate] = []
@@ -161,7 +161,7 @@ class VisitWriter:
         batch: Sequence[FinishedVisit],
         settlements: Sequence[Settlement],
         notices: Sequence[Notice],
-        marks: Sequence[tuple[int, bytes, bytes]],
+        marks: Sequence[IndexedPage],
         found: Sequence[Discovery],
         learned: Sequence[RobotsUpdate],
         now: float,
@@ -174,7 +174,7 @@ class VisitWriter:
             if found:
                 self._frontier.add(found, now)
             if marks and self._statistics:
-                self._catalog.put(STATISTICS, self._statistics)
+                STATISTICS.put_encoded(self._catalog, self._statistics)
             self._write_learned(learned, now)
             if self._refreshing is not None:
                 self._refreshing.write(self._frontier, now)
@@ -183,7 +183,7 @@ class VisitWriter:
             if self._hubs is not None:
                 self._hubs.settle(zip(settlements, (ready.woven for ready in batch), strict=True), now)
             if self._admission.changed:
-                self._catalog.put(TRAPS, self._admission.report())
+                TRAPS.put_encoded(self._catalog, self._admission.report())
 
     def _planned(
         self, batch: Sequence[FinishedVisit], settlements: list[Settlement], known: Mapping[int, PageRow], now: float

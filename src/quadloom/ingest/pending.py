@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from quadloom.ingest.indexer import IndexJob
+from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.shards import shard_of
 
 
@@ -32,8 +33,8 @@ class PendingIndex:
             self._times[entry.fingerprint] += 1
             self._hosts[entry.fingerprint] = entry.host
 
-    def marked(self, marks: Iterable[tuple[int, bytes, bytes]]) -> None:
-        for fingerprint, _, _ in marks:
+    def marked(self, marks: Iterable[IndexedPage]) -> None:
+        for fingerprint in (page.fingerprint for page in marks):
             self._times[fingerprint] -= 1
             if self._times[fingerprint] <= 0:
                 del self._times[fingerprint]

@@ -24,6 +24,7 @@ from quadloom.phases.extract_queries import user_queries
 from quadloom.phases.index import PAGES
 from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
+from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, IndexedPage, UnindexedPlace
 from quadloom.stores.stores import Stores
 from quadloom.workers.batch import TransformPool
 
@@ -42,16 +43,17 @@ def replay_unindexed(stores: Stores, settings: Settings, now: float) -> ReplayRe
     """Bring the indexes up to the settled truth. Called at every start, before the first lease."""
     pages = 0
     lost: set[int] = set()
-    after = (-1.0, 0)
+    after = FIRST_UNINDEXED
     with TransformPool(settings) as pool:
         while rows := stores.catalog.unindexed(_BATCH, after):
-            after = (rows[-1].fetched_at, rows[-1].fingerprint)
+            after = UnindexedPlace(rows[-1].fetched_at, rows[-1].fingerprint)
             entries, missing = _entries(stores, pool, rows, schedule=settings.index.schedule)
             _index(stores, entries, now)
             found = _extracted(stores, settings, entries)
             with stores.catalog.transaction():
                 stores.frontier.add(found, now)
-                stores.catalog.mark_indexed([(e.fingerprint, e.quads.digest, e.text_digest) for e in entries])
+                marks = [IndexedPage(e.fingerprint, e.quads.digest, e.text_digest) for e in entries]
+                stores.catalog.mark_indexed(marks)
                 if missing:  # they stay unindexed until they have been read again
                     stores.frontier.request([_request(row) for row in missing], now)
             pages += len(entries)
@@ -69,11 +71,11 @@ def replay_taken(
     with TransformPool(settings) as pool:
         while rows:
             entries, missing = _entries(stores, pool, rows, schedule=settings.index.schedule)
-            stores.catalog.put(REPROCESSED_AT, str(now).encode())
+            REPROCESSED_AT.put(stores.catalog, now)
             index(entries, now)
             if missing:
                 stores.frontier.request([_request(row) for row in missing], now)
-            rows = stores.catalog.unindexed(_BATCH, (rows[-1].fetched_at, rows[-1].fingerprint))
+            rows = stores.catalog.unindexed(_BATCH, UnindexedPlace(rows[-1].fetched_at, rows[-1].fingerprint))
 
 
 def retransformed(
@@ -100,8 +102,8 @@ def _index(stores: Stores, entries: list[IndexJob], now: float) -> None:
     for entry in entries:
         stores.quads.replace(entry.quads)
     stores.quads.describe(PAGES, [(entry.quads.graph, entry.about) for entry in entries])
-    stores.catalog.put(REPROCESSED_AT, str(now).encode())
-    stores.catalog.put(OPEN, b"1")  # the sums know nothing of these: the crawl counts anew
+    REPROCESSED_AT.put(stores.catalog, now)
+    OPEN.put(stores.catalog, "1")  # the sums know nothing of these: the crawl counts anew
     stores.text.put([entry.text for entry in entries if entry.text is not None])
     stores.text.remove([entry.quads.graph for entry in entries if entry.text is None])
     stores.quads.flush()

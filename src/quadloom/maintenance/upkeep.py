@@ -23,6 +23,7 @@ from quadloom.phases.index import PAGES
 from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
 from quadloom.stores.backends import open_quads, open_text
+from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.sqlite.database import WarehouseLock
@@ -104,8 +105,8 @@ def rebuild(
     quads.flush()
     quads.optimize()
     text.commit()
-    stores.catalog.put(STATISTICS, Statistics.recounted(quads).encode())
-    stores.catalog.put(REPROCESSED_AT, str(now).encode())
+    STATISTICS.put_encoded(stores.catalog, Statistics.recounted(quads).encode())
+    REPROCESSED_AT.put(stores.catalog, now)
     ended(stores.catalog)
     return done
 
@@ -173,14 +174,15 @@ def _fill(
             if kept:
                 new.append(Quads.of(row.final_url or row.href, kept))
                 abouts.append(description(row, 200, sources.href(row.via), schedule=schedule))
-            marks.append((row.fingerprint, row.quads_digest if kept else b"", b""))  # words come with the next visit
+            # words come with the next visit
+            marks.append(IndexedPage(row.fingerprint, row.quads_digest if kept else b"", b""))
             again.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
             continue
         new.append(result.quads)
         abouts.append(description(row, page.status, sources.href(row.via), schedule=schedule))
         if result.text is not None:
             documents.append(result.text)
-        marks.append((row.fingerprint, row.quads_digest, row.text_digest))
+        marks.append(IndexedPage(row.fingerprint, row.quads_digest, row.text_digest))
     quads.insert_new([item for item in new if item.nquads], b"".join(abouts))
     text.put(documents)
     with stores.catalog.transaction():

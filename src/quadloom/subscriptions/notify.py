@@ -26,7 +26,7 @@ from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import Difference, QuadStore
-from quadloom.stores.quads.oxigraph import lines_of
+from quadloom.stores.quads.nquads import lines_of
 from quadloom.subscriptions.registry import read_subscriptions
 from quadloom.syntaxes.terms import iri
 

@@ -71,9 +71,13 @@ def refs_told_before_a_crash(address: S3Address, folder: Path, step: str, times:
     """Run `write` as a process of its own: number of the page → where it was said to be."""
     arguments = [msgspec.json.encode(address).decode(), str(folder), step, str(times)]
     done = subprocess.run(
-        [sys.executable, __file__, *arguments], capture_output=True, text=True, timeout=60, check=False,
+        [sys.executable, __file__, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+    )
     assert done.returncode == 86, done.stderr[-2000:]
     told = [line.partition(" ") for line in done.stdout.splitlines()]
     return {int(number): msgspec.json.decode(ref, type=ArchiveRef) for number, _, ref in told}

@@ -68,9 +68,16 @@ def encode(record: Page | Failure) -> ArchiveRecord:
 def _response(page: Page) -> tuple[bytes, bytes]:
     exact = all(_is_own_name(name) and _is_plain(value) for name, value in page.headers)
     facts = _Facts(
-        page.url, page.fetched_at, page.seconds, page.http_version, page.hops, page.findings, page.wire_bytes,
-        page.final_url, None if exact else page.headers,
-    )  # fmt: skip
+        page.url,
+        page.fetched_at,
+        page.seconds,
+        page.http_version,
+        page.hops,
+        page.findings,
+        page.wire_bytes,
+        page.final_url,
+        None if exact else page.headers,
+    )
     lines = [f"HTTP/1.1 {page.status} {_REASONS.get(page.status, 'Unknown')}"]
     for name, value in page.headers:
         lines.append(f"{_ASIDE if name in _WIRE_HEADERS else ''}{_flat(name)}: {_flat(value)}")
@@ -170,10 +177,20 @@ def _page(fields: dict[str, str], block: bytes) -> Page:
     if fields["warc-payload-digest"] != f"sha1:{_digest(body)}":
         raise ValueError("the payload does not match its digest")
     return Page(
-        facts.url, facts.final_url, int(status.split(" ")[1]), headers, body, facts.fetched_at, facts.seconds,
-        fields.get("warc-ip-address", ""), facts.http_version, facts.hops, "warc-truncated" in fields, facts.findings,
+        facts.url,
+        facts.final_url,
+        int(status.split(" ")[1]),
+        headers,
+        body,
+        facts.fetched_at,
+        facts.seconds,
+        fields.get("warc-ip-address", ""),
+        facts.http_version,
+        facts.hops,
+        "warc-truncated" in fields,
+        facts.findings,
         facts.wire_bytes,
-    )  # fmt: skip
+    )
 
 
 def _fields(head: str) -> dict[str, str]:

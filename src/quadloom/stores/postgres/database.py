@@ -93,7 +93,7 @@ class PostgresDatabase(Transactions):
             self._connection.execute("ROLLBACK")
         except psycopg.Error:
             self._reconnect()
-        self._tell_undone()
+        self._run_undo()
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """The rows that a statement gives."""

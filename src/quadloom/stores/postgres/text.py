@@ -87,8 +87,15 @@ class PostgresText:
         return SearchAnswer(
             hits=tuple(
                 Hit(
-                    id=id, score=score, title=title, snippet=text_query.snippet(excerpt, clauses), types=tuple(types),
-                    site=site, language=language, kind=kind, fetched_at=at,
+                    id=id,
+                    score=score,
+                    title=title,
+                    snippet=text_query.snippet(excerpt, clauses),
+                    types=tuple(types),
+                    site=site,
+                    language=language,
+                    kind=kind,
+                    fetched_at=at,
                 )
                 if request.snippets
                 else Hit(id=id, score=score)
@@ -97,7 +104,7 @@ class PostgresText:
             total=total,
             facets=self._facets(where, values) if request.facets else {},
             seconds=time.perf_counter() - started,
-        )  # fmt: skip
+        )
 
     def _facets(self, where: str, values: Sequence[object]) -> dict[str, list[tuple[str, int]]]:
         parts = [
@@ -135,11 +142,19 @@ class PostgresText:
 
 def _row(document: TextDocument) -> tuple[object, ...]:
     return (
-        plain(document.id), plain(document.title), plain((document.body or document.literals)[:EXCERPT]),
-        plain(_BETWEEN.join(document.types)), plain(_BETWEEN.join(document.vocabularies)), plain(document.site),
-        plain(document.host), plain(document.language), plain(document.kind), document.fetched_at,
-        datetime.fromtimestamp(document.fetched_at, UTC).year, _vector(document),
-    )  # fmt: skip
+        plain(document.id),
+        plain(document.title),
+        plain((document.body or document.literals)[:EXCERPT]),
+        plain(_BETWEEN.join(document.types)),
+        plain(_BETWEEN.join(document.vocabularies)),
+        plain(document.site),
+        plain(document.host),
+        plain(document.language),
+        plain(document.kind),
+        document.fetched_at,
+        datetime.fromtimestamp(document.fetched_at, UTC).year,
+        _vector(document),
+    )
 
 
 def _vector(document: TextDocument) -> str:
@@ -197,10 +212,12 @@ def _where(clauses: Sequence[Clause], request: SearchRequest) -> tuple[str, list
             parts.append(f"{sign}{clause.field} = %s")
             values.append(plain(clause.value))
     chosen = (
-        ("types && %s::text[]", request.types), ("vocabularies && %s::text[]", request.vocabularies),
-        ("site = ANY(%s::text[])", request.sites), ("language = ANY(%s::text[])", request.languages),
+        ("types && %s::text[]", request.types),
+        ("vocabularies && %s::text[]", request.vocabularies),
+        ("site = ANY(%s::text[])", request.sites),
+        ("language = ANY(%s::text[])", request.languages),
         ("kind = ANY(%s::text[])", request.kinds),
-    )  # fmt: skip
+    )
     for part, wanted in chosen:
         if wanted:
             parts.append(part)

@@ -1,4 +1,4 @@
-"""The quad store as a dictionary of graphs: the reference of the contract suite and a test double."""
+"""The quad store as a dictionary of graphs: for a reader without quads of its own, and for tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pyoxigraph as ox
 
 from quadloom.model.quads import Quads
 from quadloom.stores.protocols.quads import Difference
-from quadloom.stores.quads.oxigraph import evaluate, lines_of, parse_term
+from quadloom.stores.quads.nquads import lines_of, parse_term
+from quadloom.stores.quads.oxigraph import evaluate
 
 
 class MemoryQuads:

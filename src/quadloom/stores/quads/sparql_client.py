@@ -34,14 +34,20 @@ _FIRST_PAUSE = 0.2
 _BUSY = frozenset((429, 502, 503, 504))
 _BROKEN = frozenset(
     (
-        pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_SEND_ERROR, pycurl.E_RECV_ERROR,
-        pycurl.E_GOT_NOTHING, pycurl.E_PARTIAL_FILE,
+        pycurl.E_COULDNT_CONNECT,
+        pycurl.E_COULDNT_RESOLVE_HOST,
+        pycurl.E_SEND_ERROR,
+        pycurl.E_RECV_ERROR,
+        pycurl.E_GOT_NOTHING,
+        pycurl.E_PARTIAL_FILE,
     )
-)  # fmt: skip
+)
 _EVENTS = {
-    pycurl.POLL_NONE: 0, pycurl.POLL_IN: select.POLLIN, pycurl.POLL_OUT: select.POLLOUT,
+    pycurl.POLL_NONE: 0,
+    pycurl.POLL_IN: select.POLLIN,
+    pycurl.POLL_OUT: select.POLLOUT,
     pycurl.POLL_INOUT: select.POLLIN | select.POLLOUT,
-}  # fmt: skip
+}
 _WORDS = 2000  # of an error message that are kept
 _BUFFER = 256 * 1024
 _HINT = "check that the server runs and that stores.quads names it; the same command again resumes"
@@ -76,9 +82,14 @@ def server_of(settings: Settings) -> SparqlServer:
             )
         check_plain_http("stores.quads", url, settings.guard)
     return SparqlServer(
-        query=query, update=update, graph_store=graph_store, union=stores.quads_union, user=stores.quads_user,
-        seconds=stores.quads_seconds, most_bytes=settings.limits.query_result_bytes,
-    )  # fmt: skip
+        query=query,
+        update=update,
+        graph_store=graph_store,
+        union=stores.quads_union,
+        user=stores.quads_user,
+        seconds=stores.quads_seconds,
+        most_bytes=settings.limits.query_result_bytes,
+    )
 
 
 class _Line:

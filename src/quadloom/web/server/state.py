@@ -76,7 +76,7 @@ class SiteState:
 
     def _text(self) -> TextIndex | None:
         try:
-            return TantivyText.read_only(self.path / "text")
+            return TantivyText(self.path / "text", read_only=True)
         except QuadloomError:
             return None
 

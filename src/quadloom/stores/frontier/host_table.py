@@ -20,7 +20,8 @@ from __future__ import annotations
 import heapq
 from bisect import insort
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from itertools import count
 from math import ceil
 from typing import NamedTuple
@@ -50,6 +51,9 @@ class QueuedUrl(NamedTuple):
     known: bool  # visited before
     via: int
     anchor: str
+
+
+queued_url: Callable[[Iterable[object]], QueuedUrl] = partial(tuple.__new__, QueuedUrl)  # half the cost of `_make`
 
 
 class HostState:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import Settlement
-from quadloom.stores.frontier.host_table import HostState, QueuedUrl
+from quadloom.stores.frontier.host_table import HostState, QueuedUrl, queued_url
 from quadloom.stores.frontier.policy import (
     SUCCESSES,
     Order,
@@ -87,10 +87,8 @@ class HostColumns(NamedTuple):
 
     def state(self) -> HostState:
         host = HostState(self.id, self.name, self.site)
-        host.address, host.delay, host.next_at = self.address, self.delay, self.next_at
-        host.blocked_until, host.block_reason, host.failures = self.blocked_until, self.block_reason, self.failures
-        host.queued, host.pages, host.spent = self.queued, self.pages, self.spent
-        host.budget, host.crawl_delay = self.budget, self.crawl_delay
+        host.address, host.delay, host.next_at, host.blocked_until, host.block_reason = self[3:8]
+        host.failures, host.queued, host.pages, host.spent, host.budget, host.crawl_delay = self[8:]
         return host
 
     def row(self, robots: bytes | None, expires: float | None) -> HostRow:
@@ -318,21 +316,19 @@ def after_settlement(row: UrlRow, settlement: Settlement) -> UrlRow:
 
 def queued_url_of(found: Discovery, row: UrlRow, order: Order) -> QueuedUrl:
     """A URL that was just inserted, as `FrontierTables.front` would return it."""
-    priority, first, second = rank(order, row.priority, row.depth, row.score, row.due)
-    return QueuedUrl(
-        priority=priority,
-        first=first,
-        second=second,
-        fingerprint=row.fingerprint,
-        href=found.href,
-        key=found.key,
-        depth=row.depth,
-        score=row.score,
-        kind=found.kind,
-        attempt=1,
-        etag="",
-        last_modified="",
-        known=False,
-        via=found.via,
-        anchor=found.anchor,
+    place = rank(order, row.priority, row.depth, row.score, row.due)
+    fresh = (1, "", "", False)  # attempt, etag, last_modified, known
+    return queued_url(
+        (
+            *place,
+            row.fingerprint,
+            found.href,
+            found.key,
+            row.depth,
+            row.score,
+            found.kind,
+            *fresh,
+            found.via,
+            found.anchor,
+        )
     )

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
 
 from quadloom.model.link import Discovery
 from quadloom.model.url import site_of
-from quadloom.stores.frontier.host_table import HostState, QueuedUrl
+from quadloom.stores.frontier.host_table import HostState, QueuedUrl, queued_url
 from quadloom.stores.frontier.policy import RANK_SQL, SUCCESSES, Order, UrlPast, UrlState, rank
 from quadloom.stores.frontier.tables import (
     HOST_COLUMNS,
@@ -31,7 +30,6 @@ from quadloom.stores.protocols.frontier import HostRow, Place, ScheduledPage
 from quadloom.stores.sqlite.database import SqliteDatabase
 
 _LOOKUP = 256  # pairs in one lookup; a fixed size keeps the statement prepared
-_queued_url = partial(tuple.__new__, QueuedUrl)  # half the cost of `_make`: a refill makes up to 64 of them
 
 
 class SqliteFrontierTables:
@@ -336,7 +334,7 @@ class SqliteFrontierTables:
             f"WHERE q.host_id=?{chosen} ORDER BY q.priority, q.first, q.second, q.fingerprint LIMIT ?",
             (host_id, limit),
         )
-        return list(map(_queued_url, cursor))
+        return list(map(queued_url, cursor))
 
     def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
         return {id: urls for id in host_ids if (urls := self.front(id, limit))}

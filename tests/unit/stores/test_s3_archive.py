@@ -216,7 +216,7 @@ def test_a_reader_beside_the_writer_sees_what_is_not_uploaded(address: S3Address
     assert reader.get(ref) == page(1)
     writer.close()
     assert reader.get(ref) == page(1)
-    with pytest.raises(StoreError, match="reading only"):
+    with pytest.raises(StoreError, match="read-only"):
         reader.put([encode(page(2))])
     reader.close()
 

@@ -135,7 +135,7 @@ def test_another_format_than_asked_for_is_refused(scripted: Scripted) -> None:
 def test_silence_is_not_waited_for_forever(scripted: Scripted) -> None:
     scripted.script = lambda _handler, _body: time.sleep(8.0)
     started = time.monotonic()
-    with closing(scripted.client(seconds=0.3)) as client, pytest.raises(StoreError, match=r"no word for 0\.3 seconds"):
+    with closing(scripted.client(seconds=0.3)) as client, pytest.raises(StoreError, match=r"no data for 0\.3 seconds"):
         client.query("ASK {}")
     assert time.monotonic() - started < 7.0
 

@@ -35,7 +35,7 @@ MAX_MEMBER_BYTES = 512 * 1024 * 1024  # of one record unpacked: a damaged or for
 
 
 class _Facts(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """What a response record says of a page beside its HTTP block."""
+    """What a response record says about a page in addition to its HTTP block."""
 
     url: str
     fetched_at: float
@@ -45,7 +45,7 @@ class _Facts(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     findings: tuple[Finding, ...]
     wire_bytes: int
     final_url: str
-    # All headers, where HTTP text cannot carry each of them exactly (line breaks, outer space, other than ASCII).
+    # All headers, if HTTP text cannot carry each of them exactly (line breaks, outer space, non-ASCII).
     headers: tuple[tuple[str, str], ...] | None = None
 
 
@@ -172,7 +172,7 @@ def _page(fields: dict[str, str], block: bytes) -> Page:
     facts = _facts.decode(fields["warc-quadloom"])
     headers = facts.headers
     if headers is None:
-        pairs = (line.partition(": ") for line in lines[:-1])  # the last one is the content-length we added
+        pairs = (line.partition(": ") for line in lines[:-1])  # the last one is the content-length that `encode` added
         headers = tuple((name.removeprefix(_ASIDE), value) for name, _, value in pairs)
     if fields["warc-payload-digest"] != f"sha1:{_digest(body)}":
         raise ValueError("the payload does not match its digest")
@@ -210,7 +210,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _flat(text: str) -> str:
-    """No header may begin a new line, whatever a server or a URL contains."""
+    """Without line breaks: no header may begin a new line, whatever a server or a URL contains."""
     return text if text.isprintable() else " ".join(text.split())
 
 

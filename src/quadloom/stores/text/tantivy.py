@@ -174,7 +174,6 @@ class TantivyText:
         return self._searcher().num_docs
 
     def close(self) -> None:
-        """What was not committed is given up, as after a crash."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
             with _translated(self._path):

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quadloom.asking.statistics import OPEN, Statistics, ended
+from quadloom.asking.statistics import OPEN, STATISTICS, Statistics, ended
 from quadloom.model.quads import Quads
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.sqlite.catalog import SqliteCatalog
@@ -38,7 +38,7 @@ def test_sums_equal_a_recount(changes: list[tuple[int, list[str]]]) -> None:
     recounted = Statistics.recounted(store)
     assert +statistics.classes == recounted.classes
     assert +statistics.properties == recounted.properties
-    again = Statistics.decoded(statistics.encode())
+    again = STATISTICS.decode(statistics.encode())
     assert (again.classes, again.properties) == (recounted.classes, recounted.properties)
 
 

@@ -34,7 +34,7 @@ class PendingIndex:
             self._hosts[entry.fingerprint] = entry.host
 
     def marked(self, marks: Iterable[IndexedPage]) -> None:
-        for fingerprint in (page.fingerprint for page in marks):
+        for fingerprint, _, _ in marks:
             self._times[fingerprint] -= 1
             if self._times[fingerprint] <= 0:
                 del self._times[fingerprint]

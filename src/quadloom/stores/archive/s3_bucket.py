@@ -123,7 +123,7 @@ class S3Bucket:
                 self._obstore.put(self._store, key, path, chunk_size=PART_BYTES, max_concurrency=4)
 
     def put(self, key: str, data: bytes) -> None:
-        """Put an object from memory, also over an existing one. The request is signed with the digest: that verifies it."""
+        """Put an object from memory, also over an existing one. The signature has its digest, which verifies it."""
         with self._translated(f"write {key}"):
             self._obstore.put(self._store, key, data)
 

@@ -30,6 +30,8 @@ from quadloom.stores.sqlite.database import WarehouseLock
 from quadloom.stores.stores import Stores, open_stores
 from quadloom.subscriptions.service import Subscriptions
 
+_LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
+
 
 class Warehouse:
     """Use as a context manager. `stores` has the seams; the other attributes say what can be done:
@@ -121,11 +123,11 @@ class Warehouse:
         self.requests.add_seeds(urls)
         self.scope.reload()
         session = self._session(forever=forever)
-        return session if self.stores.cluster is None else self._member(session)
+        return session if self.stores.shards is None else self._member(session)
 
     def work(self, *, forever: bool = False, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
         """Be one of many workers on a shared database until stopped. `notice` receives which part it owns."""
-        if self.stores.cluster is None:
+        if self.stores.shards is None:
             raise SettingsError(
                 "a worker needs a database that others can reach",
                 hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
@@ -133,7 +135,7 @@ class Warehouse:
         return self._member(self._session(forever=forever, waits=True), notice)
 
     def _session(self, *, forever: bool, waits: bool = False) -> CrawlSession:
-        cluster = self.stores.cluster
+        shards = self.stores.shards
         return CrawlSession(
             self.stores,
             self.requests.with_contact(self.settings),
@@ -141,13 +143,13 @@ class Warehouse:
             lambda: self.ask.queries,
             forever=forever,
             waits=waits,
-            is_leader=lambda: cluster is None or cluster.is_leader,
+            is_leader=lambda: shards is None or _LEADING in shards.owned,
         )
 
     def _member(self, session: CrawlSession, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
-        assert self.stores.cluster is not None
+        assert self.stores.shards is not None
         heartbeat = self.settings.cluster.heartbeat
-        return ClusterMember(session, self.stores.cluster, heartbeat=heartbeat, notice=notice)
+        return ClusterMember(session, self.stores.shards, heartbeat=heartbeat, notice=notice)
 
     def _compose(self) -> None:
         opened = open_stores(

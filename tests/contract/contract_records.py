@@ -10,9 +10,7 @@ from quadloom.model.visit import Visit
 
 def found(href: str, *, depth: int = 1, priority: int = 3, score: float = 0.0, anchor: str = "") -> Discovery:
     url = Url.parse(href)
-    return Discovery(
-        url.href, url.key, url.host, url.fingerprint, depth, priority=priority, score=score, anchor=anchor
-    )  # fmt: skip
+    return Discovery(url.href, url.key, url.host, url.fingerprint, depth, priority=priority, score=score, anchor=anchor)
 
 
 def links(host: str, count: int, *, depth: int = 1) -> list[Discovery]:
@@ -21,9 +19,17 @@ def links(host: str, count: int, *, depth: int = 1) -> list[Discovery]:
 
 def page_row(visit: Visit, outcome: Outcome = Outcome.NEW, **values: object) -> PageRow:
     fields: dict[str, object] = {
-        "fingerprint": visit.fingerprint, "key": visit.key, "href": visit.href, "host": visit.host, "status": 200,
-        "outcome": outcome, "kind": "html", "fetched_at": visit.not_before, "quads_digest": b"q", "text_digest": b"t",
-    }  # fmt: skip
+        "fingerprint": visit.fingerprint,
+        "key": visit.key,
+        "href": visit.href,
+        "host": visit.host,
+        "status": 200,
+        "outcome": outcome,
+        "kind": "html",
+        "fetched_at": visit.not_before,
+        "quads_digest": b"q",
+        "text_digest": b"t",
+    }
     return PageRow(**(fields | values))  # type: ignore[arg-type]
 
 

@@ -15,11 +15,20 @@ from quadloom.stores.archive.warc_record import encode
 
 def page(number: int, body: bytes = b"<html>hello</html>") -> Page:
     return Page(
-        f"http://a.example/{number}", f"http://a.example/{number}/", 200,
+        f"http://a.example/{number}",
+        f"http://a.example/{number}/",
+        200,
         (("content-type", "text/html"), ("content-encoding", "gzip"), ("set-cookie", "a=1"), ("set-cookie", "b=2")),
-        body, 1_700_000_000.25 + number, 0.125, "192.0.2.7", "2", (Hop("http://a.example/x", 301, "/y"),), False,
-        (Finding("charset", "ünknown"),), 77,
-    )  # fmt: skip
+        body,
+        1_700_000_000.25 + number,
+        0.125,
+        "192.0.2.7",
+        "2",
+        (Hop("http://a.example/x", 301, "/y"),),
+        False,
+        (Finding("charset", "ünknown"),),
+        77,
+    )
 
 
 FAILURE = Failure("http://a.example/f", "status", "503 Service Unavailable", True, 1.5, 0.5, 503, 30.0, "192.0.2.7")

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
 from quadloom.model.visit import Visit
+from quadloom.stores.protocols.catalog import IndexedPage, VisitKey
 
 
 def visit(number: int, host: str = "a.example", at: float = 1.0) -> Visit:
@@ -24,9 +25,15 @@ def settled(v: Visit, outcome: Outcome = Outcome.NEW, **values: object) -> Settl
 def test_a_page_comes_back_equal(state: State) -> None:
     v = visit(1)
     row = page_row(
-        v, title="Ümläute", archive=ArchiveRef("f", 3, 9), findings=(Finding("code", "text"),),
-        status=404, etag='"e"', visits=3, via=-5,
-    )  # fmt: skip
+        v,
+        title="Ümläute",
+        archive=ArchiveRef("f", 3, 9),
+        findings=(Finding("code", "text"),),
+        status=404,
+        etag='"e"',
+        visits=3,
+        via=-5,
+    )
     state.catalog.record([Settlement(v, Outcome.NEW, row)], 1.0)
     assert state.catalog.page(v.fingerprint) == row
     assert state.catalog.page(12345) is None
@@ -78,9 +85,11 @@ def test_unindexed_is_the_replay_list(state: State) -> None:
     state.catalog.record([settled(first), settled(second)], 2.0)
     assert [row.fingerprint for row in state.catalog.unindexed(10)] == [first.fingerprint, second.fingerprint]
     assert len(state.catalog.unindexed(1)) == 1
-    state.catalog.mark_indexed([(first.fingerprint, b"q", b"t"), (second.fingerprint, b"q", b"old")])
+    state.catalog.mark_indexed(
+        [IndexedPage(first.fingerprint, b"q", b"t"), IndexedPage(second.fingerprint, b"q", b"old")]
+    )
     assert [row.fingerprint for row in state.catalog.unindexed(10)] == [second.fingerprint]
-    state.catalog.mark_indexed([(second.fingerprint, b"q", b"t")])
+    state.catalog.mark_indexed([IndexedPage(second.fingerprint, b"q", b"t")])
     assert state.catalog.unindexed(10) == []
     gone = settled(visit(1, at=9.0), Outcome.GONE, quads_digest=b"", text_digest=b"")
     state.catalog.record([gone], 9.0)
@@ -97,8 +106,13 @@ def test_counts_follow_changes(state: State) -> None:
     state.catalog.record([settled(visit(n)) for n in range(3)], 1.0)
     state.catalog.record([settled(visit(0, at=2.0), Outcome.GONE, status=404, kind="")], 2.0)
     assert state.catalog.counts() == {
-        "kind:html": 2, "kind:unknown": 1, "outcome:gone": 1, "outcome:new": 2, "status:200": 2, "status:404": 1,
-    }  # fmt: skip
+        "kind:html": 2,
+        "kind:unknown": 1,
+        "outcome:gone": 1,
+        "outcome:new": 2,
+        "status:200": 2,
+        "status:404": 1,
+    }
 
 
 def test_named_values(state: State) -> None:
@@ -134,7 +148,7 @@ def test_forgotten_visits_leave_the_history_and_the_page_stays(state: State) -> 
         state.catalog.record([settled(visit(1, at=at)), settled(visit(2, at=at))], at)
     key = visit(1).fingerprint
     before, counts = state.catalog.page(key), state.catalog.counts()
-    state.catalog.forget([(key, 1.0), (key, 2.0), (key, 99.0), (12345, 1.0)])
+    state.catalog.forget([VisitKey(key, 1.0), VisitKey(key, 2.0), VisitKey(key, 99.0), VisitKey(12345, 1.0)])
     assert [row.fetched_at for row in state.catalog.history(key)] == [3.0]
     assert [row.fetched_at for row in state.catalog.history(visit(2).fingerprint)] == [3.0, 2.0, 1.0]
     assert (state.catalog.page(key), state.catalog.counts()) == (before, counts)
@@ -146,7 +160,7 @@ def test_repointing_changes_places_and_nothing_else(state: State) -> None:
     state.catalog.record([settled(visit(1, at=1.0), archive=other)], 1.0)
     state.catalog.record([settled(visit(1, at=2.0), archive=old, title="kept")], 2.0)
     state.catalog.record([settled(visit(1, at=3.0), archive=old, title="kept"), settled(second, archive=None)], 3.0)
-    state.catalog.mark_indexed([(first.fingerprint, b"q", b"t")])
+    state.catalog.mark_indexed([IndexedPage(first.fingerprint, b"q", b"t")])
     before = state.catalog.page(first.fingerprint)
     assert before is not None
     with pytest.raises(RuntimeError), state.catalog.transaction():
@@ -162,7 +176,7 @@ def test_repointing_changes_places_and_nothing_else(state: State) -> None:
 def test_a_row_is_amended_between_visits_only(state: State) -> None:
     v = visit(1)
     state.catalog.record([settled(v, quads_digest=b"q")], 1.0)
-    state.catalog.mark_indexed([(v.fingerprint, b"q", b"")])
+    state.catalog.mark_indexed([IndexedPage(v.fingerprint, b"q", b"")])
     row = state.catalog.page(v.fingerprint)
     assert row is not None
     state.catalog.amend([replace(row, schedule=b"plan", indexed_quads=b"claimed"), page_row(visit(2))])

@@ -14,8 +14,7 @@ from contract_records import found, links, settlement
 from quadloom.model.outcome import Outcome
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier.policy import FrontierPolicy, HostException
-from quadloom.stores.frontier.scoring import FIRST_PLACE, Place
-from quadloom.stores.protocols.frontier import AddReport, Frontier, HostRow
+from quadloom.stores.protocols.frontier import FIRST_PLACE, AddReport, Frontier, HostRow, Place, ScheduledPage
 
 FREE = FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=1000)
 
@@ -457,10 +456,14 @@ def test_reschedule_moves_known_pages(state: State) -> None:
     frontier = state.open(FREE, 0.0)
     frontier.add(links("a.example", 2), 0.0)
     first, second = drain(frontier)
-    times = [(first.fingerprint, first.host, 70.0), (second.fingerprint, second.host, 90.0), (12345, "no.example", 1.0)]
+    times = [
+        ScheduledPage(first.fingerprint, first.host, 70.0),
+        ScheduledPage(second.fingerprint, second.host, 90.0),
+        ScheduledPage(12345, "no.example", 1.0),
+    ]
     frontier.reschedule(times, 0.0)
     assert frontier.stats(0.0).waiting == 2
-    frontier.reschedule([(first.fingerprint, first.host, 60.0)], 0.0)
+    frontier.reschedule([ScheduledPage(first.fingerprint, first.host, 60.0)], 0.0)
     assert frontier.next_due(0.0) == 60.0
     assert [visit.key for visit in frontier.lease(5, 60.0)] == [first.key]
     assert [visit.key for visit in frontier.lease(5, 90.0)] == [second.key]
@@ -541,5 +544,5 @@ def test_soonest_are_the_next_refreshes(state: State) -> None:
     wanted = [(visits[1], 30.0), (visits[2], 40.0), (visits[0], 50.0)]
     assert frontier.soonest(9) == [(visit.fingerprint, "a.example", due) for visit, due in wanted], "no retry"
     assert len(frontier.soonest(2)) == 2
-    frontier.reschedule([(visits[0].fingerprint, "a.example", 1.0)], 0.5)
+    frontier.reschedule([ScheduledPage(visits[0].fingerprint, "a.example", 1.0)], 0.5)
     assert [visit.fingerprint for visit in frontier.lease(5, 1.0)] == [visits[0].fingerprint]

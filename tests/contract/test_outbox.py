@@ -23,9 +23,14 @@ def ids(state: State, since: int = 0, subscription: str = "") -> list[int]:
 
 def test_a_notice_comes_back_equal_but_for_its_id(state: State) -> None:
     page = Notice(
-        at=1.5, subscription="s", kind="changed", url="http://a.example/ü", title="Ümläute",
-        before=ArchiveRef("f", 3, 9), after=ArchiveRef("g", 0, 7),
-    )  # fmt: skip
+        at=1.5,
+        subscription="s",
+        kind="changed",
+        url="http://a.example/ü",
+        title="Ümläute",
+        before=ArchiveRef("f", 3, 9),
+        after=ArchiveRef("g", 0, 7),
+    )
     rows = Notice(at=2.5, subscription="q", kind="result", added=("a\tb", "c"), removed=("d",), more=7)
     state.outbox.append([replace(page, id=99), rows])
     found = state.outbox.since(0)
@@ -140,5 +145,7 @@ def test_repointing_changes_places_and_nothing_else(state: State) -> None:
     assert state.outbox.since(0) == before
     state.outbox.repoint({old: new})
     assert state.outbox.since(0) == [
-        replace(before[0], before=new), replace(before[1], after=new), before[2],
-    ]  # fmt: skip
+        replace(before[0], before=new),
+        replace(before[1], after=new),
+        before[2],
+    ]

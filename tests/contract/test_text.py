@@ -15,20 +15,41 @@ EVENT, PERSON = "http://schema.org/Event", "http://xmlns.com/foaf/0.1/Person"
 
 DOCUMENTS = [
     TextDocument(
-        id="http://a.example/jazz", title="Jazz night", body="A quick brown fox listens to jazz in the café. " * 3,
-        literals="Blue Note Berlin", types=(EVENT,), vocabularies=("http://schema.org/",), site="a.example",
-        host="www.a.example", language="en", kind="html", fetched_at=50.5 * YEAR,
+        id="http://a.example/jazz",
+        title="Jazz night",
+        body="A quick brown fox listens to jazz in the café. " * 3,
+        literals="Blue Note Berlin",
+        types=(EVENT,),
+        vocabularies=("http://schema.org/",),
+        site="a.example",
+        host="www.a.example",
+        language="en",
+        kind="html",
+        fetched_at=50.5 * YEAR,
     ),
     TextDocument(
-        id="http://a.example/fox", title="The brown quick fox", body="Foxes, foxglove and nothing about music.",
-        types=(EVENT, PERSON), vocabularies=("http://schema.org/", "http://xmlns.com/foaf/0.1/"), site="a.example",
-        host="a.example", language="en", kind="html", fetched_at=51.5 * YEAR,
+        id="http://a.example/fox",
+        title="The brown quick fox",
+        body="Foxes, foxglove and nothing about music.",
+        types=(EVENT, PERSON),
+        vocabularies=("http://schema.org/", "http://xmlns.com/foaf/0.1/"),
+        site="a.example",
+        host="a.example",
+        language="en",
+        kind="html",
+        fetched_at=51.5 * YEAR,
     ),
     TextDocument(
-        id="http://b.example/", title="Straßenmusik", body="Über Jazz in Köln und anderswo. jazz-fest",
-        site="b.example", host="b.example", language="de", kind="rss", fetched_at=52.5 * YEAR,
+        id="http://b.example/",
+        title="Straßenmusik",
+        body="Über Jazz in Köln und anderswo. jazz-fest",
+        site="b.example",
+        host="b.example",
+        language="de",
+        kind="rss",
+        fetched_at=52.5 * YEAR,
     ),
-]  # fmt: skip
+]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from quadloom.errors import QuadloomError, StoreError
 from quadloom.model.url import fingerprint
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
-from quadloom.stores.state import DATABASE
+from quadloom.stores.sqlite.state import DATABASE
 from quadloom.subscriptions.websub import HubSubscription, read_topics
 
 

@@ -24,7 +24,7 @@ from quadloom.settings import Settings
 from quadloom.settings_loading import load
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
-from quadloom.stores.state import DATABASE
+from quadloom.stores.sqlite.state import DATABASE
 from quadloom.warehouse import Warehouse
 
 PAGES = 60

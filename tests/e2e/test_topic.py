@@ -19,7 +19,7 @@ import pytest
 
 from quadloom.cli.main import run
 from quadloom.model.url import Url
-from quadloom.topical.search.channels import SearchChannel
+from quadloom.topical.topic import CHANNELS, TOPICS
 from quadloom.warehouse import Warehouse
 from quadloom_lab.topical.corpus import Corpus
 from quadloom_lab.topical.sites import SitePlan, plan_sites
@@ -156,15 +156,12 @@ def test_topic_crawl_over_http_is_polite_and_lands_in_the_warehouse(
             assert row is not None
             assert row.status == 200
             assert row.link_kind == "result"
-        channels = {
-            name: SearchChannel.decode(warehouse.stores.catalog.get(name) or b"")
-            for name in warehouse.stores.catalog.names("channel:")
-        }
-        assert warehouse.stores.catalog.names("topic:"), "the page of topics shows how the crawl went"
+        channels = dict(CHANNELS.items(warehouse.stores.catalog))
+        assert TOPICS.keys(warehouse.stores.catalog), "the page of topics shows how the crawl went"
         scores = warehouse.stores.quads.query(
             "SELECT ?page ?score { GRAPH ?g { ?page <urn:quadloom:topicScore> ?score } }"
         )
-    kinds = {channel.kind for channel in channels.values() if channel is not None}
+    kinds = {channel.kind for channel in channels.values()}
     assert {"form", "mediawiki", "wordpress"} <= kinds
     scored = {row["page"]["value"] for row in msgspec.json.decode(scores)["results"]["bindings"]}
     assert {line["url"] for line in report["found"]} <= scored

@@ -16,6 +16,7 @@ from faults.crawling import finish
 from quadloom.ingest.traps import read_traps
 from quadloom.settings import Settings, SiteSettings
 from quadloom.settings_loading import Value, load
+from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.warehouse import Warehouse
 
 DATA = '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "Person", "name": "N"}</script>'
@@ -212,7 +213,7 @@ def test_after_a_crash_a_page_that_was_not_to_be_kept_is_asked_first_and_without
         with quadloom.open(tmp_path / "w", settings=settings(site)) as warehouse:
             assert crawled(warehouse, site)["/e"] == ("new", 200)
             row = next(row for row in warehouse.stores.catalog.scan() if row.href == site.url("/e"))
-            warehouse.stores.catalog.mark_indexed([(row.fingerprint, b"", b"")])  # as a crash leaves it
+            warehouse.stores.catalog.mark_indexed([IndexedPage(row.fingerprint, b"", b"")])  # as a crash leaves it
             warehouse.stores.quads.remove(row.href)
         before = len(site.log)
         with quadloom.open(tmp_path / "w", settings=settings(site)) as warehouse:

@@ -44,6 +44,6 @@ def test_a_killed_server_takes_its_crawl_along(tmp_path: Path) -> None:
         assert [number for number in below if is_running(number)] == []
         assert ask(site.warehouse, "status") is None
     with Warehouse.open(site.warehouse) as warehouse:
-        assert not warehouse.stores.catalog.get(OPEN), "it came to its proper end, not to a crash"
+        assert not OPEN.get(warehouse.stores.catalog), "it came to its proper end, not to a crash"
         assert len(warehouse.stores.text) > 0
         assert warehouse.maintenance.verify().ok

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadloom.stores.text.query import CLOSE, OPEN, fold, parse, snippet
+from quadloom.stores.text_query import CLOSE, OPEN, fold, parse, snippet
 
 # Letters whose folded form has no letter, one or several: é, ß, ﬁ, …, a combining accent, dotted I, CJK.
 _TEXTS = st.text(st.sampled_from("abcK9_-. éßﬁ…\u0301İı日Å"), max_size=60)

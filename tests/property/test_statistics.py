@@ -38,7 +38,7 @@ def test_sums_equal_a_recount(changes: list[tuple[int, list[str]]]) -> None:
     recounted = Statistics.recounted(store)
     assert +statistics.classes == recounted.classes
     assert +statistics.properties == recounted.properties
-    again = Statistics.decoded(statistics.encode())
+    again = STATISTICS.decode(statistics.encode())
     assert (again.classes, again.properties) == (recounted.classes, recounted.properties)
 
 
@@ -58,6 +58,6 @@ def test_after_a_crash_the_store_is_counted_anew(tmp_path: Path) -> None:
     resumed = Statistics.resume(catalog, store)
     assert resumed.classes == {"urn:c:1": 1}
     ended(catalog)
-    assert catalog.get(OPEN) is None
-    assert Statistics.decoded(catalog.get(STATISTICS)).classes == {"urn:c:1": 1}
+    assert OPEN.get(catalog) is None
+    assert Statistics.saved(catalog).classes == {"urn:c:1": 1}
     catalog.close()

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.stores.catalog_rows import count_names, visit_row
-from quadloom.stores.protocols.catalog import VisitRow
+from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, IndexedPage, UnindexedPlace, VisitKey, VisitRow
 from quadloom_lab.memory.frontier import MemoryFrontier
 
 
@@ -83,7 +83,7 @@ class MemoryCatalog:
         visits = self._visits.get(fingerprint, {})
         return [visits[time] for time in sorted(visits, reverse=True)]
 
-    def forget(self, visits: Sequence[tuple[int, float]]) -> None:
+    def forget(self, visits: Sequence[VisitKey]) -> None:
         for key, fetched_at in visits:
             self._visits.get(key, {}).pop(fetched_at, None)
 
@@ -104,7 +104,7 @@ class MemoryCatalog:
                 if visit.archive is not None and visit.archive in moved:
                     self._visits[key][at] = replace(visit, archive=moved[visit.archive])
 
-    def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
+    def unindexed(self, limit: int, after: UnindexedPlace = FIRST_UNINDEXED) -> list[PageRow]:
         behind = [
             page
             for page in self._pages.values()
@@ -113,8 +113,8 @@ class MemoryCatalog:
         ]
         return sorted(behind, key=lambda page: (page.fetched_at, page.fingerprint))[:limit]
 
-    def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
-        for key, quads, text in marks:
+    def mark_indexed(self, pages: Sequence[IndexedPage]) -> None:
+        for key, quads, text in pages:
             if key in self._pages:
                 self._pages[key] = replace(self._pages[key], indexed_quads=quads, indexed_text=text)
 

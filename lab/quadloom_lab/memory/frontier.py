@@ -1,7 +1,7 @@
 """The frontier as plain dictionaries: the reference of the contract suite and a test double.
 
-Every call looks at everything, so each rule can be read off the code; `sqlite_frontier` does the same by index.
-What is durable elsewhere is simply kept here: `reopen` stands for the end of a process.
+Every call looks at everything, so that each rule is easy to see in the code; `stores.frontier` does the same by index.
+What is durable elsewhere is an attribute here: `reopen` stands for the end of a process.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from math import ceil
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -17,10 +18,20 @@ from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
 from quadloom.model.url import fingerprint, site_of
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier import policy as rules
+from quadloom.stores.frontier.host_table import WeightedRoundRobin
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
-from quadloom.stores.frontier.quota import Quota, VisitClass, WeightedRoundRobin
-from quadloom.stores.frontier.scoring import Place, Scored
-from quadloom.stores.protocols.frontier import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
+from quadloom.stores.protocols.frontier import (
+    AddReport,
+    Explanation,
+    FrontierStats,
+    HostRow,
+    Place,
+    Quota,
+    ScheduledPage,
+    ScopeRules,
+    ScoreUrls,
+    VisitClass,
+)
 
 
 class _Url:
@@ -45,19 +56,27 @@ class _Host:
         self.turns = WeightedRoundRobin()
 
 
+class _Lease(NamedTuple):
+    """A visit that was handed out, and both clocks of its host as they were before."""
+
+    visit: Visit
+    next_at: float
+    address_clock: float
+
+
 class MemoryFrontier:
     def __init__(self, policy: FrontierPolicy, *, now: float, scope: ScopeRules | None = None) -> None:
         self.policy = policy
         self._scope = scope
         self._urls: dict[int, _Url] = {}
         self._hosts: dict[str, _Host] = {}
-        self._leases: dict[int, tuple[Visit, float, float]] = {}  # visit, clocks of host and address before it
+        self._leases: dict[int, _Lease] = {}
         self._addresses: dict[str, float] = {}
         self._site_turns: dict[str, int] = {}
         self._turn = 0
 
     def reopen(self, now: float, scope: ScopeRules | None = None) -> None:
-        """As after a kill: leases are gone, and every host waits its full delay."""
+        """As after a kill: leases are lost, and every host waits its full delay."""
         for leased in self._leases:
             self._urls[leased].attempt += 1
         self._leases.clear()
@@ -105,7 +124,7 @@ class MemoryFrontier:
         return visits
 
     def _of_class_in_turn(self, urls: list[_Url], quota: Quota) -> _Url:
-        """Of one host's URLs that the quota allows."""
+        """One of a host's URLs that the quota allows."""
         waiting = {VisitClass.of(url.priority, url.visits > 0) for url in urls}
         turns = self._hosts[urls[0].host].turns
         kind = turns.next(quota.shares, waiting)
@@ -113,7 +132,7 @@ class MemoryFrontier:
         return min((url for url in urls if VisitClass.of(url.priority, url.visits > 0) is kind), key=self._turn_of)
 
     def _wake(self, now: float, *, refresh_first: bool = False) -> None:
-        for leased in [key for key, (visit, _, _) in self._leases.items() if visit.deadline <= now]:
+        for leased in [key for key, lease in self._leases.items() if lease.visit.deadline <= now]:
             del self._leases[leased]
             self._urls[leased].attempt += 1
         for url in self._urls.values():
@@ -125,8 +144,8 @@ class MemoryFrontier:
     def _candidates(self) -> list[_Url]:
         """Queued URLs that only politeness may hold back."""
         active: dict[str, int] = {}
-        for visit, _, _ in self._leases.values():
-            active[visit.host] = active.get(visit.host, 0) + 1
+        for lease in self._leases.values():
+            active[lease.visit.host] = active.get(lease.visit.host, 0) + 1
         queued = [url for url in self._urls.values() if url.state is UrlState.QUEUED]
         free = {url.host for url in queued if active.get(url.host, 0) < self._room(url.host)}
         return [url for url in queued if url.host in free and url.fingerprint not in self._leases]
@@ -139,11 +158,25 @@ class MemoryFrontier:
     def _hand_out(self, url: _Url, now: float, duration: float) -> Visit:
         host = self._hosts[url.host]
         visit = Visit(
-            url.href, url.key, url.host, url.fingerprint, url.depth, url.priority, url.kind, url.attempt, now,
-            now + duration, url.etag, url.last_modified, url.visits > 0, url.via, url.anchor, url.score,
-        )  # fmt: skip
+            href=url.href,
+            key=url.key,
+            host=url.host,
+            fingerprint=url.fingerprint,
+            depth=url.depth,
+            priority=url.priority,
+            kind=url.kind,
+            attempt=url.attempt,
+            not_before=now,
+            deadline=now + duration,
+            etag=url.etag,
+            last_modified=url.last_modified,
+            known=url.visits > 0,
+            via=url.via,
+            anchor=url.anchor,
+            score=url.score,
+        )
         address_clock = self._addresses.get(host.row.address, 0.0)
-        self._leases[url.fingerprint] = (visit, host.row.next_at, address_clock)
+        self._leases[url.fingerprint] = _Lease(visit, host.row.next_at, address_clock)
         self._set(host, next_at=now + self._delay(host.row))
         host.asked_at = now
         if host.row.address:
@@ -165,17 +198,18 @@ class MemoryFrontier:
             self.add(settlement.discoveries, now)
 
     def _end_lease(self, visit: Visit, *, asked: bool) -> float:
-        """Drop the lease if it is still this visit's; a host that was not asked gets its turn back."""
+        """Drop the lease if it is still this visit's; restore the clocks of a host that was not asked.
+        Returns when the visit was handed out, or -infinity."""
         lease = self._leases.get(visit.fingerprint)
-        if lease is None or lease[0].deadline != visit.deadline:
+        if lease is None or lease.visit.deadline != visit.deadline:
             return float("-inf")
         del self._leases[visit.fingerprint]
         host = self._hosts[visit.host]
         if not asked and host.asked_at == visit.not_before:
-            self._set(host, next_at=lease[1])
+            self._set(host, next_at=lease.next_at)
             host.asked_at = float("-inf")
             if host.row.address:
-                self._addresses[host.row.address] = lease[2]
+                self._addresses[host.row.address] = lease.address_clock
         return visit.not_before
 
     def _settle_url(self, url: _Url, settlement: Settlement) -> None:
@@ -249,9 +283,13 @@ class MemoryFrontier:
     def put_host(self, row: HostRow) -> None:
         host = self._hosts.setdefault(row.host, _Host(row.host))
         self._set(
-            host, delay=row.delay, budget=row.budget, crawl_delay=row.crawl_delay, robots=row.robots,
+            host,
+            delay=row.delay,
+            budget=row.budget,
+            crawl_delay=row.crawl_delay,
+            robots=row.robots,
             robots_expires=row.robots_expires,
-        )  # fmt: skip
+        )
         self._set(host, next_at=max(host.row.next_at, host.asked_at + self._delay(host.row)))
         self._apply_budget(host)
 
@@ -266,7 +304,7 @@ class MemoryFrontier:
         moved = 0
         for url in self._urls.values():
             if url.fingerprint in self._leases:
-                continue  # under way: its settlement decides
+                continue  # in progress: its settlement decides
             inside = scope.verdict(url.href, url.host, url.depth) is None
             if inside and url.state is UrlState.OUT_OF_SCOPE:
                 url.state = UrlState.WAITING if url.due else UrlState.QUEUED
@@ -276,13 +314,13 @@ class MemoryFrontier:
                 moved += 1
         return moved
 
-    def reschedule(self, times: Sequence[tuple[int, str, float]], now: float) -> None:
-        for key, _, due in times:
-            url = self._urls.get(key)
+    def reschedule(self, pages: Sequence[ScheduledPage], now: float) -> None:
+        for page in pages:
+            url = self._urls.get(page.fingerprint)
             if url is not None and url.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
-                url.state, url.due = UrlState.WAITING, due
+                url.state, url.due = UrlState.WAITING, page.due
 
-    def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
+    def rescore(self, after: Place, limit: int, scored: ScoreUrls) -> Place | None:
         unread = [url for url in self._urls.values() if url.state is UrlState.QUEUED and not url.visits]
         rest = sorted((url for url in unread if url.fingerprint > after[1]), key=lambda url: url.fingerprint)[:limit]
         scores = scored([(url.fingerprint, url.score) for url in rest])
@@ -291,12 +329,12 @@ class MemoryFrontier:
                 url.score = score
         return (0, rest[-1].fingerprint) if rest else None
 
-    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
+    def soonest(self, limit: int) -> list[ScheduledPage]:
         urls = self._urls.values()
-        held_back = {u.host for u in urls if u.state is UrlState.QUEUED and u.fingerprint not in self._leases}
-        waiting = [url for url in urls if url.state is UrlState.WAITING and url.host not in held_back]
+        busy = {u.host for u in urls if u.state is UrlState.QUEUED and u.fingerprint not in self._leases}
+        waiting = [url for url in urls if url.state is UrlState.WAITING and url.host not in busy]
         known = sorted((url for url in waiting if url.visits and url.attempt == 1), key=lambda url: url.due)
-        return [(url.fingerprint, url.host, url.due) for url in known[:limit]]
+        return [ScheduledPage(url.fingerprint, url.host, url.due) for url in known[:limit]]
 
     def explain(self, key: str, now: float) -> Explanation | None:
         url = self._urls.get(fingerprint(key))
@@ -306,22 +344,33 @@ class MemoryFrontier:
         lease = self._leases.get(url.fingerprint)
         peers = [u for u in self._urls.values() if u.host == url.host and u.state is UrlState.QUEUED and u is not url]
         facts = rules.UrlFacts(
-            key=url.key, state=url.state, leased_until=lease[0].deadline if lease else 0.0, priority=url.priority,
-            depth=url.depth, score=url.score, due=url.due, attempt=url.attempt, visits=url.visits,
+            key=url.key,
+            state=url.state,
+            leased_until=lease.visit.deadline if lease else 0.0,
+            priority=url.priority,
+            depth=url.depth,
+            score=url.score,
+            due=url.due,
+            attempt=url.attempt,
+            visits=url.visits,
             past=rules.UrlPast(url.outcome, url.kind, url.via),
             ahead=sum(self._turn_of(peer) < self._turn_of(url) for peer in peers),
-        )  # fmt: skip
+        )
         return rules.explain(facts, row, self._delay(row), self._budget(row), now)
 
     def stats(self, now: float) -> FrontierStats:
         count = {state: sum(url.state is state for url in self._urls.values()) for state in UrlState}
         leased = sum(self._urls[key].state is UrlState.QUEUED for key in self._leases)
         return FrontierStats(
-            queued=count[UrlState.QUEUED] - leased, waiting=count[UrlState.WAITING], leased=leased,
-            done=count[UrlState.DONE], dead=count[UrlState.DEAD],
-            parked=count[UrlState.OUT_OF_SCOPE] + count[UrlState.OVER_BUDGET], hosts=len(self._hosts),
+            queued=count[UrlState.QUEUED] - leased,
+            waiting=count[UrlState.WAITING],
+            leased=leased,
+            done=count[UrlState.DONE],
+            dead=count[UrlState.DEAD],
+            parked=count[UrlState.OUT_OF_SCOPE] + count[UrlState.OVER_BUDGET],
+            hosts=len(self._hosts),
             blocked_hosts=sum(host.row.blocked_until > now for host in self._hosts.values()),
-        )  # fmt: skip
+        )
 
     def close(self) -> None:
         self._leases.clear()
@@ -339,7 +388,7 @@ class MemoryFrontier:
         self._leases = {key: lease for key, lease in self._leases.items() if key in self._urls}
 
     def _room(self, host: str) -> int:
-        """Visits at a time: `per_site`, what the budget still pays for, or one while the host is in trouble."""
+        """Visits at a time: `per_site`, what the budget still pays for, or one while the host fails."""
         row = self._hosts[host].row
         room = 1 if row.failures else self._rules(host).per_site or 1
         return min(room, max(1, ceil(self._budget(row) - row.spent))) if self._budget(row) > 0 else room

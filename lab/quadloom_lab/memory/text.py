@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from quadloom.stores import text_query
 from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.text import query as text_query
-from quadloom.stores.text.query import Clause
+from quadloom.stores.text_query import Clause
 
 _WEIGHTS = {"title": 3.0, "literals": 1.5, "body": 1.0}
 
@@ -96,10 +96,16 @@ def _passes(document: TextDocument, request: SearchRequest) -> bool:
 
 def _hit(score: float, document: TextDocument, clauses: tuple[Clause, ...]) -> Hit:
     return Hit(
-        id=document.id, score=score, title=document.title,
-        snippet=text_query.snippet(document.body or document.literals, clauses), types=document.types,
-        site=document.site, language=document.language, kind=document.kind, fetched_at=document.fetched_at,
-    )  # fmt: skip
+        id=document.id,
+        score=score,
+        title=document.title,
+        snippet=text_query.snippet(document.body or document.literals, clauses),
+        types=document.types,
+        site=document.site,
+        language=document.language,
+        kind=document.kind,
+        fetched_at=document.fetched_at,
+    )
 
 
 def _facets(documents: Sequence[TextDocument]) -> dict[str, list[tuple[str, int]]]:

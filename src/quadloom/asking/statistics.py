@@ -18,13 +18,13 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from quadloom.phases.index import namespace
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
 from quadloom.stores.protocols.quads import Difference, QuadStore
 from quadloom.syntaxes.terms import TYPE
 
-STATISTICS = "statistics"
-OPEN = "statistics-open"
+OPEN = NamedValue("statistics-open", str)
 SAMPLE = 5_000
 
 _TYPE = TYPE.encode()
@@ -42,6 +42,9 @@ _RATES = (("never seen changing", 0.0), ("yearly", 1 / 365), ("monthly", 1 / 30)
 class _Counts(msgspec.Struct, frozen=True):
     classes: dict[str, int]
     properties: dict[str, int]
+
+
+STATISTICS = NamedValue("statistics", _Counts)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,21 +73,20 @@ class Statistics:
     @classmethod
     def resume(cls, catalog: Catalog, quads: QuadStore) -> Statistics:
         """The saved counts, or a new count of the store if the last crawl did not end properly."""
-        saved = catalog.get(STATISTICS)
-        if catalog.get(OPEN) is not None or (saved is None and len(quads)):
+        if OPEN.get(catalog) is not None or (STATISTICS.get(catalog) is None and len(quads)):
             statistics = cls.recounted(quads)
-            saved = statistics.encode()
+            STATISTICS.put_encoded(catalog, statistics.encode())
         else:
-            statistics = cls.decoded(saved)
-        catalog.put(STATISTICS, saved)
-        catalog.put(OPEN, b"1")
+            statistics = cls.saved(catalog)
+        OPEN.put(catalog, "1")
         return statistics
 
     @classmethod
-    def decoded(cls, saved: bytes | None) -> Statistics:
+    def saved(cls, catalog: Catalog) -> Statistics:
+        """The counts as a crawl saved them last; empty if none did."""
         statistics = cls()
-        if saved:
-            counts = msgspec.msgpack.decode(saved, type=_Counts)
+        counts = STATISTICS.get(catalog)
+        if counts is not None:
             statistics.classes.update(counts.classes)
             statistics.properties.update(counts.properties)
         return statistics
@@ -126,17 +128,17 @@ class Statistics:
             self.count("\n".join(difference.removed).encode(), -1)
 
     def encode(self) -> bytes:
-        return msgspec.msgpack.encode(_Counts(dict(+self.classes), dict(+self.properties)))
+        return STATISTICS.encode(_Counts(dict(+self.classes), dict(+self.properties)))
 
 
 def ended(catalog: Catalog) -> None:
     """Note that the crawl has ended properly and its last counts are saved."""
-    catalog.put(OPEN, None)
+    OPEN.put(catalog, None)
 
 
 def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: int = 50) -> Summary:
     """All statistics; `limit` is the length of the lists of classes, properties, vocabularies and sites."""
-    statistics = Statistics.decoded(catalog.get(STATISTICS))
+    statistics = Statistics.saved(catalog)
     counts = catalog.counts()
     vocabularies: Counter[str] = Counter()
     for name, number in (+statistics.properties).items():
@@ -162,8 +164,7 @@ def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: in
 
 def statements_of(catalog: Catalog, quads: QuadStore) -> int:
     """The number of statements of pages, as last saved by a crawl: counting in the store takes 0.6 s per million."""
-    saved = catalog.get(STATISTICS)
-    return Statistics.decoded(saved).statements if saved else len(quads)
+    return Statistics.saved(catalog).statements if STATISTICS.get(catalog) is not None else len(quads)
 
 
 class _Cell(msgspec.Struct):

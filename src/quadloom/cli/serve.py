@@ -18,7 +18,7 @@ from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, StoreError, UsageError
-from quadloom.stores.state import exists
+from quadloom.stores.backends import exists
 from quadloom.web.app import create_app
 from quadloom.web.server.security import is_loopback
 from quadloom.web.server.state import SiteState

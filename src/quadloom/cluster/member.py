@@ -8,7 +8,7 @@ from quadloom.cluster.membership import Membership
 from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.session import CrawlSession
 from quadloom.model.outcome import Settlement
-from quadloom.stores.stores import ClusterStores
+from quadloom.stores.protocols.state import Shards
 
 
 class ClusterMember:
@@ -17,13 +17,13 @@ class ClusterMember:
     def __init__(
         self,
         session: CrawlSession,
-        cluster: ClusterStores,
+        shards: Shards,
         *,
         heartbeat: float,
         notice: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._session = session
-        self._cluster = cluster
+        self._shards = shards
         self._heartbeat = heartbeat
         self._notice = notice
 
@@ -32,7 +32,7 @@ class ClusterMember:
         return self._session.replayed
 
     def __iter__(self) -> Iterator[Settlement]:
-        with Membership(self._session, self._cluster, heartbeat=self._heartbeat, notice=self._on_notice):
+        with Membership(self._session, self._shards, heartbeat=self._heartbeat, notice=self._on_notice):
             yield from self._session
 
     def close(self) -> None:

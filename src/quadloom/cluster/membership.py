@@ -20,28 +20,24 @@ from collections.abc import Callable
 from quadloom.crawl.session import CrawlSession
 from quadloom.errors import QuadloomError
 from quadloom.model.outcome import PageRow
-from quadloom.stores.postgres.database import PostgresDatabase
-from quadloom.stores.postgres.frontier import PULLED
+from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
+from quadloom.stores.protocols.state import Shards
 from quadloom.stores.shards import SHARDS
-from quadloom.stores.stores import ClusterStores
 
 _POLL_SECONDS = 0.25  # between two looks for links that others found
 _ROWS = 200  # of pages read from the catalog at once
-_PATIENCE = 2.0  # seconds for a connection; the next heartbeat tries again
 
 
 class Membership:
     """Use as a context manager around the crawl. `notice` receives what a person should know."""
 
     def __init__(
-        self, session: CrawlSession, cluster: ClusterStores, *, heartbeat: float, notice: Callable[[str], None]
+        self, session: CrawlSession, shards: Shards, *, heartbeat: float, notice: Callable[[str], None]
     ) -> None:
         self._session = session
-        self._frontier = cluster.frontier
-        self._leases = cluster.state.leases
-        self._catalog_of = cluster.state.catalog_of
+        self._shards = shards
         self._notice = notice
-        self._database = PostgresDatabase(cluster.state.url, writable=True, patience=_PATIENCE)
+        self._heartbeat = shards.heartbeat()
         self._lost: frozenset[int] = frozenset()
         self._unindexed: frozenset[int] = frozenset()  # shards taken whose unindexed pages were not queued yet
         self._workers = 1
@@ -62,7 +58,7 @@ class Membership:
         self._over.set()
         for thread in self._threads:
             thread.join(timeout=10.0)
-        self._database.close()
+        self._heartbeat.close()
 
     def _repeat(self, work: Callable[[], None], pause: float) -> None:
         while not self._over.wait(pause):
@@ -75,33 +71,33 @@ class Membership:
                 continue  # the crawl's thread is busy, or has ended
 
     def _beat(self) -> None:
-        self._lost |= self._leases.renew(self._database)
-        self._workers = max(1, self._leases.workers(self._database))
+        self._lost |= self._heartbeat.renew()
+        self._workers = max(1, self._heartbeat.workers())
         self._beaten.set()
 
     def _poll(self) -> None:
         if self._beaten.is_set():
             self._beaten.clear()
             self._session.call(self._balance)
-        elif self._has_links():
+        elif self._heartbeat.has_links():
             self._session.call(self._pull)
 
     def _balance(self) -> None:
         """In the crawl's thread."""
-        frontier, workers = self._frontier, self._workers
-        lost, self._lost = self._lost & frontier.owned, frozenset()
+        shards, workers = self._shards, self._workers
+        lost, self._lost = self._lost & shards.owned, frozenset()
         if lost:
             self._notice(f"lost {len(lost)} shards: the lease had run out")
-            frontier.lose(lost)
-        surplus = len(frontier.owned) - -(-SHARDS // workers)
+            shards.lose(lost)
+        surplus = len(shards.owned) - -(-SHARDS // workers)
         if surplus > 0:
-            frontier.drain(sorted(frontier.owned)[:surplus])
-        given = frontier.give_back(self._session.unfinished_shards())
-        taken = frontier.take(-surplus, time.time()) if surplus < 0 else []
+            shards.drain(sorted(shards.owned)[:surplus])
+        given = shards.give_back(self._session.unfinished_shards())
+        taken = shards.take(-surplus, time.time()) if surplus < 0 else []
         if lost or given or taken:
-            self._notice(f"owns {len(frontier.owned)} of {SHARDS} shards ({workers} workers)")
-        self._session.set_share(len(frontier.owned) / SHARDS)
-        self._unindexed = frontier.owned & {*self._unindexed, *taken}
+            self._notice(f"owns {len(shards.owned)} of {SHARDS} shards ({workers} workers)")
+        self._session.set_share(len(shards.owned) / SHARDS)
+        self._unindexed = shards.owned & {*self._unindexed, *taken}
         if self._unindexed:
             # Raises if a store is away: the next heartbeat tries again.
             self._session.acquired(self._unindexed_rows(sorted(self._unindexed)))
@@ -110,21 +106,19 @@ class Membership:
 
     def _unindexed_rows(self, shards: list[int]) -> list[PageRow]:
         """Pages of these shards that their previous owner settled and did not index."""
-        catalog = self._catalog_of(shards)
+        catalog = self._shards.catalog_of(shards)
         found: list[PageRow] = []
-        while rows := catalog.unindexed(_ROWS, (found[-1].fetched_at, found[-1].fingerprint) if found else (-1.0, 0)):
+        while rows := catalog.unindexed(_ROWS, _place_after(found)):
             found += rows
         return found
-
-    def _has_links(self) -> bool:
-        rows = self._database.execute(
-            "SELECT EXISTS (SELECT FROM link_outbox WHERE shard_to = ANY(%s::smallint[]))", (self._leases.owned,)
-        )
-        return bool(rows[0][0])
 
     def _pull(self) -> None:
         """In the crawl's thread. Seeds come with a wider scope, which must be known before they are queued."""
         reload_scope = self._session.reload_scope
         reload_scope()
-        while self._frontier.pull(time.time(), reload_scope) == PULLED:
+        while self._shards.pull(time.time(), reload_scope):
             pass
+
+
+def _place_after(rows: list[PageRow]) -> UnindexedPlace:
+    return UnindexedPlace(rows[-1].fetched_at, rows[-1].fingerprint) if rows else FIRST_UNINDEXED

@@ -19,12 +19,13 @@ from quadloom.phases.extract import seed_discoveries
 from quadloom.ranking.page_ranks import page_rank_of
 from quadloom.refresh.state import Schedule, schedule_of
 from quadloom.settings import Settings
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import AddReport, Frontier
 from quadloom.stores.stores import Stores
 
 _CHUNK = 1000
-_CONTACT = "contact"  # catalog value
+_CONTACT = NamedValue("contact", str)
 
 
 class RefreshRequest(msgspec.Struct, frozen=True):
@@ -112,10 +113,10 @@ class CrawlRequests:
     @property
     def contact(self) -> str:
         """The address that sites may write to, from an earlier crawl; empty = none was given."""
-        return (self._stores.catalog.get(_CONTACT) or b"").decode()
+        return _CONTACT.get(self._stores.catalog) or ""
 
     def remember_contact(self, contact: str) -> None:
-        self._stores.catalog.put(_CONTACT, contact.encode())
+        _CONTACT.put(self._stores.catalog, contact)
 
     def with_contact(self, settings: Settings) -> Settings:
         """The settings, with the remembered contact if they name none."""

@@ -13,12 +13,12 @@ from quadloom.errors import NothingFound
 from quadloom.phases.extract import seed_discoveries
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import CrawlSettings
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import AddReport, Frontier
 
-SEEDS = "seeds"  # catalog value: JSON list of URLs
-_NAME = "scope"
-_JUDGED_BY = "scope-judged-by"  # catalog value: the scope that was last applied to all that is queued
+_JUDGED_BY = NamedValue("scope-judged-by", bytes)  # the scope that was last applied to everything queued
+SEEDS = NamedValue("seeds", list[str])
 
 
 class ScopeEdits(msgspec.Struct, frozen=True):
@@ -48,6 +48,9 @@ class ScopeEdits(msgspec.Struct, frozen=True):
         return self.include, self.exclude, self.host
 
 
+_EDITS = NamedValue("scope", ScopeEdits)
+
+
 class ScopeChange(msgspec.Struct, frozen=True):
     """Control request `scope`."""
 
@@ -56,16 +59,15 @@ class ScopeChange(msgspec.Struct, frozen=True):
 
 
 def read_seeds(catalog: Catalog) -> list[str]:
-    return msgspec.json.decode(catalog.get(SEEDS) or b"[]", type=list[str])
+    return SEEDS.get(catalog) or []
 
 
 def read_edits(catalog: Catalog) -> ScopeEdits:
-    stored = catalog.get(_NAME)
-    return msgspec.json.decode(stored, type=ScopeEdits) if stored else ScopeEdits()
+    return _EDITS.get(catalog) or ScopeEdits()
 
 
 def write_edits(catalog: Catalog, edits: ScopeEdits) -> None:
-    catalog.put(_NAME, msgspec.json.encode(edits))
+    _EDITS.put(catalog, edits)
 
 
 def scope_of(crawl: CrawlSettings, seeds: Sequence[str], edits: ScopeEdits) -> Scope:
@@ -110,7 +112,7 @@ class CrawlScope:
         known = self.seeds()
         fresh = [item.href for item in found if item.href not in known]
         if fresh:
-            self._catalog.put(SEEDS, msgspec.json.encode([*known, *fresh]))
+            SEEDS.put(self._catalog, [*known, *fresh])
             self._apply(stored_scope(self._settings, self._catalog))
         return self._frontier.add(found, now)
 
@@ -126,7 +128,7 @@ class CrawlScope:
         """Apply what seeds, settings and edits say now, if the queue was last judged by something else: by an earlier
         process, or before a command on another machine changed them. False = nothing has changed."""
         scope = stored_scope(self._settings, self._catalog)
-        if self.current.record == scope.record and self._catalog.get(_JUDGED_BY) == scope.encode():
+        if self.current.record == scope.record and _JUDGED_BY.get(self._catalog) == scope.encode():
             return False
         self._apply(scope)
         return True
@@ -135,6 +137,6 @@ class CrawlScope:
         """Apply the rules to all that is queued, and remember that. Returns how many URLs moved."""
         with self._catalog.transaction():
             moved = self._frontier.set_scope(scope)
-            self._catalog.put(_JUDGED_BY, scope.encode())
+            _JUDGED_BY.put(self._catalog, scope.encode())
         self.current = scope
         return moved

@@ -213,7 +213,7 @@ class CrawlSession:
 
 def page_ranker(stores: Stores, settings: Settings) -> PageRanker:
     """The ranker of a warehouse. Its thread reads the catalog over connections of its own."""
-    look = stores.state.look
+    look = stores.state.with_read_connection
     return PageRanker(
         stores.path / "links",
         settings.freshness,

@@ -14,10 +14,11 @@ from quadloom.model.outcome import PageRow
 from quadloom.model.wire import decode
 from quadloom.phases.index import PAGES, page_description
 from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.syntaxes.terms import XSD, iri
 
-REPROCESSED_AT = "woven-again-at"  # catalog value: time of the last replay or rebuild
+REPROCESSED_AT = NamedValue("woven-again-at", float)  # time of the last replay or rebuild
 _KEPT = 20_000
 _HOPS = 10
 _DAY = 86_400.0

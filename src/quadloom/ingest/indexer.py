@@ -31,6 +31,7 @@ from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
 from quadloom.phases.index import PAGES
 from quadloom.settings import IndexSettings
+from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextDocument, TextIndex
 
@@ -63,7 +64,7 @@ class Descriptions(msgspec.Struct, frozen=True):
 class IndexAcks(msgspec.Struct, frozen=True):
     """What both indexes have acknowledged, to be written with the next settlement."""
 
-    marks: tuple[tuple[int, bytes, bytes], ...]
+    marks: tuple[IndexedPage, ...]
     statistics: bytes = b""  # counts of all that is marked, these included
     discoveries: tuple[Discovery, ...] = ()  # by the user's own link strategies
 
@@ -206,7 +207,7 @@ class Indexer:
             return  # only descriptions, which the catalog does not mark
         self._text.commit()
         self._failpoints.reach("after-text")
-        marks = tuple((job.fingerprint, job.quads.digest, job.text_digest) for job in self._gathered)
+        marks = tuple(IndexedPage(job.fingerprint, job.quads.digest, job.text_digest) for job in self._gathered)
         found = self._extract(self._gathered)
         self._gathered = []
         self._gathered_bytes = 0

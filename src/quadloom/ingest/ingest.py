@@ -53,6 +53,7 @@ from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.protocols.archive import ArchiveRecord
+from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.protocols.frontier import HostRow
 from quadloom.stores.retry import retry_when_unavailable
 from quadloom.stores.shards import shard_of
@@ -262,9 +263,9 @@ class Ingest:
         """Bring the indexes up to the settled truth: after a crash, pages that were settled and not indexed. Called
         before the first visit. Returns how many pages were reindexed."""
         pages = 0
-        after = (-1.0, 0)
+        after = FIRST_UNINDEXED
         while rows := self._stores.catalog.unindexed(_REPLAYED, after):
-            after = (rows[-1].fetched_at, rows[-1].fingerprint)
+            after = UnindexedPlace(rows[-1].fetched_at, rows[-1].fingerprint)
             pages += len(rows)
             self.reindex(rows)
             while self._reindexing.waiting:
@@ -335,7 +336,7 @@ class Ingest:
             if requests:
                 stores.frontier.request(requests, now)
             if acks:
-                stores.catalog.put(STATISTICS, acks[-1].statistics)
+                STATISTICS.put_encoded(stores.catalog, acks[-1].statistics)
             self._write_robots(batch.robots, now)
             for hook in self._hooks:
                 hook.write(now)

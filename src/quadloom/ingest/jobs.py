@@ -15,7 +15,7 @@ from quadloom.ingest.indexer import Indexer, IndexJob
 from quadloom.model.outcome import READ_OUTCOMES, PageRow, Settlement
 from quadloom.model.quads import Quads
 from quadloom.settings import IndexSettings
-from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.catalog import Catalog, IndexedPage
 from quadloom.stores.shards import shard_of
 
 
@@ -38,7 +38,7 @@ class PendingIndex:
             self._times[job.fingerprint] += 1
             self._hosts[job.fingerprint] = job.host
 
-    def acknowledge(self, marks: Iterable[tuple[int, bytes, bytes]]) -> None:
+    def acknowledge(self, marks: Iterable[IndexedPage]) -> None:
         for fingerprint, _, _ in marks:
             self._times[fingerprint] -= 1
             if self._times[fingerprint] <= 0:
@@ -56,7 +56,7 @@ class IndexJobs:
         self._indexer = indexer
         self._settings = settings
         self._sources = SourceUrls(catalog)
-        self._reprocessed_at = float(catalog.get(REPROCESSED_AT) or 0)
+        self._reprocessed_at = REPROCESSED_AT.get(catalog) or 0.0
         self.pending = PendingIndex()
 
     def add(self, batch: SettleBatch) -> None:

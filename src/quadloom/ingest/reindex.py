@@ -61,7 +61,7 @@ class Reindexing:
 
     def add(self, rows: Sequence[PageRow], now: float, fallback: Fallback | None) -> None:
         if rows:
-            self._catalog.put(REPROCESSED_AT, str(now).encode())
+            REPROCESSED_AT.put(self._catalog, now)
             self._jobs.reprocessed(now)
             self.waiting.extend(_Waiting(row, fallback) for row in rows)
 

@@ -16,11 +16,10 @@ from msgspec.structs import replace
 
 from quadloom.ingest.hooks import SettleBatch
 from quadloom.ingest.trap_shapes import HostShapes, SubdomainBudget, trap
-from quadloom.model import wire
 from quadloom.model.link import Discovery
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 
-TRAPS = "traps"  # the catalog's name for what was refused
 _HOSTS = 10_000  # hosts whose shapes are remembered
 _KEPT = 1000  # traps in the catalog
 
@@ -34,10 +33,12 @@ class TrapCount(msgspec.Struct):
     count: int = 0
 
 
+TRAPS = NamedValue("traps", list[TrapCount])
+
+
 def read_traps(catalog: Catalog) -> list[TrapCount]:
     """What the crawls of a warehouse have refused, the most counted first."""
-    stored = catalog.get(TRAPS)
-    return wire.decode(stored, list[TrapCount]) if stored else []
+    return TRAPS.get(catalog) or []
 
 
 class TrapFilter:
@@ -65,7 +66,7 @@ class TrapFilter:
 
     def write(self, now: float) -> None:
         if self._changed:
-            self._catalog.put(TRAPS, self.report())
+            TRAPS.put_encoded(self._catalog, self.report())
 
     def committed(self) -> None:
         self._changed = False
@@ -76,7 +77,7 @@ class TrapFilter:
 
     def report(self) -> bytes:
         """The most counted, for the catalog; `read_traps` gives them back."""
-        return wire.encode(sorted(self.trapped.values(), key=lambda item: -item.count)[:_KEPT])
+        return TRAPS.encode(sorted(self.trapped.values(), key=lambda item: -item.count)[:_KEPT])
 
     def _refusal(self, item: Discovery) -> str | None:
         reason = trap(item.href) or self._subdomains.admit(item.host) or self._shape(item.host).admit(item.href)

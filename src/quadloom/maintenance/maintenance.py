@@ -65,8 +65,8 @@ class Maintenance:
         """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one.
         `notice` is called for pages that were quarantined, with the reason."""
         stores = self._stores
-        if stores.cluster is not None:
-            stores.cluster.frontier.take_all(time.time())
+        if stores.shards is not None:
+            stores.shards.take_all(time.time())
         pages = (
             page
             for path in paths

@@ -27,7 +27,7 @@ from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.settings import length_of
 from quadloom.stores.protocols.archive import Archive
-from quadloom.stores.protocols.catalog import Catalog, VisitRow
+from quadloom.stores.protocols.catalog import Catalog, VisitKey, VisitRow
 from quadloom.stores.stores import Stores
 
 _PAGES = 500
@@ -185,9 +185,9 @@ def _told(stores: Stores, without: Container[int] = ()) -> Iterator[ArchiveRef]:
 
 
 def _forget(catalog: Catalog, before: float) -> None:
-    batch: list[tuple[int, float]] = []
+    batch: list[VisitKey] = []
     for _page, _kept, expired in _histories(catalog, before):
-        batch += [(visit.fingerprint, visit.fetched_at) for visit in expired]
+        batch += [VisitKey(visit.fingerprint, visit.fetched_at) for visit in expired]
         if len(batch) >= _VISITS:
             catalog.forget(batch)
             batch = []

@@ -59,7 +59,7 @@ def rebuild(
     quads.flush()
     quads.optimize()
     text.commit()
-    stores.catalog.put(STATISTICS, Statistics.recounted(quads).encode())
+    STATISTICS.put_encoded(stores.catalog, Statistics.recounted(quads).encode())
     return done
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.shares import BandwidthShares, ReadCounts
-from quadloom.stores.frontier.quota import Quota, VisitClass
+from quadloom.stores.protocols.frontier import Quota, VisitClass
 
 _TICK = 0.05  # seconds
 _HOLD = 0.2  # seconds of its share that a class may hold

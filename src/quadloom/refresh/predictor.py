@@ -16,11 +16,11 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
-from quadloom.model.wire import decode, encode
 from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel, knows_suffix
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 
-_COUNTS = "schedule:suspects"
+_COUNTS = NamedValue("schedule:suspects", dict[str, tuple[float, float]])
 _SUSPECT, _ORDINARY = 2, 3  # priorities of `Discovery`
 _SOURCES = 20_000  # pages whose kind is remembered: neighbours in a crawl share their source
 
@@ -60,7 +60,7 @@ class DataPredictor:
                 self.suspects.learn(visit.href, site_of(visit.host), visit.kind, from_data, item.page.kind)
 
     def save(self) -> None:
-        self._catalog.put(_COUNTS, encode(self.suspects.dump()))
+        _COUNTS.put(self._catalog, self.suspects.dump())
 
     def _asks(self, visit: Visit) -> bool:
         """Whether the page's source has to be looked up: only an unknown suffix depends on it."""
@@ -74,5 +74,4 @@ class DataPredictor:
 
 def read_suspects(catalog: Catalog) -> SuspectModel:
     """What was learned so far, as of the last save."""
-    stored = catalog.get(_COUNTS)
-    return SuspectModel(decode(stored, dict[str, tuple[float, float]]) if stored else None)
+    return SuspectModel(_COUNTS.get(catalog))

@@ -24,12 +24,12 @@ from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
-from quadloom.stores.frontier.scoring import FIRST_PLACE, Place
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.frontier import FIRST_PLACE, Frontier, Place, ScheduledPage
 
-_LEFT_OVER = "schedule:moved"  # catalog value: packed fingerprints
-_SCOPE = "schedule:scope"  # catalog value: the scope that all pages were compared with
+_LEFT_OVER = NamedValue("schedule:moved", bytes)  # packed fingerprints
+_SCOPE = NamedValue("schedule:scope", bytes)  # the scope that all pages were compared with
 _MOST_LEFT_OVER = 1_000_000  # beyond, pages take the ranking over with their next visit
 _CHUNK = 32  # pages read at once
 _UNREAD_CHUNK = 128
@@ -62,7 +62,7 @@ class Rescheduler:
         self._unread: Place | None = None  # where the look at unread URLs has got to
         self._unread_again = 0.0 if scheduler.guided else math.inf
         self._describe = describe
-        self._moved: Fingerprints = np.frombuffer(self._catalog.get(_LEFT_OVER) or b"", dtype=np.int64)
+        self._moved: Fingerprints = np.frombuffer(_LEFT_OVER.get(self._catalog) or b"", dtype=np.int64)
         self._after: int | None = None  # where the look at all pages has got to
         self._not_before = 0.0
         self.reviewed = 0
@@ -72,7 +72,7 @@ class Rescheduler:
     def rescoped(self) -> None:
         """The scope may have changed: look at all pages if it has."""
         scope = self._scope()
-        if scope is not None and (self._after is not None or self._catalog.get(_SCOPE) != scope.encode()):
+        if scope is not None and (self._after is not None or _SCOPE.get(self._catalog) != scope.encode()):
             self._after = _FIRST
 
     @property
@@ -90,14 +90,14 @@ class Rescheduler:
             return
         began = time.thread_time()
         rows: list[PageRow] = []
-        times: list[tuple[int, str, float]] = []
+        times: list[ScheduledPage] = []
         while self.pending and time.thread_time() - began < _SLICE:
             for row, standing in self._next():
                 reviewed = self._scheduler.review(row, standing)
                 if reviewed is not None:
                     rows.append(reviewed[0])
                     if reviewed[1] is not None:
-                        times.append((row.fingerprint, row.host, reviewed[1]))
+                        times.append(ScheduledPage(row.fingerprint, row.host, reviewed[1]))
         if rows:
             self._write(rows, times, now)
         spent = time.thread_time() - began
@@ -111,7 +111,7 @@ class Rescheduler:
             self._after = rows[-1].fingerprint if rows else None
             scope = self._scope()
             if not rows and scope is not None:
-                self._catalog.put(_SCOPE, scope.encode())
+                _SCOPE.put(self._catalog, scope.encode())
             return [(row, None) for row in rows]
         if not len(self._moved):
             self._rescore()
@@ -139,7 +139,7 @@ class Rescheduler:
             for standing, (_, score) in zip(found, unread, strict=True)
         ]
 
-    def _write(self, rows: list[PageRow], times: list[tuple[int, str, float]], now: float) -> None:
+    def _write(self, rows: list[PageRow], times: list[ScheduledPage], now: float) -> None:
         with self._catalog.transaction():
             self._catalog.amend(rows)
             self._frontier.reschedule(times, now)
@@ -150,4 +150,4 @@ class Rescheduler:
     def close(self) -> None:
         """Keep what is left over."""
         left = self._moved[:_MOST_LEFT_OVER]
-        self._catalog.put(_LEFT_OVER, left.tobytes() if len(left) else None)
+        _LEFT_OVER.put(self._catalog, left.tobytes() if len(left) else None)

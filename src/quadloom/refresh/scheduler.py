@@ -42,7 +42,7 @@ from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import distinct
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.frontier import Frontier, ScopeRules
+from quadloom.stores.protocols.frontier import Frontier, ScheduledPage, ScopeRules
 
 _CHECKPOINT_SECONDS = 300.0
 _SAME_WEIGHT = 0.01
@@ -99,7 +99,7 @@ class RefreshScheduler:
         self.predictor = DataPredictor(catalog)
         self._announced: dict[int, float] = {}
         self._pushed: dict[int, bool] = {}
-        self._wanted: list[tuple[int, str, float]] = []
+        self._wanted: list[ScheduledPage] = []
         self._uncommitted = False
         self._saved_at = -math.inf
 
@@ -168,7 +168,7 @@ class RefreshScheduler:
         rested.sort(key=lambda item: (kept[item[0]].read_at - now) / kept[item[0]].plan.period)
         chosen = rested[:count]
         if chosen:
-            self._frontier.reschedule([(key, host, now) for key, host in chosen], now)
+            self._frontier.reschedule([ScheduledPage(key, host, now) for key, host in chosen], now)
         return len(chosen)
 
     def committed(self) -> None:
@@ -338,12 +338,12 @@ class RefreshScheduler:
             died_at, gone = dead[found.fingerprint]
             if now >= died_at + self._pause_of_death(gone):
                 del dead[found.fingerprint]
-                self._wanted.append((found.fingerprint, found.host, now))
+                self._wanted.append(ScheduledPage(found.fingerprint, found.host, now))
         since = old.fetched_at if old is not None else math.inf
         for found in [found for found in settlement.discoveries if found.lastmod]:
             remember(self._announced, found.fingerprint, found.lastmod)
             if since < found.lastmod <= now and self.planner.trust(found.host, "announced").trusted:
-                self._wanted.append((found.fingerprint, found.host, now))
+                self._wanted.append(ScheduledPage(found.fingerprint, found.host, now))
 
     def _pause_of_death(self, gone: int) -> float:
         return float(min(self.planner.min_interval * 24.0 * 2.0 ** min(gone, 60), self.planner.max_interval))

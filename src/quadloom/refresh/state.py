@@ -11,17 +11,17 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from quadloom.model.url import site_of
-from quadloom.model.wire import decode, encode
+from quadloom.model.wire import decode
 from quadloom.refresh.predictor import read_suspects
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import Planner, PlannerState
 from quadloom.scheduling.shares import BandwidthShares, ReadCounts
 from quadloom.scheduling.suspects import SuspectModel
 from quadloom.settings import Settings
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 
 T = TypeVar("T")
-_SUMS = "schedule:sums"
 _REMEMBERED = 1_000_000  # dead pages and announcements held in memory; beyond, the oldest are forgotten
 
 
@@ -33,6 +33,9 @@ class _Saved(msgspec.Struct, frozen=True):
     dead: dict[int, tuple[float, int]] = {}
 
 
+_SUMS = NamedValue("schedule:sums", _Saved)
+
+
 class Schedule(NamedTuple):
     """What has been learned about all pages together, for explanations."""
 
@@ -42,7 +45,7 @@ class Schedule(NamedTuple):
 
 
 def save(catalog: Catalog, planner: Planner, dead: dict[int, tuple[float, int]], *, exact: bool) -> None:
-    catalog.put(_SUMS, encode(_Saved(exact, planner.dump(), dead)))
+    _SUMS.put(catalog, _Saved(exact, planner.dump(), dead))
 
 
 def loaded(catalog: Catalog, settings: Settings, bandwidth: float) -> tuple[Planner, dict[int, tuple[float, int]]]:
@@ -53,8 +56,7 @@ def loaded(catalog: Catalog, settings: Settings, bandwidth: float) -> tuple[Plan
 
 
 def _restored(catalog: Catalog, settings: Settings, bandwidth: float) -> tuple[Planner, dict[int, tuple[float, int]]]:
-    stored = catalog.get(_SUMS)
-    saved = decode(stored, _Saved) if stored else None
+    saved = _SUMS.get(catalog)
     if saved is not None and saved.exact:
         return Planner(settings.freshness, bandwidth, saved.state), dict(saved.dead)
     trusts = saved.state.trusts if saved is not None else {}
@@ -88,8 +90,8 @@ def schedule_of(catalog: Catalog, settings: Settings) -> Schedule:
     shares = BandwidthShares(
         settings.freshness.bandwidth, settings.freshness.suspect_share, settings.freshness.discovery_share
     )
-    stored = catalog.get(_SUMS)
-    state = decode(stored, _Saved).state if stored else None
+    saved = _SUMS.get(catalog)
+    state = saved.state if saved is not None else None
     return Schedule(
         Planner(settings.freshness, shares.refresh_bandwidth(ReadCounts()), state),
         read_suspects(catalog),

@@ -1,7 +1,7 @@
-"""Which backend serves which seam, by the scheme of its URL in `[stores]`. The one table.
+"""Which backend serves which seam, by the scheme of its URL in `[stores]`. The only place that names backends.
 
-A new backend is a line here, a class that passes the seam's contract suite, and nothing else: the pipeline never
-learns which one it has.
+A new backend is a line here and a class that passes the seam's contract suite: the pipeline does not know which one it
+has.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from quadloom.errors import SettingsError
 from quadloom.settings import Settings
 from quadloom.stores.archive.s3 import S3Archive
 from quadloom.stores.archive.s3_bucket import S3Bucket, address_of
-from quadloom.stores.archive.shared import SharedWarcArchive, worker_name
+from quadloom.stores.archive.shared import SharedWarcArchive
 from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.state import ClusterState, database_url
 from quadloom.stores.postgres.text import PostgresText
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.state import State
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.quads.sparql import RefilledQuads, SparqlQuads
 from quadloom.stores.quads.sparql_client import SparqlServer, server_of
-from quadloom.stores.state import EmbeddedState, State
+from quadloom.stores.shards import worker_name
+from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
 from quadloom.stores.text.tantivy import TantivyText
 
 
@@ -53,8 +55,8 @@ def _s3(folder: Path, settings: Settings, writable: bool) -> Archive:
 
 def _oxigraph(folder: Path, settings: Settings, writable: bool) -> QuadStore:
     if not writable and not folder.exists() and not settings.stores.frontier.startswith("sqlite:"):
-        return MemoryQuads()  # a machine that only looks at what others crawl has no quads of its own
-    return OxigraphQuads(folder) if writable else OxigraphQuads.read_only(folder)
+        return MemoryQuads()  # a machine that only reads what others crawl has no quads of its own
+    return OxigraphQuads(folder, read_only=not writable)
 
 
 def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
@@ -62,7 +64,7 @@ def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
 
 
 def _tantivy(folder: Path, _settings: Settings, writable: bool) -> TextIndex:
-    return TantivyText(folder) if writable else TantivyText.read_only(folder)
+    return TantivyText(folder, read_only=not writable)
 
 
 def _postgres_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
@@ -72,11 +74,15 @@ def _postgres_text(_folder: Path, settings: Settings, writable: bool) -> TextInd
 
 ARCHIVES: dict[str, Callable[[Path, Settings, bool], Archive]] = {"warc": _warc, "s3": _s3}
 QUAD_STORES: dict[str, Callable[[Path, Settings, bool], QuadStore]] = {
-    "oxigraph": _oxigraph, "sparql+http": _sparql, "sparql+https": _sparql,
-}  # fmt: skip
+    "oxigraph": _oxigraph,
+    "sparql+http": _sparql,
+    "sparql+https": _sparql,
+}
 TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
-    "tantivy": _tantivy, "embedded": _tantivy, "postgresql": _postgres_text,
-}  # fmt: skip
+    "tantivy": _tantivy,
+    "embedded": _tantivy,
+    "postgresql": _postgres_text,
+}
 REMOTE = frozenset(("s3", "sparql+http", "sparql+https"))  # take an address
 # Frontier and catalog share a database, so that a settlement is one transaction.
 STATES: dict[str, Callable[[Path, Settings, bool], State]] = {"sqlite": EmbeddedState, "postgresql": ClusterState}
@@ -92,8 +98,8 @@ def open_quads(folder: Path, settings: Settings, *, writable: bool) -> QuadStore
 
 @contextmanager
 def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
-    """A store to be filled from nothing: a new one in `folder`, which the caller then puts in place of the old; or the
-    server's, which in the end holds of the warehouse's pages just those that were written."""
+    """A store to fill from nothing: a new one in `folder`, with which the caller then replaces the old one; or the
+    server's, from which pages that were not written again are removed in the end."""
     if _scheme("quads", settings.stores.quads, tuple(QUAD_STORES)) in REMOTE:
         with closing(RefilledQuads(server_of(settings))) as refilled:
             yield refilled
@@ -104,7 +110,7 @@ def fresh_quads(folder: Path, settings: Settings) -> Iterator[QuadStore]:
 
 
 def query_source(folder: Path, settings: Settings) -> Path | SparqlServer:
-    """Where user queries are evaluated: on the files of an embedded store, or by the server."""
+    """What evaluates user queries: the files of an embedded store, or the server."""
     scheme = _scheme("quads", settings.stores.quads, tuple(QUAD_STORES))
     return server_of(settings) if scheme in REMOTE else folder
 
@@ -113,8 +119,13 @@ def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
     return TEXT_INDEXES[_scheme("text", settings.stores.text, tuple(TEXT_INDEXES))](folder, settings, writable)
 
 
+def exists(path: Path, settings: Settings) -> bool:
+    """Whether there may be a warehouse. For a server the answer is always yes: only opening it could tell."""
+    return not settings.stores.frontier.startswith("sqlite:") or (path / DATABASE).exists()
+
+
 def open_state(path: Path, settings: Settings, *, writable: bool) -> State:
-    """Frontier, catalog and what shares their database. Raises `SettingsError` where they would be on two."""
+    """Frontier, catalog and what shares their database. Raises `SettingsError` if they would be in two databases."""
     stores = settings.stores
     scheme = _scheme("frontier", stores.frontier, tuple(STATES))
     if stores.catalog not in (stores.frontier, f"{scheme}:"):
@@ -128,7 +139,7 @@ def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:
     scheme, colon, rest = url.partition(":")
     if scheme not in known or not colon:
         names = ", ".join(f"{name}:" for name in known)
-        raise SettingsError(f"stores.{seam} = {scheme!r} names no backend of this version", hint=f"known are {names}")
+        raise SettingsError(f"stores.{seam} = {scheme!r} is not a backend of this version", hint=f"known are {names}")
     needs, may = scheme in REMOTE, scheme in ("postgresql", "warc")
     if (seam, scheme) == ("frontier", "postgresql"):
         needs = True

@@ -1,4 +1,4 @@
-"""What every catalog backend keeps of a page, whatever database it is in: the record, its visit, its counts.
+"""What every catalog backend stores for a page: the record, its visit, its counts.
 
 Backends differ in their statements, never in what a settlement means to the catalog; so the meaning is here, once.
 """
@@ -16,7 +16,7 @@ from quadloom.stores.protocols.catalog import VisitRow
 
 
 class RowFacts(NamedTuple):
-    """What of a page's row decides about the next one, and how the row was counted."""
+    """What decides whether a page's row is replaced, and under which names the row was counted."""
 
     fetched_at: float
     outcome: str
@@ -25,7 +25,7 @@ class RowFacts(NamedTuple):
 
 
 class RowChanges(NamedTuple):
-    """Rows that take the place of older ones, and by how much each count changes."""
+    """Rows to write, and by how much each count changes."""
 
     pages: list[PageRow]
     changes: dict[str, int]
@@ -36,12 +36,12 @@ def pages_of(settlements: Iterable[Settlement]) -> list[PageRow]:
 
 
 def newest_of(pages: Iterable[PageRow]) -> list[PageRow]:
-    """A page may be settled twice in one batch; its last visit counts."""
+    """A page may be settled twice in one batch; its row is that of the last visit."""
     return list({page.fingerprint: page for page in sorted(pages, key=lambda page: page.fetched_at)}.values())
 
 
 def written(pages: Sequence[PageRow], before: Mapping[int, RowFacts]) -> RowChanges:
-    """A late settlement of an older visit joins the history but does not turn the page back."""
+    """An older visit that is settled late joins the history; the page's row stays as it is."""
     rows: list[PageRow] = []
     changes: dict[str, int] = {}
     for page in pages:
@@ -58,7 +58,7 @@ def written(pages: Sequence[PageRow], before: Mapping[int, RowFacts]) -> RowChan
 
 
 def record_of(page: PageRow) -> bytes:
-    """A page as its record keeps it: how far the indexes got stands in columns, which only `mark_indexed` writes."""
+    """The record of a page. How far the indexes got is in columns, which only `mark_indexed` writes."""
     return encode(replace(page, indexed_quads=b"", indexed_text=b""))
 
 
@@ -67,14 +67,21 @@ def page_of(record: bytes, indexed_quads: bytes, indexed_text: bytes) -> PageRow
 
 
 def visit_row(page: PageRow) -> VisitRow:
-    """What history keeps of a page's visit."""
+    """What history stores for a visit."""
     return VisitRow(
-        fingerprint=page.fingerprint, fetched_at=page.fetched_at, status=page.status, outcome=str(page.outcome),
-        body_digest=page.body_digest, quads_digest=page.quads_digest, text_digest=page.text_digest,
-        body_bytes=page.body_bytes, quads=page.quads, archive=page.archive,
-    )  # fmt: skip
+        fingerprint=page.fingerprint,
+        fetched_at=page.fetched_at,
+        status=page.status,
+        outcome=str(page.outcome),
+        body_digest=page.body_digest,
+        quads_digest=page.quads_digest,
+        text_digest=page.text_digest,
+        body_bytes=page.body_bytes,
+        quads=page.quads,
+        archive=page.archive,
+    )
 
 
-def count_names(outcome: str, kind: str, status: int) -> tuple[str, str, str]:
-    """Under which names `Catalog.counts` counts a page."""
+def count_names(outcome: str, kind: str, status: int) -> tuple[str, ...]:
+    """The names under which `Catalog.counts` counts a page."""
     return f"outcome:{outcome}", f"kind:{kind or 'unknown'}", f"status:{status}"

@@ -1,7 +1,7 @@
 """The bus within one process: a ring of the newest events.
 
-`publish` appends to a bounded ring and wakes listeners; it never waits for one. A listener that is slower than the ring
-turns over misses the oldest events and goes on with those still kept.
+`publish` appends to a bounded ring and wakes listeners; it never waits for them. A listener that is too slow misses the
+oldest events and continues with those still in the ring.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quadloom.model.event import Event
 
 
 class MemoryBus:
-    """See `quadloom.stores.protocols.Bus`."""
+    """See `quadloom.stores.protocols.bus.Bus`."""
 
     def __init__(self, *, kept: int = 10_000) -> None:
         self._events: deque[Event] = deque(maxlen=kept)
@@ -27,7 +27,6 @@ class MemoryBus:
             self._news.notify_all()
 
     def follow(self, after: int = 0) -> Iterator[Event]:
-        """Waits for new events; ends when the bus is closed."""
         while True:
             with self._news:
                 fresh = self._fresh(after)
@@ -45,7 +44,7 @@ class MemoryBus:
             return self._fresh(after)[-limit:]
 
     def _fresh(self, last: int) -> list[Event]:
-        """From the newest backwards, so that a listener that keeps up costs nothing."""
+        """Searched from the newest backwards, so that a listener that keeps up costs nothing."""
         fresh: list[Event] = []
         for event in reversed(self._events):
             if event.id <= last:
@@ -55,7 +54,7 @@ class MemoryBus:
         return fresh
 
     def close(self) -> None:
-        """Listeners get what is still kept and then end."""
+        """Listeners get what is still in the ring and then end."""
         with self._news:
             self._closed = True
             self._news.notify_all()

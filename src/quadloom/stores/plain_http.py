@@ -1,7 +1,7 @@
-"""Which servers may be spoken to without encryption.
+"""Which servers may be used without encryption.
 
-What goes to a store server is all that was crawled, and perhaps a password. On the machine itself nobody listens;
-anywhere else the operator has to say, in `guard.allow`, that the network is trusted.
+A store server receives everything that was crawled, and perhaps a password. Connections within the machine are safe;
+for any other network the operator has to declare, in `guard.allow`, that it is trusted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quadloom.settings import GuardSettings
 
 
 def check_plain_http(name: str, url: str, guard: GuardSettings) -> None:
-    """Raises `SettingsError` where `url`, the value of setting `name`, is plain http to a host that is not trusted."""
+    """Raises `SettingsError` if `url`, the value of setting `name`, is plain http to a host that is not trusted."""
     parts = urlsplit(url)
     if parts.scheme == "https":
         return

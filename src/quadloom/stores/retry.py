@@ -1,4 +1,4 @@
-"""A second try for what a server undid: a restart, a deadlock, a session that it ended."""
+"""Retries of transactions that a server undid: a restart, a deadlock, a session that it ended."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TypeVar
 from quadloom.errors import StoreUnavailable
 
 T = TypeVar("T")
-_PAUSES = (0.1, 1.0, 5.0)  # seconds before each further try; waiting for a server that is away comes on top
+_PAUSES = (0.1, 1.0, 5.0)  # seconds before each retry; waiting for a server that cannot be reached is extra
 
 
 def retry_when_unavailable(transaction: Callable[[], T]) -> T:
-    """Nothing of a failed try was written, or writing it twice is harmless: that is for the caller to know."""
+    """Run `transaction`, and up to three times again after `StoreUnavailable`. It must be safe to repeat: either a
+    failed run wrote nothing, or writing it twice is harmless."""
     for pause in _PAUSES:
         try:
             return transaction()

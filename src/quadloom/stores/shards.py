@@ -2,12 +2,15 @@
 
 By site and not by host, since links, robots habits and budgets are shared within a registered domain, and four of
 five links stay in it. 256 is enough to share fairly among some tens of workers and little enough to lease all in one
-statement. CRC-32, because it is the same in every language that may ever look at the tables.
+statement. CRC-32, because it is the same in every language that may ever read the tables.
 """
 
 from __future__ import annotations
 
+import secrets
+import socket
 from functools import lru_cache
+from pathlib import Path
 from zlib import crc32
 
 from quadloom.model.url import site_of
@@ -18,3 +21,12 @@ SHARDS = 256
 @lru_cache(maxsize=65536)
 def shard_of(host: str) -> int:
     return crc32(site_of(host).encode()) % SHARDS
+
+
+def worker_name(path: Path) -> str:
+    """The name of the worker in this directory for all others: the machine's name and a random part, chosen once."""
+    file = path / "worker"
+    if not file.exists():
+        host = "".join(sign for sign in socket.gethostname() if sign.isascii() and sign.isalnum())[:40]
+        file.write_text(f"{host or 'worker'}-{secrets.token_hex(3)}\n", encoding="utf-8")
+    return file.read_text(encoding="utf-8").strip()

@@ -13,29 +13,15 @@ import msgspec
 
 from quadloom.settings import Settings
 from quadloom.stores.backends import open_archive, open_quads, open_state, open_text, query_source
-from quadloom.stores.postgres.frontier import PostgresFrontier
-from quadloom.stores.postgres.state import ClusterState
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import QuadStore
+from quadloom.stores.protocols.state import Shards, State
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.sparql_client import SparqlServer
-from quadloom.stores.state import State
-
-
-class ClusterStores(msgspec.Struct, frozen=True):
-    """What only a warehouse shared by many workers has: shards that are leased."""
-
-    state: ClusterState
-    frontier: PostgresFrontier
-
-    @property
-    def is_leader(self) -> bool:
-        """Of all workers just one owns shard 0; it does what only one may do, such as sending notices."""
-        return 0 in self.frontier.owned
 
 
 class Stores(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +38,8 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True):
     outbox: Outbox
     bus: Bus
     query_source: Path | SparqlServer
-    opened_at: str  # `State.changed_mark()` from before the quads were opened: their view is never older than this
-    cluster: ClusterStores | None = None  # None = the warehouse of one machine
+    opened_at: bytes  # `State.changed_mark()` from before the quads were opened: their view is never older than this
+    shards: Shards | None = None  # what this worker owns of a warehouse that many share; None = all of it
 
 
 @contextmanager
@@ -87,11 +73,5 @@ def open_stores(
             bus=state.bus,
             query_source=query_source(path / "quads", settings),
             opened_at=opened_at,
-            cluster=_cluster(state, frontier),
+            shards=state.shards,
         )
-
-
-def _cluster(state: State, frontier: Frontier) -> ClusterStores | None:
-    if isinstance(state, ClusterState) and isinstance(frontier, PostgresFrontier):
-        return ClusterStores(state, frontier)
-    return None

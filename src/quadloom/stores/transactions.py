@@ -1,7 +1,7 @@
 """Transactions that may be nested: inner blocks join the outer one, and an exception in any of them undoes all.
 
-So a store's method is a transaction when it is called alone, and a part of its caller's otherwise; frontier, catalog
-and outbox of one database become one commit that way. How a commit is made is the database's own affair.
+So a store's method is a transaction when it is called alone, and part of its caller's otherwise; frontier, catalog
+and outbox of one database become one commit that way. Each database implements the commit itself.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Transactions(ABC):
         self._undo: list[Callable[[], None]] = []
 
     def on_begin(self, check: Callable[[], None]) -> None:
-        """Call `check` first in every transaction: it may lock rows, or refuse by raising, which undoes it."""
+        """Call `check` at the start of every transaction: it may lock rows, or refuse by raising."""
         self._checks.append(check)
 
     def on_rollback(self, undo: Callable[[], None]) -> None:
-        """Call `undo` after a rollback: whoever keeps rows in memory must forget what was not written."""
+        """Call `undo` after a rollback: a store with rows in memory must forget what was not written."""
         self._undo.append(undo)
 
     @contextmanager
@@ -53,12 +53,12 @@ class Transactions(ABC):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Begin one. What this raises leaves no transaction behind."""
+        """Begin a transaction. If this raises, none has begun."""
 
     @abstractmethod
     def _finish(self) -> None:
-        """Commit, or roll back where it is `_broken`; raises where the commit failed, after a rollback."""
+        """Commit, or roll back if it is `_broken`. A commit that fails is rolled back, and raises."""
 
-    def _tell_undone(self) -> None:
+    def _run_undo(self) -> None:
         for undo in self._undo:
             undo()

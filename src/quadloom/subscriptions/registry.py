@@ -19,6 +19,7 @@ from quadloom.model.subscription import Subscription
 from quadloom.model.url import Url
 from quadloom.phases.extract import seed_discoveries
 from quadloom.settings import LimitSettings
+from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
 from quadloom.stores.protocols.outbox import Delivery, Outbox
@@ -28,7 +29,7 @@ from quadloom.syntaxes.terms import iri
 
 MOST = 10_000  # subscriptions of a warehouse
 NAMES = 10_000  # pages, sites and types of one subscription
-_NAME = "subscriptions"
+_SUBSCRIPTIONS = NamedValue("subscriptions", list[Subscription])
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
@@ -58,8 +59,7 @@ def checked(subscription: Subscription, queries: Callable[[], QueryService], lim
 
 
 def read_subscriptions(catalog: Catalog) -> list[Subscription]:
-    stored = catalog.get(_NAME)
-    return msgspec.json.decode(stored, type=list[Subscription]) if stored else []
+    return _SUBSCRIPTIONS.get(catalog) or []
 
 
 def add_subscription(
@@ -72,7 +72,7 @@ def add_subscription(
     if len(existing) >= MOST:
         raise UsageError(f"there are {len(existing)} subscriptions already", hint="remove some: `subscribe remove ID`")
     with catalog.transaction():
-        catalog.put(_NAME, msgspec.json.encode([*existing, subscription]))
+        _SUBSCRIPTIONS.put(catalog, [*existing, subscription])
         outbox.put_delivery(Delivery(subscription=subscription.id, delivered=outbox.last_id()))
         fresh = _unknown(subscription.urls, frontier, now)
         if fresh:
@@ -86,7 +86,7 @@ def remove_subscription(id: str, *, catalog: Catalog, outbox: Outbox) -> None:
     if len(kept) == len(existing):
         raise NothingFound(f"there is no subscription {id!r}", hint="`quadloom subscribe list` shows all")
     with catalog.transaction():
-        catalog.put(_NAME, msgspec.json.encode(kept))
+        _SUBSCRIPTIONS.put(catalog, kept)
         outbox.forget_delivery(id)
         forget(catalog, id)
 

@@ -21,8 +21,8 @@ from quadloom.asking.sparql.worker import QueryRequest
 from quadloom.errors import QuadloomError, QueryLimit
 from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
-from quadloom.model.wire import decode, encode
 from quadloom.settings import LimitSettings
+from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.outbox import Outbox
 
@@ -32,7 +32,7 @@ _PART_OF_TIME = 20.0
 _OFTEN = 2.0  # seconds between two evaluations at least
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 6 * 3600.0
 _PARSE_SECONDS = 10.0
-_ANSWER, _TROUBLE = "standing:", "standing-trouble:"
+_ANSWERS = NamedValues("standing:", list[str])
 _FORMATS = {"select": "tsv", "ask": "csv", "graph": "nt"}
 
 Write = Callable[[Callable[[], None]], None]
@@ -45,6 +45,9 @@ class StandingQueryFailure(msgspec.Struct, frozen=True):
     attempts: int
     retry_at: float
     error: str
+
+
+TROUBLES = NamedValues("standing-trouble:", StandingQueryFailure)
 
 
 class StandingQueries:
@@ -111,7 +114,7 @@ class StandingQueries:
         is_news = before is None or before.error != trouble.error
 
         def settle() -> None:
-            catalog.put(_TROUBLE + id, encode(trouble))
+            TROUBLES.put(catalog, id, trouble)
             if is_news:
                 self._tell(f"the standing query {id} fails: {trouble.error}")
 
@@ -122,7 +125,7 @@ class StandingQueries:
             return
 
         def settle() -> None:
-            catalog.put(_TROUBLE + id, None)
+            TROUBLES.put(catalog, id, None)
             self._tell(f"the standing query {id} answers again")
 
         write(settle)
@@ -134,13 +137,12 @@ class StandingQueries:
         told: list[bool] = []
 
         def settle() -> None:
-            name = _ANSWER + subscription.id
             notice = difference_notice(subscription.id, last_answer(catalog, subscription.id), rows, now)
             if notice is None:
                 return
             with catalog.transaction():
                 outbox.append([notice])
-                catalog.put(name, encode(sorted(set(rows))))
+                _ANSWERS.put(catalog, subscription.id, sorted(set(rows)))
             told.append(True)
 
         write(settle)
@@ -193,22 +195,19 @@ def parse(service: QueryService, query: str, limits: LimitSettings) -> None:
 
 
 def last_answer(catalog: Catalog, id: str) -> list[str]:
-    stored = catalog.get(_ANSWER + id)
-    return decode(stored, list[str]) if stored else []
+    return _ANSWERS.get(catalog, id) or []
 
 
 def trouble_of(catalog: Catalog, id: str) -> StandingQueryFailure | None:
     """None = the query answers, or was not asked yet."""
-    stored = catalog.get(_TROUBLE + id)
-    return decode(stored, StandingQueryFailure) if stored else None
+    return TROUBLES.get(catalog, id)
 
 
 def troubles(catalog: Catalog) -> dict[str, StandingQueryFailure]:
-    ids = [name.removeprefix(_TROUBLE) for name in catalog.names(_TROUBLE)]
-    return {id: found for id in ids if (found := trouble_of(catalog, id)) is not None}
+    return dict(TROUBLES.items(catalog))
 
 
 def forget(catalog: Catalog, id: str) -> None:
     """The subscription was removed; another one may get its id."""
-    catalog.put(_ANSWER + id, None)
-    catalog.put(_TROUBLE + id, None)
+    _ANSWERS.put(catalog, id, None)
+    TROUBLES.put(catalog, id, None)

@@ -43,10 +43,10 @@ from quadloom.model.url import host_of, resolve, site_of
 from quadloom.phases.extract import seed_discoveries
 from quadloom.pipeline import PageResult
 from quadloom.settings import Settings, length_of
+from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.frontier import Frontier, ScheduledPage
 
-_PREFIX = "websub:"
 _VERIFIED_WITHIN = 3600.0  # seconds that a hub has, after which it is asked again
 _RENEWED_AT = 0.8  # of a lease
 _SHORTEST, _LONGEST = 60.0, 90 * 86400.0  # bounds of a lease and of its renewal
@@ -91,6 +91,9 @@ class HubSubscription(msgspec.Struct, frozen=True, kw_only=True):
         if self.error:
             return "failing"
         return "asked" if self.expects_until > now else "waiting"
+
+
+_TOPICS = NamedValues("websub:", HubSubscription)
 
 
 class HubRequest(msgspec.Struct, frozen=True):
@@ -165,7 +168,9 @@ class HubSubscriptions:
             topic = self.topics.get(self._by_page.get(row.fingerprint, ""))
             if topic is not None and topic.pushed_at > row.fetched_at:
                 # It changed while it was fetched: what came may be the old version.
-                self._frontier.reschedule([(row.fingerprint, row.host, max(now, topic.requested_at + _GAP))], now)
+                self._frontier.reschedule(
+                    [ScheduledPage(row.fingerprint, row.host, max(now, topic.requested_at + _GAP))], now
+                )
 
     def heard(self, row: PageRow, offer: PushOffer | None, now: float) -> None:
         """A page was read, or is gone for good: it offers pushes, or (None) does not, or no longer."""
@@ -249,7 +254,7 @@ class HubSubscriptions:
                 requested_at = now
                 self._frontier.request([page], now)
             else:
-                self._frontier.reschedule([(page.fingerprint, page.host, requested_at + _GAP)], now)
+                self._frontier.reschedule([ScheduledPage(page.fingerprint, page.host, requested_at + _GAP)], now)
             self._write(replace(topic, pushes=topic.pushes + 1, pushed_at=now, requested_at=requested_at))
         return page.fingerprint
 
@@ -309,19 +314,18 @@ class HubSubscriptions:
 
     def _write(self, topic: HubSubscription) -> None:
         self.topics[topic.id] = topic
-        self._catalog.put(_PREFIX + topic.id, msgspec.json.encode(topic))
+        _TOPICS.put(self._catalog, topic.id, topic)
 
     def _forget(self, topic: HubSubscription) -> None:
         del self.topics[topic.id]
         self._sites[_site(topic)] -= 1
         if self._by_page.get(topic.page) == topic.id:
             del self._by_page[topic.page]
-        self._catalog.put(_PREFIX + topic.id, None)
+        _TOPICS.put(self._catalog, topic.id, None)
 
 
 def read_topics(catalog: Catalog) -> list[HubSubscription]:
-    stored = (catalog.get(name) for name in catalog.names(_PREFIX))
-    return [msgspec.json.decode(record, type=HubSubscription) for record in stored if record is not None]
+    return [topic for _, topic in _TOPICS.items(catalog)]
 
 
 def callback_base(settings: Settings) -> str:

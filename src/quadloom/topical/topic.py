@@ -9,12 +9,14 @@ from random import Random
 
 import msgspec
 
+from quadloom.errors import StoreError
 from quadloom.ingest.ingest import Ingest
 from quadloom.maintenance.import_ import without_links
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_matches, host_of
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings, length_of
+from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.stores import Stores
 from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy
@@ -31,6 +33,23 @@ from quadloom.topical.survey import Survey, SurveyedSite
 SCORE = "urn:quadloom:topicScore"
 _WIDTH = 16  # hosts that are asked at a time
 _DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
+CHANNELS = NamedValues("channel:", SearchChannel)
+
+
+class TopicCrawl(msgspec.Struct, frozen=True, kw_only=True):
+    """Report of a topic's last crawl. `harvest`: share of relevant documents."""
+
+    name: str = ""
+    broad: str = ""
+    narrow: str = ""
+    requests: int = 0
+    documents: int = 0
+    harvest: float = 0.0
+    finished_at: float = 0.0
+    graph: str = ""
+
+
+TOPICS = NamedValues("topic:", TopicCrawl)
 
 
 def crawl_topic(
@@ -123,18 +142,25 @@ def known_channels(catalog: Catalog, seeds: Sequence[SeedSite], not_before: floa
     """Channels of earlier crawls that have not expired."""
     found = {}
     for seed in seeds:
-        data = catalog.get(f"channel:{seed.host}")
-        channel = SearchChannel.decode(data) if data else None
+        channel = _stored_channel(catalog, seed.host)
         if channel is not None and channel.learned_at >= not_before:
             found[seed.host] = channel
     return found
+
+
+def _stored_channel(catalog: Catalog, host: str) -> SearchChannel | None:
+    """None for what another version wrote, too: the site is then examined again."""
+    try:
+        return CHANNELS.get(catalog, host)
+    except StoreError:
+        return None
 
 
 def remember_channels(catalog: Catalog, channels: Sequence[SearchChannel]) -> None:
     """All but those of web searchers, which belong to the configuration and may hold its keys."""
     with catalog.transaction():
         for channel in (channel for channel in channels if channel.kind != "websearch"):
-            catalog.put(f"channel:{SeedSite(channel.home).host}", channel.encode())
+            CHANNELS.put(catalog, SeedSite(channel.home).host, channel)
 
 
 def topic_graph(topic: Topic) -> str:
@@ -145,16 +171,18 @@ def topic_graph(topic: Topic) -> str:
 def _remember_crawl(catalog: Catalog, topic: Topic, report: TopicReport, now: float) -> None:
     """How the topic's last crawl went, as JSON for people: the web's page of topics shows it."""
     graph = topic_graph(topic)
-    summary = {
-        "broad": topic.broad,
-        "narrow": topic.narrow,
-        "requests": report.requests,
-        "documents": report.documents,
-        "harvest": report.harvest,
-        "finished_at": round(now),
-        "graph": graph,
-    }
-    catalog.put(f"topic:{graph.rpartition(':')[2]}", msgspec.json.encode(summary))
+    name = graph.rpartition(":")[2]
+    crawl = TopicCrawl(
+        name=name,
+        broad=topic.broad,
+        narrow=topic.narrow,
+        requests=report.requests,
+        documents=report.documents,
+        harvest=report.harvest,
+        finished_at=round(now),
+        graph=graph,
+    )
+    TOPICS.put(catalog, name, crawl)
 
 
 def _state_scores(stores: Stores, topic: Topic, desk: TopicalRun) -> None:

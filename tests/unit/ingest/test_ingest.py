@@ -19,6 +19,7 @@ from quadloom.pipeline import process_page
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.archive.warc_record import encode
+from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.text import SearchRequest
 from quadloom.subscriptions.notify import ChangeNotifier, difference
 from quadloom.subscriptions.registry import add_subscription
@@ -149,9 +150,8 @@ def test_a_crash_after_a_move_does_not_cost_the_target(warehouse: Warehouse) -> 
     crawled(warehouse, [page(OLD, "ancient", 1000.0), page(NEW, "modern", 1000.0)])
     row = row_of(warehouse, OLD)
     (moved,) = crawled(warehouse, [redirect(OLD, NEW, 2000.0)])
-    warehouse.stores.catalog.mark_indexed(
-        [(row.fingerprint, row.quads_digest, row.text_digest)]
-    )  # as if not yet indexed
+    # as if not yet indexed
+    warehouse.stores.catalog.mark_indexed([IndexedPage(row.fingerprint, row.quads_digest, row.text_digest)])
     assert moved.page is not None
     ingest = Ingest(warehouse.stores, SETTINGS)
     assert ingest.replay() == 1

@@ -21,7 +21,7 @@ from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
-from quadloom.stores.state import DATABASE
+from quadloom.stores.sqlite.state import DATABASE
 from quadloom.warehouse import Warehouse
 
 PAGES = [f"http://site.example/{number}" for number in range(8)]

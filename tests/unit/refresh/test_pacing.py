@@ -17,8 +17,7 @@ from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.shares import BandwidthShares
 from quadloom.settings import FreshnessSettings
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.stores.frontier.quota import Quota
-from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.frontier import Frontier, Quota
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
 from quadloom.stores.sqlite.schema import SCHEMA

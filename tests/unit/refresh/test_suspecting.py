@@ -19,7 +19,7 @@ from quadloom.refresh.state import schedule_of
 from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.stores.frontier.quota import Quota
+from quadloom.stores.protocols.frontier import Quota
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier

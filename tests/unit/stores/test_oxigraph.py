@@ -40,11 +40,11 @@ def test_an_escaped_quote_cannot_leave_its_string(tmp_path: Path) -> None:
 def test_a_reader_beside_the_writer_sees_what_is_committed(tmp_path: Path) -> None:
     writer = OxigraphQuads(tmp_path / "quads")
     writer.replace(Quads.of(G, number("1")))
-    reader = OxigraphQuads.read_only(tmp_path / "quads")
+    reader = OxigraphQuads(tmp_path / "quads", read_only=True)
     assert reader.graph(G) == number("1")
     writer.replace(Quads.of(G, number("2")))
     assert reader.graph(G) == number("1")
-    assert OxigraphQuads.read_only(tmp_path / "quads").graph(G) == number("2")
+    assert OxigraphQuads(tmp_path / "quads", read_only=True).graph(G) == number("2")
 
 
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
 
 def test_nothing_to_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no quads"):
-        OxigraphQuads.read_only(tmp_path / "none")
+        OxigraphQuads(tmp_path / "none", read_only=True)
     store = OxigraphQuads(tmp_path / "quads")
     store.close()
     with pytest.raises(StoreError, match="closed"):

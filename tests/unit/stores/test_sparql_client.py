@@ -135,7 +135,7 @@ def test_another_format_than_asked_for_is_refused(scripted: Scripted) -> None:
 def test_silence_is_not_waited_for_forever(scripted: Scripted) -> None:
     scripted.script = lambda _handler, _body: time.sleep(8.0)
     started = time.monotonic()
-    with closing(scripted.client(seconds=0.3)) as client, pytest.raises(StoreError, match=r"no word for 0\.3 seconds"):
+    with closing(scripted.client(seconds=0.3)) as client, pytest.raises(StoreError, match=r"no data for 0\.3 seconds"):
         client.query("ASK {}")
     assert time.monotonic() - started < 7.0
 
@@ -202,7 +202,7 @@ def test_a_server_that_restarts_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_reader_does_not_write() -> None:
     view = SparqlQuads(SparqlServer(query="http://127.0.0.1:9/", update="http://127.0.0.1:9/"), read_only=True)
-    with pytest.raises(StoreError, match="reading only"):
+    with pytest.raises(StoreError, match="read-only"):
         view.insert_new([Quads.of("x:g", b"<x:s> <x:p> <x:o> <x:g> .\n")])
 
 
@@ -231,7 +231,7 @@ def test_addresses_of_known_servers() -> None:
         ("sparql+http://10.0.0.7:7878/", "unencrypted"),
         ("sparql+https://me:pw@db.example/", "password"),
         ("sparql+http:", "no address"),
-        ("sparql:", "names no backend"),
+        ("sparql:", "is not a backend"),
     ],
 )
 def test_addresses_that_are_refused(url: str, words: str, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from quadloom.stores.text.tantivy import TantivyText
 
 def test_a_reader_beside_the_writer_follows_its_commits(tmp_path: Path) -> None:
     writer = TantivyText(tmp_path)
-    reader = TantivyText.read_only(tmp_path)
+    reader = TantivyText(tmp_path, read_only=True)
     assert len(reader) == 0
     writer.put([TextDocument(id="http://a.example/", title="Words")])
     writer.commit()
@@ -32,7 +32,7 @@ def test_urls_without_snippets_are_those_of_the_newest_commit(tmp_path: Path) ->
     writer = TantivyText(tmp_path / "text")
     writer.put([TextDocument(id=f"http://a.example/{number}", title="lighthouse") for number in range(50)])
     writer.commit()
-    reader = TantivyText.read_only(tmp_path / "text")
+    reader = TantivyText(tmp_path / "text", read_only=True)
     for index in (writer, reader):
         for _ in range(2):
             assert {hit.id for hit in index.search(asked).hits} == {f"http://a.example/{n}" for n in range(50)}
@@ -92,7 +92,7 @@ def test_a_killed_writer_leaves_its_last_commit_and_no_lock(tmp_path: Path) -> N
 
 def test_no_index_and_a_foreign_one_are_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no text index"):
-        TantivyText.read_only(tmp_path / "none")
+        TantivyText(tmp_path / "none", read_only=True)
     (tmp_path / "meta.json").write_text("not an index")
     with pytest.raises(StoreError, match="cannot use"):
         TantivyText(tmp_path)

@@ -22,7 +22,7 @@ from quadloom.settings import FreshnessSettings, Settings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
-from quadloom.stores.state import DATABASE
+from quadloom.stores.sqlite.state import DATABASE
 from quadloom.subscriptions.pages import subscribed_pages
 from quadloom.subscriptions.standing_queries import StandingQueries, lines_of
 from quadloom.warehouse import Warehouse

@@ -14,13 +14,12 @@ from web_fixture import BOOK
 
 from quadloom.crawl.control import ControlRequest, ControlServer, Value
 from quadloom.errors import NothingFound, UsageError
-from quadloom.model import wire
 from quadloom.model.event import Event
 from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings, WebSettings
 from quadloom.stores.protocols.outbox import Delivery
-from quadloom.subscriptions.standing_queries import StandingQueryFailure
+from quadloom.subscriptions.standing_queries import TROUBLES, StandingQueryFailure
 from quadloom.warehouse import Warehouse
 from quadloom.web.api.events import encode
 from quadloom.web.app import create_app
@@ -227,9 +226,7 @@ def test_a_failing_subscription_says_so_but_not_where_its_webhook_is(tmp_path: P
             Delivery(subscription="deaf", attempts=3, retry_at=60.0, error=f"{hook}: refused", lost=2)
         )
         warehouse.subscriptions.add(Subscription(id="slow", query="ASK {}"))
-        warehouse.stores.catalog.put(
-            "standing-trouble:slow", wire.encode(StandingQueryFailure(0.0, 2, 120.0, "ended after 30 seconds"))
-        )
+        TROUBLES.put(warehouse.stores.catalog, "slow", StandingQueryFailure(0.0, 2, 120.0, "ended after 30 seconds"))
     with TestClient(
         create_app(SiteState(path, Settings(web=WebSettings(rate=0)))), base_url="http://localhost"
     ) as client:

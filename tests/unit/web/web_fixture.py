@@ -9,7 +9,6 @@ import msgspec
 from quadloom.asking.statistics import STATISTICS, Statistics
 from quadloom.ingest.settle import settle_page
 from quadloom.ingest.traps import TRAPS, TrapCount
-from quadloom.model import wire
 from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
@@ -18,6 +17,7 @@ from quadloom.pipeline import process_page
 from quadloom.ranking.link_matrix import LinkMatrix
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode
+from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.warehouse import Warehouse
 
 BOOK = "http://books.example/lighthouse"
@@ -92,14 +92,16 @@ def fill(path: Path) -> None:
             links.append(url.fingerprint, [(Url.parse(target).fingerprint, "plain") for target in _LINKS.get(href, ())])
             assert result.text is not None
             warehouse.stores.text.put([result.text])
-            warehouse.stores.catalog.mark_indexed([(url.fingerprint, result.quads.digest, result.text_digest)])
+            warehouse.stores.catalog.mark_indexed(
+                [IndexedPage(url.fingerprint, result.quads.digest, result.text_digest)]
+            )
         warehouse.stores.text.commit()
         trap = TrapCount("evil.example", "endless calendar", "http://evil.example/<script>window.hit=1</script>", 1234)
-        warehouse.stores.catalog.put(TRAPS, wire.encode([trap]))
+        TRAPS.put(warehouse.stores.catalog, [trap])
         links.close()
         topic = {"narrow": "lighthouse keepers", "broad": "coasts", "requests": 1500, "documents": 40, "harvest": 0.75}
         warehouse.stores.catalog.put(
             "topic:lighthouse-keepers", msgspec.json.encode(topic | {"finished_at": 1_700_000_000})
         )
         warehouse.stores.catalog.put("topic:older", b"[1]")
-        warehouse.stores.catalog.put(STATISTICS, Statistics.recounted(warehouse.stores.quads).encode())
+        STATISTICS.put_encoded(warehouse.stores.catalog, Statistics.recounted(warehouse.stores.quads).encode())

@@ -1,24 +1,24 @@
 """The archive as WARC files in an S3 bucket, written on this machine first.
 
-An object cannot be appended to, and a settled page must be on a disk before it is settled. So records go into a local
-WARC file as ever (`WarcArchive`: append, fsync), and when that file ends, by size or by age, it is uploaded as a whole.
+An object cannot be appended to, and a page must be on a disk before it is settled. So records are written to a local
+WARC file first (`WarcArchive`: append, fsync), and when that file ends, by size or by age, it is uploaded as a whole.
 The life of a file, and what a crash at each step leaves:
 
 1. open      appended to and synced on this machine. A crash cuts an unacknowledged tail; the file is sealed.
 2. sealed    never changed again. A crash leaves it here; the next start uploads it.
 3. uploaded  as one object, which appears whole or not at all. A crash leaves both; the next start sees the object.
 4. verified  size and checksum are those of the local file. Only now
-5. dropped   the local file goes.
+5. dropped   the local file is removed.
 
-A reference reads from the local file while there is one, else by a ranged GET. While the bucket cannot be reached the
-crawl goes on, and files gather here, for an hour; opening and closing the archive insist on it.
+A reference is read from the local file while it exists, otherwise by a ranged GET. If the bucket cannot be reached, the
+crawl continues for an hour, and files accumulate here; opening and closing the archive need the bucket.
 
-That is enough where the frontier is on this machine too. Where many machines share it (`shared`), what is settled must
+That is enough if the frontier is on this machine too. If many machines share it (`shared`), what is settled must
 survive this machine: `sync` then returns when each record is in the bucket as well, in the tail of its file
 (`s3_tails`), and a bucket that cannot be reached stops the worker.
 
-Each writer has a folder of its own in the bucket, `<writer>/quadloom-00000042.warc.gz`, so many machines share one
-without asking each other. The name is chosen at random once, or by `stores.archive_writer`.
+Each writer has a folder of its own in the bucket, `<writer>/quadloom-00000042.warc.gz`, so many machines can share one
+without coordination. The name is chosen at random once, or set by `stores.archive_writer`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ from quadloom.errors import SettingsError, StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.stores.archive import warc_record
-from quadloom.stores.archive.record_cache import RecordCache
-from quadloom.stores.archive.s3_bucket import S3Bucket
+from quadloom.stores.archive.s3_bucket import RecordCache, S3Bucket
 from quadloom.stores.archive.s3_tails import Tails, bytes_of, tails_in
 from quadloom.stores.archive.warc import WarcArchive, member_at, members, record_bytes, sync_directory
 from quadloom.stores.protocols.archive import ArchiveRecord
@@ -49,14 +48,14 @@ _OPEN = ".open"
 _HEADER_BYTES = 4096  # the first record of a file is far shorter
 _CACHE_BYTES = 16 * 1024 * 1024
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
-_OUTAGE = 60.0  # seconds for which a worker waits for a bucket that must have its records
+_OUTAGE = 60.0  # seconds for which `sync` waits for a bucket that must have the records
 _PATIENCE = 3600.0  # seconds for which uploads may fail before the crawl is stopped: disks are finite
 
 
 class S3Archive:
-    """See `quadloom.stores.protocols.Archive`. `folder` is the spool; one process writes to it at a time.
+    """See `quadloom.stores.protocols.archive.Archive`. `folder` is the spool; one process writes to it at a time.
 
-    `reached` is told each step of an upload when it is done: tests end the process there.
+    `reached` is called after each step of an upload: tests end the process there.
     """
 
     def __init__(
@@ -88,8 +87,8 @@ class S3Archive:
         self._uploading = threading.Lock()
         self._wake = threading.Event()
         self._closed = False
-        self._trouble: StoreError | None = None
-        self._troubled_since = 0.0
+        self._failure: StoreError | None = None
+        self._failing_since = 0.0
         self._spool: WarcArchive | None = None
         if read_only:
             self._writer = writer or _known_writer(folder)
@@ -102,7 +101,7 @@ class S3Archive:
         self._thread.start()
 
     def put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
-        refs = [ArchiveRef(f"{self._writer}/{ref.file}", *_span(ref)) for ref in self._writable.put(records)]
+        refs = [ArchiveRef(f"{self._writer}/{ref.file}", ref.offset, ref.length) for ref in self._writable.put(records)]
         if refs and refs[-1].file != self._open:
             self._open, self._opened_at = refs[-1].file, self._clock()
             self._wake.set()  # this batch, or the one before, may have ended a file
@@ -111,33 +110,33 @@ class S3Archive:
         return refs
 
     def sync(self) -> None:
-        """Also raises what has kept files from being uploaded for an hour; the records are safe nevertheless."""
+        """Also raises the error that has prevented uploads for an hour; the records are safe nevertheless."""
         self._writable.sync()
         if self._shared:
-            self._insist(self._share)
-        if self._trouble is not None and self._clock() - self._troubled_since >= _PATIENCE:
-            raise self._trouble
+            self._retry(self._share)
+        if self._failure is not None and self._clock() - self._failing_since >= _PATIENCE:
+            raise self._failure
         if self._open and self._clock() - self._opened_at >= self._upload_seconds:
             self._end_file()
             self._wake.set()
 
     def _share(self) -> None:
-        """Bring what was appended since the last time into the bucket. May be repeated."""
+        """Copy what was appended since the last call into the bucket. May be repeated."""
         for file, end in self._appended.items():
             start = self._uploaded.get(file, 0)
             data = self._read_local(ArchiveRef(file, start, end - start)) if start < end else None
-            if data is not None:  # else it has ended meanwhile, and is in the bucket as a whole
+            if data is not None:  # otherwise the file has ended meanwhile, and is in the bucket as a whole
                 self._tails.put(file, start, data)
                 self._uploaded[file] = end
                 self._reached("shared")
             if file != self._open and self._bucket.has(file):
-                self._tails.remove(file)  # which was done before we added to it, when the whole file had come
+                self._tails.remove(file)  # again: the upload had removed the tail before this part was added
         for file in self._appended.keys() - {self._open}:
             self._uploaded.pop(file, None)
         self._appended.clear()
 
-    def _insist(self, action: Callable[[], None]) -> None:
-        """A server that restarts must not end a worker; as long as for PostgreSQL."""
+    def _retry(self, action: Callable[[], None]) -> None:
+        """Repeat `action` for `_OUTAGE` seconds: a server that restarts must not end a worker."""
         until = self._clock() + _OUTAGE
         while True:
             try:
@@ -162,10 +161,10 @@ class S3Archive:
         listing = self._bucket.files()
         for file in sorted({*_whole(listing), *tails_in(listing), *self._local()}):
             with self._as_path(file) as path:
-                for offset, length, data in members(path):
-                    record = warc_record.parse(data, f"{file}:{offset}")
+                for member in members(path):
+                    record = warc_record.parse(member.data, f"{file}:{member.offset}")
                     if record is not None:
-                        yield ArchiveRef(file, offset, length), record
+                        yield ArchiveRef(file, member.offset, member.length), record
 
     def files(self) -> dict[str, int]:
         found = {file: size - self._header(file) for file, size in _whole(self._bucket.files()).items()}
@@ -192,7 +191,7 @@ class S3Archive:
         return sum({**bytes_of(tails_in(listing)), **sizes, **_whole(listing)}.values())
 
     def close(self) -> None:
-        """Ends the file, and returns when all is in the bucket. Raises `StoreError` where it cannot be reached; the
+        """End the file, and return when everything is in the bucket. Raises `StoreError` if it cannot be reached; the
         files then wait here for the next start."""
         if self._spool is None or self._closed:
             return
@@ -205,7 +204,7 @@ class S3Archive:
     @property
     def _writable(self) -> WarcArchive:
         if self._spool is None:
-            raise StoreError("this view of the archive is for reading only", hint="open the warehouse for writing")
+            raise StoreError("this view of the archive is read-only", hint="open the warehouse for writing")
         return self._spool
 
     def _end_file(self) -> None:
@@ -214,7 +213,7 @@ class S3Archive:
         self._open = ""
 
     def _run(self) -> None:
-        """Uploads in the background; what fails is tried again, and in the end by `close`, which tells."""
+        """Upload in the background. Failures are retried, and finally by `close`, which raises them."""
         pause = _FIRST_PAUSE
         waiting = 0.0  # at the start: what an earlier process left
         while not self._closed:
@@ -222,16 +221,16 @@ class S3Archive:
             self._wake.clear()
             try:
                 self._upload()
-                self._trouble = None
+                self._failure = None
                 pause, waiting = _FIRST_PAUSE, _LONGEST_PAUSE
             except StoreError as error:
-                if self._trouble is None:
-                    self._troubled_since = self._clock()
-                self._trouble = error
+                if self._failure is None:
+                    self._failing_since = self._clock()
+                self._failure = error
                 waiting, pause = pause, min(pause * 2, _LONGEST_PAUSE)
 
     def _upload(self) -> None:
-        """Bring every sealed file into the bucket, oldest first, and drop it here."""
+        """Upload every sealed file, oldest first, and remove it here."""
         with self._uploading:
             for file, path in sorted(self._local().items()):
                 if path.suffix == _OPEN:
@@ -270,19 +269,19 @@ class S3Archive:
         if data is None:
             data = self._read_bucket(ref)
             if data is None:
-                data = self._read_local(ref)  # it may have been begun since we looked
+                data = self._read_local(ref)  # it may have been begun meanwhile
             if data is None:
                 raise warc_record.damaged(_place(ref), "the file is neither here nor in the bucket (yet)")
             self._cache.put(ref, data)
         return data
 
     def _read_bucket(self, ref: ArchiveRef) -> bytes | None:
-        """From the whole file or its tail. Each is tried twice: a tail goes when the whole file has come."""
-        looks = [self._read_whole, self._tails.read]
+        """From the whole file or its tail. Each is tried twice: a tail is removed when the whole file is uploaded."""
+        sources = [self._read_whole, self._tails.read]
         if self._tails.knows(ref.file):
-            looks.reverse()
-        for look in (*looks, *looks):
-            data = look(ref)
+            sources.reverse()
+        for read in (*sources, *sources):
+            data = read(ref)
             if data is not None:
                 return data
         return None
@@ -308,7 +307,7 @@ class S3Archive:
 
     @contextmanager
     def _as_path(self, file: str) -> Iterator[Path]:
-        """A file on this machine: the local one, or a copy for a while."""
+        """The file on this machine: the local one, or a temporary copy."""
         with tempfile.TemporaryDirectory(dir=self._folder if self._folder.is_dir() else None) as place:
             copy = Path(place) / file.partition("/")[2]
             path = self._local().get(file)
@@ -334,7 +333,7 @@ def _known_writer(folder: Path) -> str:
 
 
 def _new_writer(folder: Path) -> str:
-    """64 random bits: no two warehouses meet. Durable before the first file is named after it."""
+    """64 random bits: no two warehouses share a name. Durable before the first file is named after it."""
     name = secrets.token_hex(8)
     fresh = folder / "writer.new"
     try:
@@ -363,7 +362,3 @@ def _checked(writer: str) -> str:
 
 def _place(ref: ArchiveRef) -> str:
     return f"{ref.file}:{ref.offset}"
-
-
-def _span(ref: ArchiveRef) -> tuple[int, int]:
-    return ref.offset, ref.length

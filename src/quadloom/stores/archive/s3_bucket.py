@@ -1,16 +1,19 @@
-"""A prefix of an S3 bucket, as far as an archive needs it: whole files go in, ranges come out.
+"""A prefix of an S3 bucket, as far as an archive needs it: write whole files, read ranges.
 
-obstore does the work, with multipart uploads and retries of its own. It is an optional dependency, so it is imported
+obstore does the work, with its own multipart uploads and retries. It is an optional dependency, so it is imported
 here and nowhere else, and only when such a bucket is opened. Keys, roles and regions come from the usual AWS variables
-and the instance's own role; no setting of ours ever holds a secret.
+and the instance's own role; no setting holds a secret.
 
-An upload counts when the server has the same bytes. Its ETag says so for nearly all servers: the MD5 of the object, or
-of the MD5s of its parts. Where it is something else (encryption with a key of one's own), the object is read back.
+An upload is complete when the server has the same bytes. With nearly all servers the ETag proves it: the MD5 of the
+object, or of the MD5s of its parts. If the ETag is something else (encryption with a customer's key), the object is
+read back.
 """
 
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +23,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from quadloom.errors import SettingsError, StoreError
+from quadloom.model.outcome import ArchiveRef
 from quadloom.settings import Settings
 from quadloom.stores.plain_http import check_plain_http
 
@@ -31,7 +35,7 @@ _HINT = "check the bucket, its endpoint and the AWS credentials; files wait in t
 
 
 class S3Address(msgspec.Struct, frozen=True, kw_only=True):
-    """A bucket and a prefix in it. `endpoint`, `region`: empty = as the AWS environment says."""
+    """A bucket and a prefix in it. `endpoint`, `region`: empty = as in the AWS environment."""
 
     bucket: str
     prefix: str = ""
@@ -40,7 +44,7 @@ class S3Address(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def address_of(settings: Settings) -> S3Address:
-    """The bucket in `[stores]`. Raises `SettingsError` for an address that is none, or not safe to use."""
+    """The bucket in `[stores]`. Raises `SettingsError` for an address that is invalid, or not safe to use."""
     stores = settings.stores
     parts = urlsplit(stores.archive)
     if not parts.netloc or "@" in parts.netloc or ":" in parts.netloc or parts.query or parts.fragment:
@@ -94,17 +98,17 @@ class S3Bucket:
         return dict(sorted(found.items()))
 
     def read(self, key: str, offset: int, length: int) -> bytes:
-        """A range; shorter, or empty, where the object ends before."""
+        """A range; shorter, or empty, if the object ends before it."""
         try:
             with self._translated(f"read {key}", may_be_missing=True):
                 return bytes(self._obstore.get_range(self._store, key, start=offset, length=length))
         except StoreError:
-            if offset >= self.size(key):  # to S3 a range that begins behind the end is an error
+            if offset >= self.size(key):  # for S3 a range that begins after the end is an error
                 return b""
             raise
 
     def size(self, key: str) -> int:
-        with self._translated(f"look at {key}", may_be_missing=True):
+        with self._translated(f"examine {key}", may_be_missing=True):
             return int(self._obstore.head(self._store, key)["size"])
 
     def download(self, key: str, target: Path) -> None:
@@ -113,37 +117,37 @@ class S3Bucket:
                 file.write(part)
 
     def upload(self, path: Path, key: str) -> None:
-        """Put a whole file, unless it is there already. Never changes an object that is there."""
+        """Put a whole file, unless the object exists. Never changes an existing object."""
         if not self.has(key):
             with self._translated(f"write {key}"):
                 self._obstore.put(self._store, key, path, chunk_size=PART_BYTES, max_concurrency=4)
 
     def put(self, key: str, data: bytes) -> None:
-        """An object from memory, whatever was there before. The request is signed with its digest: that verifies it."""
+        """Put an object from memory, also over an existing one. The signature has its digest, which verifies it."""
         with self._translated(f"write {key}"):
             self._obstore.put(self._store, key, data)
 
     def verify(self, path: Path, key: str) -> None:
-        """Raises `StoreError` where the object is not, byte for byte, the file."""
-        with self._translated(f"look at {key}"):
+        """Raises `StoreError` unless object and file are equal byte for byte."""
+        with self._translated(f"examine {key}"):
             found = self._obstore.head(self._store, key)
         same = found["size"] == path.stat().st_size
         if same and str(found["e_tag"]).strip('"') != _etag(path):
             same = self._digest(key) == _digest(path)
         if not same:
             raise StoreError(
-                f"{self._name}: {key} holds other bytes than {path}",
+                f"{self._name}: {key} differs from {path}",
                 hint="another warehouse writes under the same name; give this one a stores.archive_writer of its own",
             )
 
     def remove(self, key: str) -> None:
-        """No error where it is gone."""
+        """A missing object is no error."""
         if self.has(key):
             with self._translated(f"remove {key}"):
                 self._obstore.delete(self._store, key)
 
     def remove_all(self, keys: Sequence[str]) -> None:
-        """Objects that are there, a thousand with one request."""
+        """Remove existing objects, a thousand with one request."""
         if keys:
             with self._translated(f"remove {keys[0]}"):
                 self._obstore.delete(self._store, list(keys))
@@ -169,12 +173,44 @@ class S3Bucket:
         except self._errors as error:
             if may_be_missing and isinstance(error, FileNotFoundError):
                 raise
-            words = str(error).partition("\n")[0]  # what follows is for developers of obstore
+            words = str(error).partition("\n")[0]  # the rest is for developers of obstore
             raise StoreError(f"{self._name}: cannot {doing}: {words}", hint=_HINT) from error
 
 
+class RecordCache:
+    """Records that were read from the bucket, up to a number of bytes; the least recently used are dropped first. Safe
+    for many threads."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._size = 0
+        self._records: OrderedDict[ArchiveRef, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, ref: ArchiveRef) -> bytes | None:
+        with self._lock:
+            data = self._records.get(ref)
+            if data is not None:
+                self._records.move_to_end(ref)
+            return data
+
+    def put(self, ref: ArchiveRef, data: bytes) -> None:
+        with self._lock:
+            if ref not in self._records:
+                self._size += len(data)
+            self._records[ref] = data
+            while self._size > self._max_bytes:
+                _, dropped = self._records.popitem(last=False)
+                self._size -= len(dropped)
+
+    def forget(self, file: str) -> None:
+        with self._lock:
+            for ref in [ref for ref in self._records if ref.file == file]:
+                self._size -= len(self._records.pop(ref))
+
+
 def _etag(path: Path) -> str:
-    """What S3 calls an object that was put in parts of `PART_BYTES`, or at once when it is not longer than one."""
+    """The ETag of an object that was put in parts of `PART_BYTES`, or at once if it is not longer than one part."""
     with path.open("rb") as file:
         parts = [_md5(part) for part in iter(lambda: file.read(PART_BYTES), b"")]
     if len(parts) > 1:

@@ -1,10 +1,10 @@
-"""The tail of a WARC file in the making, in the bucket as small objects, so that other machines can read it.
+"""The tail of the WARC file being written, in the bucket as small objects, so that other machines can read it.
 
-Where a database that many share says that a page is settled, its record must be where many can read it: the disk of one
-machine is not enough. An object cannot be appended to, so what each batch appends becomes an object of its own, called
-by the place where it begins: `<writer>/quadloom-00000042.warc.gz.tail/000000000012345`. The objects of a tail, one
-behind the other, are the file, byte for byte; a batch is never cut, so a record is always within one of them. When the
-whole file is in the bucket and verified its tail goes. Of a machine that never comes back the tail stays, and is read.
+If a shared database says that a page is settled, all machines must be able to read its record: the disk of one machine
+is not enough. An object cannot be appended to, so what each batch appends becomes an object of its own, named by the
+offset at which it begins: `<writer>/quadloom-00000042.warc.gz.tail/000000000012345`. The objects of a tail, one after
+the other, are the file, byte for byte; a batch is never split, so a record is always within one of them. When the whole
+file is in the bucket and verified, its tail is removed. The tail of a machine that never comes back stays, and is read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from quadloom.stores.archive.s3_bucket import S3Bucket
 _PART = re.compile(r"(?P<file>[A-Za-z0-9_-]+/quadloom-\d{8}\.warc\.gz)\.tail/(?P<start>\d{15})")
 _DOWNLOAD = 8 * 1024 * 1024
 
-Tail = Mapping[int, int]  # where each object begins → its bytes, in order
+Tail = Mapping[int, int]  # offset of each object → its bytes, in order
 
 
 class Tails:
@@ -32,15 +32,15 @@ class Tails:
         self._known: dict[str, dict[int, int]] = {}
 
     def put(self, file: str, start: int, data: bytes) -> None:
-        """Durable on return. May be repeated, with more behind the same bytes."""
+        """Durable on return. May be repeated, also with more bytes appended."""
         self._bucket.put(_key(file, start), data)
 
     def knows(self, file: str) -> bool:
-        """Whether the tail was of use before: then it is looked at first."""
+        """Whether the tail was read before: then it is tried first."""
         return file in self._known
 
     def read(self, ref: ArchiveRef) -> bytes | None:
-        """The record; None where no object has it (any more)."""
+        """The record; None = no object has it (any more)."""
         for tail in (self._known.get(ref.file, {}), self._listed(ref.file)):
             starts = list(tail)
             place = bisect_right(starts, ref.offset) - 1
@@ -53,7 +53,7 @@ class Tails:
         return None
 
     def download(self, file: str, target: Path) -> None:
-        """The file as far as it is here without a gap."""
+        """The file up to the first gap."""
         end = 0
         with target.open("wb") as copy:
             for start, size in self._listed(file).items():
@@ -64,7 +64,7 @@ class Tails:
                 end += size
 
     def remove(self, file: str) -> None:
-        """No error where there is none."""
+        """A missing tail is no error."""
         self._bucket.remove_all([_key(file, start) for start in self._listed(file)])
         self._known.pop(file, None)
 

@@ -1,15 +1,13 @@
 """The archive as WARC files in a directory that many machines share: each worker writes a series of its own.
 
-`<directory>/<worker>/quadloom-00000042.warc.gz`. Nobody writes into another's folder, so nothing has to be locked over
-a network file system; a reference names worker and file, so everybody can read everything. The directory must be one
-that really syncs when told so (a local disk, NFS mounted `sync` or `hard`).
+`<directory>/<worker>/quadloom-00000042.warc.gz`. No worker writes into the folder of another, so nothing has to be
+locked over a network file system; a reference names worker and file, so every worker can read everything. The directory
+must be on a file system that really syncs on request (a local disk, NFS mounted `sync` or `hard`).
 """
 
 from __future__ import annotations
 
 import re
-import secrets
-import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,7 +23,7 @@ _WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class SharedWarcArchive:
-    """See `quadloom.stores.protocols.Archive`. `writer`: name of our own series; empty = for reading only."""
+    """See `quadloom.stores.protocols.archive.Archive`. `writer`: name of the series to write; empty = read only."""
 
     def __init__(self, directory: Path, writer: str = "", *, file_bytes: int = 1 << 30) -> None:
         self._directory = directory
@@ -92,19 +90,10 @@ class SharedWarcArchive:
         writer, slash, name = ref.file.partition("/")
         if not slash or not _WRITER.fullmatch(writer):
             raise ArchiveDamaged(
-                f"{ref.file} is no file of the shared archive {self._directory}",
+                f"{ref.file} is not a file of the shared archive {self._directory}",
                 hint="was the page read with another stores.archive? Move its files into a folder there",
             )
         return self._of(writer), replace(ref, file=name)
-
-
-def worker_name(path: Path) -> str:
-    """How this directory's worker is called by all: the machine's name and a part of chance, chosen once."""
-    file = path / "worker"
-    if not file.exists():
-        host = "".join(sign for sign in socket.gethostname() if sign.isascii() and sign.isalnum())[:40]
-        file.write_text(f"{host or 'worker'}-{secrets.token_hex(3)}\n", encoding="utf-8")
-    return file.read_text(encoding="utf-8").strip()
 
 
 def _named(writer: str, ref: ArchiveRef) -> ArchiveRef:

@@ -1,12 +1,12 @@
 """The archive as WARC files: append-only, one gzip member per record, synced before anything is acknowledged.
 
-Files are named by us alone (`quadloom-00000042.warc.gz`, numbers rising over all directories, so that name order is
-writing order); nothing of a URL ever becomes part of a path. A file in the making ends in `.open` and loses that
-ending when it is closed, by rollover or at the end. After a crash the `.open` file is read through once, cut behind its
-last whole record (what is cut was never synced, so never acknowledged) and closed. No file is ever appended to again;
-one that nothing refers to any more can be removed as a whole.
+Files are named by number only (`quadloom-00000042.warc.gz`, rising over all directories, so that name order is writing
+order); nothing of a URL ever becomes part of a path. The file being written ends in `.open` and loses that ending when
+it is closed, by rollover or at the end. After a crash the `.open` file is read once, cut after its last whole record
+(what is cut was never synced, so never acknowledged) and closed. A closed file is never appended to; one that nothing
+refers to any more can be removed as a whole.
 
-Several directories (disks) take turns, file by file. A reference holds the name only, so disks may move.
+Several directories (disks) take turns, file by file. A reference holds the name only, so files may move between disks.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from isal import isal_zlib
 
@@ -33,7 +34,7 @@ _STEP = 1 << 16
 
 
 class WarcArchive:
-    """See `quadloom.stores.protocols.Archive`. `read_only` leaves files in the making alone.
+    """See `quadloom.stores.protocols.archive.Archive`. `read_only` leaves `.open` files alone.
 
     `after`: file numbers up to this one have been used, although the files are not here any more.
     """
@@ -63,7 +64,7 @@ class WarcArchive:
         for directory in self._directories:
             for path in sorted(directory.glob(f"*{_OPEN}")):
                 if _NAME.fullmatch(path.name):
-                    end = max((offset + length for offset, length, _ in members(path)), default=0)
+                    end = max((member.offset + member.length for member in members(path)), default=0)
                     os.truncate(path, end)
                     _close_file(path, keep=end > 0)
 
@@ -129,7 +130,7 @@ class WarcArchive:
             except FileNotFoundError as error:
                 if attempt:
                     raise warc_record.damaged(place, str(error)) from error
-                self._list()  # the owner may have closed or begun a file since we looked
+                self._list()  # the owner may have closed or begun a file since the last listing
             except OSError as error:
                 raise warc_record.damaged(place, str(error)) from error
         raise AssertionError("unreachable")
@@ -138,10 +139,10 @@ class WarcArchive:
         self._list()
         for name in sorted(self._paths):
             path = self._paths[name]
-            for offset, length, data in members(path):
-                record = warc_record.parse(data, f"{name}:{offset}")
+            for member in members(path):
+                record = warc_record.parse(member.data, f"{name}:{member.offset}")
                 if record is not None:
-                    yield ArchiveRef(name, offset, length), record
+                    yield ArchiveRef(name, member.offset, member.length), record
 
     def files(self) -> dict[str, int]:
         self._list()
@@ -174,7 +175,7 @@ class WarcArchive:
 
 
 class _Writer:
-    """The file in the making."""
+    """The file being written."""
 
     def __init__(self, path: Path, header: bytes) -> None:
         self.path = path
@@ -189,7 +190,7 @@ class _Writer:
             raise _refusal(error, path) from error
 
     def append(self, data: bytes) -> None:
-        """All of it, or none: after a failed write the file is cut back to what it held."""
+        """All of it, or nothing: after a failed write the file is cut back to its former length."""
         written = 0
         try:
             while written < len(data):
@@ -219,7 +220,7 @@ def _place(ref: ArchiveRef) -> str:
 
 
 def record_bytes(path: Path) -> int:
-    """All but the `warcinfo` record that begins every file."""
+    """Bytes of the file without the `warcinfo` record at its beginning."""
     size = path.stat().st_size
     if size == 0:
         return 0
@@ -228,8 +229,16 @@ def record_bytes(path: Path) -> int:
         return size - first[0] if first is not None else size
 
 
-def members(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """(offset, length, unpacked bytes) of each whole record. Ends silently at a torn tail."""
+class WarcMember(NamedTuple):
+    """A whole record of a file: its place there, and its bytes unpacked."""
+
+    offset: int
+    length: int
+    data: bytes
+
+
+def members(path: Path) -> Iterator[WarcMember]:
+    """Each whole record. Ends without an error at a torn last record; raises `ArchiveDamaged` for one before others."""
     if path.stat().st_size == 0:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -242,12 +251,12 @@ def members(path: Path) -> Iterator[tuple[int, int, bytes]]:
                     return
                 raise warc_record.damaged(f"{path.name}:{offset}", f"the next readable record is at {later}")
             length, unpacked = found
-            yield offset, length, unpacked
+            yield WarcMember(offset, length, unpacked)
             offset += length
 
 
 def member_at(data: mmap.mmap | bytes, offset: int) -> tuple[int, bytes] | None:
-    """Length and unpacked bytes of the record at `offset`; None = there is no whole one."""
+    """Length and unpacked bytes of the record at `offset`; None = there is no whole record."""
     unpacker = isal_zlib.decompressobj(31)
     parts: list[bytes] = []
     size, position = 0, offset
@@ -273,7 +282,7 @@ def _next_record(data: mmap.mmap, start: int) -> int | None:
 
 
 def _close_file(path: Path, *, keep: bool) -> Path:
-    """Give a file its final name; one without a whole record goes."""
+    """Give a file its final name, or remove it if it has no whole record."""
     final = path.with_name(path.name.removesuffix(_OPEN))
     if keep:
         path.rename(final)

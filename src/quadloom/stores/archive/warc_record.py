@@ -35,7 +35,7 @@ MAX_MEMBER_BYTES = 512 * 1024 * 1024  # of one record unpacked: a damaged or for
 
 
 class _Facts(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """What a response record says of a page beside its HTTP block."""
+    """What a response record says about a page in addition to its HTTP block."""
 
     url: str
     fetched_at: float
@@ -45,7 +45,7 @@ class _Facts(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     findings: tuple[Finding, ...]
     wire_bytes: int
     final_url: str
-    # All headers, where HTTP text cannot carry each of them exactly (line breaks, outer space, other than ASCII).
+    # All headers, if HTTP text cannot carry each of them exactly (line breaks, outer space, non-ASCII).
     headers: tuple[tuple[str, str], ...] | None = None
 
 
@@ -68,9 +68,16 @@ def encode(record: Page | Failure) -> ArchiveRecord:
 def _response(page: Page) -> tuple[bytes, bytes]:
     exact = all(_is_own_name(name) and _is_plain(value) for name, value in page.headers)
     facts = _Facts(
-        page.url, page.fetched_at, page.seconds, page.http_version, page.hops, page.findings, page.wire_bytes,
-        page.final_url, None if exact else page.headers,
-    )  # fmt: skip
+        page.url,
+        page.fetched_at,
+        page.seconds,
+        page.http_version,
+        page.hops,
+        page.findings,
+        page.wire_bytes,
+        page.final_url,
+        None if exact else page.headers,
+    )
     lines = [f"HTTP/1.1 {page.status} {_REASONS.get(page.status, 'Unknown')}"]
     for name, value in page.headers:
         lines.append(f"{_ASIDE if name in _WIRE_HEADERS else ''}{_flat(name)}: {_flat(value)}")
@@ -165,15 +172,25 @@ def _page(fields: dict[str, str], block: bytes) -> Page:
     facts = _facts.decode(fields["warc-quadloom"])
     headers = facts.headers
     if headers is None:
-        pairs = (line.partition(": ") for line in lines[:-1])  # the last one is the content-length we added
+        pairs = (line.partition(": ") for line in lines[:-1])  # the last one is the content-length that `encode` added
         headers = tuple((name.removeprefix(_ASIDE), value) for name, _, value in pairs)
     if fields["warc-payload-digest"] != f"sha1:{_digest(body)}":
         raise ValueError("the payload does not match its digest")
     return Page(
-        facts.url, facts.final_url, int(status.split(" ")[1]), headers, body, facts.fetched_at, facts.seconds,
-        fields.get("warc-ip-address", ""), facts.http_version, facts.hops, "warc-truncated" in fields, facts.findings,
+        facts.url,
+        facts.final_url,
+        int(status.split(" ")[1]),
+        headers,
+        body,
+        facts.fetched_at,
+        facts.seconds,
+        fields.get("warc-ip-address", ""),
+        facts.http_version,
+        facts.hops,
+        "warc-truncated" in fields,
+        facts.findings,
         facts.wire_bytes,
-    )  # fmt: skip
+    )
 
 
 def _fields(head: str) -> dict[str, str]:
@@ -193,7 +210,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _flat(text: str) -> str:
-    """No header may begin a new line, whatever a server or a URL contains."""
+    """Without line breaks: no header may begin a new line, whatever a server or a URL contains."""
     return text if text.isprintable() else " ".join(text.split())
 
 

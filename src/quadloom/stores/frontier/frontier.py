@@ -1,4 +1,4 @@
-"""A frontier over the tables of a database: every URL ever met, and which of them may be asked for now.
+"""A frontier over the tables of a database: every URL ever found, and which of them may be visited now.
 
 The states of a URL
 -------------------
@@ -11,38 +11,39 @@ The states of a URL
     QUEUED, WAITING ◄──set_scope──► OUT_OF_SCOPE       QUEUED ◄──budget──► OVER_BUDGET
 
 A URL is in exactly one state, its column `url.state`; `queue` has a row for each QUEUED one and `later` for each
-WAITING one, and every move writes both tables in one transaction. `leased` is not a state on disk: it is a promise
-kept in memory about a URL that is still QUEUED.
+WAITING one, and every move writes both tables in one transaction. `leased` is not a state on disk: a lease is in memory
+only, and its URL is still QUEUED.
 
 Why nothing is lost
 -------------------
 A URL leaves QUEUED only in the transaction that settles its visit, and that same transaction writes the links found
 on the page. A crash before it leaves the URL queued, a crash after it leaves its links queued: there is no moment at
-which a URL is neither queued nor settled with its links known. So kill -9 costs at most a second visit to what was
-under way. Settling twice is harmless: the row keeps the token of its last settlement (the lease's deadline).
+which a URL is neither queued nor settled with its links known. So kill -9 costs at most a second visit to the pages
+that were in progress. Settling twice is harmless: the row keeps the token of its last settlement (the lease's
+deadline).
 
 Why no host is asked early, also after a crash
 ----------------------------------------------
 A host's clock starts in memory at the lease and becomes durable with the settlement. What a killed process leased
-after its last commit is unknown, therefore: unless the frontier was closed cleanly (then all clocks were written),
+after its last commit is unknown. Therefore, unless the frontier was closed cleanly (then all clocks were written),
 every host that existed at opening waits its full delay from the moment of opening, and every address its own.
-Hosts met later have no past. The rule costs one delay per crash and not one write per lease.
+Hosts found later have no past. The rule costs one delay per crash and not one write per lease.
 
 Each settlement also writes the list of what is leased. After a crash the URLs on it count one attempt more,
-so a page that ends the process again and again can be told from its neighbours.
+so a page that ends the process again and again can be distinguished from its neighbours.
 
 What is in memory
 -----------------
-The workbench (`frontier_workbench`): some thousand hosts, each with the first URLs of its queue; leases; recent
-fingerprints. All bounded, all rebuilt from the tables. After a rolled-back transaction memory is ahead of the
-tables; `_forget` then reads it again and keeps only leases and clocks, which erring on the late side cannot hurt.
+Some thousand hosts, each with the first URLs of its queue (`host_table`); leases (`leasing`); recent fingerprints.
+All bounded, all rebuilt from the tables. After a rolled-back transaction memory is ahead of the tables; `_reload` then
+reads it again and keeps only leases and clocks, which are at worst later than necessary.
 
 One thread at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import Outcome, Settlement
@@ -52,21 +53,27 @@ from quadloom.stores.frontier import policy as rules
 from quadloom.stores.frontier.host_table import HostState
 from quadloom.stores.frontier.leasing import INFINITY, LeaseManager
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
-from quadloom.stores.frontier.quota import Quota
-from quadloom.stores.frontier.recent_fingerprints import RecentFingerprints
-from quadloom.stores.frontier.scoring import Place, Scored
 from quadloom.stores.frontier.tables import FrontierTables, SettledRow, UrlBatch, UrlRow, after_settlement
-from quadloom.stores.frontier.updates import QueueUpdates
-from quadloom.stores.protocols.frontier import AddReport, Explanation, FrontierStats, HostRow, ScopeRules
+from quadloom.stores.protocols.frontier import (
+    AddReport,
+    Explanation,
+    FrontierStats,
+    HostRow,
+    Place,
+    Quota,
+    ScheduledPage,
+    ScopeRules,
+    ScoreUrls,
+)
 
 _PROMOTE = 2000  # due URLs queued in one transaction
-_ALSO_SOON = 1000  # looked through for pages of hosts that are free
+_ALSO_SOON = 1000  # read in addition, to find pages of hosts that are free
 
 
 class TableFrontier:
-    """See `quadloom.stores.protocols.Frontier`. On a read-only database only the asking methods may be used.
+    """See `quadloom.stores.protocols.frontier.Frontier`. On a read-only database only reading methods may be used.
 
-    A backend gives the tables and says how its opening and closing are made durable.
+    A backend supplies the tables, and makes its opening and closing durable.
     """
 
     def __init__(
@@ -83,7 +90,6 @@ class TableFrontier:
         self._scope = scope
         self._tables = tables
         self._leasing = LeaseManager(tables, policy, now=now, capacity=capacity)
-        self._moves = QueueUpdates(tables, self._leasing)
         self._recent = RecentFingerprints()
         self._ids: dict[str, int] = {}
 
@@ -130,15 +136,15 @@ class TableFrontier:
             self._recent.learn(row.fingerprint, found.priority, found.depth)
         self._tables.insert(inserted)
         batch.write()
-        self._leasing.tell(batch, inserted)
+        self._leasing.queue_changed(batch, inserted)
         return len(inserted)
 
     def _improve(self, batch: UrlBatch, row: UrlRow, found: Discovery) -> None:
-        """A shorter way to a known URL, or a more urgent wish for it."""
+        """Take over a smaller depth or a higher priority for a known URL."""
         better = row._replace(priority=min(row.priority, found.priority), depth=min(row.depth, found.depth))
         self._recent.learn(row.fingerprint, better.priority, better.depth)
         if better != row:
-            self._moves.move(batch, row, better)
+            self._move(batch, row, better)
 
     def request(self, urls: Sequence[Discovery], now: float) -> int:
         wanted = {found.fingerprint: found for found in urls}
@@ -150,16 +156,16 @@ class TableFrontier:
             for key, found in wanted.items():
                 row = stored.get(key)
                 if row is not None:
-                    self._moves.move(batch, row, row._replace(state=UrlState.QUEUED, priority=0, due=0.0))
+                    self._move(batch, row, row._replace(state=UrlState.QUEUED, priority=0, due=0.0))
                     continue
                 row = UrlRow(ids[found.host], key, UrlState.QUEUED, 0, found.depth, found.score)
                 batch.enter(row)
                 inserted.append((row, found))
             self._tables.insert(inserted)
             batch.write()
-            self._leasing.tell(batch, inserted)
+            self._leasing.queue_changed(batch, inserted)
             for id in batch.queued:
-                self._leasing.refill(self._leasing.on_bench(id))  # so that the bench sees the request's urgency
+                self._leasing.refill(self._leasing.load_host(id))  # so that the host's best URL is the request
         return len(wanted)
 
     def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
@@ -169,7 +175,7 @@ class TableFrontier:
         return self._leasing.lease(limit, now, duration, quota)
 
     def _promote(self, now: float, *, refresh_first: bool) -> None:
-        """Queue what has become due. The one write that a lease may cause, and only when something is due."""
+        """Queue what has become due. The only write that a lease may cause, and only if something is due."""
         with self._database.transaction():
             batch = UrlBatch(self._tables)
             rows = self._tables.due(now, _PROMOTE)
@@ -181,7 +187,7 @@ class TableFrontier:
             self._tables.read_first_due()
         for id in batch.queued:
             self._leasing.empty_buffer(id)
-        self._leasing.tell(batch)
+        self._leasing.queue_changed(batch)
 
     def release(self, visits: Sequence[Visit], now: float) -> None:
         self._leasing.release(visits)
@@ -205,17 +211,17 @@ class TableFrontier:
         stored = self._tables.urls([(ids[s.visit.host], s.visit.fingerprint) for s in settlements])
         batch = UrlBatch(self._tables)
         settled: list[SettledRow] = []
-        strangers: list[tuple[UrlRow, Discovery]] = []
+        unknown: list[tuple[UrlRow, Discovery]] = []
         hosts: dict[int, HostState] = {}
         found: list[Discovery] = []
         for settlement in settlements:
             visit = settlement.visit
             self._leasing.end(visit, asked=settlement.pace is not None)
-            host = hosts[ids[visit.host]] = self._leasing.on_bench(ids[visit.host])
+            host = hosts[ids[visit.host]] = self._leasing.load_host(ids[visit.host])
             row = stored.get(visit.fingerprint)
             if row is None:  # imported, or leased from a database that was lost
                 row = UrlRow(host.id, visit.fingerprint, UrlState.DONE, visit.priority, visit.depth, visit.score)
-                strangers.append((row, rules.discovery_of(visit)))
+                unknown.append((row, rules.discovery_of(visit)))
                 batch.counts[row.state] += 1
             elif row.token == rules.token_of(settlement):
                 continue
@@ -223,16 +229,16 @@ class TableFrontier:
             batch.leave(row)
             batch.enter(after)
             settled.append(SettledRow(after, settlement))
-            host.withdraw(visit.fingerprint)
+            host.remove(visit.fingerprint)
             if after.state == UrlState.QUEUED:
-                self._leasing.empty_buffer(host.id)  # wanted again, before all that is in it
+                self._leasing.empty_buffer(host.id)  # requested again, before everything in the buffer
             self._recent.learn(visit.fingerprint, after.priority, after.depth)
             self._pace(host, settlement)
             found += settlement.discoveries
-        self._tables.insert(strangers)
+        self._tables.insert(unknown)
         self._tables.update_settled(settled)
         batch.write()
-        self._leasing.tell(batch)
+        self._leasing.queue_changed(batch)
         self._add(found)
         for host in hosts.values():
             if host.exhausted and host.queued > host.active:
@@ -240,13 +246,13 @@ class TableFrontier:
         return hosts
 
     def _pace(self, host: HostState, settlement: Settlement) -> None:
-        """What the visit taught about its host. No pace = the host was not asked, so its clocks did not move."""
+        """Apply what the visit showed about its host. No pace = the host was not asked, so its clocks did not move."""
         pace = settlement.pace
         if pace is None:
             return
         if pace.address and pace.address != host.address:
-            self._leasing.bench.move(host, pace.address)
-        self._leasing.bench.touch_address(host.address, rules.contact_time(settlement))
+            self._leasing.hosts.move(host, pace.address)
+        self._leasing.hosts.touch_address(host.address, rules.contact_time(settlement))
         host.delay = pace.delay
         host.next_at = max(host.next_at, pace.next_at, host.asked_at + host.pause)
         if pace.blocked_until > host.blocked_until:
@@ -275,7 +281,7 @@ class TableFrontier:
         self._leasing.settled([host], host.free_at)
 
     def _host_for_change(self, name: str) -> HostState:
-        return self._leasing.on_bench(self._host_ids({name})[name])
+        return self._leasing.load_host(self._host_ids({name})[name])
 
     def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:
         return self._tables.host_rows(limit, offset)
@@ -285,20 +291,64 @@ class TableFrontier:
 
     def set_scope(self, scope: ScopeRules) -> int:
         self._scope = scope
-        return self._moves.set_scope(scope)
+        moved = 0
+        with self._database.transaction():
+            for chunk in self._tables.scan_scoped():
+                batch = UrlBatch(self._tables)
+                for row, href, host in chunk:
+                    after = _state_in(scope, row, href, host)
+                    if after != row.state and row.fingerprint not in self._leasing.leases:
+                        self._move(batch, row, row._replace(state=after))
+                        moved += 1
+                batch.write()
+                self._leasing.queue_changed(batch)
+        return moved
 
-    def reschedule(self, times: Sequence[tuple[int, str, float]], now: float) -> None:
-        self._moves.reschedule(times)
+    def reschedule(self, pages: Sequence[ScheduledPage], now: float) -> None:
+        wanted = {page.fingerprint: page for page in pages}
+        with self._database.transaction():
+            ids = self._tables.host_ids(list({page.host for page in wanted.values()}), create=False)
+            pairs = [(ids[page.host], key) for key, page in wanted.items() if page.host in ids]
+            batch = UrlBatch(self._tables)
+            for key, row in self._tables.urls(pairs).items():
+                if row.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
+                    self._move(batch, row, row._replace(state=UrlState.WAITING, due=wanted[key].due))
+            batch.write()
+            self._tables.read_first_due()
 
-    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
-        held_back = self._leasing.held_back()
-        if not held_back:
+    def soonest(self, limit: int) -> list[ScheduledPage]:
+        busy = self._leasing.hosts_with_queue()
+        if not busy:
             return self._tables.soonest(limit)
-        rows = self._tables.soonest(limit + _ALSO_SOON)
-        return [row for row in rows if row[1] not in held_back][:limit]
+        pages = self._tables.soonest(limit + _ALSO_SOON)
+        return [page for page in pages if page.host not in busy][:limit]
 
-    def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
-        return self._moves.rescore(after, limit, scored)
+    def rescore(self, after: Place, limit: int, scored: ScoreUrls) -> Place | None:
+        rows = self._tables.unread(after, limit)
+        if not rows:
+            return None
+        scores = scored([(row.fingerprint, row.score) for row in rows])
+        moved = [
+            (row, row._replace(score=score))
+            for row, score in zip(rows, scores, strict=True)
+            if score is not None and row.fingerprint not in self._leasing.leases
+        ]
+        if moved:
+            with self._database.transaction():
+                batch = UrlBatch(self._tables)
+                for before, now in moved:
+                    batch.leave(before)
+                    batch.enter(now)
+                    self._leasing.empty_buffer(now.host_id)
+                self._tables.update_scores([now for _, now in moved])
+                batch.write()
+        return rows[-1].host_id, rows[-1].fingerprint
+
+    def _move(self, batch: UrlBatch, before: UrlRow, after: UrlRow) -> None:
+        batch.leave(before)
+        batch.enter(after)
+        self._tables.update([after])
+        self._leasing.empty_buffer(after.host_id)
 
     def explain(self, key: str, now: float) -> Explanation | None:
         name, url = host_of(key), fingerprint(key)
@@ -309,10 +359,18 @@ class TableFrontier:
             return None
         lease = self._leasing.leases.get(url)
         facts = rules.UrlFacts(
-            key=key, state=UrlState(row.state), leased_until=lease.visit.deadline if lease else 0.0,
-            priority=row.priority, depth=row.depth, score=row.score, due=row.due, attempt=row.attempt,
-            visits=row.visits, past=self._tables.past(row), ahead=self._tables.ahead(row),
-        )  # fmt: skip
+            key=key,
+            state=UrlState(row.state),
+            leased_until=lease.visit.deadline if lease else 0.0,
+            priority=row.priority,
+            depth=row.depth,
+            score=row.score,
+            due=row.due,
+            attempt=row.attempt,
+            visits=row.visits,
+            past=self._tables.past(row),
+            ahead=self._tables.ahead(row),
+        )
         own = self.policy.for_host(name)
         delay = max(own.delay or 0.0, host.crawl_delay, host.delay)
         return rules.explain(facts, host, delay, host.budget or own.budget or 0.0, now)
@@ -322,10 +380,15 @@ class TableFrontier:
         leased = sum(lease.live for lease in self._leasing.leases.values())
         hosts, blocked = self._tables.host_counts(now)
         return FrontierStats(
-            queued=counts[UrlState.QUEUED] - leased, waiting=counts[UrlState.WAITING], leased=leased,
-            done=counts[UrlState.DONE], dead=counts[UrlState.DEAD],
-            parked=counts[UrlState.OUT_OF_SCOPE] + counts[UrlState.OVER_BUDGET], hosts=hosts, blocked_hosts=blocked,
-        )  # fmt: skip
+            queued=counts[UrlState.QUEUED] - leased,
+            waiting=counts[UrlState.WAITING],
+            leased=leased,
+            done=counts[UrlState.DONE],
+            dead=counts[UrlState.DEAD],
+            parked=counts[UrlState.OUT_OF_SCOPE] + counts[UrlState.OVER_BUDGET],
+            hosts=hosts,
+            blocked_hosts=blocked,
+        )
 
     def _host_ids(self, names: set[str]) -> dict[str, int]:
         missing = [name for name in names if name not in self._ids]
@@ -336,13 +399,66 @@ class TableFrontier:
             self._ids.update(self._tables.host_ids(sorted(missing), create=True))
         return {name: self._ids[name] for name in names}
 
-    def _forget(self) -> None:
+    def _reload(self) -> None:
+        """A transaction was rolled back: read what is in memory again."""
         self._recent.clear()
         self._ids.clear()
         self._tables.reload()
-        self._leasing.forget()
+        self._leasing.reload()
 
 
 def _place(new: tuple[UrlRow, Discovery]) -> tuple[int, int]:
     """Order of the table's key, so that inserts walk the tree once."""
     return new[0][0], new[0][1]
+
+
+def _state_in(scope: ScopeRules, row: UrlRow, href: str, host: str) -> int:
+    """The state of a URL under a new scope."""
+    if scope.verdict(href, host, row.depth) is not None:
+        return UrlState.OUT_OF_SCOPE
+    if row.state != UrlState.OUT_OF_SCOPE:
+        return row.state
+    return UrlState.WAITING if row.due else UrlState.QUEUED
+
+
+class RecentFingerprints:
+    """Fingerprints found lately, with the best priority and depth seen: nine of ten offered links end here.
+
+    Two generations instead of a linked list: a look-up is one dictionary access, and when the young generation is full
+    it becomes the old one, so that at least `size / 2` of the newest stay. About 100 bytes an entry.
+    """
+
+    def __init__(self, size: int = 500_000) -> None:
+        self._half = max(1, size // 2)
+        self._young: dict[int, int] = {}
+        self._old: dict[int, int] = {}
+
+    def unknown(self, offered: Iterable[Discovery]) -> list[Discovery]:
+        """Those that are not known with a priority and a depth at least as good; only these need writing."""
+        young, old = self._young, self._old
+        rest: list[Discovery] = []
+        for found in offered:
+            key = found.fingerprint
+            best = young.get(key)
+            if best is None:
+                best = old.get(key)
+                if best is None:
+                    rest.append(found)
+                    continue
+                self._put(key, best)
+                young, old = self._young, self._old
+            if found.priority < best >> 16 or found.depth < best & 0xFFFF:
+                rest.append(found)
+        return rest
+
+    def learn(self, fingerprint: int, priority: int, depth: int) -> None:
+        self._put(fingerprint, priority << 16 | min(depth, 0xFFFF))
+
+    def _put(self, fingerprint: int, best: int) -> None:
+        if len(self._young) >= self._half:
+            self._old, self._young = self._young, {}
+        self._young[fingerprint] = best
+
+    def clear(self) -> None:
+        self._young.clear()
+        self._old.clear()

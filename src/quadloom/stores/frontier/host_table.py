@@ -1,4 +1,4 @@
-"""Which host may be asked next: the part of a frontier that lives in memory.
+"""Which host may be asked next: the part of a frontier that is in memory.
 
 Two clocks guard a visit, the host's and its address's, as in BUbiNG: a host sleeps in a heap until its own clock
 allows, then queues at its address until that one does, and only then takes its place in its site's turn.
@@ -6,9 +6,13 @@ Addresses wake one host at a time, so a thousand hosts behind one address cost n
 
     asleep (heap by host clock) → at its address (queue) → ready (sites in turn, hosts in turn within a site) → leased
 
-Sites take turns by a ring: the site that was served goes to its end. A host whose best URL is an explicit request
-stands in a ring of its own that is served first. Entries in heap and rings are never searched: each carries the
-ticket its host had when it was placed, and a newer ticket makes it void.
+Sites take turns in a ring: the site that was served goes to its end. A host whose best URL is an explicit request
+is in a ring of its own that is served first. Entries in heap and rings are never searched: each carries the ticket
+that its host had when it was placed, and a newer ticket makes it void.
+
+A quota (`protocols.frontier.Quota`) alone does not divide the visits of a host that politeness holds back: the class
+that is first in its queue would take all of them, and the reads of the others would lapse. So a host serves its
+classes in turns (`WeightedRoundRobin`).
 """
 
 from __future__ import annotations
@@ -16,26 +20,48 @@ from __future__ import annotations
 import heapq
 from bisect import insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from itertools import count
 from math import ceil
+from typing import NamedTuple
 
 from quadloom.model.link import LinkKind
-from quadloom.stores.frontier.quota import VisitClass, WeightedRoundRobin
+from quadloom.stores.protocols.frontier import Shares, VisitClass
 
 INFINITY = float("inf")
 
-# priority, first, second, fingerprint; href, key, depth, score, kind, attempt, etag, last_modified, known, via, anchor.
-# A plain tuple: the queue's order is the tuple's order, since fingerprints are unique within a host.
-QueuedUrl = tuple[int, float, float, int, str, str, int, float, LinkKind, int, str, str, bool, int, str]
+
+class QueuedUrl(NamedTuple):
+    """A URL of a host's queue with everything that a visit needs. The queue's order is the tuple's order: `priority`,
+    `first` and `second` as `policy.rank` gives them, then the fingerprint, which is unique within a host."""
+
+    priority: int
+    first: float
+    second: float
+    fingerprint: int
+    href: str
+    key: str
+    depth: int
+    score: float
+    kind: LinkKind
+    attempt: int
+    etag: str
+    last_modified: str
+    known: bool  # visited before
+    via: int
+    anchor: str
+
+
+queued_url: Callable[[Iterable[object]], QueuedUrl] = partial(tuple.__new__, QueuedUrl)  # half the cost of `_make`
 
 
 class HostState:
-    """A host on the bench: its durable row as far as leasing needs it, and what is known only in memory."""
+    """A host in memory: its durable row as far as leasing needs it, and what is known only in memory."""
 
     __slots__ = (
-        "active", "address", "asked_at", "base_delay", "block_reason", "blocked_until", "budget", "buffer", "complete",
-        "crawl_delay", "default_budget", "delay", "failures", "id", "lacking", "name", "next_at", "pages",
+        "absent", "active", "address", "asked_at", "base_delay", "block_reason", "blocked_until", "budget", "buffer",
+        "complete", "crawl_delay", "default_budget", "delay", "failures", "id", "name", "next_at", "pages",
         "per_site", "queued", "retired", "site", "spent", "ticket", "turns",
     )  # fmt: skip
 
@@ -49,10 +75,10 @@ class HostState:
         self.per_site = 1
         self.asked_at = -INFINITY
         self.buffer: list[QueuedUrl] = []
-        self.complete = False  # the buffer holds all that is queued and not leased
-        self.lacking: set[VisitClass] = set()  # neither in the buffer nor, as long as that lasts, behind it
+        self.complete = False  # the buffer holds everything that is queued and not leased
+        self.absent: set[VisitClass] = set()  # classes known to have no queued URL until the next refill
         self.turns = WeightedRoundRobin()
-        self.retired = False  # nothing more is to be handed out: the host goes to another worker
+        self.retired = False  # nothing more is handed out: the host goes to another worker
 
     @property
     def pause(self) -> float:
@@ -70,39 +96,63 @@ class HostState:
 
     @property
     def _affordable(self) -> int:
-        """Visits at a time that the budget still pays for; one at least, since explicit requests need no budget."""
+        """Concurrent visits that the budget still pays for; at least one, since explicit requests need no budget."""
         budget = self.budget or self.default_budget
         return max(1, ceil(budget - self.spent)) if budget > 0 else self.per_site
 
     @property
     def has_work(self) -> bool:
-        more = not self.complete and self.queued > self.active  # what is leased is still counted as queued
-        # A host in trouble is asked by one visit at a time: one request per back-off window, not `per_site` of them.
+        more = not self.complete and self.queued > self.active  # leased URLs still count as queued
+        # A failing host gets one visit at a time: one request per back-off window, not `per_site` of them.
         room = 1 if self.failures else min(self.per_site, self._affordable)
         return not self.retired and self.active < room and (bool(self.buffer) or more)
 
     def may_have(self, kind: VisitClass) -> bool:
         """Whether URLs of a class that the buffer does not hold may be queued behind it."""
-        return not self.complete and kind not in self.lacking
+        return not self.complete and kind not in self.absent
 
-    def wants(self, place: tuple[int, float, float], fingerprint: int) -> bool:
-        """Whether the buffer's order demands a newly queued URL; the rest is read when its turn comes."""
+    def belongs_in_buffer(self, place: tuple[int, float, float], fingerprint: int) -> bool:
+        """Whether a newly queued URL comes before the buffer's last one; the others are read when their turn comes."""
         if self.complete:
             return True
         return bool(self.buffer) and (*place, fingerprint) < self.buffer[-1][:4]
 
-    def offer(self, entry: QueuedUrl, room: int) -> None:
-        insort(self.buffer, entry)
+    def insert(self, url: QueuedUrl, room: int) -> None:
+        insort(self.buffer, url)
         if len(self.buffer) > room:
             self.buffer.pop()
             self.complete = False
 
-    def withdraw(self, fingerprint: int) -> None:
-        self.buffer = [entry for entry in self.buffer if entry[3] != fingerprint]
+    def remove(self, fingerprint: int) -> None:
+        self.buffer = [url for url in self.buffer if url.fingerprint != fingerprint]
+
+
+class WeightedRoundRobin:
+    """Which class a host serves next: every waiting class gets its share, evenly mixed (smooth weighted round robin).
+    A class with nothing waiting accumulates no credit."""
+
+    __slots__ = ("_credit",)
+
+    def __init__(self) -> None:
+        self._credit = [0.0] * len(VisitClass)
+
+    def next(self, shares: Shares, waiting: Collection[VisitClass]) -> VisitClass:
+        """One of those `waiting`, at least one of which exists. Changes nothing: the class may turn out to be empty."""
+        owed = self._owed(shares, waiting)
+        return max(waiting, key=lambda kind: (owed[kind], -kind))
+
+    def served(self, chosen: VisitClass, shares: Shares, waiting: Collection[VisitClass]) -> None:
+        self._credit = self._owed(shares, waiting)
+        self._credit[chosen] -= 1.0
+
+    def _owed(self, shares: Shares, waiting: Collection[VisitClass]) -> list[float]:
+        total = sum(shares[kind] for kind in waiting)
+        parts = [shares[kind] / total if total > 0.0 else 1.0 / len(waiting) for kind in VisitClass]
+        return [self._credit[kind] + parts[kind] if kind in waiting else 0.0 for kind in VisitClass]
 
 
 class _Address:
-    """`holder` is the one host that may be ready or is about to be asked at this address."""
+    """`holder`: the one host at this address that is ready, or about to be asked."""
 
     __slots__ = ("clock", "holder", "listed", "waiting")
 
@@ -110,7 +160,7 @@ class _Address:
         self.clock = clock
         self.waiting: deque[tuple[HostState, int]] = deque()
         self.holder: HostState | None = None
-        self.listed = False  # stands in the heap
+        self.listed = False  # is in the heap
 
 
 class _Ring:
@@ -130,17 +180,17 @@ class _Ring:
                 host, ticket = hosts.popleft()
                 if ticket == host.ticket:
                     if hosts:
-                        self._sites[site] = hosts  # a dictionary keeps order of insertion: to the end of the ring
+                        self._sites[site] = hosts  # a dictionary keeps the order of insertion: to the end of the ring
                     return host
         return None
 
 
 class HostTable:
-    """Holds at most about `capacity` hosts; what does not fit stays in the store and is loaded when its time comes."""
+    """Holds about `capacity` hosts at most; the others stay in the database and are loaded when they are due."""
 
     def __init__(self, *, ip_delay: float, opened_at: float, capacity: int = 2048) -> None:
         self.capacity = capacity
-        self.hosts: dict[int, HostState] = {}
+        self.loaded: dict[int, HostState] = {}
         self._ip_delay = ip_delay
         self._opened_at = self._now = opened_at
         self._addresses: dict[str, _Address] = {}
@@ -150,21 +200,21 @@ class HostTable:
 
     @property
     def full(self) -> bool:
-        return len(self.hosts) >= self.capacity
+        return len(self.loaded) >= self.capacity
 
     def place(self, host: HostState) -> None:
-        """(Re)insert a host after anything about it changed. A host without work waits for nothing."""
-        self.hosts[host.id] = host
+        """Insert a host, or insert it again after anything about it changed. A host without work is not scheduled."""
+        self.loaded[host.id] = host
         self._void(host)
         if host.has_work:
             heapq.heappush(self._heap, (host.free_at, next(self._serial), host, host.ticket))
 
     def drop(self, host: HostState) -> None:
-        self.hosts.pop(host.id, None)
+        self.loaded.pop(host.id, None)
         self._void(host)
 
     def _void(self, host: HostState) -> None:
-        """Every place the host stands in becomes void, and its address is free for the next in line."""
+        """Make the host's places in heap and rings void, and free its address for the next host."""
         host.ticket += 1
         address = self._addresses.get(host.address)
         if address is not None and address.holder is host:
@@ -172,19 +222,20 @@ class HostTable:
             self._list(address)
 
     def move(self, host: HostState, address: str) -> None:
-        """The host was found at another address; the caller places it afterwards."""
+        """The host has another address now; the caller places it afterwards."""
         self._void(host)
         host.address = address
 
     def next(self, now: float) -> HostState | None:
-        """The host whose turn it is; the caller hands out one of its URLs (`asked`) or places or drops it."""
+        """The host whose turn it is, None = no host is free. The caller hands out one of its URLs (`start_clocks`), or
+        places or drops it."""
         self._now = now
         self._wake(now)
         while (host := self._urgent.pop() or self._ordinary.pop()) is not None:
             address = self._addresses.get(host.address)
             if address is None or address.clock <= now:
                 return host
-            # A request under way has meanwhile shown that its host shares this address.
+            # A request in progress has shown meanwhile that its host shares this address.
             address.holder = None
             address.waiting.appendleft((host, host.ticket))
             self._list(address)
@@ -195,7 +246,7 @@ class HostTable:
             _, _, sleeper, ticket = heapq.heappop(self._heap)
             if isinstance(sleeper, _Address):
                 sleeper.listed = False
-                self._let_pass(sleeper, now)
+                self._wake_next(sleeper, now)
             elif ticket == sleeper.ticket:
                 self._queue_at_address(sleeper, now)
 
@@ -208,10 +259,10 @@ class HostTable:
             address.waiting.appendleft((host, host.ticket))
         else:
             address.waiting.append((host, host.ticket))
-        self._let_pass(address, now)
+        self._wake_next(address, now)
 
-    def _let_pass(self, address: _Address, now: float) -> None:
-        """Make one waiting host ready if the clock allows and none holds the address."""
+    def _wake_next(self, address: _Address, now: float) -> None:
+        """Make one waiting host ready if the clock allows and no host holds the address."""
         while address.waiting and address.waiting[0][1] != address.waiting[0][0].ticket:
             address.waiting.popleft()
         if not address.waiting or address.holder is not None:
@@ -230,8 +281,8 @@ class HostTable:
     def _make_ready(self, host: HostState) -> None:
         (self._urgent if _urgent(host) else self._ordinary).push(host)
 
-    def asked(self, host: HostState, now: float) -> float:
-        """A URL of this host is handed out: both clocks start. Returns the address's clock before."""
+    def start_clocks(self, host: HostState, now: float) -> float:
+        """A URL of this host is handed out: start the clocks of host and address. Returns the address's former one."""
         host.active += 1
         host.asked_at = now
         host.next_at = now + host.pause
@@ -239,8 +290,8 @@ class HostTable:
         self.touch_address(host.address, now)
         return before
 
-    def not_asked(self, host: HostState, at: float, next_at: float, address_clock: float) -> None:
-        """The visit handed out at `at` did not reach the host: give both clocks back, if nobody moved them since."""
+    def restore_clocks(self, host: HostState, at: float, next_at: float, address_clock: float) -> None:
+        """The visit handed out at `at` did not reach the host: restore both clocks, unless they moved since."""
         if host.asked_at == at and host.next_at == at + host.pause:
             host.next_at = next_at
         address = self._addresses.get(host.address)
@@ -248,7 +299,7 @@ class HostTable:
             address.clock = address_clock
 
     def touch_address(self, name: str, at: float) -> None:
-        """The address was asked at `at`."""
+        """A request to this address began at `at`."""
         if name and self._ip_delay > 0:
             address = self._address(name)
             address.clock = max(address.clock, at + self._ip_delay)
@@ -258,7 +309,7 @@ class HostTable:
         if found is None:
             if len(self._addresses) > 4 * self.capacity:
                 self._forget_addresses()
-            # Whoever had this frontier open before may have asked the address a moment ago.
+            # The process that had this frontier open before may have asked the address a moment ago.
             found = self._addresses[name] = _Address(self._opened_at + self._ip_delay)
         return found
 
@@ -268,8 +319,8 @@ class HostTable:
                 del self._addresses[name]
 
     def earliest(self, now: float) -> float | None:
-        """When `next` could give a host; `now` where it could at once; None = no host on the bench has work."""
-        times = [max(host.free_at, self._address_clock(host)) for host in self.hosts.values() if host.has_work]
+        """Earliest time at which `next` could return a host, not before `now`; None = no host in memory has work."""
+        times = [max(host.free_at, self._address_clock(host)) for host in self.loaded.values() if host.has_work]
         return max(now, min(times)) if times else None
 
     def _address_clock(self, host: HostState) -> float:
@@ -278,11 +329,11 @@ class HostTable:
         return self._address(host.address).clock
 
     def idle(self, now: float) -> Iterator[HostState]:
-        """Hosts that may leave: nothing under way, and nothing to do before `now`."""
-        for host in list(self.hosts.values()):
+        """Hosts that may be unloaded: no visit in progress, and nothing to do before `now`."""
+        for host in list(self.loaded.values()):
             if host.active == 0 and (host.free_at > now or not host.has_work):
                 yield host
 
 
 def _urgent(host: HostState) -> bool:
-    return bool(host.buffer) and host.buffer[0][0] == 0
+    return bool(host.buffer) and host.buffer[0].priority == 0

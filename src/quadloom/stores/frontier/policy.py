@@ -1,6 +1,6 @@
 """The rules that every frontier backend shares: pace of a host, order of a queue, next state of a URL.
 
-Backends differ in where they keep URLs, never in what a settlement means; so the meaning is here, once.
+Backends differ in where they store URLs, never in what a settlement means; so the meaning is here, once.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
 from quadloom.model.url import host_matches
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
-from quadloom.stores.protocols.frontier import Explanation, HostRow
+from quadloom.stores.protocols.frontier import Explanation, ExplanationLine, HostRow
 
 Order = Literal["breadth-first", "importance", "random"]
 
 
 class UrlState(IntEnum):
-    """Where a URL rests. `leased` is not among them: a lease lives in memory only, its URL stays QUEUED."""
+    """The state of a URL. `leased` is not among them: a lease is in memory only, its URL stays QUEUED."""
 
     QUEUED = 0
     WAITING = 1  # due at a known time
@@ -34,7 +34,7 @@ class UrlState(IntEnum):
 
 
 class HostException(msgspec.Struct, frozen=True):
-    """What differs for hosts matching a glob; None = as for all."""
+    """Values that differ for hosts matching a glob; None = as for all hosts."""
 
     match: str
     delay: float | None = None
@@ -43,7 +43,7 @@ class HostException(msgspec.Struct, frozen=True):
 
 
 class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How hosts are spared and in which order a host's URLs are read. `budget` 0 = no limit."""
+    """Politeness towards hosts, and the order in which a host's URLs are read. `budget` 0 = no limit."""
 
     delay: float = 1.0
     ip_delay: float = 0.2
@@ -66,7 +66,7 @@ class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def for_host(self, host: str) -> HostException:
-        """The values that hold for one host, none of them None. The first exception that speaks wins."""
+        """The values for one host, none of them None. The first matching exception that has a value wins."""
         delay, per_site, budget = None, None, None
         for exception in self.exceptions:
             if host_matches(host, exception.match):
@@ -83,8 +83,8 @@ class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 def rank(order: Order, priority: int, depth: int, score: float, due: float = 0.0) -> tuple[int, float, float]:
     """Sort key within a host, before the fingerprint. The fingerprint is a hash, so that no listing is read in its
-    own order; for `random` it decides alone. Refreshes (priority 1, with the time `due`) stand in the order in which
-    they fell due: where a host cannot serve them all, each is late, and none is passed over for ever."""
+    own order; for `random` it decides alone. Refreshes (priority 1, with the time `due`) are in the order in which
+    they fell due: if a host cannot serve them all, each is late, and none is passed over for ever."""
     if priority == 1 and due > 0.0:
         return priority, due, 0.0
     if order == "breadth-first":
@@ -108,12 +108,12 @@ RANK_SQL: dict[Order, str] = {
 
 
 def order_mark(order: Order) -> bytes:
-    """Kept beside a queue: one with another mark is rebuilt. The number tells apart what `rank` once meant."""
+    """Stored with a queue: a queue with another mark is rebuilt. The number is the version of `rank`."""
     return f"{order} 2".encode()
 
 
 def is_wanted_again(priority: int, settlement: Settlement) -> bool:
-    """A request that came while the page was being read asks for what it says now, not for what is on its way."""
+    """A request that came while the page was being read is for its present content, so the page is read again."""
     return priority == 0 < settlement.visit.priority and settlement.outcome in READ_OUTCOMES
 
 
@@ -124,53 +124,61 @@ def state_after(settlement: Settlement) -> UrlState:
 
 
 def attempt_after(settlement: Settlement) -> int:
-    """A failure that will be tried again counts; everything else starts over."""
+    """A failure that will be retried counts; everything else starts again at 1."""
     return settlement.visit.attempt + 1 if settlement.outcome is Outcome.FAILED else 1
 
 
 def priority_after(priority: int, settlement: Settlement) -> int:
-    """A request, a seed, a refresh (0, 1) is honoured once: after a success the page is an ordinary one again."""
+    """Requests, seeds and refreshes (0, 1) are served once: after a success the page is an ordinary one."""
     return 3 if priority <= 1 and settlement.outcome in READ_OUTCOMES else priority
 
 
 def cost_of(settlement: Settlement) -> float:
-    """Of the host's budget, which is for pages: reading a known one again is free, or a crawl without an end would
-    spend it on refreshes."""
+    """What a visit costs of the host's budget, which is for pages: reading a known one again is free, otherwise an
+    endless crawl would spend it on refreshes."""
     if settlement.pace is None or (settlement.visit.known and settlement.outcome in READ_OUTCOMES):
         return 0.0
     return settlement.pace.cost
 
 
 def priority_due(priority: int, visits: int, refresh_first: bool) -> int:
-    """Of a URL that has become due. In a queue leased by quota refreshes stand together, before all first reads."""
+    """Priority of a URL that has become due. In a queue leased by quota, refreshes come before most first reads."""
     return min(priority, 1) if refresh_first and visits else priority
 
 
 def token_of(settlement: Settlement) -> float:
-    """Tells settlements of one URL apart: two leases of a URL never share a deadline, imported pages have none."""
+    """Identifies a settlement among those of one URL: no two leases of a URL share a deadline. Imported pages have no
+    deadline; their fetch time is used."""
     return settlement.visit.deadline or (settlement.page.fetched_at if settlement.page else 0.0)
 
 
 def contact_time(settlement: Settlement) -> float:
-    """When the request left, at the latest."""
+    """Latest time at which the request can have been sent."""
     fetched = settlement.page.fetched_at if settlement.page else 0.0
     return max(fetched, settlement.visit.not_before)
 
 
 def better(one: Discovery, other: Discovery) -> Discovery:
-    """Two ways to one URL: the more urgent wish and the shorter way."""
+    """Two links to one URL: the higher priority and the smaller depth."""
     return replace(one, priority=min(one.priority, other.priority), depth=min(one.depth, other.depth))
 
 
 def discovery_of(visit: Visit) -> Discovery:
     return Discovery(
-        visit.href, visit.key, visit.host, visit.fingerprint, visit.depth, visit.kind, visit.priority, visit.via,
-        visit.anchor,
-    )  # fmt: skip
+        href=visit.href,
+        key=visit.key,
+        host=visit.host,
+        fingerprint=visit.fingerprint,
+        depth=visit.depth,
+        kind=visit.kind,
+        priority=visit.priority,
+        via=visit.via,
+        anchor=visit.anchor,
+    )
 
 
 def distinct(settlements: Sequence[Settlement]) -> Iterator[Sequence[Settlement]]:
-    """Cut a batch so that no part settles a URL twice."""
+    """Split a batch so that no part settles a URL twice."""
     part: dict[int, Settlement] = {}
     for settlement in settlements:
         if settlement.visit.fingerprint in part:
@@ -181,7 +189,7 @@ def distinct(settlements: Sequence[Settlement]) -> Iterator[Sequence[Settlement]
 
 
 class UrlPast(NamedTuple):
-    """What a URL's row remembers: how its last visit ended (empty = none), how and where it was met first."""
+    """A URL's history in its row: outcome of its last visit (empty = none), and the link where it was first found."""
 
     outcome: str
     kind: LinkKind
@@ -189,7 +197,7 @@ class UrlPast(NamedTuple):
 
 
 class UrlFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What an explanation needs to know of a URL."""
+    """What an explanation needs to know about a URL."""
 
     key: str
     state: UrlState
@@ -216,36 +224,29 @@ _NAMES = {UrlState.OUT_OF_SCOPE: "parked", UrlState.OVER_BUDGET: "parked"}
 
 
 def explain(url: UrlFacts, host: HostRow, delay: float, budget: float, now: float) -> Explanation:
+    line = ExplanationLine
     leased = url.leased_until > 0
     state = "leased" if leased else _NAMES.get(url.state, url.state.name.lower())
-    lines = [("state", state, "handed to a fetcher" if leased else _RULES[url.state])]
+    lines = [line("state", state, "handed to a fetcher" if leased else _RULES[url.state])]
     if leased:
-        lines.append(("lease ends in", f"{url.leased_until - now:.1f} s", "then the URL returns to the queue"))
+        lines.append(line("lease ends in", f"{url.leased_until - now:.1f} s", "then the URL returns to the queue"))
     if url.state is UrlState.QUEUED:
-        lines.append(
-            (
-                "ahead of it",
-                str(url.ahead),
-                "URLs of its host that come first: by priority, then depth and score, refreshes by when they fell due",
-            )
-        )
+        first = "URLs of its host that come first: by priority, then depth and score, refreshes by when they fell due"
+        lines.append(line("ahead of it", str(url.ahead), first))
     if url.state is UrlState.WAITING:
-        lines.append(("due in", f"{url.due - now:.1f} s", "set by the refresh schedule or by a retry"))
+        lines.append(line("due in", f"{url.due - now:.1f} s", "set by the refresh schedule or by a retry"))
+    priorities = "0 requested, 1 seed, published or due again, 2 suspected data, 3 ordinary, 4 unlikely"
     lines += [
-        (
-            "priority",
-            str(url.priority),
-            "0 requested, 1 seed, published or due again, 2 suspected data, 3 ordinary, 4 unlikely",
-        ),
-        ("depth", str(url.depth), "links away from a seed, shortest known"),
-        ("score", f"{url.score:g}", "larger goes first within priority and depth"),
-        ("attempt", str(url.attempt), "tries since the last success"),
-        ("visits", str(url.visits), f"last outcome: {url.past.outcome or 'none'}"),
-        ("host delay", f"{delay:g} s", "largest of the setting, Crawl-delay and the measured pace"),
-        ("host free in", f"{max(0.0, host.next_at - now):.1f} s", "one request per delay"),
+        line("priority", str(url.priority), priorities),
+        line("depth", str(url.depth), "links away from a seed, shortest known"),
+        line("score", f"{url.score:g}", "larger goes first within priority and depth"),
+        line("attempt", str(url.attempt), "tries since the last success"),
+        line("visits", str(url.visits), f"last outcome: {url.past.outcome or 'none'}"),
+        line("host delay", f"{delay:g} s", "largest of the setting, Crawl-delay and the measured pace"),
+        line("host free in", f"{max(0.0, host.next_at - now):.1f} s", "one request per delay"),
     ]
     if host.blocked_until > now:
-        lines.append(("host blocked for", f"{host.blocked_until - now:.1f} s", host.block_reason or "blocked"))
+        lines.append(line("host blocked for", f"{host.blocked_until - now:.1f} s", host.block_reason or "blocked"))
     if budget > 0:
-        lines.append(("host budget", f"{host.spent:g} of {budget:g}", "errors and near-duplicates spend it faster"))
+        lines.append(line("host budget", f"{host.spent:g} of {budget:g}", "errors and near-duplicates spend it faster"))
     return Explanation(key=url.key, state=state, lines=tuple(lines), kind=url.past.kind, via=url.past.via)

@@ -1,7 +1,7 @@
-"""What a frontier over tables asks of them: rows, moves of rows, and the statements as a seam.
+"""The seam between the frontier's rules and a database: rows, moves of rows, and the statements (`FrontierTables`).
 
-`table_frontier` decides, `frontier_leasing` hands out, and both speak to a database only through `FrontierTables`, so
-that SQLite and PostgreSQL differ in statements and never in what a settlement means.
+`frontier` decides and `leasing` hands out. Both use a database only through `FrontierTables`, so that SQLite and
+PostgreSQL differ in statements and never in what a settlement means.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from quadloom.model.link import Discovery, LinkKind
+from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES, Settlement
-from quadloom.stores.frontier.host_table import HostState, QueuedUrl
+from quadloom.stores.frontier.host_table import HostState, QueuedUrl, queued_url
 from quadloom.stores.frontier.policy import (
     Order,
     UrlPast,
@@ -25,14 +25,16 @@ from quadloom.stores.frontier.policy import (
     state_after,
     token_of,
 )
-from quadloom.stores.frontier.scoring import Place
-from quadloom.stores.protocols.frontier import HostRow
+from quadloom.stores.protocols.frontier import HostRow, Place, ScheduledPage
 
-QueueRow = tuple[int, int, float, float, int]  # host id, priority, first, second, fingerprint: a row of the queue
+# Rows as the statements take them. Plain tuples: nearly every link that a crawl writes makes one of the first kind.
+QueueRow = tuple[int, int, float, float, int]  # host id, priority, first, second, fingerprint
 WaitingRow = tuple[float, int, int]  # due, host id, fingerprint
 
 
 class UrlRow(NamedTuple):
+    """The columns of `url` that decide about a URL."""
+
     host_id: int
     fingerprint: int
     state: int
@@ -50,12 +52,76 @@ class UrlRow(NamedTuple):
 
 
 class SettledRow(NamedTuple):
+    """A URL after its visit was settled, and the settlement."""
+
     row: UrlRow
     settlement: Settlement
 
 
+class ScopedUrl(NamedTuple):
+    """A URL with what a scope needs to decide about it."""
+
+    row: UrlRow
+    href: str
+    host: str
+
+
+class HostColumns(NamedTuple):
+    """The columns of `host` that `HostState` and `HostRow` are made of."""
+
+    id: int
+    name: str
+    site: str
+    address: str
+    delay: float
+    next_at: float
+    blocked_until: float
+    block_reason: str
+    failures: int
+    queued: int
+    pages: int
+    spent: float
+    budget: float
+    crawl_delay: float
+
+    def state(self) -> HostState:
+        host = HostState(self.id, self.name, self.site)
+        host.address, host.delay, host.next_at, host.blocked_until, host.block_reason = self[3:8]
+        host.failures, host.queued, host.pages, host.spent, host.budget, host.crawl_delay = self[8:]
+        return host
+
+    def row(self, robots: bytes | None, expires: float | None) -> HostRow:
+        """`robots` and `expires`: the host's row in `robots`, None if it has none."""
+        return HostRow(
+            host=self.name,
+            site=self.site,
+            address=self.address,
+            delay=self.delay,
+            next_at=self.next_at,
+            blocked_until=self.blocked_until,
+            block_reason=self.block_reason,
+            failures=self.failures,
+            queued=self.queued,
+            pages=self.pages,
+            spent=self.spent,
+            budget=self.budget,
+            crawl_delay=self.crawl_delay,
+            robots=robots or b"",
+            robots_expires=expires or 0.0,
+        )
+
+
+HOST_COLUMNS = ", ".join(HostColumns._fields)
+URL_COLUMNS = ", ".join(UrlRow._fields)
+
+
+def qualified(table: str, columns: str) -> str:
+    """The columns with the table's name in front, for a join."""
+    return ", ".join(f"{table}.{column}" for column in columns.split(", "))
+
+
 class UrlBatch:
-    """Moves of URLs, gathered and then written table by table: one statement for many rows costs a third of many.
+    """Moves of URLs, collected and then written table by table: one statement for many rows costs a third of many.
 
     A URL may move once per batch.
     """
@@ -87,7 +153,7 @@ class UrlBatch:
             self._tables.first_due = min(self._tables.first_due, row.due)
 
     def enter_new(self, rows: Sequence[UrlRow]) -> None:
-        """`enter` for URLs that nobody knew, all QUEUED: nearly every row that a crawl writes comes this way."""
+        """`enter` for URLs that are new, all QUEUED: nearly every row that a crawl writes comes this way."""
         order, queue, queued = self._tables.order, self.queue, self.queued
         for host_id, fingerprint, _, priority, depth, score, *_ in rows:
             queue.append((host_id, *rank(order, priority, depth, score), fingerprint))
@@ -103,7 +169,7 @@ class UrlBatch:
 
 
 class FrontierDatabase(Protocol):
-    """The database as the frontier sees it."""
+    """What the frontier needs of a database."""
 
     @property
     def writable(self) -> bool: ...
@@ -114,9 +180,11 @@ class FrontierDatabase(Protocol):
 
 
 class FrontierTables(Protocol):
-    """Statements of one database. `first_due` mirrors the table; `reload` reads it again after a rollback.
+    """The statements of one database. All of them join an enclosing transaction. `first_due` mirrors the table;
+    `reload` reads it again after a rollback.
 
-    `prefetch`: URLs of a host that are read ahead for many hosts at once; 0 where a question costs no round trip.
+    `prefetch`: URLs per host that are read for many hosts at once; 0 = a question costs no round trip, so each host is
+    read when its turn comes.
     """
 
     order: Order
@@ -138,18 +206,20 @@ class FrontierTables(Protocol):
         """All hosts, and those blocked now."""
         ...
 
-    def host_ids(self, names: Sequence[str], *, create: bool) -> dict[str, int]: ...
+    def host_ids(self, names: Sequence[str], *, create: bool) -> dict[str, int]:
+        """Ids by name. Unknown hosts are inserted with `create`, and missing without."""
+        ...
 
     def host_states(self, ids: Sequence[int]) -> list[HostState]:
-        """Of those that exist."""
+        """Those that exist."""
         ...
 
-    def hosts_with_work(self, now: float, seated: Collection[int], limit: int) -> list[HostState]:
-        """Hosts whose durable clock allows a visit, the longest free first, without those `seated` already."""
+    def hosts_with_work(self, now: float, loaded: Collection[int], limit: int) -> list[HostState]:
+        """Hosts whose durable clock allows a visit, the longest free first, without those `loaded` already."""
         ...
 
-    def next_wake(self, now: float, seated: Collection[int]) -> float:
-        """When the first host that is not `seated` has work, after `now`; infinity = never."""
+    def next_wake(self, now: float, loaded: Collection[int]) -> float:
+        """Time after `now` at which the first host that is not `loaded` has work; infinity = never."""
         ...
 
     def write_hosts(self, hosts: Iterable[HostState]) -> None: ...
@@ -163,7 +233,7 @@ class FrontierTables(Protocol):
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None: ...
 
     def urls(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRow]:
-        """Rows of those (host, fingerprint) that are known."""
+        """Rows of those (host id, fingerprint) that are known."""
         ...
 
     def insert(self, found: Sequence[tuple[UrlRow, Discovery]]) -> None: ...
@@ -173,31 +243,33 @@ class FrontierTables(Protocol):
     def update_scores(self, rows: Sequence[UrlRow]) -> None: ...
 
     def update_settled(self, rows: Iterable[SettledRow]) -> None:
-        """As `update`, with what the visit left behind. Validators change only with a page that was read."""
+        """As `update`, with outcome and validators of the visit. Only a page that was read changes its validators."""
         ...
 
     def write_moves(self, batch: UrlBatch) -> None: ...
 
     def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """(host, fingerprint) of all that is under way, for the attempt count after a crash."""
+        """Store (host id, fingerprint) of all visits in progress, for the attempt count after a crash."""
         ...
 
     def count_attempts(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """One attempt more for those that are queued."""
+        """Count one attempt more for those (host id, fingerprint) that are queued."""
         ...
 
-    def due(self, now: float, limit: int) -> list[UrlRow]: ...
+    def due(self, now: float, limit: int) -> list[UrlRow]:
+        """Waiting URLs whose time has come, the longest due first."""
+        ...
 
-    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
-        """Fingerprint, host name and time of the pages that wait for a refresh, the soonest due first."""
+    def soonest(self, limit: int) -> list[ScheduledPage]:
+        """Pages that wait for a refresh, the soonest due first."""
         ...
 
     def unread(self, after: Place, limit: int) -> list[UrlRow]:
         """URLs queued for a first read, in the order of the key."""
         ...
 
-    def scan_scoped(self) -> Iterator[list[tuple[UrlRow, str, str]]]:
-        """All URLs that a scope decides about, with href and host name, in chunks that fit into memory."""
+    def scan_scoped(self) -> Iterator[list[ScopedUrl]]:
+        """All URLs that a scope decides about, in chunks that fit into memory."""
         ...
 
     def parked_hosts(self) -> list[int]:
@@ -205,7 +277,7 @@ class FrontierTables(Protocol):
         ...
 
     def park(self, host_id: int, held: Sequence[int]) -> int:
-        """Take a spent host's URLs off the queue, but not those under way, requests and known pages. Returns the change
+        """Take a spent host's URLs off the queue, except those in `held`, requests and known pages. Returns the change
         of the queue's length."""
         ...
 
@@ -220,7 +292,7 @@ class FrontierTables(Protocol):
         ...
 
     def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
-        """The first of a host's queue, of these priorities only where any are given."""
+        """The first URLs of a host's queue; only of these priorities, if any are given."""
         ...
 
     def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
@@ -229,6 +301,7 @@ class FrontierTables(Protocol):
 
 
 def after_settlement(row: UrlRow, settlement: Settlement) -> UrlRow:
+    """The row of a URL after its visit."""
     again = is_wanted_again(row.priority, settlement)
     return row._replace(
         state=UrlState.QUEUED if again else state_after(settlement),
@@ -241,33 +314,20 @@ def after_settlement(row: UrlRow, settlement: Settlement) -> UrlRow:
 
 
 def queued_url_of(found: Discovery, row: UrlRow, order: Order) -> QueuedUrl:
-    kind: LinkKind = found.kind
+    """A URL that was just inserted, as `FrontierTables.front` would return it."""
     place = rank(order, row.priority, row.depth, row.score, row.due)
-    return (*place, row.fingerprint, found.href, found.key, row.depth, row.score, kind, 1, "", "", False, found.via,
-            found.anchor)  # fmt: skip
-
-
-def host_state(
-    row: tuple[int, str, str, str, float, float, float, str, int, int, int, float, float, float],
-) -> HostState:
-    """From the columns id, name, site, address, delay, next_at, blocked_until, block_reason, failures, queued, pages,
-    spent, budget, crawl_delay."""
-    host = HostState(row[0], row[1], row[2])
-    host.address, host.delay, host.next_at, host.blocked_until, host.block_reason = row[3:8]
-    host.failures, host.queued, host.pages, host.spent, host.budget, host.crawl_delay = row[8:14]
-    return host
-
-
-def host_record(
-    row: tuple[str, str, str, float, float, float, str, int, int, int, float, float, float, bytes | None, float | None],
-) -> HostRow:
-    """From the columns of `host_state` without the id, then robots.txt and its expiry, None where there is none."""
-    (
-        name, site, address, delay, next_at, blocked_until, reason, failures, queued, pages, spent, budget, crawl_delay,
-        robots, expires,
-    ) = row  # fmt: skip
-    return HostRow(
-        host=name, site=site, address=address, delay=delay, next_at=next_at, blocked_until=blocked_until,
-        block_reason=reason, failures=failures, queued=queued, pages=pages, spent=spent, budget=budget,
-        crawl_delay=crawl_delay, robots=robots or b"", robots_expires=expires or 0.0,
-    )  # fmt: skip
+    fresh = (1, "", "", False)  # attempt, etag, last_modified, known
+    return queued_url(
+        (
+            *place,
+            row.fingerprint,
+            found.href,
+            found.key,
+            row.depth,
+            row.score,
+            found.kind,
+            *fresh,
+            found.via,
+            found.anchor,
+        )
+    )

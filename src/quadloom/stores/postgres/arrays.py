@@ -1,7 +1,7 @@
-"""Rows as arrays in PostgreSQL's binary form, one per column, for `unnest`.
+"""Rows as arrays in PostgreSQL's binary format, one per column, for `unnest`.
 
-The driver turns lists into arrays element by element in Python, which cost more than all the rest of a settlement. An
-array on the wire is a header and then each element with its length before it, so that numbers are one assignment to
+The driver turns lists into arrays element by element in Python, which cost more than all the rest of a settlement. In
+the binary format an array is a header and then each element after its length, so that numbers are one assignment to
 a table of two columns. Kinds are named as in `struct`: q bigint, i int, h smallint, d float8; s is text, y is bytea.
 """
 
@@ -25,7 +25,7 @@ _NULL = _LENGTH.pack(-1)
 
 
 class Column:
-    """An encoded array; the statement must say its type, as in `%s::bigint[]`."""
+    """An encoded array; the statement must name its type, as in `%s::bigint[]`."""
 
     __slots__ = ("data",)
 
@@ -65,7 +65,7 @@ def _texts(items: Iterable[object]) -> bytes:
 
 
 def register(adapters: AdaptersMap) -> None:
-    """Teach a connection to send a `Column` as it is."""
+    """Make a connection send a `Column` as it is."""
     from psycopg.adapt import Dumper
     from psycopg.pq import Format
 

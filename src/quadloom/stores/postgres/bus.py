@@ -1,9 +1,9 @@
-"""The bus of many machines: a short table of events, and LISTEN/NOTIFY to wake whoever follows.
+"""The bus of many machines: a short table of events, and LISTEN/NOTIFY to wake followers.
 
-`publish` only appends to a bounded ring in memory; a thread of its own brings what is there to the table, so that
-neither a slow nor an absent server holds up a crawl: what cannot be told in time is forgotten, the oldest first. The
-notification carries nothing, it only ends the wait. Who writes holds a lock until its commit, so that the numbers of
-rows become visible in order and a follower misses nothing that is still kept.
+`publish` only appends to a bounded ring in memory; a thread writes its content to the table, so that neither a slow nor
+an absent server delays a crawl: events that cannot be written in time are dropped, the oldest first. The notification
+carries no data, it only ends the wait. A writer holds a lock until its commit, so that the numbers of rows become
+visible in order and a follower misses nothing that is still in the table.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from quadloom.model.wire import decode, encode
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase
 
-_GATHER = 0.1  # seconds in which events become one batch
-_WAIT = 1.0  # seconds a follower waits before it looks anyway
+_BATCH_SECONDS = 0.1  # in which events become one batch
+_WAIT = 1.0  # seconds after which a follower reads without a notification
 _READ = 1000
 
 
 class PostgresBus:
-    """See `quadloom.stores.protocols.Bus`. `url` names the server, since every follower has a connection of its own."""
+    """See `quadloom.stores.protocols.bus.Bus`. Every follower opens its own connection to `url`."""
 
     def __init__(self, url: str, *, kept: int = 10_000) -> None:
         self._url = url
@@ -43,7 +43,6 @@ class PostgresBus:
         self._news.set()
 
     def follow(self, after: int = 0) -> Iterator[Event]:
-        """Waits for new events; ends when the bus is closed."""
         database = PostgresDatabase.open(self._url)
         try:
             database.listen(_channel(database))
@@ -75,7 +74,7 @@ class PostgresBus:
         return [decode(row[0], Event) for row in rows]
 
     def close(self) -> None:
-        """Listeners get what is still kept and then end."""
+        """Listeners get what is still in the table and then end."""
         self._flush()
         self._closed.set()
         self._news.set()
@@ -88,11 +87,11 @@ class PostgresBus:
         while not self._closed.is_set():
             self._news.wait()
             self._news.clear()
-            self._closed.wait(_GATHER)
+            self._closed.wait(_BATCH_SECONDS)
             self._flush()
 
     def _flush(self) -> None:
-        """Bring what is in the ring to the table. A server that is away costs the events, never the publisher."""
+        """Write the ring to the table. If the server cannot be reached, these events are lost; nobody waits."""
         with self._sending:
             if self._closed.is_set():
                 return

@@ -1,6 +1,6 @@
 """The catalog on PostgreSQL: pages, their histories, counts and named values, in the frontier's database.
 
-As on SQLite a page is one msgpack record beside the few columns that SQL must see, and only `mark_indexed` writes
+As on SQLite, a page is one msgpack record and the few columns that SQL must see, and only `mark_indexed` writes
 `indexed_quads` and `indexed_text`.
 """
 
@@ -17,18 +17,18 @@ from quadloom.stores.catalog_rows import RowFacts, newest_of, page_of, pages_of,
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.schema import BEHIND
-from quadloom.stores.protocols.catalog import VisitRow
+from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, IndexedPage, UnindexedPlace, VisitKey, VisitRow
 from quadloom.stores.shards import SHARDS, shard_of
 
 _PAGE = "record, indexed_quads, indexed_text"
 
 
 class PostgresCatalog:
-    """See `quadloom.stores.protocols.Catalog`.
+    """See `quadloom.stores.protocols.state.WholeCatalog`.
 
-    `slot`: which row of the counters this process writes. `private`: beginnings of the names of values that each worker
-    (`worker`) has for itself, because they tell what it alone has done. `shards`: whose pages are this worker's to
-    index and to amend, None = all.
+    `slot`: which row of the counters this process writes. `private`: names of values of which each worker (`worker`)
+    has its own, because they describe only what it has done (`named_values.PER_WORKER`). `shards`: the shards whose
+    pages this worker indexes and amends, None = all.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class PostgresCatalog:
         *,
         slot: int = 0,
         worker: str = "",
-        private: tuple[str, ...] = (),
+        private: frozenset[str] = frozenset(),
         shards: Callable[[], Sequence[int]] | None = None,
     ) -> None:
         self._database = database
@@ -47,7 +47,7 @@ class PostgresCatalog:
         self._shards = shards or (lambda: range(SHARDS))
 
     def of_shards(self, shards: Sequence[int]) -> PostgresCatalog:
-        """A view for which only these shards' pages wait for the indexes."""
+        """The same catalog with only these shards' pages in `unindexed`."""
         return PostgresCatalog(
             self._database, slot=self._slot, worker=self._worker, private=self._private, shards=lambda: shards
         )
@@ -71,10 +71,20 @@ class PostgresCatalog:
     def _write_pages(self, pages: Sequence[PageRow]) -> None:
         done = written(pages, self._facts([page.fingerprint for page in pages]))
         rows = [
-            (page.fingerprint, shard_of(page.host), page.host, str(page.outcome), page.kind, page.status,
-             page.fetched_at, page.quads_digest, page.text_digest, record_of(page))
+            (
+                page.fingerprint,
+                shard_of(page.host),
+                page.host,
+                str(page.outcome),
+                page.kind,
+                page.status,
+                page.fetched_at,
+                page.quads_digest,
+                page.text_digest,
+                record_of(page),
+            )
             for page in done.pages
-        ]  # fmt: skip
+        ]
         if rows:
             self._database.write(
                 "INSERT INTO page(fingerprint, shard, host, outcome, kind, status, fetched_at, quads_digest, "
@@ -123,7 +133,7 @@ class PostgresCatalog:
         )
         return [decode(row[0], VisitRow) for row in rows]
 
-    def forget(self, visits: Sequence[tuple[int, float]]) -> None:
+    def forget(self, visits: Sequence[VisitKey]) -> None:
         if visits:
             with self._database.transaction():
                 self._database.write(
@@ -164,25 +174,22 @@ class PostgresCatalog:
                 columns("qdy", visits),
             )
 
-    def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
+    def unindexed(self, limit: int, after: UnindexedPlace = FIRST_UNINDEXED) -> list[PageRow]:
         return self._read(
             f"WHERE {BEHIND} AND (fetched_at, fingerprint) > (%s, %s) AND shard = ANY(%s::smallint[]) "
             "ORDER BY fetched_at, fingerprint LIMIT %s",
             (*after, list(self._shards()), limit),
         )
 
-    def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
-        if marks:
-            newest = {fingerprint: (quads, text) for fingerprint, quads, text in marks}
+    def mark_indexed(self, pages: Sequence[IndexedPage]) -> None:
+        if pages:
+            newest = {page.fingerprint: page for page in pages}
             with self._database.transaction():
                 self._database.write(
                     "UPDATE page SET indexed_quads = w.quads, indexed_text = w.text "
                     "FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS w(f, quads, text) "
                     "WHERE fingerprint = w.f AND shard = ANY(%s::smallint[])",
-                    (
-                        *columns("qyy", [(key, *digests) for key, digests in sorted(newest.items())]),
-                        list(self._shards()),
-                    ),
+                    (*columns("qyy", sorted(newest.values())), list(self._shards())),
                 )
 
     def get(self, name: str) -> bytes | None:
@@ -201,7 +208,7 @@ class PostgresCatalog:
                 )
 
     def _own(self, name: str) -> str:
-        return f"worker:{self._worker}:{name}" if name.startswith(self._private) else name
+        return f"worker:{self._worker}:{name}" if name in self._private else name
 
     def names(self, prefix: str) -> list[str]:
         rows = self._database.execute(
@@ -210,12 +217,10 @@ class PostgresCatalog:
         return [row[0] for row in rows]
 
     def of_kinds(self, kinds: Sequence[str]) -> list[int]:
-        """Fingerprints of all pages of these kinds."""
         rows = self._database.execute("SELECT fingerprint FROM page WHERE kind = ANY(%s::text[])", (list(kinds),))
         return [row[0] for row in rows]
 
     def hosts(self) -> list[str]:
-        """Hosts of all pages."""
         return [row[0] for row in self._database.execute("SELECT DISTINCT host FROM page")]
 
     def counts(self) -> dict[str, int]:

@@ -1,12 +1,12 @@
-"""One PostgreSQL connection as the stores use it: re-entrant transactions, patience with a server that restarts.
+"""One PostgreSQL connection as the stores use it: nested transactions, and retries while a server restarts.
 
-What is acknowledged is on the server's disk: `synchronous_commit` is switched on whatever the server's default is.
+What is acknowledged is on the server's disk: `synchronous_commit` is switched on, whatever the server's default is.
 A lost connection is opened again with back-off. Outside a transaction the statement is simply repeated; inside one
-nothing was acknowledged, so the transaction is undone and `StoreUnavailable` says that it may be tried again: settling
+nothing was acknowledged, so the transaction is undone and `StoreUnavailable` means that it may be tried again: settling
 twice is harmless.
 
 The driver is an optional part (`pip install quadloom[cluster]`), so it is imported when the first connection is made.
-A password may stand in the URL; it is never shown, since no message of ours repeats a URL.
+A password may be in the URL; it is never shown, since no message repeats a URL.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Row = tuple[Any, ...]  # what a statement gives; each caller knows the columns it asked for
-PATIENCE = 60.0  # seconds a server may be away before a store gives up
+PATIENCE = 60.0  # seconds after which a store gives up on a server that cannot be reached
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 # A worker that is stopped in the middle of a transaction must not hold its shards' rows for ever.
 _IDLE_IN_TRANSACTION = "30s"
-# Every statement asks by key. Fresh tables have no statistics, so that the planner would scan them whole; and what it
-# then thinks a small table costs would make it compile machine code for half a second.
+# Every statement searches by key. Fresh tables have no statistics, so the planner would scan them, and its estimate of
+# the cost would make it compile machine code for half a second.
 _PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"
 
 
@@ -52,14 +52,14 @@ class PostgresDatabase(Transactions):
 
     @classmethod
     def open(cls, url: str, *, patience: float = PATIENCE) -> PostgresDatabase:
-        """For writing; tables that are missing are made, older ones brought up to date."""
+        """For writing. Missing tables are created, older ones migrated."""
         database = cls(url, writable=True, patience=patience)
         database._migrate()
         return database
 
     @classmethod
     def read_only(cls, url: str, *, patience: float = 5.0) -> PostgresDatabase:
-        """For looking beside workers. Raises `StoreError` where there is no warehouse yet."""
+        """For reading, also while workers write. Raises `StoreError` if there is no warehouse yet."""
         database = cls(url, writable=False, patience=patience)
         if database.schema_version() != len(MIGRATIONS):
             database._refuse_version(database.schema_version())
@@ -93,18 +93,18 @@ class PostgresDatabase(Transactions):
             self._connection.execute("ROLLBACK")
         except psycopg.Error:
             self._reconnect()
-        self._tell_undone()
+        self._run_undo()
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """The rows that a statement gives."""
-        return self._tried(lambda: self._connection.execute(statement, values).fetchall())
+        """Run a statement and return its rows."""
+        return self._retried(lambda: self._connection.execute(statement, values).fetchall())
 
     def write(self, statement: str, values: Sequence[object] = ()) -> None:
-        """A statement that gives no rows. In a transaction it is only sent: a refusal shows at the next `execute`, or
-        at the commit, so that a batch does not wait for one answer after the other."""
-        self._tried(lambda: self._connection.execute(statement, values))
+        """Run a statement without rows. In a transaction it is only sent: an error is raised by the next `execute`, or
+        by the commit, so that a batch does not wait for one response after the other."""
+        self._retried(lambda: self._connection.execute(statement, values))
 
-    def _tried(self, action: Callable[[], T]) -> T:
+    def _retried(self, action: Callable[[], T]) -> T:
         psycopg = _driver()
         with self._lock:
             while True:
@@ -116,12 +116,12 @@ class PostgresDatabase(Transactions):
                 self._reconnect()
 
     def listen(self, channel: str) -> None:
-        """Be woken by notifications on this channel, also after the connection was lost."""
+        """Receive notifications on this channel, also after the connection was lost and opened again."""
         self._channels.append(channel)
         self.write(f'LISTEN "{channel}"')
 
     def wait(self, seconds: float) -> None:
-        """Return at a notification, after so many seconds at the latest; nothing is said where the server is away."""
+        """Return at a notification, or after so many seconds. A server that cannot be reached raises nothing."""
         psycopg = _driver()
         try:
             for _ in self._connection.notifies(timeout=seconds, stop_after=1):
@@ -133,7 +133,7 @@ class PostgresDatabase(Transactions):
         self._connection.close()
 
     def _connect(self) -> Connection[Row]:
-        """Patient with a server that starts, not with a wrong password or name."""
+        """Waits for a server that is starting; fails at once for a wrong password or name."""
         psycopg = _driver()
         deadline = time.monotonic() + self._patience
         pause = _FIRST_PAUSE
@@ -149,7 +149,7 @@ class PostgresDatabase(Transactions):
             except psycopg.ProgrammingError:
                 raise SettingsError(
                     f"{self.name} is not an address that PostgreSQL's library understands",
-                    hint="write postgresql://user@host:5432/database; a password belongs into ~/.pgpass or PGPASSWORD",
+                    hint="write postgresql://user@host:5432/database; put a password into ~/.pgpass or PGPASSWORD",
                 ) from None
             except psycopg.OperationalError as error:
                 refusal = _refusal(error, self.name)
@@ -187,7 +187,7 @@ class PostgresDatabase(Transactions):
 
     def schema_version(self) -> int:
         """0 = there are no tables yet."""
-        # Read as a table: `to_regclass` remembers that there was none, while another worker has just made it.
+        # Read from the catalog: `to_regclass` may cache that there is no table although another worker just created it.
         made = self.execute(
             "SELECT FROM pg_class WHERE relname='quadloom_schema' AND relnamespace = current_schema()::regnamespace"
         )
@@ -208,7 +208,7 @@ class PostgresDatabase(Transactions):
         if self.schema_version() == len(MIGRATIONS):
             return
         with self.transaction():
-            # Several workers may start at once; the lock is the database's, since schemas share its name space.
+            # Several workers may start at once. The lock is for the whole database, since all schemas share lock names.
             self.execute("SELECT pg_advisory_xact_lock(hashtext('quadloom schema'))")
             version = self.schema_version()
             if version > len(MIGRATIONS):
@@ -223,7 +223,7 @@ class PostgresDatabase(Transactions):
 
 
 def place_of(url: str) -> str:
-    """Server and database for messages: neither user nor password nor options."""
+    """Server and database for messages, without user, password and options."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
@@ -233,22 +233,22 @@ def place_of(url: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text as PostgreSQL can hold it: without NUL and lone surrogates."""
+    """Text as PostgreSQL can store it: without NUL and lone surrogates."""
     if text.isascii():
         return text.replace("\x00", "") if "\x00" in text else text
     return text.replace("\x00", "").encode("utf-8", "replace").decode()
 
 
 def _refusal(error: psycopg.OperationalError, name: str) -> StoreError | None:
-    """What waiting does not cure, told apart by PostgreSQL's words: its codes do not reach us before a session."""
+    """Errors that waiting does not cure, recognised by PostgreSQL's messages: before a session there are no codes."""
     words = _first_line(error)
     if "password" in words or "authentication" in words or "pg_hba.conf" in words:
         return StoreError(
             f"{name} refuses the user: {words}",
-            hint="check the user in stores.frontier; the password belongs into ~/.pgpass or PGPASSWORD",
+            hint="check the user in stores.frontier; put the password into ~/.pgpass or PGPASSWORD",
         )
     if "does not exist" in words:
-        return StoreError(f"{name}: {words}", hint="make it with `createdb`, or correct the name in stores.frontier")
+        return StoreError(f"{name}: {words}", hint="create it with `createdb`, or correct the name in stores.frontier")
     if "could not translate host name" in words or "failed to resolve host" in words.lower():
         return StoreError(f"{name}: {words}", hint="correct the host name in stores.frontier")
     return None
@@ -259,7 +259,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _driver() -> Any:
-    """The module `psycopg`. Any, because it may be missing where nobody uses it."""
+    """The module `psycopg`. Any, because it may not be installed."""
     try:
         import psycopg
     except ImportError:

@@ -1,12 +1,12 @@
-"""The frontier on PostgreSQL: as the embedded one (`table_frontier`), for those shards that this worker owns.
+"""The frontier on PostgreSQL: as the embedded one (`stores.frontier`), for the shards that this worker owns.
 
-A worker holds its shards' hosts on its own workbench and settles them in its own transactions, so politeness needs no
-clock that two machines share. What is found for a shard of somebody else goes to `link_outbox`, in the transaction
-that found it, and is pulled by its owner into his frontier, in one transaction with its removal: exactly once. Whoever
-owns no shard (a command that adds seeds, the web site) sends everything that way.
+A worker has its shards' hosts in its own memory and settles them in its own transactions, so politeness needs no clock
+that two machines share. What is found for a shard of another worker goes to `link_outbox`, in the transaction that
+found it. The shard's owner moves it from there into its frontier in one transaction: exactly once. A process that owns
+no shard (a command that adds seeds, the web site) sends everything that way.
 
-Taking over a shard that was not given back cleanly, the worker cannot know which of its hosts were asked a moment ago:
-all of them wait their full delay from that moment. Visits carry the time until which a request may begin
+When a worker takes over a shard that was not given back cleanly, it cannot know which of the hosts were asked a moment
+ago: all of them wait their full delay from that moment. Visits carry the time until which a request may begin
 (`Visit.start_before`), because a worker that is stopped with visits in hand does not notice that its lease has ended.
 """
 
@@ -27,16 +27,15 @@ from quadloom.stores.frontier.frontier import TableFrontier
 from quadloom.stores.frontier.host_table import HostState
 from quadloom.stores.frontier.leasing import INFINITY
 from quadloom.stores.frontier.policy import FrontierPolicy, order_mark
-from quadloom.stores.frontier.quota import Quota
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier_tables import PostgresFrontierTables
-from quadloom.stores.postgres.shards import ShardLeases
-from quadloom.stores.protocols.frontier import HostRow, ScopeRules
+from quadloom.stores.postgres.shards import LinkOutbox, ShardLeases
+from quadloom.stores.protocols.frontier import HostRow, Quota, ScheduledPage, ScopeRules
 from quadloom.stores.shards import SHARDS, shard_of
 
-SLOTS = 64  # of counters; two workers in one slot only wait for each other
+SLOTS = 64  # of counters; two workers that share a slot wait for each other
 PULLED = 200  # batches from other shards taken in one transaction
-_ELSEWHERE_FOR = 1.0  # seconds an answer about the other workers' shards is believed
+_ELSEWHERE_FOR = 1.0  # seconds for which an answer about other workers' shards is cached
 
 
 class _Sent(msgspec.Struct, frozen=True, array_like=True):
@@ -47,8 +46,9 @@ class _Sent(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PostgresFrontier(TableFrontier):
-    """See `quadloom.stores.protocols.Frontier`. `settle` and all other writing raise `ShardsLost` where another
-    worker has taken over; then nothing was written."""
+    """See `quadloom.stores.protocols.frontier.Frontier`. Every method that writes raises `ShardsLost` if another worker
+    has taken over one of the shards; nothing is written then. For the methods about shards see
+    `quadloom.stores.protocols.state.Shards`."""
 
     _tables: PostgresFrontierTables
 
@@ -65,7 +65,7 @@ class PostgresFrontier(TableFrontier):
     ) -> None:
         self._leases = leases
         self._clock = clock
-        self._suspected: dict[int, tuple[float, int]] = {}  # shard → since when, and the last host id then
+        self._suspected: dict[int, tuple[float, int]] = {}  # shard → time of the takeover, last host id then
         self._elsewhere: tuple[float, float | None] = (-INFINITY, None)
         tables = PostgresFrontierTables(database, policy.order, leases, crc32(leases.owner.encode()) % SLOTS)
         super().__init__(tables, policy, now=now, scope=scope, capacity=capacity)
@@ -73,8 +73,9 @@ class PostgresFrontier(TableFrontier):
         if database.writable:
             self._check_order()
             database.on_begin(lambda: leases.check(database))
-            database.on_rollback(self._forget)
+            database.on_rollback(self._reload)
         self._base = database
+        self._links = LinkOutbox(database, leases)
 
     def _check_order(self) -> None:
         order, stored = order_mark(self.policy.order), self._tables.value("order")
@@ -95,7 +96,7 @@ class PostgresFrontier(TableFrontier):
         return frozenset(self._leases.epochs)
 
     def take(self, limit: int, now: float) -> list[int]:
-        """Own up to so many more shards; returns those that were free."""
+        """Own up to `limit` more shards; returns those that were free."""
         with self._database.transaction():
             claims = self._leases.claim(self._base, limit)
             last_id = self._tables.last_host_id()
@@ -103,14 +104,14 @@ class PostgresFrontier(TableFrontier):
         self._leases.took(claims)
         self._suspected.update((claim.shard, (now, last_id)) for claim in claims if not claim.clean)
         if claims:
-            self._recent.clear()  # it also holds what we only sent to these shards, which is still under way
+            self._recent.clear()  # it also holds what was sent to these shards and has not arrived
             self._tables.read_first_due()
-            self._leasing.look_outside()
-            self._leasing.take_back()
+            self._leasing.hosts_added()
+            self._leasing.unpark_within_budget()
         return [claim.shard for claim in claims]
 
     def take_all(self, now: float) -> None:
-        """Own every shard, for a command that writes pages of any site. Raises `WarehouseLocked` where workers do."""
+        """Own every shard, for a command that writes pages of any site. Raises `WarehouseLocked` if a worker runs."""
         self._leases.renew(self._base)
         self.take(SHARDS, now)
         if len(self.owned) < SHARDS:
@@ -126,19 +127,19 @@ class PostgresFrontier(TableFrontier):
         self._tables.read_first_due()
 
     def give_back(self, unfinished: frozenset[int] = frozenset()) -> list[int]:
-        """Give back drained shards of which nothing is under way, with all clocks written. `unfinished`: shards of
-        which the caller has something left to write."""
+        """Give back drained shards without visits in progress, with all clocks written. `unfinished`: shards of
+        which the caller still has something to write."""
         busy = {shard_of(lease.host.name) for lease in self._leasing.leases.values()}
         ready = sorted(self._leases.draining - busy - unfinished)
         if ready:
             with self._database.transaction():
-                self._tables.write_hosts(filter(self._in(ready), self._leasing.bench.hosts.values()))
+                self._tables.write_hosts(filter(self._in(ready), self._leasing.hosts.loaded.values()))
                 self._leases.release(self._base, ready)
             self.lose(ready)
         return ready
 
     def lose(self, shards: Iterable[int]) -> None:
-        """These belong to somebody else: forget all that is in memory of them."""
+        """These belong to another worker: forget everything about them that is in memory."""
         gone = set(shards)
         self._leases.forget(gone)
         for shard in gone:
@@ -147,16 +148,14 @@ class PostgresFrontier(TableFrontier):
         self._tables.read_first_due()
 
     def pull(self, now: float, prepare: Callable[[], None] = lambda: None) -> int:
-        """Take over what others found for our shards. Returns how many batches; as many as `PULLED`: there is more.
-
-        `prepare` is called between the look and the taking. Seeds widen the scope before they are sent, so one that is
-        read there knows them all; one that was read before the look may be older, and would refuse them for good."""
-        waiting = self._tables.waiting(PULLED) if self._leases.epochs else []
+        """Queue links that other workers found for these shards. Returns the number of batches; `PULLED` = there may be
+        more. `prepare`: see `quadloom.stores.protocols.state.Shards.pull`."""
+        waiting = self._links.waiting(PULLED) if self._leases.epochs else []
         if not waiting:
             return 0
         prepare()
         with self._database.transaction():
-            batches = [decode(data, _Sent) for data in self._tables.receive(waiting)]
+            batches = [decode(data, _Sent) for data in self._links.receive(waiting)]
             for urgent in (False, True):
                 found = [item for batch in batches if batch.urgent is urgent for item in batch.discoveries]
                 if found and urgent:
@@ -167,13 +166,13 @@ class PostgresFrontier(TableFrontier):
 
     def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
         if self._clock() >= self._leases.begin_until:
-            return []  # the heartbeat could not be renewed: others may be asking our hosts
+            return []  # the heartbeat could not be renewed: other workers may own the hosts by then
         self._leasing.start_before = self._leases.begin_until
         return super().lease(limit, now, duration=duration, quota=quota)
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
         if not settlements:
-            return  # a transaction is a round trip or two
+            return  # saves the round trips of a transaction
         self._leases.lost({shard_of(s.visit.host) for s in settlements} - self._leases.epochs.keys())
         super().settle(settlements, now)
         if self._leases.draining:
@@ -201,10 +200,10 @@ class PostgresFrontier(TableFrontier):
         by_shard: dict[int, list[Discovery]] = {}
         for item in found:
             by_shard.setdefault(shard_of(item.host), []).append(item)
-        self._tables.send([(shard, encode(_Sent(tuple(items), urgent))) for shard, items in by_shard.items()])
+        self._links.send([(shard, encode(_Sent(tuple(items), urgent))) for shard, items in by_shard.items()])
 
     def next_due(self, now: float) -> float | None:
-        """Also of other workers' shards: a crawl is at its end when nobody has anything left."""
+        """Includes other workers' shards: a crawl ends when no worker has anything left."""
         own = super().next_due(now)
         if own is not None and own <= now:
             return own
@@ -222,17 +221,17 @@ class PostgresFrontier(TableFrontier):
         self._leases.lost({shard_of(row.host)} - self._leases.epochs.keys())
         super().put_host(row)
 
-    def reschedule(self, times: Sequence[tuple[int, str, float]], now: float) -> None:
-        super().reschedule([item for item in times if shard_of(item[1]) in self._leases.epochs], now)
+    def reschedule(self, pages: Sequence[ScheduledPage], now: float) -> None:
+        super().reschedule([page for page in pages if shard_of(page.host) in self._leases.epochs], now)
 
     def close(self) -> None:
-        """Give back all shards; what is under way in some of them is left as after a crash."""
+        """Give back all shards; those with visits in progress are left as after a crash."""
         if self._database.writable and self._leases.epochs:
             self.drain(range(SHARDS))
             self.give_back()
 
-    def _forget(self) -> None:
-        super()._forget()
+    def _reload(self) -> None:
+        super()._reload()
         owned = self._leases.epochs
         self._leasing.drop(lambda host: shard_of(host.name) not in owned)
 

@@ -1,8 +1,8 @@
 """The frontier's tables on PostgreSQL: the same statements as on SQLite, each for many rows at once.
 
 Rows travel as one array per column and become a table again by `unnest`, so a batch of a hundred pages with their
-links is about a dozen round trips. What a worker looks for by itself (hosts with work, what is due) is confined to the
-shards it owns; what it is asked about by key is not.
+links is about a dozen round trips. Searches (hosts with work, what is due) are confined to the shards that the worker
+owns; look-ups by key are not.
 """
 
 from __future__ import annotations
@@ -13,37 +13,47 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES, Settlement
 from quadloom.model.url import site_of
-from quadloom.stores.frontier.host_table import HostState
-from quadloom.stores.frontier.policy import Order, UrlState
-from quadloom.stores.frontier.scoring import Place
-from quadloom.stores.frontier.tables import SettledRow, UrlBatch, UrlRow, host_record, host_state
+from quadloom.stores.frontier.host_table import HostState, QueuedUrl
+from quadloom.stores.frontier.policy import RANK_SQL, Order, UrlPast, UrlState, rank
+from quadloom.stores.frontier.tables import (
+    HOST_COLUMNS,
+    URL_COLUMNS,
+    HostColumns,
+    ScopedUrl,
+    SettledRow,
+    UrlBatch,
+    UrlRow,
+    qualified,
+)
 from quadloom.stores.postgres.arrays import column, columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
-from quadloom.stores.postgres.frontier_queue import QueueTable
 from quadloom.stores.postgres.shards import Claim, ShardLeases
-from quadloom.stores.protocols.frontier import HostRow
+from quadloom.stores.protocols.frontier import HostRow, Place, ScheduledPage
 from quadloom.stores.shards import shard_of
 
-_HOST = (
-    "id, name, site, address, delay, next_at, blocked_until, block_reason, failures, queued, pages, spent, budget, "
-    "crawl_delay"
+_HOSTS = -1  # in frontier_count, in addition to the states of URLs
+_QUEUED, _SPENT = int(UrlState.QUEUED), int(UrlState.OVER_BUDGET)
+_QUEUED_URL = (
+    "q.priority, q.first, q.second, q.fingerprint, u.href, coalesce(u.key, u.href), u.depth, u.score, u.kind, "
+    "u.attempt, u.etag, u.last_modified, u.visits > 0, u.via, u.anchor"
 )
-_URL = "host_id, fingerprint, state, priority, depth, score, due, attempt, visits, token"
-_HOSTS = -1  # in frontier_count, beside the states of URLs
+_IN_ORDER = "q.priority, q.first, q.second, q.fingerprint"
+_ITS_URL = "JOIN url u ON u.host_id = q.host_id AND u.fingerprint = q.fingerprint"
 _PAIRS = "unnest(%s::bigint[], %s::bigint[]) AS w(h, f)"
-_QUEUED = "unnest(%s::bigint[], %s::smallint[], %s::float8[], %s::float8[], %s::bigint[]) AS w(h, p, a, b, f)"
+_QUEUE_ROWS = "unnest(%s::bigint[], %s::smallint[], %s::float8[], %s::float8[], %s::bigint[]) AS w(h, p, a, b, f)"
 
 
-class PostgresFrontierTables(QueueTable):
+class PostgresFrontierTables:
     """See `quadloom.stores.frontier.tables.FrontierTables`."""
 
     prefetch = 16
 
     def __init__(self, database: PostgresDatabase, order: Order, leases: ShardLeases, slot: int) -> None:
-        super().__init__(database, order)
+        self.database = database
+        self.order: Order = order
         self.first_due = float("inf")
         self._leases = leases
-        self._slot = slot  # counters are sums over slots, so that workers do not wait for each other's rows
+        self._slot = slot  # counters are sums over slots, so that workers need not wait for each other's rows
         self.reload()
 
     def reload(self) -> None:
@@ -73,7 +83,7 @@ class PostgresFrontierTables(QueueTable):
         )[0]
         return row[0], row[1]
 
-    def count(self, changes: Mapping[int, int]) -> None:
+    def _count(self, changes: Mapping[int, int]) -> None:
         changed = sorted((what, change) for what, change in changes.items() if change)
         if changed:
             self.database.write(
@@ -94,31 +104,31 @@ class PostgresFrontierTables(QueueTable):
                 columns("ssh", missing),
             )
             found.update(made)
-            self.count({_HOSTS: len(made)})
+            self._count({_HOSTS: len(made)})
         return found
 
     def host_states(self, ids: Sequence[int]) -> list[HostState]:
-        rows = self.database.execute(f"SELECT {_HOST} FROM host WHERE id = ANY(%s::bigint[])", (list(ids),))
-        return [host_state(row) for row in rows]
+        rows = self.database.execute(f"SELECT {HOST_COLUMNS} FROM host WHERE id = ANY(%s::bigint[])", (list(ids),))
+        return [HostColumns(*row).state() for row in rows]
 
-    def hosts_with_work(self, now: float, seated: Collection[int], limit: int) -> list[HostState]:
+    def hosts_with_work(self, now: float, loaded: Collection[int], limit: int) -> list[HostState]:
         rows = self.database.execute(
-            f"SELECT {_HOST} FROM host WHERE queued > 0 AND ready_at <= %s AND shard = ANY(%s::smallint[]) "
+            f"SELECT {HOST_COLUMNS} FROM host WHERE queued > 0 AND ready_at <= %s AND shard = ANY(%s::smallint[]) "
             "AND id <> ALL(%s::bigint[]) ORDER BY ready_at LIMIT %s",
-            (now, self._leases.leasable, column("q", seated), limit),
+            (now, self._leases.leasable, column("q", loaded), limit),
         )
-        return [host_state(row) for row in rows]
+        return [HostColumns(*row).state() for row in rows]
 
-    def next_wake(self, now: float, seated: Collection[int]) -> float:
+    def next_wake(self, now: float, loaded: Collection[int]) -> float:
         rows = self.database.execute(
             "SELECT ready_at FROM host WHERE queued > 0 AND ready_at > %s AND shard = ANY(%s::smallint[]) "
             "AND id <> ALL(%s::bigint[]) ORDER BY ready_at LIMIT 1",
-            (now, self._leases.leasable, column("q", seated)),
+            (now, self._leases.leasable, column("q", loaded)),
         )
         return float(rows[0][0]) if rows else float("inf")
 
     def next_elsewhere(self, now: float) -> float | None:
-        """When somebody else has work, at the earliest; `now` where links wait for their owner; None = never."""
+        """Earliest time at which another worker has work; `now` if links wait for their owner; None = never."""
         row = self.database.execute(
             "SELECT (SELECT min(ready_at) FROM host WHERE queued > 0 AND shard <> ALL(%s::smallint[])), "
             "(SELECT min(due) FROM later WHERE shard <> ALL(%s::smallint[])), EXISTS (SELECT FROM link_outbox)",
@@ -128,13 +138,7 @@ class PostgresFrontierTables(QueueTable):
         return max(now, min(times)) if times else None
 
     def write_hosts(self, hosts: Iterable[HostState]) -> None:
-        rows = [
-            (
-                h.id, h.address, h.delay, h.next_at, h.blocked_until, plain(h.block_reason), h.free_at, h.failures,
-                h.pages, h.spent, h.budget, h.crawl_delay,
-            )
-            for h in hosts
-        ]  # fmt: skip
+        rows = [_host_values(host) for host in hosts]
         if rows:
             self.database.write(
                 "UPDATE host SET address=w.address, delay=w.delay, next_at=w.next_at, blocked_until=w.blocked_until, "
@@ -154,11 +158,11 @@ class PostgresFrontierTables(QueueTable):
         return self._host_rows('ORDER BY h.name COLLATE "C" LIMIT %s OFFSET %s', (limit, offset))
 
     def _host_rows(self, where: str, values: Sequence[str | int]) -> list[HostRow]:
-        names = ", ".join("h." + column for column in _HOST.split(", ")[1:])
+        names = qualified("h", HOST_COLUMNS)
         rows = self.database.execute(
             f"SELECT {names}, r.data, r.expires FROM host h LEFT JOIN robots r ON r.host_id = h.id {where}", values
         )
-        return [host_record(row) for row in rows]
+        return [HostColumns(*columns).row(robots, expires) for *columns, robots, expires in rows]
 
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
         self.database.write(
@@ -171,7 +175,7 @@ class PostgresFrontierTables(QueueTable):
         if not pairs:
             return {}
         rows = self.database.execute(
-            f"SELECT {_URL} FROM {_PAIRS} JOIN url ON host_id = w.h AND fingerprint = w.f", columns("qq", pairs)
+            f"SELECT {URL_COLUMNS} FROM {_PAIRS} JOIN url ON host_id = w.h AND fingerprint = w.f", columns("qq", pairs)
         )
         return {row[1]: UrlRow(*row) for row in rows}
 
@@ -181,14 +185,26 @@ class PostgresFrontierTables(QueueTable):
                 "INSERT INTO url(host_id, fingerprint, href, key, state, priority, depth, score, kind, via, anchor) "
                 "SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::smallint[], "
                 "%s::smallint[], %s::int[], %s::float8[], %s::text[], %s::bigint[], %s::text[])",
-                columns("qqsshhidsqs", [
+                columns(
+                    "qqsshhidsqs",
+                    [
                         (
-                            row[0], row[1], d.href, None if d.key == d.href else d.key, row[2], row[3], row[4], row[5],
-                            d.kind, d.via, plain(d.anchor),
+                            row[0],
+                            row[1],
+                            d.href,
+                            None if d.key == d.href else d.key,
+                            row[2],
+                            row[3],
+                            row[4],
+                            row[5],
+                            d.kind,
+                            d.via,
+                            plain(d.anchor),
                         )
                         for row, d in found
-                    ]),
-            )  # fmt: skip
+                    ],
+                ),
+            )
 
     def update(self, rows: Iterable[UrlRow]) -> None:
         changed = [(r.host_id, r.fingerprint, r.state, r.priority, r.depth, r.due) for r in rows]
@@ -210,11 +226,19 @@ class PostgresFrontierTables(QueueTable):
     def update_settled(self, rows: Iterable[SettledRow]) -> None:
         changed = [
             (
-                r.host_id, r.fingerprint, r.state, r.priority, r.due, r.attempt, r.visits, str(s.outcome), r.token,
+                r.host_id,
+                r.fingerprint,
+                r.state,
+                r.priority,
+                r.due,
+                r.attempt,
+                r.visits,
+                str(s.outcome),
+                r.token,
                 *_validators(s),
             )
             for r, s in rows
-        ]  # fmt: skip
+        ]
         if changed:
             self.database.write(
                 "UPDATE url SET state=w.state, priority=w.priority, due=w.due, attempt=w.attempt, visits=w.visits, "
@@ -230,7 +254,7 @@ class PostgresFrontierTables(QueueTable):
         execute = self.database.write
         if batch.left_queue:
             execute(
-                f"DELETE FROM queue q USING {_QUEUED} WHERE q.host_id = w.h AND q.priority = w.p AND q.first = w.a "
+                f"DELETE FROM queue q USING {_QUEUE_ROWS} WHERE q.host_id = w.h AND q.priority = w.p AND q.first = w.a "
                 "AND q.second = w.b AND q.fingerprint = w.f",
                 columns("qhddq", batch.left_queue),
             )
@@ -243,7 +267,7 @@ class PostgresFrontierTables(QueueTable):
             )
         if batch.queue:
             execute(
-                f"INSERT INTO queue SELECT * FROM {_QUEUED} ON CONFLICT DO NOTHING",
+                f"INSERT INTO queue SELECT * FROM {_QUEUE_ROWS} ON CONFLICT DO NOTHING",
                 columns("qhddq", sorted(batch.queue)),
             )
         if batch.later:
@@ -258,7 +282,7 @@ class PostgresFrontierTables(QueueTable):
                 "WHERE host.id = w.id",
                 columns("qq", changed),
             )
-        self.count(dict(enumerate(batch.counts)))
+        self._count(dict(enumerate(batch.counts)))
 
     def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
         numbers = array("q", [number for pair in pairs for number in pair]).tobytes()
@@ -268,14 +292,16 @@ class PostgresFrontierTables(QueueTable):
         )
 
     def count_leased_attempts(self, claims: Sequence[Claim]) -> None:
-        """What the former owners of these shards had under way counts one attempt more."""
+        """Count one attempt more for the visits that former owners of these shards had in progress."""
         taken = [claim.shard for claim in claims if not claim.clean]
         owners = sorted({claim.previous for claim in claims if not claim.clean})
         stored = self.database.execute("SELECT pairs FROM leased WHERE worker = ANY(%s::text[])", (owners,))
         numbers = array("q", b"".join(row[0] for row in stored))
         if numbers:
-            self._count_attempts("JOIN host ON host.id = w.h AND host.shard = ANY(%s::smallint[])",
-                                 (column("q", numbers[::2]), column("q", numbers[1::2]), taken))  # fmt: skip
+            self._count_attempts(
+                "JOIN host ON host.id = w.h AND host.shard = ANY(%s::smallint[])",
+                (column("q", numbers[::2]), column("q", numbers[1::2]), taken),
+            )
 
     def count_attempts(self, pairs: Sequence[tuple[int, int]]) -> None:
         if pairs:
@@ -284,12 +310,12 @@ class PostgresFrontierTables(QueueTable):
     def _count_attempts(self, narrowed: str, values: Sequence[object]) -> None:
         self.database.write(
             f"UPDATE url SET attempt = attempt + 1 FROM {_PAIRS} {narrowed} WHERE host_id = w.h AND fingerprint = w.f "
-            f"AND state={int(UrlState.QUEUED)}",
+            f"AND state={_QUEUED}",
             values,
         )
 
     def due(self, now: float, limit: int) -> list[UrlRow]:
-        names = ", ".join("u." + column for column in _URL.split(", "))
+        names = qualified("u", URL_COLUMNS)
         rows = self.database.execute(
             f"SELECT {names} FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT * FROM later "
             "WHERE later.shard = s.shard AND due <= %s ORDER BY due LIMIT %s) l "
@@ -298,27 +324,28 @@ class PostgresFrontierTables(QueueTable):
         )
         return [UrlRow(*row) for row in rows]
 
-    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
-        return self.database.execute(
+    def soonest(self, limit: int) -> list[ScheduledPage]:
+        rows = self.database.execute(
             "SELECT l.fingerprint, h.name, l.due FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL "
             "(SELECT later.* FROM later JOIN url u USING (host_id, fingerprint) WHERE later.shard = s.shard "
             "AND u.visits > 0 AND u.attempt = 1 ORDER BY later.due LIMIT %s) l "
             "JOIN host h ON h.id = l.host_id ORDER BY l.due LIMIT %s",
             (self._leases.leasable, limit, limit),
         )
+        return [ScheduledPage(*row) for row in rows]
 
     def unread(self, after: Place, limit: int) -> list[UrlRow]:
-        names = ", ".join("u." + column for column in _URL.split(", "))
+        names = qualified("u", URL_COLUMNS)
         rows = self.database.execute(
             f"SELECT {names} FROM url u JOIN host h ON h.id = u.host_id WHERE (u.host_id, u.fingerprint) > (%s, %s) "
-            f"AND u.visits = 0 AND u.state = {int(UrlState.QUEUED)} AND h.shard = ANY(%s::smallint[]) "
+            f"AND u.visits = 0 AND u.state = {_QUEUED} AND h.shard = ANY(%s::smallint[]) "
             "ORDER BY u.host_id, u.fingerprint LIMIT %s",
             (*after, self._leases.owned, limit),
         )
         return [UrlRow(*row) for row in rows]
 
-    def scan_scoped(self) -> Iterator[list[tuple[UrlRow, str, str]]]:
-        names = ", ".join("u." + column for column in _URL.split(", "))
+    def scan_scoped(self) -> Iterator[list[ScopedUrl]]:
+        names = qualified("u", URL_COLUMNS)
         states = ", ".join(str(int(s)) for s in (UrlState.QUEUED, UrlState.WAITING, UrlState.OUT_OF_SCOPE))
         place = (-1, 0)
         while True:
@@ -330,16 +357,83 @@ class PostgresFrontierTables(QueueTable):
             )
             if not rows:
                 return
-            yield [(UrlRow(*row[:-2]), row[-2], row[-1]) for row in rows]
+            yield [ScopedUrl(UrlRow(*columns), href, host) for *columns, href, host in rows]
             place = (rows[-1][0], rows[-1][1])
 
     def parked_hosts(self) -> list[int]:
         rows = self.database.execute(
             f"SELECT DISTINCT u.host_id FROM url u JOIN host h ON h.id = u.host_id "
-            f"WHERE u.state={int(UrlState.OVER_BUDGET)} AND h.shard = ANY(%s::smallint[])",
+            f"WHERE u.state={_SPENT} AND h.shard = ANY(%s::smallint[])",
             (self._leases.owned,),
         )
         return [row[0] for row in rows]
+
+    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
+        chosen = " AND q.priority = ANY(%s::smallint[])" if priorities else ""
+        rows = self.database.execute(
+            f"SELECT {_QUEUED_URL} FROM queue q {_ITS_URL} WHERE q.host_id=%s{chosen} ORDER BY {_IN_ORDER} LIMIT %s",
+            (host_id, list(priorities), limit) if priorities else (host_id, limit),
+        )
+        return [QueuedUrl(*row) for row in rows]
+
+    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
+        rows = self.database.execute(
+            f"SELECT q.host_id, {_QUEUED_URL} FROM unnest(%s::bigint[]) AS w(h) CROSS JOIN LATERAL (SELECT * "
+            f"FROM queue q WHERE q.host_id = w.h ORDER BY {_IN_ORDER} LIMIT %s) q {_ITS_URL} "
+            f"ORDER BY q.host_id, {_IN_ORDER}",
+            (list(host_ids), limit),
+        )
+        found: dict[int, list[QueuedUrl]] = {}
+        for id, *url in rows:
+            found.setdefault(id, []).append(QueuedUrl(*url))
+        return found
+
+    def ahead(self, row: UrlRow) -> int:
+        place = (*rank(self.order, row.priority, row.depth, row.score, row.due), row.fingerprint)
+        statement = (
+            "SELECT count(*) FROM queue WHERE host_id=%s AND (priority, first, second, fingerprint) < (%s,%s,%s,%s)"
+        )
+        return int(self.database.execute(statement, (row.host_id, *place))[0][0])
+
+    def past(self, row: UrlRow) -> UrlPast:
+        statement = "SELECT outcome, kind, via FROM url WHERE host_id=%s AND fingerprint=%s"
+        return UrlPast(*self.database.execute(statement, (row.host_id, row.fingerprint))[0])
+
+    def park(self, host_id: int, held: Sequence[int]) -> int:
+        parked = self.database.execute(
+            f"WITH spent AS (UPDATE url u SET state={_SPENT} FROM queue q WHERE u.host_id=%s AND u.visits=0 "
+            "AND q.host_id = u.host_id AND q.fingerprint = u.fingerprint AND q.priority > 0 "
+            "AND q.fingerprint <> ALL(%s::bigint[]) RETURNING q.host_id, q.fingerprint), "
+            "gone AS (DELETE FROM queue q USING spent s WHERE q.host_id = s.host_id AND q.fingerprint = s.fingerprint) "
+            "SELECT count(*) FROM spent",
+            (host_id, list(held)),
+        )[0][0]
+        return self._shift(host_id, UrlState.QUEUED, UrlState.OVER_BUDGET, parked)
+
+    def unpark(self, host_id: int) -> int:
+        back = self.database.execute(
+            f"WITH back AS (UPDATE url SET state={_QUEUED} WHERE host_id=%s AND state={_SPENT} "
+            "RETURNING host_id, priority, depth, score, due, fingerprint), queued AS (INSERT INTO queue "
+            f"SELECT host_id, priority, {RANK_SQL[self.order]}, fingerprint FROM back) SELECT count(*) FROM back",
+            (host_id,),
+        )[0][0]
+        return self._shift(host_id, UrlState.OVER_BUDGET, UrlState.QUEUED, back)
+
+    def _shift(self, host_id: int, before: UrlState, after: UrlState, number: int) -> int:
+        """Returns the change of the queue's length."""
+        change = -number if before is UrlState.QUEUED else number
+        if number:
+            self.database.write("UPDATE host SET queued = queued + %s WHERE id=%s", (change, host_id))
+            self._count({before: -number, after: number})
+        return change
+
+    def rebuild(self) -> None:
+        """Fill the queue from the URLs' states, after the order changed."""
+        self.database.write("TRUNCATE queue")
+        self.database.write(
+            f"INSERT INTO queue SELECT host_id, priority, {RANK_SQL[self.order]}, fingerprint FROM url "
+            f"WHERE state={_QUEUED}"
+        )
 
     def value(self, name: str) -> bytes | None:
         rows = self.database.execute("SELECT value FROM frontier_value WHERE name=%s", (name,))
@@ -354,34 +448,14 @@ class PostgresFrontierTables(QueueTable):
     def last_host_id(self) -> int:
         return int(self.database.execute("SELECT coalesce(max(id), 0) FROM host")[0][0])
 
-    def send(self, batches: Sequence[tuple[int, bytes]]) -> None:
-        """Put (shard, batch) where the shards' owners find it."""
-        if batches:
-            self.database.write(
-                "INSERT INTO link_outbox(shard_to, batch) SELECT * FROM unnest(%s::smallint[], %s::bytea[])",
-                columns("hy", batches),
-            )
 
-    def waiting(self, limit: int) -> list[tuple[int, int]]:
-        """(shard, number) of the oldest batches sent to our shards."""
-        return self.database.execute(
-            "SELECT m.shard_to, m.seq FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT shard_to, seq "
-            "FROM link_outbox x WHERE x.shard_to = s.shard ORDER BY seq LIMIT %s) m ORDER BY m.seq LIMIT %s",
-            (self._leases.owned, limit, limit),
-        )
-
-    def receive(self, batches: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Take these; gone with the transaction that uses them."""
-        rows = self.database.execute(
-            "DELETE FROM link_outbox o USING unnest(%s::smallint[], %s::bigint[]) AS w(shard, seq) "
-            "WHERE o.shard_to = w.shard AND o.seq = w.seq RETURNING o.batch",
-            columns("hq", batches),
-        )
-        return [row[0] for row in rows]
+def _host_values(host: HostState) -> tuple[object, ...]:
+    clocks = (host.delay, host.next_at, host.blocked_until, plain(host.block_reason), host.free_at)
+    return (host.id, host.address, *clocks, host.failures, host.pages, host.spent, host.budget, host.crawl_delay)
 
 
 def _validators(settlement: Settlement) -> tuple[str | None, str | None]:
-    """Only a page that was read has new ones; None = as before."""
+    """ETag and Last-Modified of a page that was read; None = as before."""
     page = settlement.page
     if page is None or settlement.outcome not in READ_OUTCOMES:
         return None, None

@@ -1,8 +1,8 @@
-"""The outbox on PostgreSQL, beside frontier and catalog.
+"""The outbox on PostgreSQL, in the database of frontier and catalog.
 
 Receivers ask for ids above the last they saw, so a smaller id must never become visible after a larger one. Sequences
-alone do not promise that: two workers may commit in another order than they drew. So whoever appends holds a lock until
-its transaction ends; notices are rare beside pages.
+alone do not guarantee that: two workers may commit in another order than they drew ids. So `append` holds a lock until
+its transaction ends; there are far fewer notices than pages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quadloom.stores.protocols.outbox import NOBODY, Delivery, moved_notice
 
 
 class PostgresOutbox:
-    """See `quadloom.stores.outbox.Outbox`."""
+    """See `quadloom.stores.protocols.outbox.Outbox`."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database

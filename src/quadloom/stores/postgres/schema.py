@@ -1,8 +1,8 @@
 """All tables on PostgreSQL, as migrations: version n is the state after the first n of them.
 
-The shape is that of `sqlite_schema`, with a shard on every row that a worker looks for by ownership. The queue sees
-only inserts and deletes and the host rows many updates, so both leave room and are vacuumed early: dead rows before
-the first live one are what makes a queue on PostgreSQL slow. Bodies never come here.
+The tables are those of SQLite (`stores.sqlite.schema`), with a shard on every row that is searched by ownership. The
+queue has only inserts and deletes and the host rows many updates, so both leave room and are vacuumed early: dead rows
+before the first live one make a queue on PostgreSQL slow. Bodies of pages are not stored here.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FRONTIER = (
     "CREATE TABLE frontier_value(name text PRIMARY KEY, value bytea NOT NULL)",
 )
 
-# Pages that wait for the indexes. The partial index serves only queries that repeat this very condition.
+# Pages that wait for the indexes. The partial index serves only queries that repeat exactly this condition.
 BEHIND = "(indexed_quads <> quads_digest OR indexed_text <> text_digest)"
 _CATALOG = (
     """CREATE TABLE page(

@@ -6,18 +6,19 @@ their rows FOR SHARE and compares epochs: either it commits before a takeover ca
 refused. So a worker that was stopped, swapped out or cut off cannot write after another has taken its place, however
 wrong its clock is. Only the server's clock decides whether a lease has run out.
 
-Claims wait for each other (an advisory lock, taken before the statement that looks, so that it sees what the others
-did). Rows that a stopped worker holds in an open transaction are skipped and claimed later: the server ends such a
+Claims wait for each other (an advisory lock, taken before the statement that reads, so that it sees earlier claims).
+Rows that a stopped worker holds in an open transaction are skipped and claimed later: the server ends such a
 session by `idle_in_transaction_session_timeout`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from quadloom.errors import ShardsLost
+from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.shards import SHARDS
 
@@ -25,10 +26,12 @@ LEASE_SECONDS = 90.0
 
 
 class Claim(NamedTuple):
+    """A shard that was taken."""
+
     shard: int
     epoch: int
     clean: bool  # its last owner gave it back with all clocks written
-    previous: str  # owner before; empty where it was given back
+    previous: str  # owner before; empty if it was given back
 
 
 class ShardLeases:
@@ -44,7 +47,7 @@ class ShardLeases:
     ) -> None:
         self.owner = owner
         self.duration = duration
-        self.begin_until = 0.0  # by our own clock, counted from before the heartbeat was sent: never too late
+        self.begin_until = 0.0  # by this machine's clock, from before the heartbeat was sent: never too late
         self.epochs: dict[int, int] = {}
         self.draining: set[int] = set()  # about to be given back: nothing more is leased from them
         self._request_seconds = request_seconds
@@ -71,18 +74,18 @@ class ShardLeases:
         )
         lost = frozenset(shard for shard, epoch in list(self.epochs.items()) if held.get(shard) != epoch)
         if not lost:
-            # A request that begins now must have ended when the next owner may begin his. Where shards are lost,
-            # nothing begins until the crawl has forgotten them: it might lease from them, and the heir is asking.
+            # A request that begins now must have ended when the next owner may begin one. If shards are lost, nothing
+            # begins until the crawl has forgotten them: it might lease from them while the new owner does.
             self.begin_until = before + self.duration - self._request_seconds
         return lost
 
     def workers(self, database: PostgresDatabase) -> int:
-        """How many are alive."""
+        """Number of workers whose leases have not run out."""
         return int(database.execute("SELECT count(*) FROM worker WHERE until > clock_timestamp()")[0][0])
 
     def claim(self, database: PostgresDatabase, limit: int) -> list[Claim]:
-        """Take up to so many shards that nobody alive owns; inside a transaction. They count when it has committed
-        and `took` was told. Also those that are ours without our knowing: a commit whose answer was lost."""
+        """Take up to `limit` shards that no living worker owns; inside a transaction, after which `took` is called.
+        Includes shards that this worker owns without knowing: of a commit whose answer was lost."""
         database.execute("SELECT pg_advisory_xact_lock(hashtext('quadloom claims'), hashtext(current_schema()))")
         rows = database.execute(
             "WITH free AS MATERIALIZED (SELECT l.shard, l.owner, l.clean FROM shard_lease l WHERE (NOT EXISTS "
@@ -97,12 +100,13 @@ class ShardLeases:
         return [Claim(*row) for row in rows]
 
     def took(self, claims: Iterable[Claim]) -> None:
+        """The transaction of `claim` has committed."""
         for claim in claims:
             self.epochs[claim.shard] = claim.epoch
             self.draining.discard(claim.shard)
 
     def check(self, database: PostgresDatabase) -> None:
-        """First in every writing transaction. Raises `ShardsLost`, having forgotten them."""
+        """Called first in every writing transaction. Forgets lost shards, and raises `ShardsLost` if there are any."""
         if not self.epochs:
             return
         held: dict[int, int] = dict(
@@ -113,7 +117,7 @@ class ShardLeases:
         self.lost(shard for shard, epoch in self.epochs.items() if held.get(shard) != epoch)
 
     def lost(self, shards: Iterable[int]) -> None:
-        """Forget these and raise `ShardsLost` where there are any."""
+        """Forget these, and raise `ShardsLost` if there are any."""
         gone = frozenset(shards)
         self.forget(gone)
         if gone:
@@ -129,7 +133,7 @@ class ShardLeases:
             self.draining.discard(shard)
 
     def release(self, database: PostgresDatabase, shards: Iterable[int]) -> None:
-        """Give back shards of which nothing is under way and all clocks are written; inside a transaction."""
+        """Give back shards without visits in progress, whose clocks are all written; inside a transaction."""
         given = list(shards)
         database.write(
             "UPDATE shard_lease SET owner='', clean=true WHERE owner=%s AND shard = ANY(%s::smallint[])",
@@ -137,13 +141,53 @@ class ShardLeases:
         )
 
     def end_former(self, database: PostgresDatabase, worker: str) -> None:
-        """End the leases of owners `worker:…` but our own, which are known to be dead."""
+        """End the leases of all other owners named `worker:…`, which are known to be dead."""
         database.write(
             "UPDATE worker SET until = '-infinity' WHERE starts_with(name, %s) AND name <> %s",
             (f"{worker}:", self.owner),
         )
 
     def leave(self, database: PostgresDatabase) -> None:
-        """The worker ends: the others see at once that they have one less."""
+        """The worker ends: the others see at once that there is one worker less."""
         database.write("DELETE FROM worker WHERE name=%s", (self.owner,))
         database.write("DELETE FROM leased WHERE worker=%s", (self.owner,))
+
+
+class LinkOutbox:
+    """Links that one worker found for the shards of another, on their way."""
+
+    def __init__(self, database: PostgresDatabase, leases: ShardLeases) -> None:
+        self._database = database
+        self._leases = leases
+
+    def send(self, batches: Sequence[tuple[int, bytes]]) -> None:
+        """Send (shard, batch) to the shards' owners."""
+        if batches:
+            self._database.write(
+                "INSERT INTO link_outbox(shard_to, batch) SELECT * FROM unnest(%s::smallint[], %s::bytea[])",
+                columns("hy", batches),
+            )
+
+    def waiting(self, limit: int) -> list[tuple[int, int]]:
+        """(shard, number) of the oldest batches sent to the shards of this worker."""
+        return self._database.execute(
+            "SELECT m.shard_to, m.seq FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL (SELECT shard_to, seq "
+            "FROM link_outbox x WHERE x.shard_to = s.shard ORDER BY seq LIMIT %s) m ORDER BY m.seq LIMIT %s",
+            (self._leases.owned, limit, limit),
+        )
+
+    def receive(self, batches: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Take these batches; they are removed by the transaction that uses them."""
+        rows = self._database.execute(
+            "DELETE FROM link_outbox o USING unnest(%s::smallint[], %s::bigint[]) AS w(shard, seq) "
+            "WHERE o.shard_to = w.shard AND o.seq = w.seq RETURNING o.batch",
+            columns("hq", batches),
+        )
+        return [row[0] for row in rows]
+
+    def has_links(self) -> bool:
+        """True = something waits for the shards of this worker."""
+        rows = self._database.execute(
+            "SELECT EXISTS (SELECT FROM link_outbox WHERE shard_to = ANY(%s::smallint[]))", (self._leases.owned,)
+        )
+        return bool(rows[0][0])

@@ -1,41 +1,41 @@
 """The state of a warehouse of many machines: on one PostgreSQL database that all workers share.
 
-A worker keeps its name in its own directory, so that it finds its own values again after a restart; the owner's name in
-a lease has a part of chance besides, because a worker that was killed and started again is another owner. Whoever
-starts in a directory holds its lock, so former owners of that name are dead: their leases end at once.
+A worker's name is stored in its own directory, so that it finds its own values again after a restart. The owner's name
+in a lease has a random part in addition, because a worker that was killed and started again is another owner. The
+process that starts in a directory holds its lock, so former owners of that name are dead: their leases end at once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from zlib import crc32
 
-from quadloom.errors import SettingsError
+from quadloom.errors import SettingsError, StoreError
 from quadloom.settings import Settings
-from quadloom.stores.archive.shared import worker_name
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.named_values import PER_WORKER
 from quadloom.stores.postgres.bus import PostgresBus
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
-from quadloom.stores.postgres.frontier import SLOTS, PostgresFrontier
+from quadloom.stores.postgres.frontier import PULLED, SLOTS, PostgresFrontier
 from quadloom.stores.postgres.outbox import PostgresOutbox
-from quadloom.stores.postgres.shards import ShardLeases
+from quadloom.stores.postgres.shards import LinkOutbox, ShardLeases
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
-from quadloom.stores.state import T, WholeCatalog
+from quadloom.stores.protocols.state import Shards, T, WholeCatalog
+from quadloom.stores.shards import worker_name
 
-# Sums over what one worker has read; see quadloom.asking.statistics, run.admission and run.schedule_state.
-PRIVATE = ("statistics", "traps", "schedule:")
+_HEARTBEAT_PATIENCE = 2.0  # seconds for a connection; the next heartbeat tries again
 
 
 class ClusterState:
-    """See `quadloom.stores.state.State`. Owns no shard until its frontier takes some."""
+    """See `quadloom.stores.protocols.state.State`. Owns no shard until it takes some."""
 
     def __init__(self, path: Path, settings: Settings, writable: bool) -> None:
         self._settings = settings
@@ -49,11 +49,15 @@ class ClusterState:
             request_seconds=settings.limits.total_seconds,
         )
         self.database = PostgresDatabase.open(self.url) if writable else PostgresDatabase.read_only(self.url)
-        slot = crc32(self.worker.encode()) % SLOTS
         self._catalog = PostgresCatalog(
-            self.database, slot=slot, worker=self.worker, private=PRIVATE if writable else (),
+            self.database,
+            slot=crc32(self.worker.encode()) % SLOTS,
+            worker=self.worker,
+            private=PER_WORKER if writable else frozenset(),
             shards=(lambda: self.leases.owned) if writable else None,
-        )  # fmt: skip
+        )
+        self._shards = PostgresShards(self.url, self.leases, self._catalog)
+        self.shards: Shards | None = self._shards if writable else None
         self.catalog: Catalog = self._catalog
         self.outbox: Outbox = PostgresOutbox(self.database)
         self.bus: Bus = PostgresBus(self.url) if writable else MemoryBus()
@@ -61,21 +65,22 @@ class ClusterState:
             self.leases.end_former(self.database, self.worker)
 
     def catalog_of(self, shards: Sequence[int]) -> Catalog:
-        """The catalog, where only these shards' pages wait for the indexes."""
-        return self._catalog.of_shards(shards)
+        return self._shards.catalog_of(shards)
 
     def frontier(self, scope: ScopeRules, now: float) -> PostgresFrontier:
         policy = FrontierPolicy.from_settings(self._settings)
-        return PostgresFrontier(self.database, policy, self.leases, now=now, scope=scope)
+        frontier = PostgresFrontier(self.database, policy, self.leases, now=now, scope=scope)
+        self._shards.attach(frontier)
+        return frontier
 
-    def look(self, question: Callable[[WholeCatalog], T]) -> T:
+    def changed_mark(self) -> bytes:
+        """The snapshot of a new transaction: it lists which transactions are visible, so equal snapshots see the same
+        rows. Heartbeats and events change it too."""
+        return str(self.database.execute("SELECT txid_current_snapshot()::text")[0][0]).encode()
+
+    def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
         with contextlib.closing(PostgresDatabase.read_only(self.url)) as database:
             return question(PostgresCatalog(database))
-
-    def changed_mark(self) -> str:
-        """The server's snapshot: it changes with every finished transaction that wrote something. Those in other
-        databases of the server count too, which only costs a needless renewal."""
-        return str(self.database.execute("SELECT pg_current_snapshot()::text")[0][0])
 
     def size(self) -> int:
         return int(
@@ -93,12 +98,80 @@ class ClusterState:
         self.database.close()
 
 
+class PostgresShards:
+    """See `quadloom.stores.protocols.state.Shards`."""
+
+    def __init__(self, url: str, leases: ShardLeases, catalog: PostgresCatalog) -> None:
+        self._url = url
+        self._leases = leases
+        self._catalog = catalog
+        self._attached: PostgresFrontier | None = None
+
+    def attach(self, frontier: PostgresFrontier) -> None:
+        """The frontier whose hosts belong to these shards."""
+        self._attached = frontier
+
+    @property
+    def _frontier(self) -> PostgresFrontier:
+        if self._attached is None:
+            raise StoreError("shards need an open frontier", hint="open the warehouse for writing")
+        return self._attached
+
+    @property
+    def owned(self) -> frozenset[int]:
+        return frozenset(self._leases.epochs)
+
+    def heartbeat(self) -> PostgresHeartbeat:
+        return PostgresHeartbeat(self._url, self._leases)
+
+    def take(self, limit: int, now: float) -> list[int]:
+        return self._frontier.take(limit, now)
+
+    def take_all(self, now: float) -> None:
+        self._frontier.take_all(now)
+
+    def drain(self, shards: Iterable[int]) -> None:
+        self._frontier.drain(shards)
+
+    def give_back(self, unfinished: frozenset[int]) -> list[int]:
+        return self._frontier.give_back(unfinished)
+
+    def lose(self, shards: Iterable[int]) -> None:
+        self._frontier.lose(shards)
+
+    def pull(self, now: float, prepare: Callable[[], None]) -> bool:
+        return self._frontier.pull(now, prepare) == PULLED
+
+    def catalog_of(self, shards: Sequence[int]) -> Catalog:
+        return self._catalog.of_shards(shards)
+
+
+class PostgresHeartbeat:
+    """See `quadloom.stores.protocols.state.ShardHeartbeat`."""
+
+    def __init__(self, url: str, leases: ShardLeases) -> None:
+        self._leases = leases
+        self._database = PostgresDatabase(url, writable=True, patience=_HEARTBEAT_PATIENCE)
+
+    def renew(self) -> frozenset[int]:
+        return self._leases.renew(self._database)
+
+    def workers(self) -> int:
+        return max(1, self._leases.workers(self._database))
+
+    def has_links(self) -> bool:
+        return LinkOutbox(self._database, self._leases).has_links()
+
+    def close(self) -> None:
+        self._database.close()
+
+
 def database_url(settings: Settings) -> str:
     return settings.stores.frontier
 
 
 def described(settings: Settings) -> tuple[str, bool]:
-    """The server and who works on it, for people; and whether the tables are made."""
+    """The server and its number of workers, for people; and whether the tables exist."""
     _check_times(settings)
     with contextlib.closing(PostgresDatabase(database_url(settings), writable=False, patience=2.0)) as database:
         version = database.execute("SHOW server_version")[0][0]

@@ -1,11 +1,11 @@
 """The text index on PostgreSQL's full text: words to pages for a warehouse of many machines, up to some million pages.
 
-Words are cut and folded by `text_query.words_of`, alike for documents and questions and whatever the server's locale
-is; only counting, matching and ranking are the server's. Title, words of the data and body are weights A, B and D of
-one `tsvector`, so `title:word` is a question about a weight. Phrases need positions, of which a vector holds
-16,383; words further down are still found alone. As in the embedded index an excerpt stands for the body.
+Words are split and folded by `text_query.words_of`, the same for documents and questions, whatever the server's locale
+is; only counting, matching and ranking are done by the server. Title, words of the data and body are weights A, B and D
+of one `tsvector`, so `title:word` is a condition on a weight. Phrases need positions, of which a vector holds 16,383;
+later words are still found one by one. As in the embedded index, an excerpt is stored instead of the body.
 
-What is put waits in memory until `commit`, one transaction for all; many workers may write at a time.
+What is put waits in memory until `commit`, which is one transaction; many workers may write at the same time.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from quadloom.stores import text_query
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
 from quadloom.stores.retry import retry_when_unavailable
-from quadloom.stores.text import query as text_query
-from quadloom.stores.text.query import Clause
+from quadloom.stores.text_query import Clause
 
 EXCERPT = 3000
 _WEIGHTS = {"title": "A", "literals": "B", "body": "D"}
@@ -31,11 +31,11 @@ _MAX_HITS = 10_000
 _POSITIONS, _PER_WORD, _WORD = 16_383, 255, 64  # the first two are limits of the type
 _VECTOR_BYTES = 700_000  # of words; the type holds one megabyte with positions
 _GAP = 10  # between fields, so that no phrase spans two
-_BETWEEN = "\x01"  # values of a list on their way: arrays of arrays would have to be of equal length
+_BETWEEN = "\x01"  # separates values of a list: PostgreSQL's arrays of arrays must have equal lengths
 
 
 class PostgresText:
-    """See `quadloom.stores.protocols.TextIndex`."""
+    """See `quadloom.stores.protocols.text.TextIndex`."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
@@ -87,8 +87,15 @@ class PostgresText:
         return SearchAnswer(
             hits=tuple(
                 Hit(
-                    id=id, score=score, title=title, snippet=text_query.snippet(excerpt, clauses), types=tuple(types),
-                    site=site, language=language, kind=kind, fetched_at=at,
+                    id=id,
+                    score=score,
+                    title=title,
+                    snippet=text_query.snippet(excerpt, clauses),
+                    types=tuple(types),
+                    site=site,
+                    language=language,
+                    kind=kind,
+                    fetched_at=at,
                 )
                 if request.snippets
                 else Hit(id=id, score=score)
@@ -97,7 +104,7 @@ class PostgresText:
             total=total,
             facets=self._facets(where, values) if request.facets else {},
             seconds=time.perf_counter() - started,
-        )  # fmt: skip
+        )
 
     def _facets(self, where: str, values: Sequence[object]) -> dict[str, list[tuple[str, int]]]:
         parts = [
@@ -128,22 +135,29 @@ class PostgresText:
         return int(self._database.execute("SELECT count(*) FROM text_document")[0][0])
 
     def close(self) -> None:
-        """What was not committed is given up, as after a crash."""
         self._pending.clear()
         self._database.close()
 
 
 def _row(document: TextDocument) -> tuple[object, ...]:
     return (
-        plain(document.id), plain(document.title), plain((document.body or document.literals)[:EXCERPT]),
-        plain(_BETWEEN.join(document.types)), plain(_BETWEEN.join(document.vocabularies)), plain(document.site),
-        plain(document.host), plain(document.language), plain(document.kind), document.fetched_at,
-        datetime.fromtimestamp(document.fetched_at, UTC).year, _vector(document),
-    )  # fmt: skip
+        plain(document.id),
+        plain(document.title),
+        plain((document.body or document.literals)[:EXCERPT]),
+        plain(_BETWEEN.join(document.types)),
+        plain(_BETWEEN.join(document.vocabularies)),
+        plain(document.site),
+        plain(document.host),
+        plain(document.language),
+        plain(document.kind),
+        document.fetched_at,
+        datetime.fromtimestamp(document.fetched_at, UTC).year,
+        _vector(document),
+    )
 
 
 def _vector(document: TextDocument) -> str:
-    """The words with their places and weights, as PostgreSQL writes a `tsvector`."""
+    """The words with positions and weights, in the syntax of a `tsvector`."""
     places: dict[str, list[str]] = {}
     position = room = 0
     for field, weight in _WEIGHTS.items():
@@ -164,7 +178,7 @@ def _vector(document: TextDocument) -> str:
 
 
 def _query(clause: Clause) -> str:
-    """A clause about words as a `tsquery`; words hold letters and digits only, so nothing needs an escape."""
+    """A clause about words as a `tsquery`; words consist of letters and digits, so nothing needs an escape."""
     weight = _WEIGHTS.get(clause.field, "")
     *before, last = clause.words
     suffix = f":*{weight}" if clause.prefix else f":{weight}" if weight else ""
@@ -197,10 +211,12 @@ def _where(clauses: Sequence[Clause], request: SearchRequest) -> tuple[str, list
             parts.append(f"{sign}{clause.field} = %s")
             values.append(plain(clause.value))
     chosen = (
-        ("types && %s::text[]", request.types), ("vocabularies && %s::text[]", request.vocabularies),
-        ("site = ANY(%s::text[])", request.sites), ("language = ANY(%s::text[])", request.languages),
+        ("types && %s::text[]", request.types),
+        ("vocabularies && %s::text[]", request.vocabularies),
+        ("site = ANY(%s::text[])", request.sites),
+        ("language = ANY(%s::text[])", request.languages),
         ("kind = ANY(%s::text[])", request.kinds),
-    )  # fmt: skip
+    )
     for part, wanted in chosen:
         if wanted:
             parts.append(part)

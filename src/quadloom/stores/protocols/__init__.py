@@ -1,5 +1,21 @@
-"""The seams: what the pipeline demands of a store, one file each, with the records that pass through it.
+"""The seams: what the pipeline demands of a store. One file per seam, with the records that pass through it.
 
+=============  ==================================  ==========================================================
+file           Protocol                            backends
+=============  ==================================  ==========================================================
+state          `State`, `Shards`, `WholeCatalog`   SQLite (embedded), PostgreSQL (many machines)
+frontier       `Frontier`                          as `state`; `stores.frontier` holds the rules they share
+catalog        `Catalog`                           as `state`
+outbox         `Outbox`                            as `state`
+bus            `Bus`                               one process, PostgreSQL
+archive        `Archive`                           WARC files, a directory that machines share, S3
+quads          `QuadStore`                         Oxigraph, any SPARQL 1.1 server, memory
+text           `TextIndex`                         tantivy, PostgreSQL
+=============  ==================================  ==========================================================
+
+`stores.frontier.tables.FrontierTables` is a seam inside the frontier: the statements that a database has to offer.
+
+In: records of `quadloom.model`, and bytes. Out: the same. Imports `quadloom.model` only.
 One contract suite per Protocol is in tests/contract/ and runs on every backend. A backend may promise more, never
 less. Time is always an argument (`now`, unix seconds), so every schedule can be tested by simulation.
 

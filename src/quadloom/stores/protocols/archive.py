@@ -19,40 +19,49 @@ class ArchiveRecord(msgspec.Struct, frozen=True):
 
 
 class Archive(Protocol):
-    """Append-only record of everything that servers said. Only whole files ever go (`quadloom.maintenance.prune`)."""
+    """An append-only record of everything that servers said. Only whole files are ever removed
+    (`quadloom.maintenance.prune`).
+
+    Guarantees: what was put before a `sync` that returned survives a crash; a reference stays valid until its file is
+    removed; records are never changed.
+    """
 
     def put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
-        """Append a batch. The references become readable after `sync`."""
+        """Append a batch. Returns one reference per record, readable after `sync`."""
         ...
 
     def sync(self) -> None:
-        """Return when all that was put is durable for all who share the catalog: on disk and synced, or in a bucket."""
+        """Return when everything that was put is durable for all who share the catalog: synced to disk, or in a
+        bucket."""
         ...
 
     def get(self, ref: ArchiveRef) -> Page | Failure:
-        """The page as it was fetched. Raises `ArchiveDamaged` with the place where it cannot be read."""
+        """The page as it was fetched. Raises `ArchiveDamaged` with the place if it cannot be read."""
         ...
 
     def scan(self) -> Iterator[tuple[ArchiveRef, Page | Failure]]:
-        """All records in order of writing. A torn last record (crash before sync) ends the scan silently."""
+        """All records in order of writing. A torn last record (a crash before `sync`) ends the scan without an
+        error."""
         ...
 
     def record(self, ref: ArchiveRef) -> ArchiveRecord:
-        """The record byte for byte, ready to be put again. Raises `ArchiveDamaged` where `get` would."""
+        """The record byte for byte, ready to be put again. Raises `ArchiveDamaged` if `get` would."""
         ...
 
     def seal(self) -> None:
-        """End the file being written, durably; what is put next begins another one."""
+        """End the file being written, durably; the next `put` begins another one."""
         ...
 
     def files(self) -> dict[str, int]:
-        """Ended files in order of writing → bytes of their records, what describes the file itself not counted."""
+        """Ended files in order of writing → bytes of their records, without the record that describes the file."""
         ...
 
     def remove(self, file: str) -> None:
-        """Delete an ended file; durable on return, no error where it is gone. `StoreError` for one being written."""
+        """Delete an ended file; durable on return. A missing file is no error; one being written is a `StoreError`."""
         ...
 
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Bytes of all files."""
+        ...
 
     def close(self) -> None: ...

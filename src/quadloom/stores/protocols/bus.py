@@ -1,4 +1,4 @@
-"""The bus: events for whoever listens, never at the expense of the crawl."""
+"""The bus: events for listeners, never at the expense of the crawl."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from quadloom.model.event import Event
 
 
 class Bus(Protocol):
-    """Tells listeners what happens. `publish` never blocks and never fails; a slow listener loses the oldest."""
+    """Distributes events. Guarantees: `publish` never blocks and never fails; listeners see events in order; a listener
+    that is too slow misses the oldest."""
 
     def publish(self, event: Event) -> None: ...
 
     def follow(self, after: int = 0) -> Iterator[Event]:
-        """Events with id > `after` that are still kept, then new ones as they come."""
+        """Stored events with id > `after`, then new ones as they are published. Ends when the bus is closed."""
         ...
 
     def recent(self, after: int = 0, limit: int = 1000) -> list[Event]:
-        """The newest events with id > `after` that are still kept, oldest first; returns at once."""
+        """The newest stored events with id > `after`, oldest first; returns at once."""
         ...

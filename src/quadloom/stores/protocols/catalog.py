@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -26,62 +26,97 @@ class VisitRow(msgspec.Struct, frozen=True, kw_only=True):
     archive: ArchiveRef | None = None
 
 
-class Catalog(Protocol):
-    """What is known of pages, visits and the warehouse itself. Settled means durable.
+class VisitKey(NamedTuple):
+    """One visit in a page's history."""
 
-    Frontier and Catalog of one warehouse share a database: what is done inside `transaction()` is one commit.
+    fingerprint: int
+    fetched_at: float
+
+
+class IndexedPage(NamedTuple):
+    """What both indexes have acknowledged for a page."""
+
+    fingerprint: int
+    quads_digest: bytes
+    text_digest: bytes
+
+
+class UnindexedPlace(NamedTuple):
+    """A place in the list of pages that wait for the indexes."""
+
+    fetched_at: float
+    fingerprint: int
+
+
+FIRST_UNINDEXED = UnindexedPlace(-1.0, 0)
+
+
+class Catalog(Protocol):
+    """What is known about pages, visits and the warehouse itself.
+
+    Frontier, catalog and outbox of one warehouse share a database: what is done inside `transaction()` is one commit.
+    Outside of it every method that writes is a transaction of its own, durable on return.
     """
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Everything on this catalog and its frontier inside the block becomes durable together, or not at all."""
+        """Everything on this catalog, its frontier and its outbox inside the block becomes durable together, or not at
+        all. Blocks may be nested: inner ones join the outer one."""
         ...
 
     def record(self, settlements: Sequence[Settlement], now: float) -> None:
-        """Write page rows and append to history. Idempotent by (page, fetched_at)."""
+        """Write page rows and append to history. Idempotent by (page, fetched_at). An older visit that is settled late
+        joins the history and leaves the page's row as it is."""
         ...
 
-    def page(self, fingerprint: int) -> PageRow | None: ...
+    def page(self, fingerprint: int) -> PageRow | None:
+        """None = the page was never read."""
+        ...
 
-    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]: ...
+    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]:
+        """Rows of those that were read; the others are missing."""
+        ...
 
     def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:
         """Pages in fingerprint order, for verify, export and rebuild. Empty = the end."""
         ...
 
     def history(self, fingerprint: int) -> list[VisitRow]:
-        """Visits, newest first."""
+        """Visits, newest first. Empty = none is stored."""
         ...
 
-    def forget(self, visits: Sequence[tuple[int, float]]) -> None:
-        """Drop visits, (fingerprint, fetched_at), from history; pages stay. Unknown ones are no error."""
+    def forget(self, visits: Sequence[VisitKey]) -> None:
+        """Drop visits from history; pages stay. Unknown visits are no error."""
         ...
 
     def amend(self, pages: Sequence[PageRow]) -> None:
-        """Write rows changed between visits (the schedule), not history. A page visited since, or unknown, stays."""
+        """Write rows that changed between visits (the schedule), not history. A page that is unknown, or was visited
+        since, stays as it is."""
         ...
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         """Archive records were copied (old → new place): make these pages and their visits name the copies."""
         ...
 
-    def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
+    def unindexed(self, limit: int, after: UnindexedPlace = FIRST_UNINDEXED) -> list[PageRow]:
         """Pages whose quads or text in the indexes are older than what was settled: the replay list, by
         (fetched_at, fingerprint). Empty = the end."""
         ...
 
-    def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
-        """(fingerprint, quads_digest, text_digest) that the indexes have acknowledged."""
+    def mark_indexed(self, pages: Sequence[IndexedPage]) -> None:
+        """The indexes have acknowledged these digests. A page settled with other digests since stays unindexed."""
         ...
 
     def get(self, name: str) -> bytes | None:
-        """A named value: control words, statistics, robots, subscriptions … small things that must survive."""
+        """A named value, None = there is none. Only `quadloom.stores.named_values` calls this: it knows all names."""
         ...
 
     def put(self, name: str, value: bytes | None) -> None:
-        """Write a named value, None removes it. Durable on return."""
+        """Write a named value; None removes it."""
         ...
 
-    def names(self, prefix: str) -> list[str]: ...
+    def names(self, prefix: str) -> list[str]:
+        """Names of all values that begin so, sorted."""
+        ...
 
     def counts(self) -> dict[str, int]:
         """Pages by outcome, kind and status, as `outcome:new`, `kind:html`, `status:200` …"""

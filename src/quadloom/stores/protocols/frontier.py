@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from quadloom.model.link import Discovery, LinkKind
 from quadloom.model.outcome import Settlement
 from quadloom.model.visit import Visit
-from quadloom.stores.frontier.quota import Quota
-from quadloom.stores.frontier.scoring import Place, Scored
 
 
 class AddReport(msgspec.Struct, frozen=True):
-    """What became of offered URLs; the three numbers add up to the number offered."""
+    """What `add` did with the offered URLs; the three numbers add up to the number offered."""
 
     new: int = 0
     known: int = 0
@@ -23,7 +22,7 @@ class AddReport(msgspec.Struct, frozen=True):
 
 
 class HostRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A host as the frontier knows it: pace, blocks, budget and robots, all durable."""
+    """The durable record of a host: pace, blocks, budget and robots."""
 
     host: str
     site: str
@@ -43,12 +42,14 @@ class HostRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
-    queued: int = 0  # could be leased now, were it not for politeness
+    """Numbers of URLs by state, and of hosts."""
+
+    queued: int = 0  # may be leased as soon as politeness allows
     waiting: int = 0  # due later
     leased: int = 0
     done: int = 0  # visited, not scheduled again
     dead: int = 0
-    parked: int = 0  # out of scope since the scope changed, or over budget; never dropped silently
+    parked: int = 0  # out of scope since the scope changed, or over budget; they stay stored
     hosts: int = 0
     blocked_hosts: int = 0
 
@@ -57,28 +58,116 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
         return self.queued + self.waiting + self.leased + self.done + self.dead + self.parked
 
 
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a URL is where it is: each line a number or state and the rule that made it.
+class ExplanationLine(NamedTuple):
+    """One number or state, and the rule that produced it."""
 
-    `kind` of the link through which it was met first, on the page `via` (0 = a seed)."""
+    what: str
+    value: str
+    rule: str
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a URL is in its state. `kind` and `via`: the link through which it was first found, and the fingerprint of
+    the page with that link (0 = a seed)."""
 
     key: str
     state: str
-    lines: tuple[tuple[str, str, str], ...] = ()  # (what, value, rule)
+    lines: tuple[ExplanationLine, ...] = ()
     kind: LinkKind = "plain"
     via: int = 0
+
+
+class ScheduledPage(NamedTuple):
+    """A known page and the time of its next visit (unix seconds)."""
+
+    fingerprint: int
+    host: str
+    due: float
+
+
+Place = tuple[int, int]  # how far `rescore` got; an order of the frontier's own, opaque to callers
+FIRST_PLACE: Place = (-(1 << 63), -(1 << 63))
+ScoreUrls = Callable[[Sequence[tuple[int, float]]], Sequence[float | None]]
+"""(fingerprint, score) of URLs → their new scores in the same order; None = leave as it is."""
+
+
+class VisitClass(IntEnum):
+    """The classes that share a crawl's bandwidth. They follow from a URL's priority and history."""
+
+    REFRESH = 0  # visited before
+    SUSPECTS = 1  # first reads with priority 1 and 2: seeds, publications, suspected data
+    PAGES = 2  # first reads of all other pages
+
+    @classmethod
+    def of(cls, priority: int, known: bool) -> VisitClass:
+        if known:
+            return cls.REFRESH
+        return cls.SUSPECTS if priority <= 2 else cls.PAGES
+
+
+Shares = tuple[float, float, float]  # in the order of VisitClass
+
+
+class Quota:
+    """How many visits of each class a lease may hand out; the lease counts them down.
+
+    Explicit requests (priority 0) are outside all shares: they are counted, never held back.
+    """
+
+    __slots__ = ("first_reads", "left_of", "requests", "shares")
+
+    def __init__(
+        self,
+        *,
+        refresh: int = 0,
+        suspects: int = 0,
+        pages: int = 0,
+        requests: int = 0,
+        shares: Shares = (1.0, 1.0, 1.0),
+    ) -> None:
+        self.left_of = [refresh, suspects, pages]
+        self.requests = requests  # handed out in addition, including those of earlier quotas not yet made up for
+        self.first_reads = 0  # handed out
+        self.shares = shares
+
+    @property
+    def refresh(self) -> int:
+        return self.left_of[VisitClass.REFRESH]
+
+    @property
+    def suspects(self) -> int:
+        return self.left_of[VisitClass.SUSPECTS]
+
+    @property
+    def pages(self) -> int:
+        return self.left_of[VisitClass.PAGES]
+
+    @property
+    def left(self) -> int:
+        return sum(self.left_of)
+
+    def allows(self, priority: int, known: bool) -> bool:
+        return priority == 0 or self.left_of[VisitClass.of(priority, known)] > 0
+
+    def take(self, priority: int, known: bool) -> None:
+        """Count a visit that is handed out."""
+        self.first_reads += not known
+        if priority == 0:
+            self.requests += 1
+        else:
+            self.left_of[VisitClass.of(priority, known)] -= 1
 
 
 class ScopeRules(Protocol):
     """Decides whether a URL may be visited; see `quadloom.scheduling.scope.Scope`."""
 
     def verdict(self, href: str, host: str, depth: int) -> str | None:
-        """None = may be visited; else the rule that refuses it, in words."""
+        """None = may be visited; otherwise the rule that refuses it, in words."""
         ...
 
 
 class Frontier(Protocol):
-    """All URLs ever met, and which may be visited now.
+    """All URLs that were ever found, and which of them may be visited now.
 
     Guarantees: a URL is leased to one worker at a time; a lease writes nothing, so a crash returns it; `add` and
     `settle` are idempotent and durable on return (or with the enclosing `Catalog.transaction()`); no host and no
@@ -87,16 +176,20 @@ class Frontier(Protocol):
     """
 
     def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
-        """Offer URLs. Known ones are not queued again, but a higher priority or smaller depth is taken over."""
+        """Offer URLs. A known URL is not queued again, but takes over a higher priority or a smaller depth."""
         ...
 
     def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
-        """Up to `limit` visits whose hosts and addresses are free. Empty = nothing may be fetched at `now`. With a
-        `quota` only what it allows, counted off; a host serves its classes in turns, refreshes as they fell due."""
+        """Up to `limit` visits whose hosts and addresses are free. Empty = nothing may be fetched at `now`. A visit
+        that is neither settled nor released within `duration` seconds returns to the queue, one attempt older.
+
+        With a `quota`, only what it allows; it is counted down. A host then serves its classes in turns, and its
+        refreshes in the order in which they fell due."""
         ...
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
-        """End visits: next state, host clock, new links, in one transaction."""
+        """End visits: next state, host clock and new links, in one transaction. Settling a visit again changes
+        nothing."""
         ...
 
     def release(self, visits: Sequence[Visit], now: float) -> None:
@@ -104,47 +197,55 @@ class Frontier(Protocol):
         ...
 
     def next_due(self, now: float) -> float | None:
-        """Earliest time at which a lease could succeed; None = nothing left to visit but what is leased now."""
+        """Earliest time at which a lease could succeed. None = nothing is left to visit except what is leased now."""
         ...
 
     def block(self, host: str, until: float, reason: str) -> None:
-        """Visit `host` not before `until`. Durable on return."""
+        """Do not visit `host` before `until`. Durable on return."""
         ...
 
-    def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]: ...
+    def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:
+        """Hosts by name. Empty = the end."""
+        ...
 
-    def host(self, host: str) -> HostRow | None: ...
+    def host(self, host: str) -> HostRow | None:
+        """None = no URL of this host was ever offered."""
+        ...
 
     def put_host(self, row: HostRow) -> None:
-        """Write robots, delay or budget of a host; counters and clocks in `row` are ignored."""
+        """Write robots, delay and budget of a host; counters and clocks in `row` are ignored. Durable on return."""
         ...
 
     def request(self, urls: Sequence[Discovery], now: float) -> int:
-        """Visit these as soon as politeness allows, known or not, before anything else. Returns how many."""
+        """Visit these as soon as politeness allows, known or not, before anything else. Returns how many different
+        URLs these are."""
         ...
 
     def set_scope(self, scope: ScopeRules) -> int:
-        """Apply new rules to all that is queued: what fell out is parked, what came back in is queued again.
+        """Apply new rules to everything queued: what is now outside is parked, what is inside again is queued.
         Returns the number of URLs that moved."""
         ...
 
-    def reschedule(self, times: Sequence[tuple[int, str, float]], now: float) -> None:
-        """Set the next visit of known pages: (fingerprint, host, unix time)."""
+    def reschedule(self, pages: Sequence[ScheduledPage], now: float) -> None:
+        """Set the time of the next visit of known pages. Queued, parked and unknown pages stay as they are."""
         ...
 
-    def rescore(self, after: Place, limit: int, scored: Scored) -> Place | None:
-        """Give the next URLs that wait for a first read new scores, where `scored` has one. Returns where to go on;
-        None = that was the end. Begin with `FIRST_PLACE`."""
+    def rescore(self, after: Place, limit: int, scored: ScoreUrls) -> Place | None:
+        """Give the next `limit` URLs that wait for a first read the scores that `scored` returns. Begin with
+        `FIRST_PLACE`; the result is where to continue. None = that was the end."""
         ...
 
-    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
-        """Refreshes, the soonest due first: (fingerprint, host, unix time). None of hosts that are behind already."""
+    def soonest(self, limit: int) -> list[ScheduledPage]:
+        """Refreshes by due time, the soonest first, without retries. Hosts that already have URLs waiting are left
+        out: politeness would not allow more of them."""
         ...
 
     def explain(self, key: str, now: float) -> Explanation | None:
-        """None = never met."""
+        """None = the URL was never found."""
         ...
 
     def stats(self, now: float) -> FrontierStats: ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Make all clocks durable, so that the next opening need not let every host wait."""
+        ...

@@ -21,12 +21,16 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class QuadStore(Protocol):
-    """Named graphs of quads, all sixteen access patterns served by index."""
+    """Named graphs of quads; all sixteen access patterns are served by an index.
+
+    Guarantees: what was written before a `flush` that returned survives a crash; a graph is replaced as one operation,
+    as atomic as the engine's operations are.
+    """
 
     def replace(self, quads: Quads, known: bytes = b"") -> Difference:
-        """Make the graph hold exactly these quads. Atomic per graph; writes only the difference; returns it.
+        """Make the graph hold exactly these quads. Atomic per graph; writes only the difference, and returns it.
 
-        `known`: `line_fingerprints` of what the graph holds now, which may spare reading it; empty = not known."""
+        `known`: `line_fingerprints` of what the graph holds now, which may save reading it; empty = not known."""
         ...
 
     def difference(self, quads: Quads) -> Difference:
@@ -35,14 +39,17 @@ class QuadStore(Protocol):
 
     def insert_new(self, batch: Sequence[Quads], about: bytes = b"") -> None:
         """Fill graphs that hold nothing yet, in one large write. Not atomic: a crash may leave a part, which the
-        replay replaces. `about`: N-Quads about these graphs in the graph of descriptions, written with them."""
+        replay replaces. `about`: N-Quads of the graph of descriptions about these graphs, written with them."""
         ...
 
     def describe(self, graph: str, descriptions: Sequence[tuple[str, bytes]]) -> None:
-        """Make `graph` say of each subject IRI exactly these N-Quads (none = nothing), in one atomic write."""
+        """Make `graph` hold exactly these N-Quads about each (subject IRI, N-Quads); empty removes the subject. One
+        atomic write."""
         ...
 
-    def remove(self, graph: str) -> Difference: ...
+    def remove(self, graph: str) -> Difference:
+        """Drop a graph. An empty difference = there was no such graph."""
+        ...
 
     def graph(self, graph: str) -> bytes:
         """Sorted N-Quads of one graph; empty = there is no such graph."""
@@ -59,16 +66,24 @@ class QuadStore(Protocol):
         User queries go through `quadloom.asking.sparql.service`, which can be killed."""
         ...
 
-    def graphs(self) -> Iterator[str]: ...
+    def graphs(self) -> Iterator[str]:
+        """Names of all graphs, in no order."""
+        ...
 
     def dump(self) -> Iterator[bytes]:
         """All quads as N-Quads, in chunks."""
         ...
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """All quads. May take .6 s a million."""
+        ...
 
-    def flush(self) -> None: ...
+    def flush(self) -> None:
+        """Return when everything written is durable."""
+        ...
 
-    def optimize(self) -> None: ...
+    def optimize(self) -> None:
+        """Compact the files, if the store has any. May take minutes."""
+        ...
 
     def close(self) -> None: ...

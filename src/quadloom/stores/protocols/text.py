@@ -9,7 +9,7 @@ import msgspec
 
 
 class TextDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """What the text index holds of a page."""
+    """What the text index stores for a page."""
 
     id: str  # graph IRI = page URL
     title: str = ""
@@ -28,7 +28,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     score: float
     title: str = ""
-    snippet: str = ""  # plain text; the words that matched stand between \x02 and \x03
+    snippet: str = ""  # plain text; the words that matched are between \x02 and \x03
     types: tuple[str, ...] = ()
     site: str = ""
     language: str = ""
@@ -66,22 +66,31 @@ class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextIndex(Protocol):
-    """Words to pages. Changes become visible, and durable, at `commit`."""
+    """Words to pages. Guarantees: changes become visible and durable at `commit`, all of them together; a crash leaves
+    the last commit."""
 
     def put(self, documents: Sequence[TextDocument]) -> None:
-        """Replace by id."""
+        """Add documents, or replace those with the same id."""
         ...
 
-    def remove(self, ids: Sequence[str]) -> None: ...
+    def remove(self, ids: Sequence[str]) -> None:
+        """Unknown ids are no error."""
+        ...
 
     def commit(self) -> None: ...
 
-    def search(self, request: SearchRequest) -> SearchAnswer: ...
+    def search(self, request: SearchRequest) -> SearchAnswer:
+        """Hits among what was committed, best first. Every text is a query: what has no syntax counts as words."""
+        ...
 
     def ids(self) -> Iterator[str]:
         """All ids, for verify."""
         ...
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """Number of documents."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """What was not committed is given up, as after a crash."""
+        ...

@@ -1,4 +1,4 @@
-"""N-Quads and N-Triples as text: lines, terms, and the canonical form of statements. No store is opened here."""
+"""N-Quads as text, for every quad store: lines, terms, and the canonical form of a statement."""
 
 from __future__ import annotations
 
@@ -10,23 +10,6 @@ import pyoxigraph as ox
 from quadloom.errors import QuerySyntaxError
 
 _IRI = re.compile(r'<[^\x00-\x20<>"{}|^`\\]+>')
-
-
-def lines_of(nquads: bytes) -> list[str]:
-    """Not `splitlines`, which also breaks at U+0085 and U+2028, within a literal."""
-    return [line for line in nquads.decode().split("\n") if line]
-
-
-def text_of(lines: Sequence[str] | set[str]) -> bytes:
-    return ("\n".join(lines) + "\n").encode() if lines else b""
-
-
-def as_stored(lines: set[str]) -> Iterator[str]:
-    """The same statements in canonical form, as a store returns them. This also makes it safe to put them into an
-    update: SPARQL replaces `\\u0022` before it looks for the end of a string, and the canonical form never has it."""
-    scratch = ox.Store()
-    scratch.load(text_of(lines), ox.RdfFormat.N_QUADS, lenient=True)
-    return (f"{quad} ." for quad in scratch)
 
 
 def parse_term(text: str) -> ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple:
@@ -41,3 +24,22 @@ def parse_term(text: str) -> ox.NamedNode | ox.BlankNode | ox.Literal | ox.Tripl
         ) from error
     term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple = triple.object
     return term
+
+
+def lines_of(nquads: bytes) -> list[str]:
+    """The lines of N-Quads. Not `splitlines`, which also breaks at U+0085 and U+2028, within a literal."""
+    return [line for line in nquads.decode().split("\n") if line]
+
+
+def as_stored(lines: set[str]) -> Iterator[str]:
+    """The same statements as an engine writes them: numbers by value, canonical escapes. This also makes it safe to put
+    them into an update: SPARQL replaces `\\u0022` before it looks for the end of a string, and canonical text never
+    has that escape."""
+    scratch = ox.Store()
+    scratch.load(text_of(lines), ox.RdfFormat.N_QUADS, lenient=True)
+    return (f"{quad} ." for quad in scratch)
+
+
+def text_of(lines: Sequence[str] | set[str]) -> bytes:
+    """N-Quads of these lines; empty for none."""
+    return ("\n".join(lines) + "\n").encode() if lines else b""

@@ -1,8 +1,8 @@
 """The quad store on Oxigraph: one named graph per page, replaced by difference.
 
 A refresh mostly changes two or three of a page's statements. Reading the old graph and writing only the difference, in
-one SPARQL update that is atomic, costs a third of dropping and inserting the graph; and the caller learns what
-changed. First reads of many pages go in by one bulk load, which writes sorted files and skips the log: measured with 50
+one SPARQL update that is atomic, costs a third of dropping and inserting the graph; and the caller gets the difference.
+First reads of many pages are written by one bulk load, which writes sorted files and skips the log: measured with 50
 quads a page, CPU-ms per page
 
     pages a batch    1     5    20    50   100   300
@@ -12,8 +12,8 @@ quads a page, CPU-ms per page
 so bulk loading pays from about 2,500 quads. It is not atomic: after a crash the catalog still lists those pages as
 unindexed, and the replay replaces whatever part of them arrived.
 
-Given N-Quads are trusted to be well-formed (our workers made them). Statements are compared in the form in which the
-store gives them back, since Oxigraph keeps numbers by value (`"01"^^xsd:integer` comes back as `"1"`).
+N-Quads given to this store are trusted to be well-formed (transform workers wrote them). Statements are compared in the
+form in which the store returns them, since Oxigraph stores numbers by value (`"01"^^xsd:integer` comes back as `"1"`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from xxhash import xxh3_64_intdigest
 from quadloom.errors import DiskFull, QuerySyntaxError, StoreError, WarehouseLocked
 from quadloom.model.quads import Quads
 from quadloom.stores.protocols.quads import Difference
+from quadloom.stores.quads.nquads import as_stored, lines_of, parse_term, text_of
 from quadloom.stores.quads.nquads import as_stored as as_stored
 from quadloom.stores.quads.nquads import lines_of as lines_of
 from quadloom.stores.quads.nquads import parse_term as parse_term
@@ -39,41 +40,22 @@ from quadloom.stores.quads.nquads import text_of as text_of
 BULK_QUADS = 2500
 _CHUNK = 1 << 20
 _ENGINE_ERRORS = (OSError, RuntimeError)  # the latter for what RocksDB calls corruption, such as a file just removed
+_VIEW_PAUSES = (0.04, 0.08, 0.16, 0.32)  # seconds before a view is tried again
 _TRIPLES, _QUADS = ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS
 
 
 class OxigraphQuads:
-    """See `quadloom.stores.protocols.QuadStore`. One writing process; others use `read_only`."""
+    """See `quadloom.stores.protocols.quads.QuadStore`. One process writes.
 
-    def __init__(self, path: Path) -> None:
+    `read_only`: a view of everything that is committed now, also while another process writes. It does not follow later
+    changes.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
-        self._frozen = False
+        self._read_only = read_only
         self._count: int | None = None
-        with _translated(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._opened: ox.Store | None = ox.Store(str(path))
-
-    @classmethod
-    def read_only(cls, path: Path, *, attempts: int = 5) -> OxigraphQuads:
-        """A view of all that is committed now, beside a running writer. It does not follow later changes.
-
-        The writer may remove a file between our reading of the list and of the file, so opening is tried again.
-        """
-        if not path.is_dir():
-            raise StoreError(f"there are no quads at {path}", hint="run `quadloom crawl URL` first")
-        view = cls.__new__(cls)
-        view._path = path
-        view._frozen = True
-        view._count = None
-        for attempt in range(1, attempts + 1):
-            try:
-                view._opened = ox.Store.read_only(str(path))
-                break
-            except _ENGINE_ERRORS as error:
-                if attempt == attempts:
-                    raise _refusal(error, path) from error
-                time.sleep(0.02 * 2**attempt)
-        return view
+        self._opened: ox.Store | None = _open_view(path) if read_only else _open_store(path)
 
     @property
     def _store(self) -> ox.Store:
@@ -98,8 +80,8 @@ class OxigraphQuads:
     def _guessed(self, quads: Quads, known: bytes) -> Difference | None:
         """The difference without reading the whole graph, which is two thirds of a refresh; None = it must be read.
 
-        A statement that went mostly made room for one with the same subject and predicate, so only those are looked
-        up; where a fingerprint stays without its statement, the guess has failed."""
+        A statement that was removed was mostly replaced by one with the same subject and predicate, so only those are
+        looked up. If a fingerprint remains without its statement, the guess has failed."""
         new = {xxh3_64_intdigest(line): line for line in quads.nquads.split(b"\n") if line}
         gone = set(array("Q", known))
         fresh = [line for fingerprint, line in new.items() if fingerprint not in gone]
@@ -124,7 +106,7 @@ class OxigraphQuads:
     def difference(self, quads: Quads) -> Difference:
         old = set(self._lines(quads.graph))
         new = set(lines_of(quads.nquads))
-        # What is not there word for word may still be there by value: ask a scratch store for its own words.
+        # A statement that is not there in these words may be there by value: let a scratch store rewrite it.
         changed = set(as_stored(new - old)) if old else new
         return Difference(tuple(sorted(changed - old)), tuple(sorted(old - new - changed)))
 
@@ -209,7 +191,7 @@ class OxigraphQuads:
             return self._count
         with _translated(self._path):
             count = len(self._store)
-        if self._frozen:
+        if self._read_only:
             self._count = count
         return count
 
@@ -226,7 +208,7 @@ class OxigraphQuads:
 
 
 def evaluate(store: ox.Store, sparql: str) -> bytes:
-    """A query over all graphs at once; SPARQL JSON for rows and yes/no, N-Triples for graphs."""
+    """A query over the union of all graphs; SPARQL JSON for rows and yes/no, N-Triples for graphs."""
     try:
         answer = store.query(sparql, use_default_graph_as_union=True)
         if isinstance(answer, ox.QueryTriples):
@@ -251,6 +233,25 @@ def _update(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
     return " ;\n".join(parts)
 
 
+def _open_store(path: Path) -> ox.Store:
+    with _translated(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return ox.Store(str(path))
+
+
+def _open_view(path: Path) -> ox.Store:
+    """The writer may remove a file after the list of files was read, so opening is tried again."""
+    if not path.is_dir():
+        raise StoreError(f"there are no quads at {path}", hint="run `quadloom crawl URL` first")
+    for pause in _VIEW_PAUSES:
+        try:
+            return ox.Store.read_only(str(path))
+        except _ENGINE_ERRORS:
+            time.sleep(pause)
+    with _translated(path):
+        return ox.Store.read_only(str(path))
+
+
 @contextmanager
 def _translated(path: Path) -> Iterator[None]:
     try:
@@ -269,6 +270,6 @@ def _refusal(error: OSError | RuntimeError, path: Path) -> StoreError:
     if "lock file" in words.lower() or "LOCK" in words:
         return WarehouseLocked(
             f"the quads in {path} are in use by another process",
-            hint="end the crawl with `quadloom stop`, or read beside it with status, search and sparql",
+            hint="end the crawl with `quadloom stop`; status, search and sparql also work while it runs",
         )
-    return StoreError(f"cannot use the quads in {path}: {words}", hint="run `quadloom rebuild` to make them anew")
+    return StoreError(f"cannot use the quads in {path}: {words}", hint="run `quadloom rebuild`: it makes new ones")

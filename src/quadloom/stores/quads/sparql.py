@@ -1,15 +1,15 @@
 """The quad store on a SPARQL 1.1 server: Oxigraph's, Fuseki, GraphDB, Virtuoso and others.
 
-Only standard requests are made: SPARQL 1.1 Query and Update over the SPARQL 1.1 Protocol, and where an address is given
-the Graph Store Protocol to read one graph. Every pattern of ours names its graph (`GRAPH ?g { … }`), so nothing depends
-on what a server takes for the default graph. Only questions of users do: they want the union of all graphs, which
-some servers give always and others when asked by a parameter (`stores.quads_union`).
+Only standard requests are made: SPARQL 1.1 Query and Update over the SPARQL 1.1 Protocol, and, if an address is given,
+the Graph Store Protocol to read one graph. Every pattern of this store names its graph (`GRAPH ?g { … }`), so nothing
+depends on what a server takes for the default graph. Only user queries do: they need the union of all graphs, which
+some servers always use and others on request by a parameter (`stores.quads_union`).
 
-A refresh reads the old graph and sends the difference as one operation, so it is atomic where the server's operations
-are. Blank nodes never arrive here (`quadloom.syntaxes.rdf.blank_nodes` has made IRIs of them), which is what makes a
-difference possible: SPARQL cannot delete a statement with a blank node by name.
+A refresh reads the old graph and sends the difference as one operation, so it is as atomic as the server's operations.
+Blank nodes never arrive here (`quadloom.syntaxes.rdf.blank_nodes` has replaced them by IRIs). That makes a difference
+possible: SPARQL cannot delete a statement with a blank node by name.
 
-One warehouse (or one cluster) has a dataset for itself. Graphs in it that are not pages of ours are left alone.
+One warehouse (or one cluster) has a dataset for itself. Graphs in it that are not its pages are left alone.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from quadloom.stores.quads.sparql_text import exchange, graph_name, insertion, i
 _UPDATE_BYTES = 1 << 20  # of statements in one request: larger ones gain nothing, and cost the server memory
 _SUBJECTS = 500  # asked for in one query
 _CHUNK = 1 << 20
-_READER_TRIES = 3  # somebody waits for the answer; a crawl has time
+_READER_TRIES = 3  # a person waits for the answer; a crawl has time
 _Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 
 
 class SparqlQuads:
-    """See `quadloom.stores.protocols.QuadStore`. Safe for many threads as far as the server is."""
+    """See `quadloom.stores.protocols.quads.QuadStore`. Safe for many threads if the server is."""
 
     def __init__(self, server: SparqlServer, *, read_only: bool = False, client: SparqlClient | None = None) -> None:
         self._client = client or (SparqlClient(server, attempts=_READER_TRIES) if read_only else SparqlClient(server))
@@ -41,7 +41,7 @@ class SparqlQuads:
         self._read_only = read_only
         self._count: int | None = None
         if not read_only:
-            self._client.query("ASK {}").expect(ROWS).whole()  # a wrong address is better known before the first page
+            self._client.query("ASK {}").expect(ROWS).whole()  # a wrong address should fail before the first page
 
     def replace(self, quads: Quads, known: bytes = b"") -> Difference:
         difference = self.difference(quads)
@@ -52,7 +52,7 @@ class SparqlQuads:
     def difference(self, quads: Quads) -> Difference:
         old = set(self._lines(quads.graph))
         new = set(lines_of(quads.nquads))
-        # What is not there word for word may still be there by value: servers keep numbers as 1, not as 01.
+        # A statement that is not there in these words may be there by value: servers store numbers as 1, not as 01.
         changed = set(as_stored(new - old)) if old and new - old else new
         return Difference(tuple(sorted(changed - old)), tuple(sorted(old - new - changed)))
 
@@ -96,7 +96,7 @@ class SparqlQuads:
     ) -> Iterator[str]:
         wanted = [None if text is None else _as_kept(parse_term(text)) for text in (subject, predicate, object, graph)]
         if any(isinstance(found, ox.BlankNode) for found in wanted):
-            return  # in SPARQL it would be a variable; and there are none here
+            return  # in SPARQL it would be a variable, and this store has no blank nodes
         if any(found is not None and not isinstance(found, ox.NamedNode) for found in (*wanted[:2], wanted[3])):
             return  # a misplaced term matches nothing
         texts = [f"?{name}" if found is None else term(str(found)) for name, found in zip("spog", wanted, strict=True)]
@@ -131,7 +131,7 @@ class SparqlQuads:
             yield text_of(parts)
 
     def __len__(self) -> int:
-        """Counted by the server, which may have to look at all quads; a reader counts once."""
+        """Counted by the server, which may have to read all quads; a reader counts once."""
         if self._count is not None:
             return self._count
         (row,) = self._rows("SELECT (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } }")
@@ -142,17 +142,17 @@ class SparqlQuads:
         return int(number.value)
 
     def flush(self) -> None:
-        """What the server has acknowledged is durable, as far as it promises that."""
+        """What the server has acknowledged is as durable as the server promises."""
 
     def optimize(self) -> None:
-        """The server's own affair."""
+        """Left to the server."""
 
     def close(self) -> None:
         self._client.close()
 
     def _update(self, sparql: str) -> None:
         if self._read_only:
-            raise StoreError("this view of the quads is for reading only", hint="open the warehouse for writing")
+            raise StoreError("this view of the quads is read-only", hint="open the warehouse for writing")
         self._client.update(sparql)
 
     def _lines(self, graph: str) -> list[str]:
@@ -184,21 +184,21 @@ class SparqlQuads:
                 yield from found
             except SyntaxError as error:
                 raise StoreError(
-                    f"{self._server.query} answered what is not SPARQL JSON: {error.msg}",
+                    f"{self._server.query} sent a response that is not SPARQL JSON: {error.msg}",
                     hint="stores.quads must be the address of a SPARQL 1.1 server",
                 ) from error
 
 
 class RefilledQuads(SparqlQuads):
-    """The same store made anew in place, for `rebuild`: readers see each graph before or after, never without.
+    """The same store rebuilt in place, for `rebuild`: readers see each graph before or after, never missing.
 
-    There is no second dataset to fill and swap in, so pages are replaced one by one, and what an earlier warehouse
-    described and nobody wrote again goes at `finish`. Ended before that, it is simply done again.
+    There is no second dataset to fill and swap in, so pages are replaced one by one; `finish` removes pages that are
+    described and were not written again. A rebuild that ends before `finish` is simply repeated.
     """
 
     def __init__(self, server: SparqlServer) -> None:
         super().__init__(server)
-        self._written: dict[str, set[str]] = {}  # graph of descriptions → subjects described anew
+        self._written: dict[str, set[str]] = {}  # graph of descriptions → subjects described again
 
     def insert_new(self, batch: Sequence[Quads], about: bytes = b"") -> None:
         for quads in batch:
@@ -211,7 +211,7 @@ class RefilledQuads(SparqlQuads):
             self._written.setdefault(graph, set()).update(subjects)
 
     def finish(self) -> None:
-        """Drop pages that are described and were not written again, with their descriptions."""
+        """Remove pages that are described and were not written again, with their descriptions."""
         for graph, written in self._written.items():
             rows = self._rows(f"SELECT DISTINCT ?s {{ GRAPH {graph_name(graph)} {{ ?s ?p ?o }} }}")
             left = {row["s"].value for row in rows if isinstance(row["s"], ox.NamedNode)} - written
@@ -225,7 +225,7 @@ def _line(subject: object, predicate: object, object_: object, graph: object) ->
 
 
 def _as_kept(found: _Term) -> _Term:
-    """Numbers by value, as the store gives them back."""
+    """Numbers by value, as the store returns them."""
     if not isinstance(found, ox.Literal):
         return found
     name = ox.NamedNode("x:x")

@@ -1,11 +1,11 @@
-"""Talks to a SPARQL 1.1 server: queries, updates, graphs, each as one HTTP request.
+"""A client of SPARQL 1.1 servers: queries, updates, graphs, each as one HTTP request.
 
-Answers are read while they arrive: whoever reads sets the pace, and may hang up. A request that could not be delivered,
-or met a server that is starting or overloaded, is sent again after a pause that doubles; that is safe, because every
-update of ours states ground facts and means the same the second time. Redirects are not followed and no proxy is used:
-the address in the settings is the address that gets the data.
+Responses are read while they arrive: the reader sets the pace, and may close the connection early. A request that could
+not be delivered, or found a server that is starting or overloaded, is sent again after a pause that doubles; that is
+safe, because every update states ground facts and has the same effect the second time. Redirects are not followed and
+no proxy is used: the address in the settings is the address that gets the data.
 
-The password comes from the environment alone and appears in no record, message or command line.
+The password comes from the environment only and appears in no record, message or command line.
 """
 
 from __future__ import annotations
@@ -27,30 +27,36 @@ from quadloom.settings_loading import secret
 from quadloom.stores.plain_http import check_plain_http
 
 ROWS, TRIPLES = "application/sparql-results+json", "application/n-triples"
-_QUERY = "application/x-www-form-urlencoded"  # of the three ways of the protocol, the one that all servers know
+_QUERY = "application/x-www-form-urlencoded"  # of the protocol's three forms, the one that all servers support
 _CONNECT_SECONDS = 10.0
-_ATTEMPTS = 6  # with pauses of .2 to 3.2 s: a restarted server is back by then
+_ATTEMPTS = 6  # with pauses of .2 to 3.2 s, enough for a server to restart
 _FIRST_PAUSE = 0.2
 _BUSY = frozenset((429, 502, 503, 504))
 _BROKEN = frozenset(
     (
-        pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_SEND_ERROR, pycurl.E_RECV_ERROR,
-        pycurl.E_GOT_NOTHING, pycurl.E_PARTIAL_FILE,
+        pycurl.E_COULDNT_CONNECT,
+        pycurl.E_COULDNT_RESOLVE_HOST,
+        pycurl.E_SEND_ERROR,
+        pycurl.E_RECV_ERROR,
+        pycurl.E_GOT_NOTHING,
+        pycurl.E_PARTIAL_FILE,
     )
-)  # fmt: skip
+)
 _EVENTS = {
-    pycurl.POLL_NONE: 0, pycurl.POLL_IN: select.POLLIN, pycurl.POLL_OUT: select.POLLOUT,
+    pycurl.POLL_NONE: 0,
+    pycurl.POLL_IN: select.POLLIN,
+    pycurl.POLL_OUT: select.POLLOUT,
     pycurl.POLL_INOUT: select.POLLIN | select.POLLOUT,
-}  # fmt: skip
-_WORDS = 2000  # of an error message that are kept
+}
+_WORDS = 2000  # bytes of an error message that are shown
 _BUFFER = 256 * 1024
 _HINT = "check that the server runs and that stores.quads names it; the same command again resumes"
 
 
 class SparqlServer(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server is and how it wants to be asked. Holds no secret: it may stand on a command line.
+    """The addresses of a server and its peculiarities. Holds no secret, so it may be on a command line.
 
-    `union`: parameters that make all graphs together the default graph. `seconds`: longest silence.
+    `union`: parameters that make the union of all graphs the default graph. `seconds`: longest silence.
     """
 
     query: str
@@ -59,11 +65,11 @@ class SparqlServer(msgspec.Struct, frozen=True, kw_only=True):
     union: str = ""
     user: str = ""
     seconds: float = 60.0
-    most_bytes: int = 256 * 1024 * 1024  # of an answer that is read as a whole
+    most_bytes: int = 256 * 1024 * 1024  # of a response that is read as a whole
 
 
 def server_of(settings: Settings) -> SparqlServer:
-    """The server in `[stores]`. Raises `SettingsError` for an address that is none, or not safe to use."""
+    """The server in `[stores]`. Raises `SettingsError` for an address that is invalid, or not safe to use."""
     stores = settings.stores
     base = stores.quads.removeprefix("sparql+").rstrip("/") + "/"
     query, update = urljoin(base, stores.quads_query), urljoin(base, stores.quads_update)
@@ -71,17 +77,22 @@ def server_of(settings: Settings) -> SparqlServer:
     for url in filter(None, (query, update, graph_store)):
         if "@" in url.partition("://")[2].partition("/")[0]:
             raise SettingsError(
-                "a SPARQL server's address must not hold a password",
+                "a SPARQL server's address must not contain a password",
                 hint="use stores.quads_user and the environment variable QUADLOOM_QUADS_PASSWORD",
             )
         check_plain_http("stores.quads", url, settings.guard)
     return SparqlServer(
-        query=query, update=update, graph_store=graph_store, union=stores.quads_union, user=stores.quads_user,
-        seconds=stores.quads_seconds, most_bytes=settings.limits.query_result_bytes,
-    )  # fmt: skip
+        query=query,
+        update=update,
+        graph_store=graph_store,
+        union=stores.quads_union,
+        user=stores.quads_user,
+        seconds=stores.quads_seconds,
+        most_bytes=settings.limits.query_result_bytes,
+    )
 
 
-class _Line:
+class _Connection:
     """One request at a time, on a connection that stays open between requests.
 
     Sockets are watched by poll(): pycurl's own select() cannot see those with numbers above 1023.
@@ -98,7 +109,7 @@ class _Line:
         self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
 
     def wait(self, seconds: float) -> None:
-        """Let bytes come and go, for a moment."""
+        """Transfer bytes for up to so many seconds."""
         poll = select.poll()
         for socket, what in self._watched.items():
             poll.register(socket, _EVENTS[what])
@@ -111,7 +122,7 @@ class _Line:
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
 
     def outcome(self) -> tuple[bool, tuple[int, str] | None]:
-        """Whether the request has ended; and the error that ended it, code and words."""
+        """Whether the request has ended; and the error that ended it, code and message."""
         _, done, failed = self._multi.info_read()
         return bool(done or failed), (failed[0][1], failed[0][2]) if failed else None
 
@@ -130,7 +141,7 @@ class _Line:
 
 
 class SparqlClient:
-    """Safe for many threads; each request under way has a connection of its own."""
+    """Safe for many threads; each request in progress has its own connection."""
 
     def __init__(
         self,
@@ -146,7 +157,7 @@ class SparqlClient:
         self._attempts = attempts
         self._sleep = sleep
         self._jitter = jitter
-        self._idle: list[_Line] = []
+        self._idle: list[_Connection] = []
         self._lock = threading.Lock()
 
     def query(
@@ -158,9 +169,9 @@ class SparqlClient:
         default_graphs: Sequence[str] = (),
         named_graphs: Sequence[str] = (),
     ) -> SparqlResponse:
-        """Send a query. Raises `QuerySyntaxError` where the server says that it is none, else `StoreError`.
+        """Send a query. Raises `QuerySyntaxError` if the server rejects its syntax, otherwise `StoreError`.
 
-        `union`: all graphs are the default graph. Given graphs are the dataset instead.
+        `union`: the default graph is the union of all graphs. Given graphs are the dataset instead.
         """
         chosen = [("default-graph-uri", graph) for graph in default_graphs]
         chosen += [("named-graph-uri", graph) for graph in named_graphs]
@@ -170,7 +181,7 @@ class SparqlClient:
         return self._send(self.server.query, {"Accept": accept, "Content-Type": _QUERY}, parameters.encode())
 
     def update(self, sparql: str) -> None:
-        """Returns when the server has done all of it."""
+        """Return when the server has applied the whole update."""
         with self._send(self.server.update, {"Content-Type": "application/sparql-update"}, sparql.encode()) as answer:
             answer.whole()
 
@@ -185,12 +196,12 @@ class SparqlClient:
 
     def close(self) -> None:
         with self._lock:
-            lines, self._idle = self._idle, []
-        for line in lines:
-            line.close()
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
 
-    def give_back(self, line: _Line, *, reusable: bool) -> None:
-        """Called by an answer at its end."""
+    def give_back(self, line: _Connection, *, reusable: bool) -> None:
+        """Called by a response at its end."""
         line.stop()
         if reusable:
             with self._lock:
@@ -215,9 +226,9 @@ class SparqlClient:
             raise _refusal(url, answer.status, answer.words(), is_query=headers.get("Content-Type") == _QUERY)
         raise AssertionError("unreachable")
 
-    def _prepared(self, url: str, headers: Mapping[str, str], body: bytes | None) -> _Line:
+    def _prepared(self, url: str, headers: Mapping[str, str], body: bytes | None) -> _Connection:
         with self._lock:
-            line = self._idle.pop() if self._idle else _Line()
+            line = self._idle.pop() if self._idle else _Connection()
         easy = line.easy
         easy.reset()
         easy.setopt(pycurl.URL, url)
@@ -243,9 +254,9 @@ class SparqlClient:
 class SparqlResponse:
     """A response on its way; reads like a file. Close it, or use it as a context manager, to free its connection."""
 
-    def __init__(self, client: SparqlClient, line: _Line, server: SparqlServer) -> None:
+    def __init__(self, client: SparqlClient, line: _Connection, server: SparqlServer) -> None:
         self._client = client
-        self._line: _Line | None = line
+        self._line: _Connection | None = line
         self._server = server
         self._parts: list[bytes] = []
         self._rest = b""
@@ -254,7 +265,7 @@ class SparqlResponse:
         self.media_type = ""
 
     def begin(self) -> None:
-        """Send the request and wait for the first bytes of its answer. Raises `_Undelivered`."""
+        """Send the request and wait for the first bytes of the response. Raises `_Undelivered`."""
         assert self._line is not None
         self._line.easy.setopt(pycurl.WRITEFUNCTION, self._parts.append)
         self._line.start()
@@ -271,7 +282,7 @@ class SparqlResponse:
             raise _Undelivered(f"the server answers {self.status}: {words}")
 
     def read(self, size: int = -1) -> bytes:
-        """Up to `size` bytes, empty at the end. Raises `StoreError` where the answer breaks off."""
+        """Up to `size` bytes, empty at the end. Raises `StoreError` if the response breaks off."""
         if not self._rest:
             try:
                 while not self._parts and not self._ended:
@@ -288,7 +299,7 @@ class SparqlResponse:
         return data
 
     def whole(self) -> bytes:
-        """All of it. Raises `StoreError` beyond the size limit."""
+        """The whole response. Raises `StoreError` above the size limit."""
         parts: list[bytes] = []
         size = 0
         while data := self.read():
@@ -297,14 +308,14 @@ class SparqlResponse:
             if size > self._server.most_bytes:
                 self.close()
                 raise StoreError(
-                    f"an answer of {self._server.query} is longer than {self._server.most_bytes} bytes",
+                    f"a response of {self._server.query} is longer than {self._server.most_bytes} bytes",
                     hint="raise limits.query_result_bytes",
                 )
         self.close()
         return b"".join(parts)
 
     def words(self) -> str:
-        """The beginning of an error message, in one line; ends the answer."""
+        """The beginning of an error message, in one line; ends the response."""
         data = b""
         try:
             while len(data) < _WORDS and (more := self.read(_WORDS)):
@@ -315,7 +326,7 @@ class SparqlResponse:
         return " ".join(data[:_WORDS].decode("utf-8", "replace").split())
 
     def expect(self, *media_types: str) -> SparqlResponse:
-        """Raises `StoreError` where the answer is in a language that was not asked for."""
+        """Raises `StoreError` if the response has another media type."""
         if self.media_type not in media_types:
             self.close()
             raise StoreError(
@@ -340,7 +351,7 @@ class SparqlResponse:
     def _pump(self) -> None:
         """Wait for bytes or the end."""
         if self._line is None:
-            raise _Undelivered("the answer was closed before its end")
+            raise _Undelivered("the response was closed before its end")
         silent_since = time.monotonic()
         while True:
             ended, trouble = self._line.outcome()
@@ -351,12 +362,12 @@ class SparqlResponse:
                 return
             left = silent_since + self._server.seconds - time.monotonic()
             if left <= 0:
-                raise _Undelivered(f"no word for {self._server.seconds:g} seconds", again=False)
+                raise _Undelivered(f"no data for {self._server.seconds:g} seconds", again=False)
             self._line.wait(left)
 
 
 class _Undelivered(Exception):
-    """Nothing of an answer has arrived. `again`: asking once more can help."""
+    """A request failed. `again`: sending it once more can help."""
 
     def __init__(self, words: str, *, again: bool = True) -> None:
         super().__init__(words)

@@ -1,7 +1,7 @@
-"""N-Quads lines as text of SPARQL updates, such that no page can make the text say anything else.
+"""N-Quads lines as text of SPARQL updates, such that no page can inject anything else into the text.
 
-A line is copied only where all of it is what the two grammars agree on; the check is one linear regular expression.
-What needs care is the backslash. SPARQL replaces `\\u0022` by a quotation mark *before* it looks for the end of a
+A line is copied only if both grammars read all of it alike; the check is one linear regular expression.
+The backslash needs care. SPARQL replaces `\\u0022` by a quotation mark *before* it looks for the end of a
 string (SPARQL 1.1 Query, 19.2), N-Quads after; and whether `\\\\u0022`, an escaped backslash before plain text, counts
 as such an escape differs between servers. So escapes of a quotation mark, a backslash or a line break by number are not
 copied, and an escaped backslash before `u` is followed by a `u` written by its number, which all servers read alike.
@@ -22,7 +22,7 @@ _NUMBERED = r"\\u(?!00(?:22|5[cC]|0[aAdD]))[0-9A-Fa-f]{4}|\\U(?!000000(?:22|5[cC
 _LITERAL = (
     rf'"[^"\\\r\n]*+(?:(?:\\[tbnrf"\\]|{_NUMBERED})[^"\\\r\n]*+)*+"'
     rf"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^{_IRI})?"
-)  # fmt: skip
+)
 _PLAIN = re.compile(rf"{_IRI} {_IRI} (?:{_IRI}|{_LITERAL}) \.")
 _NESTED = re.compile(rf"({_IRI} {_IRI} )<<\( (.*) \)>> \.")  # a triple as object, RDF 1.2
 _IS_IRI = re.compile(_IRI)
@@ -43,7 +43,7 @@ def graph_name(graph: str) -> str:
 
 
 def term(text: str) -> str:
-    """A term in canonical N-Triples words, as a query may hold it."""
+    """A term in canonical N-Triples syntax, safe within a query."""
     return _statement(f"<x:s> <x:p> {text} .")[len("<x:s> <x:p> ") : -2]
 
 
@@ -60,8 +60,8 @@ def insertion(parts: Sequence[tuple[str, Sequence[str]]]) -> str:
 
 
 def exchange(graph: str, removed: Sequence[str], added: Sequence[str]) -> str:
-    """One operation that takes lines out of a graph and puts others in. Not two in a row: a request should be atomic
-    (SPARQL 1.1 Update, 3), and where it is not, readers could see the graph between them."""
+    """One operation that removes lines from a graph and adds others. Not two operations in a row: a request should be
+    atomic (SPARQL 1.1 Update, 3), but if it is not, readers could see the graph between the two."""
     if not removed:
         return insertion([(graph, added)])
     name = graph_name(graph)
@@ -78,7 +78,7 @@ def _statement(text: str) -> str:
 
 
 def _canonical(text: str) -> str:
-    """The engine's own words for a statement in another spelling, such as `\\u0022`. Raises `StoreError` for none."""
+    """The canonical text of a statement with other escapes, such as `\\u0022`. Raises `StoreError` if it is none."""
     try:
         (line,) = as_stored({f"{text[:-1]}<x:g> ."})
     except (SyntaxError, ValueError) as error:

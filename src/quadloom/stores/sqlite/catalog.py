@@ -1,8 +1,8 @@
 """The catalog on SQLite: pages, their histories, counts and named values, in the frontier's database.
 
-A page row is one msgpack record beside the few columns that SQL must see. `indexed_quads` and `indexed_text` are
+A page row is one msgpack record and the few columns that SQL must see. `indexed_quads` and `indexed_text` are
 columns and not part of the record: only `mark_indexed` writes them, after the indexes have acknowledged, so that a
-settlement can never claim more than happened. A partial index holds exactly the pages that wait for the indexes.
+settlement cannot claim more than happened. A partial index holds exactly the pages that wait for the indexes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
 from quadloom.model.wire import decode, encode
 from quadloom.stores.catalog_rows import RowFacts, newest_of, page_of, pages_of, record_of, visit_row, written
-from quadloom.stores.protocols.catalog import VisitRow
+from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, IndexedPage, UnindexedPlace, VisitKey, VisitRow
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.schema import BEHIND
 
@@ -24,7 +24,7 @@ _CHUNK = 500
 
 
 class SqliteCatalog:
-    """See `quadloom.stores.protocols.Catalog`."""
+    """See `quadloom.stores.protocols.state.WholeCatalog`."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
@@ -49,11 +49,20 @@ class SqliteCatalog:
             "outcome=excluded.outcome, kind=excluded.kind, status=excluded.status, fetched_at=excluded.fetched_at, "
             "quads_digest=excluded.quads_digest, text_digest=excluded.text_digest, record=excluded.record",
             [
-                (page.fingerprint, page.host, str(page.outcome), page.kind, page.status, page.fetched_at,
-                 page.quads_digest, page.text_digest, record_of(page))
+                (
+                    page.fingerprint,
+                    page.host,
+                    str(page.outcome),
+                    page.kind,
+                    page.status,
+                    page.fetched_at,
+                    page.quads_digest,
+                    page.text_digest,
+                    record_of(page),
+                )
                 for page in done.pages
             ],
-        )  # fmt: skip
+        )
         self._database.executemany(
             "INSERT INTO count VALUES(?,?) ON CONFLICT(name) DO UPDATE SET number = number + excluded.number",
             list(done.changes.items()),
@@ -93,7 +102,7 @@ class SqliteCatalog:
         )
         return [decode(row[0], VisitRow) for row in cursor]
 
-    def forget(self, visits: Sequence[tuple[int, float]]) -> None:
+    def forget(self, visits: Sequence[VisitKey]) -> None:
         with self._database.transaction():
             self._database.executemany("DELETE FROM visit WHERE fingerprint=? AND fetched_at=?", visits)
 
@@ -120,17 +129,17 @@ class SqliteCatalog:
                     ],
                 )
 
-    def unindexed(self, limit: int, after: tuple[float, int] = (-1.0, 0)) -> list[PageRow]:
+    def unindexed(self, limit: int, after: UnindexedPlace = FIRST_UNINDEXED) -> list[PageRow]:
         return self._read(
             f"WHERE {BEHIND} AND (fetched_at, fingerprint) > (?, ?) ORDER BY fetched_at, fingerprint LIMIT ?",
             (*after, limit),
         )
 
-    def mark_indexed(self, marks: Sequence[tuple[int, bytes, bytes]]) -> None:
+    def mark_indexed(self, pages: Sequence[IndexedPage]) -> None:
         with self._database.transaction():
             self._database.executemany(
                 "UPDATE page SET indexed_quads=?, indexed_text=? WHERE fingerprint=?",
-                [(quads, text, fingerprint) for fingerprint, quads, text in marks],
+                [(page.quads_digest, page.text_digest, page.fingerprint) for page in pages],
             )
 
     def get(self, name: str) -> bytes | None:
@@ -152,12 +161,10 @@ class SqliteCatalog:
         return [row[0] for row in cursor]
 
     def of_kinds(self, kinds: Sequence[str]) -> list[int]:
-        """Fingerprints of all pages of these kinds."""
         cursor = self._database.execute(f"SELECT fingerprint FROM page WHERE kind IN ({_marks(kinds)})", list(kinds))
         return [row[0] for row in cursor]
 
     def hosts(self) -> list[str]:
-        """Hosts of all pages."""
         return [row[0] for row in self._database.execute("SELECT DISTINCT host FROM page")]
 
     def counts(self) -> dict[str, int]:

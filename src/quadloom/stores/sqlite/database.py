@@ -1,11 +1,16 @@
-"""One SQLite file and its one owner: the truth of a warehouse.
+"""One SQLite file and the one process that owns it: the authoritative state of a warehouse.
 
 WAL with synchronous=FULL, because what is acknowledged must survive a power cut: in a replay of write logs NORMAL lost
-up to 15 acknowledged commits and FULL none, for twice the time per commit, which group commit hides again.
-Exactly one process writes (`open`, which holds `<warehouse>/lock`); any number read (`read_only`) while it does.
+up to 15 acknowledged commits and FULL none, for twice the time per commit, which group commit makes up for.
+Exactly one process writes (`open`, which holds `<warehouse>/lock`); any number read (`read_only`) at the same time.
 
 The lock is a POSIX record lock: the kernel drops it with the process, however it ends, and a forked child does not
 inherit it, so a transform worker that outlives a killed owner does not keep the warehouse locked.
+
+The schema's version is the file's `user_version`. `open` brings an older file up to date by the migrations that it
+lacks, each in one transaction together with its number: a process that is killed leaves the file at one version or the
+next, and the next `open` continues there. A file of a newer version is refused. `read_only` changes nothing, so for an
+older file it names the command that brings it up to date.
 """
 
 from __future__ import annotations
@@ -18,16 +23,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
+from quadloom.stores.sqlite.schema import SCHEMA, Migration
 from quadloom.stores.transactions import Transactions
 
 APPLICATION_ID = 0x51644C6D  # "QdLm"
-SCHEMA_VERSION = 1
 Value = str | bytes | int | float | None
-_held: set[str] = set()  # record locks do not exclude a second open within one process, so we do
+_WAL_INDEX_HEADER = 48  # bytes, https://sqlite.org/walformat.html#the_wal_index_header
+_held: set[str] = set()  # record locks do not exclude a second open within one process, so this does
 
 
 class WarehouseLock:
-    """Held by the process that may write. Raises `WarehouseLocked`, with the owner's pid, where there is one."""
+    """Held by the process that may write. Raises `WarehouseLocked` with the pid of another owner."""
 
     def __init__(self, directory: Path) -> None:
         self._path = str(directory.resolve() / "lock")
@@ -57,7 +63,7 @@ class WarehouseLock:
     def release(self) -> None:
         if self._path in _held:
             _held.discard(self._path)
-            os.close(self._file)  # the file stays: unlinking it would let two owners lock two different files
+            os.close(self._file)  # the file stays: if it were removed, two owners could lock two different files
 
 
 class SqliteDatabase(Transactions):
@@ -73,40 +79,76 @@ class SqliteDatabase(Transactions):
         self._connection = connection
 
     @classmethod
-    def open(cls, path: Path, schema: Iterable[str] = ()) -> SqliteDatabase:
-        """Open for writing, creating what is missing. The caller holds the `WarehouseLock`."""
+    def open(cls, path: Path, schema: Sequence[Migration] = SCHEMA) -> SqliteDatabase:
+        """Open for writing. A missing file is created, an older one migrated. The caller holds the `WarehouseLock`."""
         try:
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
             connection.execute("PRAGMA busy_timeout=5000")
-            _check_identity(connection, path)
+            _check_identity(connection, path, len(schema))
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             # 64 MB: pages of the trees are rewritten in the log many times before they are copied once, 15 % less CPU.
             connection.execute("PRAGMA wal_autocheckpoint=16000")
             connection.execute("PRAGMA cache_size=-65536")
             connection.execute("PRAGMA temp_store=MEMORY")
-            database = cls(connection, path, writable=True)
-            with database.transaction():
-                for statement in schema:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
         except sqlite3.Error as error:
             raise translate(error, path) from error
+        database = cls(connection, path, writable=True)
+        try:
+            database._migrate(schema)
+        except BaseException:
+            database.close()
+            raise
         return database
 
     @classmethod
-    def read_only(cls, path: Path) -> SqliteDatabase:
-        """Open beside a running owner: sees every commit, takes no lock, writes nothing."""
+    def read_only(cls, path: Path, schema: Sequence[Migration] = SCHEMA) -> SqliteDatabase:
+        """Open for reading, also while an owner writes: sees every commit, takes no lock, writes nothing."""
         if not path.exists():
             raise StoreError(f"there is no warehouse at {path.parent}", hint="run `quadloom crawl URL` first")
         try:
             connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
             connection.execute("PRAGMA busy_timeout=5000")
-            _check_identity(connection, path)
+            version = _check_identity(connection, path, len(schema))
         except sqlite3.Error as error:
             raise translate(error, path) from error
+        if version == 0:
+            connection.close()
+            raise StoreError(f"there is no warehouse at {path.parent}", hint="run `quadloom crawl URL` first")
+        if version < len(schema):
+            connection.close()
+            raise StoreError(
+                f"{path} has schema version {version}, this program reads version {len(schema)}",
+                hint="end a crawl by the older program, then run `quadloom verify`: it brings the warehouse up to date",
+            )
         return cls(connection, path, writable=False)
+
+    def _migrate(self, schema: Sequence[Migration]) -> None:
+        """Apply the migrations that the file lacks, each in one transaction with its number."""
+        for number in range(self.schema_version(), len(schema)):
+            with self.transaction():
+                for statement in schema[number]:
+                    self.execute(statement)
+                self.execute(f"PRAGMA application_id={APPLICATION_ID}")
+                self.execute(f"PRAGMA user_version={number + 1}")
+
+    def schema_version(self) -> int:
+        """0 = an empty file."""
+        return int(self.execute("PRAGMA user_version").fetchone()[0])
+
+    def changed_mark(self) -> bytes:
+        """See `quadloom.stores.protocols.state.State.changed_mark`.
+
+        The header of the WAL index holds a counter of commits and a checksum over the log; every commit rewrites it,
+        for all processes. It is gone while no process has the file open; then the last one has copied the log into the
+        file, whose time has changed.
+        """
+        try:
+            with open(f"{self.path}-shm", "rb", buffering=0) as index:
+                header = index.read(_WAL_INDEX_HEADER)
+        except FileNotFoundError:
+            header = b""
+        return header + self.path.stat().st_mtime_ns.to_bytes(8, "big")
 
     def _begin(self) -> None:
         self.execute("BEGIN IMMEDIATE")
@@ -124,7 +166,7 @@ class SqliteDatabase(Transactions):
     def _rollback(self) -> None:
         if self._connection.in_transaction:  # SQLite rolls back by itself when the disk is full
             self._connection.execute("ROLLBACK")
-        self._tell_undone()
+        self._run_undo()
 
     def execute(self, statement: str, values: Sequence[Value] = ()) -> sqlite3.Cursor:
         try:
@@ -143,7 +185,7 @@ class SqliteDatabase(Transactions):
 
 
 def translate(error: sqlite3.Error, path: Path) -> StoreError:
-    """SQLite's words as ours: what happened, to which file, what to do."""
+    """SQLite's error as a `StoreError`: what happened, to which file, what to do."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _disk_is_full(path)):
         return DiskFull(
@@ -170,18 +212,20 @@ def _disk_is_full(path: Path) -> bool:
     return room.f_bavail * room.f_frsize < 1 << 20
 
 
-def _check_identity(connection: sqlite3.Connection, path: Path) -> None:
+def _check_identity(connection: sqlite3.Connection, path: Path, newest: int) -> int:
+    """The file's version; 0 = it is empty. Raises for files of other programs and of newer versions of this one."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
     if empty and application == 0:
-        return
+        return 0
     if application != APPLICATION_ID:
         connection.close()
         raise StoreError(f"{path} is not a Quadloom database", hint="give another directory with --warehouse")
-    if version != SCHEMA_VERSION:
+    if version > newest:
         connection.close()
         raise StoreError(
-            f"{path} has schema version {version}, this program knows version {SCHEMA_VERSION}",
-            hint="use the Quadloom version that made it, or rebuild it from its archive",
+            f"{path} has schema version {version}, this program knows versions up to {newest}",
+            hint="use the newest Quadloom version; a newer one has brought this warehouse up to date",
         )
+    return version

@@ -1,5 +1,5 @@
-"""The frontier on SQLite: the embedded one. What it does is in `table_frontier`, its statements in
-`sqlite_frontier_tables`; here is how it opens and closes.
+"""The frontier on SQLite: how it opens and closes. What it does is in `stores.frontier`, its statements in
+`frontier_tables`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class SqliteFrontier(TableFrontier):
         super().__init__(tables, policy, now=now, scope=scope, capacity=capacity)
         if database.writable:
             self._open(now)
-            database.on_rollback(self._forget)
+            database.on_rollback(self._reload)
 
     def _open(self, now: float) -> None:
         tables = self._tables
@@ -44,12 +44,12 @@ class SqliteFrontier(TableFrontier):
                 tables.rebuild_queue()
             for name, value in (("clean", b"no"), ("leased", b""), ("order", order)):
                 tables.set_value(name, value)
-            self._leasing.take_back()
+            self._leasing.unpark_within_budget()
 
     def close(self) -> None:
-        """Write all clocks and say so: the next opening need not make every host wait."""
+        """Write all clocks and a mark that they are complete: the next opening need not make every host wait."""
         if self._database.writable:
             with self._database.transaction():
-                self._tables.write_hosts(self._leasing.bench.hosts.values())
+                self._tables.write_hosts(self._leasing.hosts.loaded.values())
                 self._tables.set_value("clean", b"yes")
                 self._tables.note_leased([])

@@ -2,8 +2,8 @@
 
 `url` has the key (host, fingerprint): links stay mostly within a host, so a page's new links fall on few leaves of
 the tree. `queue` holds what may be leased, in the order of leasing, and only ever sees inserts and deletes; `later`
-does the same for what is due at a known time. `host` carries the durable clocks; robots files rest in a table of
-their own, because a host row is rewritten with every batch.
+does the same for what is due at a known time. `host` has the durable clocks; robots files are in a table of their own,
+because a host row is rewritten with every batch.
 """
 
 from __future__ import annotations
@@ -15,23 +15,26 @@ from itertools import islice
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.model.url import site_of
-from quadloom.stores.frontier.host_table import HostState, QueuedUrl
+from quadloom.stores.frontier.host_table import HostState, QueuedUrl, queued_url
 from quadloom.stores.frontier.policy import RANK_SQL, Order, UrlPast, UrlState, rank
-from quadloom.stores.frontier.scoring import Place
-from quadloom.stores.frontier.tables import SettledRow, UrlBatch, UrlRow, host_record, host_state
-from quadloom.stores.protocols.frontier import HostRow
+from quadloom.stores.frontier.tables import (
+    HOST_COLUMNS,
+    URL_COLUMNS,
+    HostColumns,
+    ScopedUrl,
+    SettledRow,
+    UrlBatch,
+    UrlRow,
+    qualified,
+)
+from quadloom.stores.protocols.frontier import HostRow, Place, ScheduledPage
 from quadloom.stores.sqlite.database import SqliteDatabase
 
-_HOST = (
-    "id, name, site, address, delay, next_at, blocked_until, block_reason, failures, queued, pages, spent, budget, "
-    "crawl_delay"
-)
-_URL = "host_id, fingerprint, state, priority, depth, score, due, attempt, visits, token"
 _LOOKUP = 256  # pairs in one lookup; a fixed size keeps the statement prepared
 
 
 class SqliteFrontierTables:
-    """See `quadloom.stores.frontier.tables.FrontierTables`. The counts of URLs by state are kept in memory too."""
+    """See `quadloom.stores.frontier.tables.FrontierTables`. The counts of URLs by state are also in memory."""
 
     prefetch = 0
 
@@ -99,18 +102,18 @@ class SqliteFrontierTables:
         return found
 
     def host_states(self, ids: Sequence[int]) -> list[HostState]:
-        rows = (self.database.execute(f"SELECT {_HOST} FROM host WHERE id=?", (id,)).fetchone() for id in ids)
-        return [host_state(row) for row in rows if row]
+        rows = (self.database.execute(f"SELECT {HOST_COLUMNS} FROM host WHERE id=?", (id,)).fetchone() for id in ids)
+        return [HostColumns(*row).state() for row in rows if row]
 
-    def hosts_with_work(self, now: float, seated: Collection[int], limit: int) -> list[HostState]:
-        statement = f"SELECT {_HOST} FROM host WHERE queued > 0 AND ready_at <= ? ORDER BY ready_at"
+    def hosts_with_work(self, now: float, loaded: Collection[int], limit: int) -> list[HostState]:
+        statement = f"SELECT {HOST_COLUMNS} FROM host WHERE queued > 0 AND ready_at <= ? ORDER BY ready_at"
         rows = self.database.execute(statement, (now,))
-        return [host_state(row) for row in islice((row for row in rows if row[0] not in seated), limit)]
+        return [HostColumns(*row).state() for row in islice((row for row in rows if row[0] not in loaded), limit)]
 
-    def next_wake(self, now: float, seated: Collection[int]) -> float:
+    def next_wake(self, now: float, loaded: Collection[int]) -> float:
         statement = "SELECT id, ready_at FROM host WHERE queued > 0 AND ready_at > ? ORDER BY ready_at"
         waking: Iterator[tuple[int, float]] = iter(self.database.execute(statement, (now,)))
-        return next((at for id, at in waking if id not in seated), float("inf"))
+        return next((at for id, at in waking if id not in loaded), float("inf"))
 
     def write_hosts(self, hosts: Iterable[HostState]) -> None:
         self.database.executemany(
@@ -118,12 +121,22 @@ class SqliteFrontierTables:
             "pages=?, spent=?, budget=?, crawl_delay=? WHERE id=?",
             [
                 (
-                    h.address, h.delay, h.next_at, h.blocked_until, h.block_reason, h.free_at, h.failures, h.pages,
-                    h.spent, h.budget, h.crawl_delay, h.id,
+                    h.address,
+                    h.delay,
+                    h.next_at,
+                    h.blocked_until,
+                    h.block_reason,
+                    h.free_at,
+                    h.failures,
+                    h.pages,
+                    h.spent,
+                    h.budget,
+                    h.crawl_delay,
+                    h.id,
                 )
                 for h in hosts
             ],
-        )  # fmt: skip
+        )
 
     def host_row(self, name: str) -> HostRow | None:
         rows = self._host_rows("WHERE h.name=?", (name,))
@@ -133,11 +146,11 @@ class SqliteFrontierTables:
         return self._host_rows("ORDER BY h.name LIMIT ? OFFSET ?", (limit, offset))
 
     def _host_rows(self, where: str, values: Sequence[str | int]) -> list[HostRow]:
-        columns = ", ".join("h." + column for column in _HOST.split(", ")[1:])
+        columns = qualified("h", HOST_COLUMNS)
         cursor = self.database.execute(
             f"SELECT {columns}, r.data, r.expires FROM host h LEFT JOIN robots r ON r.host_id = h.id {where}", values
         )
-        return [host_record(row) for row in cursor]
+        return [HostColumns(*columns).row(robots, expires) for *columns, robots, expires in cursor]
 
     def urls(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRow]:
         found: dict[int, UrlRow] = {}
@@ -147,7 +160,7 @@ class SqliteFrontierTables:
             padded = [*part, *((-1, 0) for _ in range(size - len(part)))]
             # CROSS JOIN fixes the order of loops: one key search per pair, never a scan of the table.
             statement = (
-                f"WITH wanted(h, f) AS (VALUES {','.join(['(?,?)'] * size)}) SELECT {_URL} "
+                f"WITH wanted(h, f) AS (VALUES {','.join(['(?,?)'] * size)}) SELECT {URL_COLUMNS} "
                 "FROM wanted CROSS JOIN url ON host_id = h AND fingerprint = f"
             )
             values = [value for pair in padded for value in pair]
@@ -160,12 +173,21 @@ class SqliteFrontierTables:
             "VALUES(?,?,?,?,?,?,?,?,?,?,?)",
             [
                 (
-                    row[0], row[1], d.href, None if d.key == d.href else d.key, row[2], row[3], row[4], row[5], d.kind,
-                    d.via, d.anchor,
+                    row[0],
+                    row[1],
+                    d.href,
+                    None if d.key == d.href else d.key,
+                    row[2],
+                    row[3],
+                    row[4],
+                    row[5],
+                    d.kind,
+                    d.via,
+                    d.anchor,
                 )
                 for row, d in found
             ],
-        )  # fmt: skip
+        )
 
     def update(self, rows: Iterable[UrlRow]) -> None:
         self.database.executemany(
@@ -213,7 +235,7 @@ class SqliteFrontierTables:
         return [row[0] for row in cursor]
 
     def due(self, now: float, limit: int) -> list[UrlRow]:
-        columns = ", ".join("u." + column for column in _URL.split(", "))
+        columns = qualified("u", URL_COLUMNS)
         cursor = self.database.execute(
             f"SELECT {columns} FROM later l CROSS JOIN url u "
             "ON u.host_id = l.host_id AND u.fingerprint = l.fingerprint WHERE l.due <= ? ORDER BY l.due LIMIT ?",
@@ -221,24 +243,25 @@ class SqliteFrontierTables:
         )
         return [UrlRow(*row) for row in cursor]
 
-    def soonest(self, limit: int) -> list[tuple[int, str, float]]:
-        return self.database.execute(
+    def soonest(self, limit: int) -> list[ScheduledPage]:
+        cursor = self.database.execute(
             "SELECT l.fingerprint, h.name, l.due FROM later l CROSS JOIN url u ON u.host_id = l.host_id AND "
             "u.fingerprint = l.fingerprint JOIN host h ON h.id = l.host_id WHERE u.visits > 0 AND u.attempt = 1 "
             "ORDER BY l.due LIMIT ?",
             (limit,),
-        ).fetchall()
+        )
+        return [ScheduledPage(*row) for row in cursor]
 
     def unread(self, after: Place, limit: int) -> list[UrlRow]:
         cursor = self.database.execute(
-            f"SELECT {_URL} FROM url WHERE (host_id, fingerprint) > (?, ?) AND visits=0 "
+            f"SELECT {URL_COLUMNS} FROM url WHERE (host_id, fingerprint) > (?, ?) AND visits=0 "
             f"AND state={int(UrlState.QUEUED)} ORDER BY host_id, fingerprint LIMIT ?",
             (*after, limit),
         )
         return [UrlRow(*row) for row in cursor]
 
-    def scan_scoped(self) -> Iterator[list[tuple[UrlRow, str, str]]]:
-        columns = ", ".join("u." + column for column in _URL.split(", "))
+    def scan_scoped(self) -> Iterator[list[ScopedUrl]]:
+        columns = qualified("u", URL_COLUMNS)
         states = ", ".join(str(int(s)) for s in (UrlState.QUEUED, UrlState.WAITING, UrlState.OUT_OF_SCOPE))
         place = (-1, 0)
         while True:
@@ -250,7 +273,7 @@ class SqliteFrontierTables:
             ).fetchall()
             if not rows:
                 return
-            yield [(UrlRow(*row[:-2]), row[-2], row[-1]) for row in rows]
+            yield [ScopedUrl(UrlRow(*columns), href, host) for *columns, href, host in rows]
             place = (rows[-1][0], rows[-1][1])
 
     def park(self, host_id: int, held: Sequence[int]) -> int:
@@ -312,13 +335,13 @@ class SqliteFrontierTables:
             f"WHERE q.host_id=?{chosen} ORDER BY q.priority, q.first, q.second, q.fingerprint LIMIT ?",
             (host_id, limit),
         )
-        return cursor.fetchall()
+        return list(map(queued_url, cursor))
 
     def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
-        return {id: entries for id in host_ids if (entries := self.front(id, limit))}
+        return {id: urls for id in host_ids if (urls := self.front(id, limit))}
 
     def rebuild_queue(self, host_id: int | None = None) -> None:
-        """Fill the queue from the URLs' states: after the order changed, or (one host) after parked URLs came back."""
+        """Fill the queue from the URLs' states: after the order changed, or for one host after URLs were unparked."""
         where = "" if host_id is None else " AND host_id=?"
         values = () if host_id is None else (host_id,)
         self.database.execute(f"DELETE FROM queue WHERE 1=1{where}", values)

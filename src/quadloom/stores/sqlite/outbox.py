@@ -1,4 +1,4 @@
-"""The outbox on SQLite, beside frontier and catalog."""
+"""The outbox on SQLite, in the database of frontier and catalog."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST = (1 << 63) - 1
 
 
 class SqliteOutbox:
-    """See `quadloom.stores.outbox.Outbox`."""
+    """See `quadloom.stores.protocols.outbox.Outbox`."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database

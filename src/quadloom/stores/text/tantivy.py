@@ -1,7 +1,7 @@
 """The text index on tantivy: words to pages, with facets and snippets.
 
-A document is keyed by its page's URL; putting it again deletes the old one in the same commit. Words are folded (lower
-case, no accents) alike for documents and questions. Title counts three times, words of the data one and a half times.
+A document's key is its page's URL; putting it again deletes the old one in the same commit. Words are folded (lower
+case, no accents) for documents and questions alike. Title counts three times, words of the data one and a half times.
 The body itself is not stored: an excerpt of `EXCERPT` characters is, which shows the reason for nearly every hit at a
 twentieth of the disk; a match further down shows the beginning of the page.
 
@@ -21,9 +21,9 @@ import tantivy
 from tantivy import Occur, Query
 
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
+from quadloom.stores import text_query
 from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.text import query as text_query
-from quadloom.stores.text.query import Clause
+from quadloom.stores.text_query import Clause
 
 EXCERPT = 3000
 _HEAP = 64 << 20
@@ -36,37 +36,31 @@ _MAX_HITS = 10_000  # offset and limit together: deeper pages are for machines, 
 
 
 class TantivyText:
-    """See `quadloom.stores.protocols.TextIndex`. One writing process; others use `read_only`."""
+    """See `quadloom.stores.protocols.text.TextIndex`. One process writes.
 
-    def __init__(self, path: Path) -> None:
+    `read_only`: may be open while another process writes, and sees every commit made before each question.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
-        self._writer: tantivy.IndexWriter | None = None
-        self._follows = False
+        self._read_only = read_only
         self._commits = 0
-        self._named: _Named | None = None
+        self._committed: _Committed | None = None
+        if read_only and not (path.is_dir() and tantivy.Index.exists(str(path))):
+            raise StoreError(f"there is no text index at {path}", hint="run `quadloom crawl URL` first")
         with _translated(path):
-            path.mkdir(parents=True, exist_ok=True)
-            self._index = tantivy.Index(_schema(), path=str(path), reuse=True)
+            if not read_only:
+                path.mkdir(parents=True, exist_ok=True)
+            self._index = (
+                tantivy.Index.open(str(path)) if read_only else tantivy.Index(_schema(), path=str(path), reuse=True)
+            )
             self._analyzer = _analyzer()
             self._index.register_tokenizer("words", self._analyzer)
-            self._writer = self._index.writer(_HEAP, 1)
-
-    @classmethod
-    def read_only(cls, path: Path) -> TantivyText:
-        """Beside a running writer: sees every commit made before each question."""
-        if not path.is_dir() or not tantivy.Index.exists(str(path)):
-            raise StoreError(f"there is no text index at {path}", hint="run `quadloom crawl URL` first")
-        view = cls.__new__(cls)
-        view._path, view._writer, view._follows, view._commits, view._named = path, None, True, 0, None
-        with _translated(path):
-            view._index = tantivy.Index.open(str(path))
-            view._analyzer = _analyzer()
-            view._index.register_tokenizer("words", view._analyzer)
-        return view
+            self._writer: tantivy.IndexWriter | None = None if read_only else self._index.writer(_HEAP, 1)
 
     def _open_writer(self) -> tantivy.IndexWriter:
         if self._writer is None:
-            if self._follows:
+            if self._read_only:
                 raise StoreError(f"the text index {self._path} is open for reading only")
             self._writer = self._index.writer(_HEAP, 1)
         return self._writer
@@ -103,15 +97,15 @@ class TantivyText:
         started = time.perf_counter()
         clauses = text_query.parse(request.text)
         with _translated(self._path):
-            named = self._addresses()
-            searcher = named.searcher
+            committed = self._current()
+            searcher = committed.searcher
             query = self._query(clauses, request)
             offset = max(0, min(request.offset, _MAX_HITS))
             limit = max(1, min(request.limit, _MAX_HITS - offset + 1))
             by_date = None if any(not clause.negated for clause in clauses) else "fetched_at"
             result = searcher.search(query, limit, count=True, offset=offset, order_by_field=by_date)
             hits = tuple(
-                _hit(score, searcher.doc(address), clauses) if request.snippets else named.hit(score, address)
+                _hit(score, searcher.doc(address), clauses) if request.snippets else committed.hit(score, address)
                 for score, address in result.hits
             )
             facets = _facets(searcher, query) if request.facets else {}
@@ -121,16 +115,16 @@ class TantivyText:
         )
 
     def _searcher(self) -> tantivy.Searcher:
-        return self._addresses().searcher
+        return self._current().searcher
 
-    def _addresses(self) -> _Named:
-        mark = _commit_mark(self._path) if self._follows else (self._commits,)
-        named = self._named
-        if named is None or named.mark != mark:
-            if self._follows:  # not before each question: it costs .1 ms even where nothing is new
+    def _current(self) -> _Committed:
+        mark = _commit_mark(self._path) if self._read_only else (self._commits,)
+        committed = self._committed
+        if committed is None or committed.mark != mark:
+            if self._read_only:  # not before each question: it costs .1 ms even if nothing is new
                 self._index.reload()
-            named = self._named = _Named(self._index.searcher(), mark)
-        return named
+            committed = self._committed = _Committed(self._index.searcher(), mark)
+        return committed
 
     def _query(self, clauses: Sequence[Clause], request: SearchRequest) -> Query:
         schema = self._index.schema
@@ -138,9 +132,12 @@ class TantivyText:
             (Occur.MustNot if clause.negated else Occur.Must, self._clause(schema, clause)) for clause in clauses
         ]
         filters = {
-            "types": request.types, "vocabularies": request.vocabularies, "site": request.sites,
-            "language": request.languages, "kind": request.kinds,
-        }  # fmt: skip
+            "types": request.types,
+            "vocabularies": request.vocabularies,
+            "site": request.sites,
+            "language": request.languages,
+            "kind": request.kinds,
+        }
         for field, values in filters.items():
             if values:
                 one_of = Query.term_set_query(schema, field, list(values))
@@ -157,7 +154,7 @@ class TantivyText:
     def _clause(self, schema: tantivy.Schema, clause: Clause) -> Query:
         if clause.field and clause.field not in text_query.WORD_FIELDS:
             return _whole(schema, clause)
-        # The index's own analyzer reads the question as it read the documents: it turns ø into o, and cuts Indic words.
+        # The index's own analyzer treats the question as it treated documents: it turns ø into o, and cuts Indic words.
         words = self._analyzer.analyze(clause.value)
         if not words:
             return Query.empty_query()
@@ -177,16 +174,15 @@ class TantivyText:
         return self._searcher().num_docs
 
     def close(self) -> None:
-        """What was not committed is given up, as after a crash."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
             with _translated(self._path):
                 writer.rollback()
-                writer.wait_merging_threads()  # consumes the writer, so its lock is free now and not some time later
+                writer.wait_merging_threads()  # consumes the writer, so its lock is free at once
 
 
 def _commit_mark(path: Path) -> tuple[int, ...]:
-    """Differs after every commit, which puts a new file in the place of this one."""
+    """Differs after every commit, which replaces this file by a new one."""
     status = (path / "meta.json").stat()
     return status.st_ino, status.st_mtime_ns, status.st_size
 
@@ -245,12 +241,12 @@ def _hit(score: float, document: tantivy.Document, clauses: tuple[Clause, ...]) 
     )
 
 
-class _Named:
-    """What was committed at one moment, and the URLs of its documents as far as they were asked for.
+class _Committed:
+    """A searcher of one commit, and a cache of its documents' URLs.
 
-    `ql:matches` wants the URLs of a thousand hits and nothing else. Each costs 14 µs, for the whole document is read;
-    common words share most of their hits, so the second question finds them here. An address belongs to one searcher:
-    the next commit begins anew.
+    `ql:matches` needs the URLs of a thousand hits and nothing else. Each costs 14 µs, because the whole document is
+    read; common words share most of their hits, so the second question finds them here. An address belongs to one
+    searcher: the next commit begins with an empty cache.
     """
 
     def __init__(self, searcher: tantivy.Searcher, mark: tuple[int, ...]) -> None:
@@ -317,8 +313,8 @@ def _translated(path: Path) -> Iterator[None]:
         if "LockBusy" in words or "lockfile" in words.lower():
             raise WarehouseLocked(
                 f"the text index {path} is in use by another process",
-                hint="end the crawl with `quadloom stop`, or read beside it with status, search and sparql",
+                hint="end the crawl with `quadloom stop`; status, search and sparql also work while it runs",
             ) from error
         raise StoreError(
-            f"cannot use the text index {path}: {words}", hint="run `quadloom rebuild` to make it anew"
+            f"cannot use the text index {path}: {words}", hint="run `quadloom rebuild`: it makes a new one"
         ) from error

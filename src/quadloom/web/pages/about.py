@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from quadloom.errors import StoreError
 from quadloom.fetching.http.request import user_agent
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.topical.topic import TOPICS, TopicCrawl
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
-_TOPIC = "topic:"  # prefix of their names in the catalog
 _MOST = 500
 
 
@@ -17,19 +19,6 @@ class AboutView(msgspec.Struct, frozen=True, kw_only=True):
     contact: str
     delay: float
     obeys_robots: bool
-
-
-class TopicCrawl(msgspec.Struct, frozen=True, kw_only=True):
-    """How a topic's last crawl went (`quadloom.topical.topic` writes it). `harvest`: share of relevant documents."""
-
-    name: str = ""
-    broad: str = ""
-    narrow: str = ""
-    requests: int = 0
-    documents: int = 0
-    harvest: float = 0.0
-    finished_at: float = 0.0
-    graph: str = ""
 
 
 def about_page(request: WebRequest) -> ViewResponse:
@@ -49,12 +38,12 @@ def about_page(request: WebRequest) -> ViewResponse:
 
 def topics_page(request: WebRequest) -> ViewResponse:
     catalog = request.warehouse.stores.catalog
-    topics = [_topic(name.removeprefix(_TOPIC), catalog.get(name) or b"{}") for name in catalog.names(_TOPIC)[:_MOST]]
-    return ViewResponse("topics.html", {"topics": sorted(topics, key=lambda topic: -topic.finished_at)})
+    found = [_topic(catalog, name) for name in TOPICS.keys(catalog)[:_MOST]]
+    return ViewResponse("topics.html", {"topics": sorted(found, key=lambda topic: -topic.finished_at)})
 
 
-def _topic(name: str, stored: bytes) -> TopicCrawl:
+def _topic(catalog: Catalog, name: str) -> TopicCrawl:
     try:
-        return msgspec.structs.replace(msgspec.json.decode(stored, type=TopicCrawl), name=name)
-    except msgspec.DecodeError:
+        return msgspec.structs.replace(TOPICS.get(catalog, name) or TopicCrawl(), name=name)
+    except StoreError:
         return TopicCrawl(name=name)  # written by another version: listed by name, not hidden

@@ -1,4 +1,4 @@
-"""A bench smaller than the crawl: hosts come and go, none starves, none is asked early."""
+"""A host table smaller than the crawl: hosts come and go, none starves, none is asked early."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
+from quadloom.stores.frontier.frontier import RecentFingerprints
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.stores.frontier.recent_fingerprints import RecentFingerprints
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier import SqliteFrontier
 from quadloom.stores.sqlite.schema import SCHEMA
@@ -29,7 +29,7 @@ def settled(visit: Visit, address: str = "") -> Settlement:
 
 
 @pytest.mark.parametrize("delay", [0.0, 1.0, 7.0])
-def test_a_small_bench_serves_many_hosts(tmp_path: Path, delay: float) -> None:
+def test_a_small_table_serves_many_hosts(tmp_path: Path, delay: float) -> None:
     database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
     policy = FrontierPolicy(delay=delay, ip_delay=0.1)
     frontier = SqliteFrontier(database, policy, now=0.0, capacity=8)
@@ -46,19 +46,19 @@ def test_a_small_bench_serves_many_hosts(tmp_path: Path, delay: float) -> None:
         frontier.settle(
             [settled(visit, f"10.0.0.{int(visit.host[1:].partition('.')[0]) % 5}") for visit in visits], now
         )
-        assert len(frontier._leasing.bench.hosts) <= 8
+        assert len(frontier._leasing.hosts.loaded) <= 8
         steps += 1
         assert steps < 3000
     assert {host: len(times) for host, times in asked.items()} == dict.fromkeys(hosts, 3)
     for times in asked.values():
         assert all(later - earlier >= delay - 1e-6 for earlier, later in pairwise(times))
-    # Every host had its first turn before any had its last but a few: a bench full of some hosts starves no other.
+    # Every host had its first turn before any had its last but a few: a table full of some hosts starves no other.
     firsts, lasts = [times[0] for times in asked.values()], sorted(times[-1] for times in asked.values())
     assert max(firsts) <= lasts[-10]
     database.close()
 
 
-def test_a_full_bench_still_sees_an_explicit_request(tmp_path: Path) -> None:
+def test_a_full_table_still_sees_an_explicit_request(tmp_path: Path) -> None:
     database = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
     frontier = SqliteFrontier(database, FrontierPolicy(delay=5.0, ip_delay=0.0), now=0.0, capacity=4)
     frontier.add([found(f"http://h{number}.example/") for number in range(30)], 0.0)

@@ -1,7 +1,7 @@
-"""What people type into a search box, read without ever failing; and the snippet that shows why a page was found.
+"""The parser of what people type into a search box, which never fails; and the snippet that shows why a page matched.
 
-`words "a phrase" prefix* field:word -not`. Whatever does not fit is taken as words, since nobody is helped by a syntax
-error; quotes that do not end, end at the end. At most `MAX_CLAUSES` parts count, so no text becomes a costly query.
+`words "a phrase" prefix* field:word -not`. Text that does not fit is taken as words, since a syntax error helps nobody;
+a missing closing quote is assumed at the end. At most `MAX_CLAUSES` parts count, so no text becomes a costly query.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import msgspec
 
 MAX_CLAUSES = 32
 MAX_TEXT = 1000
-MIN_PREFIX = 2  # characters; a shorter prefix would name half of the dictionary
+MIN_PREFIX = 2  # characters; a shorter prefix would match half of the dictionary
 OPEN, CLOSE = "\x02", "\x03"
 FIELDS = {
     "title": "title", "body": "body", "text": "body", "data": "literals", "literals": "literals", "site": "site",
     "host": "host", "lang": "language", "language": "language", "kind": "kind", "type": "types", "types": "types",
     "vocabulary": "vocabularies",
 }  # fmt: skip
-WORD_FIELDS = ("title", "literals", "body")  # the others are compared as a whole
+WORD_FIELDS = ("title", "literals", "body")  # other fields are compared as a whole
 
 _PART = re.compile(r'(-?)(?:(\w+):)?(?:"([^"]*)"?|([^\s"]+))')
 _WORD = re.compile(r"\w+")
@@ -38,7 +38,7 @@ class Clause(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> tuple[Clause, ...]:
-    """Every clause must hold; words next to each other in quotes, or joined by a hyphen or the like, are a phrase."""
+    """All clauses must match. Words in quotes, or joined by a hyphen or the like, are a phrase."""
     clauses: list[Clause] = []
     for minus, name, phrase, bare in _PART.findall(text[:MAX_TEXT]):
         field = FIELDS.get(name.lower(), "")
@@ -64,7 +64,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def snippet(text: str, clauses: tuple[Clause, ...], *, length: int = 240) -> str:
-    """The part of `text` with most of the words, marked by `OPEN` and `CLOSE`; without any, its beginning."""
+    """The part of `text` with most of the words, marked by `OPEN` and `CLOSE`; its beginning if there are none."""
     places = _places(text, clauses)
     start = _best_start(places, length)
     if start > 0:
@@ -88,7 +88,7 @@ def _places(text: str, clauses: tuple[Clause, ...]) -> list[tuple[int, int]]:
     prefixes = tuple(c.words[-1] for c in clauses if c.prefix and not c.negated)
     if not wanted and not prefixes:
         return []
-    # Places in the folded text are places in the text, and finding costs a twentieth of folding each word.
+    # Offsets in the folded text are offsets in the text, and searching it costs a twentieth of folding each word.
     folded = text.lower() if text.isascii() else _aligned(text)
     found = _found(folded, wanted, prefixes)
     if _UNALIGNED in folded:
@@ -97,7 +97,7 @@ def _places(text: str, clauses: tuple[Clause, ...]) -> list[tuple[int, int]]:
 
 
 def _aligned(text: str) -> str:
-    """Folded letter by letter. `translate` looks each one up, so it gets only what is not ASCII."""
+    """Folded letter by letter. `translate` is slow, so it gets only what is not ASCII."""
     parts: list[str] = []
     position = 0
     for run in _NOT_ASCII.finditer(text):
@@ -107,7 +107,7 @@ def _aligned(text: str) -> str:
 
 
 def _unaligned(text: str, folded: str, wanted: set[str], prefixes: tuple[str, ...]) -> set[tuple[int, int]]:
-    """The words with a letter that folds to several, such as ß: few in most texts, and only they are folded alone."""
+    """Words with a letter that folds to several, such as ß: there are few, and only these are folded one by one."""
     found = set()
     for place in _UNALIGNED_WORD.finditer(folded):
         for match in _WORD.finditer(text, *place.span()):
@@ -118,7 +118,7 @@ def _unaligned(text: str, folded: str, wanted: set[str], prefixes: tuple[str, ..
 
 
 def _found(folded: str, wanted: set[str], prefixes: tuple[str, ...]) -> set[tuple[int, int]]:
-    """Where these words stand in a folded text, as whole words; an unaligned letter next to one belongs to its word."""
+    """Spans of these words in a folded text, as whole words; an unaligned letter next to one belongs to its word."""
     found = set()
     for word in (*wanted, *prefixes):
         begin = folded.find(word)
@@ -132,9 +132,9 @@ def _found(folded: str, wanted: set[str], prefixes: tuple[str, ...]) -> set[tupl
 
 
 class _Folded(dict[int, str]):
-    """Character → its folded form where that is one character too, filled as characters are met.
+    """Character → its folded form if that is one character too, filled as characters occur.
 
-    What is no part of a word may be anything that is none either: the three dots of an ellipsis become one blank.
+    A character outside of words may become any other such one: an ellipsis, folded to three dots, becomes a blank.
     """
 
     def __missing__(self, code: int) -> str:
@@ -153,7 +153,7 @@ _UNALIGNED_WORD = re.compile(rf"\w*{_UNALIGNED}[\w{_UNALIGNED}]*")
 
 
 def _best_start(places: list[tuple[int, int]], length: int) -> int:
-    """Start of the window that holds most matches, some words before the first of them."""
+    """Start of the window with most matches, some words before the first of them."""
     best, best_count, right = 0, 0, 0
     for left, (begin, _) in enumerate(places):
         while right < len(places) and places[right][1] <= begin + length - 40:

@@ -1,0 +1,132 @@
+"""The state of a warehouse: frontier, catalog, outbox and bus on one database, so that a settlement is one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from quadloom.stores.protocols.bus import Bus
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier, ScopeRules
+from quadloom.stores.protocols.outbox import Outbox
+
+T = TypeVar("T")
+
+
+class WholeCatalog(Catalog, Protocol):
+    """A catalog that also answers questions about all pages at once, which only a ranking asks."""
+
+    def of_kinds(self, kinds: list[str]) -> list[int]:
+        """Fingerprints of all pages of these kinds."""
+        ...
+
+    def hosts(self) -> list[str]:
+        """Hosts of all pages."""
+        ...
+
+
+class ShardHeartbeat(Protocol):
+    """A worker's sign of life, over a connection of its own, so that any thread may send it at any time."""
+
+    def renew(self) -> frozenset[int]:
+        """Renew the lease of all shards that this worker owns. Returns those it has lost; `Shards.lose` forgets them.
+        Raises `StoreUnavailable` within some seconds if the database cannot be reached: the caller tries again."""
+        ...
+
+    def workers(self) -> int:
+        """Number of workers whose leases have not run out, this one included."""
+        ...
+
+    def has_links(self) -> bool:
+        """True = `Shards.pull` would find links."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Shards(Protocol):
+    """Which part of all sites this worker owns, when several workers share a database.
+
+    Guarantees: a shard has one owner at a time; an owner whose lease ran out cannot write any more (`ShardsLost`, and
+    nothing was written); a host of a shard that changed hands is not asked before its delay has passed. Every method
+    but `heartbeat` is for the thread that uses the frontier, and needs an open frontier (`State.frontier`).
+    """
+
+    @property
+    def owned(self) -> frozenset[int]: ...
+
+    def heartbeat(self) -> ShardHeartbeat:
+        """A new connection; the caller closes it. Nothing may be taken before its first `renew`."""
+        ...
+
+    def take(self, limit: int, now: float) -> list[int]:
+        """Own up to `limit` more shards. Returns those that were free; pages that their former owner settled and did
+        not index are now `catalog_of(shards).unindexed(…)`."""
+        ...
+
+    def take_all(self, now: float) -> None:
+        """Own every shard, for a command that writes pages of any site. Raises `WarehouseLocked` if a worker runs."""
+        ...
+
+    def drain(self, shards: Iterable[int]) -> None:
+        """Lease nothing more from these, so that they can be given back."""
+        ...
+
+    def give_back(self, unfinished: frozenset[int]) -> list[int]:
+        """Give back drained shards from which nothing is leased, with all clocks written. `unfinished`: shards of
+        which the caller still has something to write. Returns those that were given back."""
+        ...
+
+    def lose(self, shards: Iterable[int]) -> None:
+        """These belong to another worker now: forget everything about them that is in memory."""
+        ...
+
+    def pull(self, now: float, prepare: Callable[[], None]) -> bool:
+        """Queue links that other workers found for these shards, exactly once. True = there may be more.
+
+        `prepare` is called after links were seen and before they are queued. Seeds widen the scope before they are
+        sent, so a scope that is read in `prepare` includes them; one read earlier might refuse them for good."""
+        ...
+
+    def catalog_of(self, shards: Sequence[int]) -> Catalog:
+        """The catalog with only these shards' pages in `unindexed`."""
+        ...
+
+
+class State(Protocol):
+    """Opened by `quadloom.stores.backends.open_state`. What is done inside `catalog.transaction()` on catalog, outbox
+    and frontier is one commit."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def outbox(self) -> Outbox: ...
+
+    @property
+    def bus(self) -> Bus: ...
+
+    @property
+    def shards(self) -> Shards | None:
+        """None = this process owns all sites (embedded), or it only reads."""
+        ...
+
+    def frontier(self, scope: ScopeRules, now: float) -> Frontier:
+        """Opened once. The caller closes it, before `close`."""
+        ...
+
+    def changed_mark(self) -> bytes:
+        """Two calls with equal results = nothing was committed between them. It may also differ when nothing of
+        interest was committed. Marks of two openings of one database can be compared. Costs less than 0.1 ms embedded,
+        one round trip on a server; any thread that may use the catalog may ask."""
+        ...
+
+    def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
+        """Ask the catalog from another thread, over a read-only connection that lives for this question."""
+        ...
+
+    def size(self) -> int:
+        """Bytes of the database."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,53 @@
+"""The embedded state of a warehouse: frontier, catalog and outbox in one SQLite file of its directory."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from quadloom.settings import Settings
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.memory_bus import MemoryBus
+from quadloom.stores.protocols.bus import Bus
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier, ScopeRules
+from quadloom.stores.protocols.outbox import Outbox
+from quadloom.stores.protocols.state import Shards, T, WholeCatalog
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.outbox import SqliteOutbox
+
+DATABASE = "quadloom.db"
+
+
+class EmbeddedState:
+    """See `quadloom.stores.protocols.state.State`. To write, the caller holds the `WarehouseLock`."""
+
+    shards: Shards | None = None
+
+    def __init__(self, path: Path, settings: Settings, writable: bool) -> None:
+        self._file = path / DATABASE
+        self._settings = settings
+        self._database = SqliteDatabase.open(self._file) if writable else SqliteDatabase.read_only(self._file)
+        self.catalog: Catalog = SqliteCatalog(self._database)
+        self.outbox: Outbox = SqliteOutbox(self._database)
+        self.bus: Bus = MemoryBus()
+
+    def frontier(self, scope: ScopeRules, now: float) -> Frontier:
+        policy = FrontierPolicy.from_settings(self._settings)
+        return SqliteFrontier(self._database, policy, now=now, scope=scope)
+
+    def changed_mark(self) -> bytes:
+        return self._database.changed_mark()
+
+    def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
+        with contextlib.closing(SqliteDatabase.read_only(self._file)) as database:
+            return question(SqliteCatalog(database))
+
+    def size(self) -> int:
+        return sum(file.stat().st_size for file in self._file.parent.glob(self._file.name + "*"))
+
+    def close(self) -> None:
+        self._database.close()

@@ -90,10 +90,10 @@ def settings(**politeness: float):  # type: ignore[no-untyped-def]
 
 
 def quadloom_client(targets: list[str]) -> int:
-    from quadloom.fetching.http.client import Client
-    from quadloom.fetching.http.request import FetchRequest
+    from quadloom.fetching.http.transport import CurlTransport
+    from quadloom.fetching.request import FetchRequest
 
-    client = Client(settings())
+    client = CurlTransport(settings())
     done: list[int] = []
     waiting = iter(targets)
     while len(done) < len(targets):

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from quadloom.crawl.fetch_process import FetchProcess
 from quadloom.fetching.fetcher import FetchResult
+from quadloom.fetching.process import FetchProcess
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings

@@ -25,11 +25,11 @@ import msgspec
 from quadloom.asking.statistics import Statistics
 from quadloom.asking.statistics import ended as counted
 from quadloom.crawl.control import Value
-from quadloom.crawl.fetch_process import FetchProcess
 from quadloom.crawl.inbox import EventMessage, InboxMessage, OwnerCall, ThreadFailed, VisitsLost
 from quadloom.crawl.report import CrawlReport, Meter
 from quadloom.errors import DiskFull, QuadloomError, ShardsLost
 from quadloom.fetching.fetcher import FetchResult
+from quadloom.fetching.process import FetchProcess
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.indexer import IndexAcks, Indexer
 from quadloom.ingest.ingest import FinishedVisit, VisitWriter

@@ -21,11 +21,10 @@ from random import Random
 
 import msgspec
 
-from quadloom.fetching import politeness
+from quadloom.fetching import failures, politeness
 from quadloom.fetching.dns import DnsLookup, system_lookup
-from quadloom.fetching.http import failures
-from quadloom.fetching.http.client import Client
-from quadloom.fetching.http.request import ACCEPT_ROBOTS, FetchRequest, Result
+from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.request import ACCEPT_ROBOTS, FetchRequest, Result
 from quadloom.fetching.robots import Robots, RobotsRow, parse, path_of, verdict
 from quadloom.fetching.wanted import Wanted, but_not
 from quadloom.model.outcome import HostPace
@@ -94,7 +93,7 @@ class Fetcher:
         self._monotonic = monotonic
         self._random = random or Random().random
         self._wanted = wanted or but_not(settings.crawl.skip_types)
-        self._client = Client(settings, lookup=lookup, now=clock, monotonic=monotonic, ca_file=ca_file)
+        self._client = CurlTransport(settings, lookup=lookup, now=clock, monotonic=monotonic, ca_file=ca_file)
         self._product = settings.crawl.user_agent
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
         self._chains: OrderedDict[str, tuple[str, ...]] = OrderedDict()

@@ -20,8 +20,8 @@ import msgspec
 
 from quadloom.fetching import politeness
 from quadloom.fetching.fetcher import ROBOTS_REDIRECTS, robots_row
-from quadloom.fetching.http.client import Client
-from quadloom.fetching.http.request import ACCEPT_ROBOTS, FetchRequest, Result
+from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.request import ACCEPT_ROBOTS, FetchRequest, Result
 from quadloom.fetching.robots import RobotsRow, path_of, verdict
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
@@ -61,7 +61,7 @@ class _Errand:
 class PoliteAccess:
     """`Access` over the network. `keep` receives every document; `refused` counts what was not sent, by reason.
 
-    One thread. Close it, or use `Client`'s own life cycle.
+    One thread. Close it, or use `CurlTransport`'s own life cycle.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class PoliteAccess:
         self._keep = keep
         self._clock = clock
         self._random = random or Random()
-        self._client = Client(settings, now=clock)
+        self._client = CurlTransport(settings, now=clock)
         self._robots: dict[str, RobotsRow] = {}
         self._waiting: dict[str, list[_Errand]] = {}  # by origin, while its robots.txt is on the way
         self._free_at: dict[str, float] = {}

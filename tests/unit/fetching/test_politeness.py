@@ -5,8 +5,7 @@ from random import Random
 
 import pytest
 
-from quadloom.fetching import politeness
-from quadloom.fetching.http import failures
+from quadloom.fetching import failures, politeness
 from quadloom.fetching.http.address_clock import AddressClock
 from quadloom.fetching.politeness import back_off, delay_of, pace, retry_after, rules_for, strikes_after
 from quadloom.model.page import Failure, FailureKind, Page

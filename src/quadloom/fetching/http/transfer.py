@@ -22,7 +22,7 @@ from typing import Literal
 import pycurl
 
 from quadloom.fetching.http.content_coding import BodyDecoder, coding_of
-from quadloom.fetching.http.request import FetchRequest
+from quadloom.fetching.request import FetchRequest
 from quadloom.model.page import FailureKind
 from quadloom.settings import LimitSettings
 

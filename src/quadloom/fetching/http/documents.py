@@ -12,21 +12,21 @@ from types import TracebackType
 
 from quadloom.errors import FetchError
 from quadloom.fetching.dns import DnsLookup, system_lookup
-from quadloom.fetching.http.client import Client
-from quadloom.fetching.http.request import ACCEPT_PAGE, FetchRequest, Result
+from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.request import ACCEPT_PAGE, FetchRequest, Result
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 
 
-class HttpTransport:
+class DocumentFetcher:
     """`Transport` over the network. Synchronous, one request at a time, connections kept between them.
 
     Raises only `FetchError`. Close it, or use it as a context manager.
     """
 
     def __init__(self, settings: Settings, *, lookup: DnsLookup = system_lookup, ca_file: str = "") -> None:
-        self._client = Client(settings, lookup=lookup, ca_file=ca_file)
+        self._client = CurlTransport(settings, lookup=lookup, ca_file=ca_file)
         self._redirects = settings.limits.redirects
 
     def send(self, visit: Visit) -> Page:
@@ -74,7 +74,7 @@ class HttpTransport:
     def close(self) -> None:
         self._client.close()
 
-    def __enter__(self) -> HttpTransport:
+    def __enter__(self) -> DocumentFetcher:
         return self
 
     def __exit__(
@@ -94,8 +94,8 @@ class HttpTransport:
 
 
 def fetch_one(href: str, settings: Settings, *, accept: str = ACCEPT_PAGE, max_bytes: int = 0) -> Page:
-    """One page with a client of its own; for more than one keep an `HttpTransport`."""
-    with HttpTransport(settings) as transport:
+    """One page with a client of its own; for more than one keep an `DocumentFetcher`."""
+    with DocumentFetcher(settings) as transport:
         return transport.fetch_one(href, accept=accept, max_bytes=max_bytes)
 
 

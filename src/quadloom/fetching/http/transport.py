@@ -17,14 +17,14 @@ import time
 from collections.abc import Callable
 from itertools import count
 
+from quadloom.fetching import failures
 from quadloom.fetching.dns import DnsAnswer, DnsLookup, DnsResolver, system_lookup
 from quadloom.fetching.guard import Guard, endpoint, literal
-from quadloom.fetching.http import failures
 from quadloom.fetching.http.address_clock import AddressClock
-from quadloom.fetching.http.multi import CurlLoop
-from quadloom.fetching.http.request import Done, FetchRequest, Result, header_lines, identity
+from quadloom.fetching.http.curl_loop import CurlLoop
 from quadloom.fetching.http.transfer import Transfer
 from quadloom.fetching.politeness import retry_after
+from quadloom.fetching.request import Done, FetchRequest, Result, header_lines, identity
 from quadloom.model.finding import Finding
 from quadloom.model.page import FailureKind, Hop, Page
 from quadloom.model.url import resolve
@@ -51,7 +51,7 @@ class _Job:
         self.sent_at = 0.0  # unix time of the first request
 
 
-class Client:
+class CurlTransport:
     """`submit` requests, call `step` until `in_flight` is 0. One thread; callbacks run inside `step`.
 
     Guarantees: `done` is called exactly once per request, with a `Page` or a `Failure`, unless `close` comes first; no

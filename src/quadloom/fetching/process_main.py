@@ -1,6 +1,6 @@
 """The fetcher process: HTTP only, bodies are never looked into.
 
-Run as `python -m quadloom.crawl.fetcher_main FD`. The owner sends `FetchOrder`s; each visit comes back as one
+Run as `python -m quadloom.fetching.process_main FD`. The owner sends `FetchOrder`s; each visit comes back as one
 `FetchResult`.
 """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from quadloom.crawl.fetcher_main import FetchedBatch, FetchOrder
 from quadloom.fetching.fetcher import FetchResult
+from quadloom.fetching.process_main import FetchedBatch, FetchOrder
 from quadloom.model import wire
 from quadloom.model.visit import Visit
 from quadloom.process import threads
@@ -62,7 +62,7 @@ class FetchProcess:
         self._child.channel.close()
 
     def _started(self) -> ChildProcess:
-        child = start("quadloom.crawl.fetcher_main", self._settings)
+        child = start("quadloom.fetching.process_main", self._settings)
         threads.start("fetch-receiver", lambda: self._receive(child), self._failed)
         return child
 

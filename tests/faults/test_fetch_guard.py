@@ -9,12 +9,12 @@ import pytest
 from fetch_server import Seen, Server, reply
 
 from quadloom.errors import FetchError
-from quadloom.fetching.fetcher import Fetcher
 from quadloom.fetching.guard import Guard
 from quadloom.fetching.http.documents import DocumentFetcher
 from quadloom.fetching.http.transfer import Transfer
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.request import FetchRequest, Result
+from quadloom.fetching.unit import open_fetcher
 from quadloom.model.page import Failure
 from quadloom.model.url import Url, resolve
 from quadloom.model.visit import Visit
@@ -122,7 +122,7 @@ def test_robots_of_an_inside_host_and_robots_redirected_inside(canary: Server) -
         return reply(b"", "301 Moved", Location=canary.url("/robots.txt"))
 
     with Server(answer, address=OUTSIDE) as outside:
-        fetcher = Fetcher(SETTINGS)
+        fetcher = open_fetcher(SETTINGS)
         fetcher.submit([visit(canary.url("/page")), visit(outside.url("/page"))])
         fetched = []
         while fetcher.in_flight:

@@ -15,9 +15,9 @@ pytest.importorskip("h2", reason="the package h2 (a part of the `dev` extra) is 
 
 from h2_server import H2Server, Stream, make_certificate
 
-from quadloom.fetching.fetcher import Fetcher
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.request import FetchRequest, Result
+from quadloom.fetching.unit import open_fetcher
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
@@ -111,7 +111,7 @@ def test_the_pace_of_a_host_holds_over_one_connection(certificate: Path) -> None
     chosen = settings(certificate, politeness=PolitenessSettings(delay=delay, ip_delay=delay, adaptive=0.0))
     with H2Server(certificate, answer) as server:
         host = f"h2.test:{server.port}"
-        fetcher = Fetcher(chosen)
+        fetcher = open_fetcher(chosen)
         fetcher.submit([Visit(server.url(f"/{n}"), server.url(f"/{n}"), host, n) for n in range(4)])
         brought = []
         while fetcher.in_flight:

@@ -1,4 +1,4 @@
-"""The owner's handle on the fetcher process; restarts it when it dies, and returns what it had in hand."""
+"""The fetch unit of a real crawl: a child process. Restarts it when it dies, and returns what it had in hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 
 from quadloom.fetching.fetcher import FetchResult
-from quadloom.fetching.process_main import FetchedBatch, FetchOrder
+from quadloom.fetching.process_main import FetchedBatch
+from quadloom.fetching.unit import FetchHeartbeat, FetchOrder
 from quadloom.model import wire
 from quadloom.model.visit import Visit
 from quadloom.process import threads
@@ -15,8 +16,7 @@ from quadloom.settings import Settings
 
 
 class FetchProcess:
-    """`fetched` is called (from a receiving thread) with every visit that came back; `lost` with visits that were
-    in hand when the process died: their leases go back to the frontier."""
+    """See `quadloom.fetching.unit.FetchUnit`; the transport is that of `settings.crawl.transport`."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class FetchProcess:
         self._in_hand: dict[int, Visit] = {}
         self._closing = False
         self._spent_cpu = 0.0
-        self._child = self._started()
+        self._child = self._start()
 
     @property
     def in_hand(self) -> int:
@@ -46,14 +46,14 @@ class FetchProcess:
         try:
             child.channel.send(FetchOrder(tuple(visits), robots, strikes))
         except ChannelClosed:
-            return  # the receiving thread sees the end too and gives the visits back
+            return  # the receiving thread gets the same error and gives the visits back
 
     def cpu_seconds(self) -> float:
         return self._spent_cpu + self._child.cpu_seconds()
 
-    def heartbeat(self) -> tuple[str, int, int, float, int]:
+    def heartbeat(self) -> FetchHeartbeat:
         child = self._child
-        return ("fetch", child.process.pid, child.resident_bytes(), child.cpu_seconds(), len(self._in_hand))
+        return FetchHeartbeat("fetch", child.process.pid, child.resident_bytes(), child.cpu_seconds(), self.in_hand)
 
     def close(self) -> None:
         self._closing = True
@@ -61,7 +61,7 @@ class FetchProcess:
         self._child.kill()
         self._child.channel.close()
 
-    def _started(self) -> ChildProcess:
+    def _start(self) -> ChildProcess:
         child = start("quadloom.fetching.process_main", self._settings)
         threads.start("fetch-receiver", lambda: self._receive(child), self._failed)
         return child
@@ -84,5 +84,5 @@ class FetchProcess:
             dead.kill()
             lost = list(self._in_hand.values())
             self._in_hand.clear()
-            self._child = self._started()
+            self._child = self._start()
         self._lost(lost)

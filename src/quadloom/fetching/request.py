@@ -1,23 +1,28 @@
-"""What the client is asked to do, and the headers that say who we are and what we would like.
+"""A request to a transport: its record, the headers that identify the crawler, and the content types worth reading.
 
-**Who.** `Quadloom/0.1 (+contact)`, and `From` where the contact is a mail address (RFC 9110 10.1.2): a site owner who
-is unhappy must be able to tell us so.
+**Identity.** `Quadloom/0.1 (+contact)`, and `From` if the contact is a mail address (RFC 9110 10.1.2): the owner of a
+site must be able to complain.
 
-**What.** RDF first, as linked data wants it: a server that can choose answers Turtle, RDF/XML … rather than HTML.
-JSON-LD stands *below* HTML on purpose. Sites that speak ActivityPub answer `application/ld+json` with a JSON
-stream of their social feed in place of the page, and pages whose data is in JSON-LD carry it in their HTML anyway; a
-source that has nothing but JSON-LD still gives it. Ordinary sites ignore the RDF types and answer HTML.
+**Accept.** RDF comes first: a server that can choose answers with Turtle, RDF/XML … rather than HTML. JSON-LD ranks
+*below* HTML on purpose. Sites that speak ActivityPub answer `application/ld+json` with a JSON stream of their social
+feed instead of the page, and pages whose data is in JSON-LD carry it in their HTML anyway; a source that has nothing
+but JSON-LD still sends it. Ordinary sites ignore the RDF types and answer with HTML.
+
+**Wanted types.** `by_default` refuses only what can hold neither data nor text. Everything else passes, because labels
+are often wrong: RDF dumps come as `application/octet-stream`, Turtle as `text/plain`, sitemaps as `application/gzip`;
+the detect phase looks inside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 
 import msgspec
 
 from quadloom.fetching.http.content_coding import ADVERTISED
-from quadloom.model.page import Failure, Page
-from quadloom.settings import CrawlSettings
+from quadloom.model.page import Failure, FailureKind, Hop, Page
+from quadloom.settings import CrawlSettings, LimitSettings
 from quadloom.version import __version__
 
 ACCEPT_PAGE = (
@@ -29,12 +34,35 @@ ACCEPT_ROBOTS = "text/plain, */*;q=0.1"
 ACCEPT_CONTEXT = "application/ld+json, application/json;q=0.9, */*;q=0.1"
 ACCEPT_ANY = "*/*"
 
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+Headers = tuple[tuple[str, str], ...]
 Result = Page | Failure
 Done = Callable[[Result], None]
+Refusal = tuple[FailureKind, str]
+"""Why a response is not read: the kind of the failure and its message."""
+Wanted = Callable[[str, str], bool]
+"""(content type, URL) → whether the body is worth reading."""
+
+_UNWANTED_FAMILIES = ("audio/", "video/", "font/", "model/")
+_UNWANTED_TYPES = frozenset(
+    {
+        "application/vnd.android.package-archive",
+        "application/vnd.microsoft.portable-executable",
+        "application/vnd.ms-fontobject",
+        "application/x-apple-diskimage",
+        "application/x-debian-package",
+        "application/x-iso9660-image",
+        "application/x-msdownload",
+        "application/x-msi",
+        "application/x-rpm",
+        "application/x-shockwave-flash",
+    }
+)
 
 
 class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. `not_before` and `expires` are unix times; `expires` = a lease that ends, 0 = never."""
+    """One request. `not_before` and `expires` are unix times; `expires` is the end of the lease, 0 = never."""
 
     href: str
     accept: str = ACCEPT_PAGE
@@ -47,9 +75,9 @@ class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
     redirects: int = 0  # hops to follow; 0 = a redirect is handed back as a page with its 3xx status
     method: str = "GET"
     payload: bytes = b""
-    headers: tuple[tuple[str, str], ...] = ()  # further ones, such as the content type of a payload
-    wanted: Callable[[str, str], bool] | None = None  # (content type, URL): False cuts the transfer after the headers
-    allow_hop: Callable[[str], str | None] | None = None  # (URL): why a redirect must not be followed, None = may
+    headers: Headers = ()  # further ones, such as the content type of a payload
+    wanted: Wanted | None = None  # False cuts the transfer after the headers
+    allow_hop: Callable[[str], str | None] | None = None  # (URL): why a redirect is not followed; None = it is
     sink: Callable[[bytes], None] | None = None  # takes the decoded body in blocks; the page's own body stays empty
 
 
@@ -68,7 +96,7 @@ def identity(crawl: CrawlSettings) -> tuple[str, ...]:
 
 
 def header_lines(request: FetchRequest) -> list[str]:
-    """Header lines of this request. Validators are what a server once sent us, so they are checked for line breaks."""
+    """Header lines of this request. Validators once came from a server, so line breaks are removed from them too."""
     lines = [f"Accept: {request.accept}"]
     if request.etag:
         lines.append(f"If-None-Match: {_one_line(request.etag)}")
@@ -81,3 +109,67 @@ def header_lines(request: FetchRequest) -> list[str]:
 def _one_line(value: str) -> str:
     """Header injection stops here: no control character reaches the wire."""
     return "".join(char for char in value if char >= " " and char != "\x7f")
+
+
+def by_default(content_type: str, _href: str) -> bool:
+    """False for sound, film, fonts, installers and disk images; the transfer is then cut after the headers."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    return not media_type.startswith(_UNWANTED_FAMILIES) and media_type not in _UNWANTED_TYPES
+
+
+def but_not(skipped: Sequence[str]) -> Wanted:
+    """As `by_default`, without the media types that these globs match (`crawl.skip_types`)."""
+    globs = [glob.strip().lower() for glob in skipped]
+    if not globs:
+        return by_default
+
+    def wanted(content_type: str, href: str) -> bool:
+        media_type = content_type.partition(";")[0].strip().lower()
+        return by_default(content_type, href) and not any(fnmatchcase(media_type, glob) for glob in globs)
+
+    return wanted
+
+
+def refused_headers(headers: Headers, size: int, limits: LimitSettings) -> Refusal | None:
+    """Whether the headers themselves, `size` bytes in all, are over a limit."""
+    if size > limits.header_bytes:
+        return "headers", f"{size} bytes of headers (limits.header_bytes)"
+    if len(headers) > limits.header_count:
+        return "headers", f"{len(headers)} headers (limits.header_count)"
+    return None
+
+
+def refused_body(
+    request: FetchRequest, url: str, length: str, content_type: str, limits: LimitSettings
+) -> Refusal | None:
+    """Whether the body of a 2xx response is left unread, by its Content-Length and Content-Type."""
+    if length.isdecimal() and len(length) < 20 and int(length) > limits.large_bytes:
+        return "too-large", f"{length} bytes announced (limits.large_bytes)"
+    if request.wanted is not None and not request.wanted(content_type, url):
+        return "unwanted", f"content type {content_type[:80]!r} is not asked for"
+    return None
+
+
+def refused_hop(request: FetchRequest, hops: Sequence[Hop], target: str | None) -> Refusal | None:
+    """Whether the last of `hops` is not followed: it leads nowhere, in a circle, too far or out of bounds.
+
+    `target` is its resolved location; None = not an http(s) URL.
+    """
+    if target is None:
+        return "guard", f"redirect to {hops[-1].location!r}, which is not an http(s) URL"
+    if any(hop.url == target for hop in hops):
+        return "redirects", f"redirects in a circle at {target}"
+    if len(hops) > request.redirects:
+        return "redirects", f"more than {request.redirects} redirects (limits.redirects)"
+    reason = request.allow_hop(target) if request.allow_hop else None
+    return None if reason is None else ("scope", f"redirect to {target}: {reason}")
+
+
+def without_login(href: str) -> str:
+    """A crawled link must not log in anywhere: `user:password@` is dropped."""
+    start = href.find("//") + 2
+    stop = href.find("/", start)
+    authority = href[start:] if stop < 0 else href[start:stop]
+    if "@" not in authority:
+        return href
+    return href[:start] + authority.rpartition("@")[2] + (href[stop:] if stop >= 0 else "")

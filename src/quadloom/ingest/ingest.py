@@ -214,6 +214,8 @@ class VisitWriter:
     def _archived(self, batch: Sequence[FinishedVisit]) -> list[ArchiveRef | None]:
         records = [self._record(ready) for ready in batch]
         written = [record for record in records if record is not None]
+        if not self._settings.index.only_data:
+            written += [encode_record(item.response) for item in self._learned if item.response is not None]
         refs = iter(self._archive.put(written) if written else [])
         if written:
             self._archive.sync()

@@ -6,8 +6,7 @@ from random import Random
 import pytest
 
 from quadloom.fetching import failures, politeness
-from quadloom.fetching.http.address_clock import AddressClock
-from quadloom.fetching.politeness import back_off, delay_of, pace, retry_after, rules_for, strikes_after
+from quadloom.fetching.politeness import AddressClock, back_off, delay_of, pace, retry_after, rules_for, strikes_after
 from quadloom.model.page import Failure, FailureKind, Page
 from quadloom.settings import PolitenessSettings, Settings, SiteSettings
 

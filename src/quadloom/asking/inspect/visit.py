@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.fetching.fetcher import Fetcher, FetchResult
+from quadloom.fetching.http.transport import CurlTransport
 from quadloom.model.page import Failure, Hop, Page
 from quadloom.model.url import Url, host_of, resolve
 from quadloom.model.visit import Visit
@@ -22,7 +23,7 @@ class InspectVisit(msgspec.Struct, frozen=True):
 def visit(href: str, settings: Settings) -> InspectVisit:
     """Fetch a page politely, following redirects as visits of their own. Raises `UrlError` for what is no URL."""
     hops: tuple[Hop, ...] = ()
-    fetcher = Fetcher(settings)
+    fetcher = Fetcher(settings, CurlTransport(settings))
     try:
         fetched = _fetch(fetcher, href, 0.0)
         while isinstance(fetched.result, Page) and fetched.result.hops and len(hops) < settings.limits.redirects:

@@ -1,13 +1,13 @@
-"""One reusable libcurl handle and the response that is coming in on it.
+"""One reusable libcurl handle, the response that it receives, and libcurl's errors as failures.
 
-The handle, its callbacks and its header list are made once and used for thousands of requests; a request sets only
-the URL, the address and, where they differ from the last ones, the header lines. libcurl calls `list.append` for each
-header line directly, without a Python frame; the headers are read when the first body byte arrives, which is also
-the moment to cut what is unwanted, too large or in a coding we did not offer.
+The handle, its callbacks and its header list are created once and used for thousands of requests; a request sets only
+the URL, the address and, if they differ from the last ones, the header lines. libcurl calls `list.append` for each
+header line directly, without a Python frame. The headers are parsed when the first body byte arrives; that is also
+the moment to cut a body that is unwanted, too large or in a coding that was not offered.
 
 The address is pinned twice. `CONNECT_TO` sends every connection of the handle to the checked address, whatever host
-name libcurl reads out of the URL, so libcurl never resolves anything. `OPENSOCKETFUNCTION` judges the address once
-more at the moment of connecting, so that no forgotten option can open a door.
+name libcurl reads out of the URL, so libcurl never resolves anything. `OPENSOCKETFUNCTION` checks the address once
+more at the moment of connecting, so that no forgotten option can open another connection.
 """
 
 from __future__ import annotations
@@ -22,31 +22,50 @@ from typing import Literal
 import pycurl
 
 from quadloom.fetching.http.content_coding import BodyDecoder, coding_of
-from quadloom.fetching.request import FetchRequest
-from quadloom.model.page import FailureKind
+from quadloom.fetching.request import FetchRequest, Headers, Refusal, refused_body, refused_headers
 from quadloom.settings import LimitSettings
 
 _HTTP_ONLY = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
 _ABORT = -1  # from a write callback: not the number of bytes given, so libcurl ends the transfer
 _AUTHORITIES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
-Headers = tuple[tuple[str, str], ...]
-Verdict = Literal["", "cut"] | tuple[FailureKind, str]
+_TLS_CODES = frozenset(
+    getattr(pycurl, name)
+    for name in (
+        "E_SSL_CONNECT_ERROR", "E_PEER_FAILED_VERIFICATION", "E_SSL_CACERT", "E_SSL_CACERT_BADFILE",
+        "E_SSL_CERTPROBLEM", "E_SSL_CIPHER", "E_SSL_ISSUER_ERROR", "E_SSL_INVALIDCERTSTATUS",
+    )
+    if hasattr(pycurl, name)
+)  # fmt: skip
+_TOO_LARGE = 100  # CURLE_TOO_LARGE: libcurl's own ceiling on header bytes, 300 KiB
+
+Verdict = Literal["", "cut"] | Refusal
 
 
 class Transfer:
-    """A handle and its state. `verdict` is "" while all is well, "cut" for a body over its limit, or the failure."""
+    """A handle and its state. `verdict` is "", "cut" for a body over its limit, or the failure."""
 
     __slots__ = (
-        "_limits", "_lines", "_sent_lines", "address", "body", "curl", "header_bytes", "headers", "http_version",
-        "request", "status", "url", "verdict",
-    )  # fmt: skip
+        "_limits",
+        "_lines",
+        "_sent_lines",
+        "address",
+        "body",
+        "curl",
+        "header_bytes",
+        "headers",
+        "http_version",
+        "request",
+        "status",
+        "url",
+        "verdict",
+    )
 
-    def __init__(self, limits: LimitSettings, judge: Callable[[str], str | None], ca_file: str) -> None:
+    def __init__(self, limits: LimitSettings, check_address: Callable[[str], str | None], ca_file: str) -> None:
         self._limits = limits
         self._lines: list[bytes] = []
         self._sent_lines: tuple[str, ...] = ()
         self.body: BodyDecoder | None = None
-        self.curl = _handle(limits, judge, ca_file, self._lines, self._on_body)
+        self.curl = _handle(limits, check_address, ca_file, self._lines, self._on_body)
         self.clear()
 
     def clear(self) -> None:
@@ -80,11 +99,11 @@ class Transfer:
             self._prepare_method(request)
 
     def reusable(self) -> bool:
-        """Handles that sent something else than GET are thrown away: their options would have to be undone."""
+        """False after anything but GET: the options of such a handle would have to be undone, so it is closed."""
         return self.request is None or self.request.method == "GET"
 
     def finish_headers(self) -> None:
-        """At the end: read the headers if no body byte has done so; notice a body of which nothing could be decoded."""
+        """At the end: parse the headers if no body byte arrived; refuse a body of which nothing could be decoded."""
         if self.body is None and not self.verdict:
             self._read_headers()
         body = self.body
@@ -100,7 +119,7 @@ class Transfer:
         self.curl.setopt(pycurl.POSTFIELDS, request.payload)
 
     def _on_body(self, data: bytes) -> int | None:
-        """libcurl's write callback. Nothing may be raised through C, and no part of it can."""
+        """libcurl's write callback. No exception may pass through C, and nothing here raises one."""
         if self.body is None:
             self._read_headers()
             if self.verdict:
@@ -136,11 +155,9 @@ class Transfer:
         request = self.request
         if request is None:
             self.verdict = ("internal", "a response without a request")
-        elif self.header_bytes > limits.header_bytes:
-            self.verdict = ("headers", f"{self.header_bytes} bytes of headers (limits.header_bytes)")
-        elif len(self.headers) > limits.header_count:
-            self.verdict = ("headers", f"{len(self.headers)} headers (limits.header_count)")
-        else:
+            return
+        self.verdict = refused_headers(self.headers, self.header_bytes, limits) or ""
+        if not self.verdict:
             self._open_body(request)
 
     def _open_body(self, request: FetchRequest) -> None:
@@ -150,15 +167,13 @@ class Transfer:
         if coding is None:
             self.verdict = ("protocol", f"content coding {encoding[:80]!r}: unknown, or more than one")
             return
+        sink = None
         if 200 <= self.status < 300:
-            length = self._header("content-length")
-            if length.isdecimal() and len(length) < 20 and int(length) > limits.large_bytes:
-                self.verdict = ("too-large", f"{length} bytes announced (limits.large_bytes)")
+            length, content_type = self._header("content-length"), self._header("content-type")
+            self.verdict = refused_body(request, self.url, length, content_type, limits) or ""
+            if self.verdict:
                 return
-            if request.wanted is not None and not request.wanted(self._header("content-type"), self.url):
-                self.verdict = ("unwanted", f"content type {self._header('content-type')[:80]!r} is not asked for")
-                return
-        sink = request.sink if 200 <= self.status < 300 else None
+            sink = request.sink
         self.body = BodyDecoder(coding, request.max_bytes or limits.body_bytes, limits.decode_ratio, sink)
 
     def _parse_headers(self, lines: list[bytes]) -> None:
@@ -182,7 +197,7 @@ class Transfer:
 
 def _handle(
     limits: LimitSettings,
-    judge: Callable[[str], str | None],
+    check_address: Callable[[str], str | None],
     ca_file: str,
     lines: list[bytes],
     on_body: Callable[[bytes], int | None],
@@ -197,10 +212,7 @@ def _handle(
         (pycurl.NOPROXY, "*"),
         (pycurl.PATH_AS_IS, 1),
         (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
-        (
-            pycurl.PIPEWAIT,
-            1,
-        ),  # a host that is asked several things at once is asked over one connection where it can be
+        (pycurl.PIPEWAIT, 1),  # several requests to one host share a connection if the protocol allows it
         (pycurl.HTTP_CONTENT_DECODING, 0),
         (pycurl.SSL_VERIFYPEER, 1),
         (pycurl.SSL_VERIFYHOST, 2),
@@ -210,7 +222,7 @@ def _handle(
         (pycurl.BUFFERSIZE, 32 * 1024),
         (pycurl.HEADERFUNCTION, lines.append),
         (pycurl.WRITEFUNCTION, on_body),
-        (pycurl.OPENSOCKETFUNCTION, _opener(judge)),
+        (pycurl.OPENSOCKETFUNCTION, _opener(check_address)),
     ):
         curl.setopt(option, value)
     authorities = ca_file or system_authorities()
@@ -221,18 +233,39 @@ def _handle(
 
 @cache
 def system_authorities() -> str:
-    """The machine's certificate authorities. A libcurl from a wheel looks where its build machine had them (Red Hat's
-    path), which on Debian would make every certificate unknown. Empty = none found: libcurl then refuses all."""
+    """The machine's certificate authorities. A libcurl from a wheel looks in the path of its build machine (Red Hat's);
+    on Debian every certificate would be unknown. Empty = none found: libcurl then refuses all."""
     candidates = (ssl.get_default_verify_paths().cafile, *_AUTHORITIES)
     return next((path for path in candidates if path and Path(path).is_file()), "")
 
 
-def _opener(judge: Callable[[str], str | None]) -> Callable[..., socket.socket | int]:
+def _opener(check_address: Callable[[str], str | None]) -> Callable[..., socket.socket | int]:
     def open_socket(_purpose: int, target: tuple[int, int, int, tuple[str | bytes, int]]) -> socket.socket | int:
         family, kind, protocol, address = target
         name = address[0].decode() if isinstance(address[0], bytes) else address[0]
-        if judge(name) is not None:
+        if check_address(name) is not None:
             return int(pycurl.SOCKET_BAD)
         return socket.socket(family, kind, protocol)
 
     return open_socket
+
+
+def of_curl(code: int, text: str, limits: LimitSettings) -> Refusal:
+    """Kind and message of a libcurl error."""
+    if code == pycurl.E_OPERATION_TIMEDOUT:
+        if "too slow" in text:
+            return "too-slow", (
+                f"less than {limits.low_speed_bytes} bytes/s for {limits.low_speed_seconds:g} s (limits.low_speed_*)"
+            )
+        if "onnection time" in text or "SSL connection timeout" in text:
+            return "connect", f"no connection within {limits.connect_seconds:g} s (limits.connect_seconds)"
+        return "timeout", f"not finished within {limits.total_seconds:g} s (limits.total_seconds)"
+    if code in _TLS_CODES:
+        return "tls", text or "TLS failed"
+    if code in (pycurl.E_COULDNT_CONNECT, pycurl.E_SEND_ERROR):
+        return "connect", text or "no connection"
+    if code == pycurl.E_COULDNT_RESOLVE_HOST:
+        return "dns", text or "name not found"
+    if code == _TOO_LARGE or ("header" in text.lower() and "large" in text.lower()):
+        return "headers", f"response headers without end: more than {limits.header_bytes} bytes (limits.header_bytes)"
+    return "protocol", text or f"broken answer (libcurl error {code})"

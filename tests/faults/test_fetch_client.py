@@ -8,6 +8,7 @@ import shutil
 import ssl
 import subprocess
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import brotli
@@ -21,7 +22,6 @@ from quadloom.fetching.http.documents import DocumentFetcher, fetch_one
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.request import FetchRequest, Result
 from quadloom.model.page import Failure, Page
-from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
 
 
@@ -101,11 +101,10 @@ def test_validators_are_sent_and_304_comes_back() -> None:
     def answer(seen: Seen) -> bytes:
         return b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n'
 
-    with Server(answer) as server, DocumentFetcher(settings()) as transport:
-        href = server.url()
-        visit = Visit(href, href, "", 1, etag='"v1"\r\nX-Evil: 1', last_modified="Mon, 01 Jan 2024 00:00:00 GMT")
-        page = transport.send(visit)
-        assert page.status == 304 and page.body == b""
+    with Server(answer) as server, closing(CurlTransport(settings())) as transport:
+        modified = "Mon, 01 Jan 2024 00:00:00 GMT"
+        (page,) = run(transport, FetchRequest(href=server.url(), etag='"v1"\r\nX-Evil: 1', last_modified=modified))
+        assert isinstance(page, Page) and page.status == 304 and page.body == b""
         assert server.log[0].headers["if-none-match"] == '"v1"X-Evil: 1'
         assert "x-evil" not in server.log[0].headers
         assert server.log[0].headers["if-modified-since"] == "Mon, 01 Jan 2024 00:00:00 GMT"

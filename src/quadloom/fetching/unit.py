@@ -162,9 +162,10 @@ def open_fetcher(
     clock: Callable[[], float] = time.time,
     random: Callable[[], float] | None = None,
     request_for: RequestFactory | None = None,
+    transport: Transport | None = None,
 ) -> Fetcher:
-    """A fetcher with the transport of `crawl.transport`. A replay spares nobody, so it makes no pauses."""
-    transport = open_transport(settings, clock=clock)
+    """A fetcher with `transport`, by default that of `crawl.transport`. A replay asks no server and makes no pauses."""
+    transport = transport or open_transport(settings, clock=clock)
     if isinstance(transport, ReplayTransport):
         settings = without_pauses(settings)
     return Fetcher(settings, transport, clock=clock, random=random, request_for=request_for)

@@ -15,7 +15,6 @@ from quadloom.fetching.dns import DnsLookup, system_lookup
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.request import ACCEPT_PAGE, FetchRequest, Result
 from quadloom.model.page import Failure, Page
-from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 
 
@@ -28,18 +27,6 @@ class DocumentFetcher:
     def __init__(self, settings: Settings, *, lookup: DnsLookup = system_lookup, ca_file: str = "") -> None:
         self._transport = CurlTransport(settings, lookup=lookup, ca_file=ca_file)
         self._redirects = settings.limits.redirects
-
-    def send(self, visit: Visit) -> Page:
-        """The page of a visit, over redirects; the request is conditional if the visit has validators."""
-        return self._run(
-            FetchRequest(
-                href=visit.href,
-                etag=visit.etag,
-                last_modified=visit.last_modified,
-                priority=visit.priority,
-                redirects=self._redirects,
-            )
-        )
 
     def fetch_one(
         self,

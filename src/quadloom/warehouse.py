@@ -28,6 +28,7 @@ from quadloom.export.dump import DumpReport, export_to, parse_format
 from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
 from quadloom.fetching.guard import is_opened
+from quadloom.fetching.replay import without_pauses
 from quadloom.maintenance.import_ import ImportReport, import_pages
 from quadloom.maintenance.replay import replay_taken
 from quadloom.maintenance.upkeep import VerifyReport, rebuild, set_damaged_aside, verify
@@ -94,7 +95,7 @@ class Warehouse(NoticeBoard):
                 f"cannot write to {path}: {error.strerror}",
                 hint="choose another directory with -w, or change its permissions",
             ) from None
-        return cls(path, settings or Settings(), writable=True)
+        return cls(path, without_pauses(settings or Settings()), writable=True)
 
     @classmethod
     def mend(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:

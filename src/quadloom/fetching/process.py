@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from quadloom.fetching.fetcher import FetchResult
 from quadloom.fetching.process_main import FetchedBatch
+from quadloom.fetching.replay import replay_source
 from quadloom.fetching.unit import FetchHeartbeat, FetchOrder
 from quadloom.model import wire
 from quadloom.model.visit import Visit
@@ -16,7 +17,10 @@ from quadloom.settings import Settings
 
 
 class FetchProcess:
-    """See `quadloom.fetching.unit.FetchUnit`; the transport is that of `settings.crawl.transport`."""
+    """See `quadloom.fetching.unit.FetchUnit`; the transport is that of `settings.crawl.transport`.
+
+    Raises `SettingsError` if that names none.
+    """
 
     def __init__(
         self,
@@ -25,6 +29,9 @@ class FetchProcess:
         lost: Callable[[Sequence[Visit]], None],
         failed: Callable[[BaseException], None],
     ) -> None:
+        source = replay_source(settings)
+        if source is not None:
+            source.archive().close()  # raises here if there is none, not in a child that would be restarted for ever
         self._settings = settings
         self._fetched = fetched
         self._lost = lost

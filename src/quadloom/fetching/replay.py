@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -97,20 +98,53 @@ class _Version(msgspec.Struct, frozen=True, gc=False):
     ref: ArchiveRef
 
 
-def archive_in(directory: Path) -> Archive:
-    """The WARC files of a warehouse, or of a folder that holds nothing else. Raises `SettingsError` if it has none."""
-    folder = directory / "archive" if (directory / "archive").is_dir() else directory
-    if not any(folder.glob("*.warc.gz*")):
+class ReplaySource(msgspec.Struct, frozen=True):
+    """What `crawl.transport = "replay:DIRECTORY?until=TIME"` says. `until` is unix time."""
+
+    directory: Path
+    until: float = math.inf
+
+    def archive(self) -> Archive:
+        """The WARC files of a warehouse, or of a folder of such files. Raises `SettingsError` if there are none."""
+        inner = self.directory / "archive"
+        folder = inner if inner.is_dir() else self.directory
+        if not any(folder.glob("*.warc.gz*")):
+            raise SettingsError(
+                f"crawl.transport: there are no WARC files in {folder}",
+                hint="name a warehouse, or its archive folder: replay:DIRECTORY",
+            )
+        return WarcArchive([folder], read_only=True)
+
+
+def replay_source(settings: Settings) -> ReplaySource | None:
+    """The source of a replay, None for `http:`. Raises `SettingsError` for anything else."""
+    scheme, _, rest = settings.crawl.transport.partition(":")
+    if settings.crawl.transport == "http:":
+        return None
+    directory, _, until = rest.removeprefix("//").partition("?until=")
+    if scheme != "replay" or not directory:
         raise SettingsError(
-            f"crawl.transport: there are no WARC files in {folder}",
-            hint="name a warehouse, or its archive folder: replay:DIRECTORY",
+            f"crawl.transport = {settings.crawl.transport!r} names no transport of this version",
+            hint='write "http:", or "replay:DIRECTORY" with a warehouse whose archive answers',
         )
-    return WarcArchive([folder], read_only=True)
+    return ReplaySource(Path(directory), _unix_time(until) if until else math.inf)
 
 
 def without_pauses(settings: Settings) -> Settings:
-    """The same settings for a replay: no server is asked, so none has to be spared."""
+    """The settings of a replay: no server is asked, so none has to be spared. Those of a crawl stay as they are."""
+    if replay_source(settings) is None:
+        return settings
     replace = msgspec.structs.replace
     politeness = replace(settings.politeness, delay=0.0, ip_delay=0.0, adaptive=0.0, max_crawl_delay=0.0)
     sites = [replace(site, delay=None) for site in settings.site]
     return replace(settings, politeness=politeness, site=sites)
+
+
+def _unix_time(text: str) -> float:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise SettingsError(
+            f"crawl.transport: until={text} is not a time", hint="write it as 2026-01-31 or 2026-01-31T12:00:00Z"
+        ) from None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

@@ -5,22 +5,18 @@ Both run the same loop (`serve`) on orders from the owner. The transport is chos
 
 from __future__ import annotations
 
-import math
 import os
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
 
-from quadloom.errors import SettingsError
 from quadloom.fetching.fetcher import Fetcher, FetchResult, RequestFactory
 from quadloom.fetching.http.transport import CurlTransport
-from quadloom.fetching.replay import ReplayTransport, archive_in, without_pauses
+from quadloom.fetching.replay import ReplayTransport, replay_source, without_pauses
 from quadloom.fetching.transport import Transport
 from quadloom.model.visit import Visit
 from quadloom.process import threads
@@ -166,32 +162,12 @@ def open_fetcher(
 ) -> Fetcher:
     """A fetcher with `transport`, by default that of `crawl.transport`. A replay asks no server and makes no pauses."""
     transport = transport or open_transport(settings, clock=clock)
-    if isinstance(transport, ReplayTransport):
-        settings = without_pauses(settings)
-    return Fetcher(settings, transport, clock=clock, random=random, request_for=request_for)
+    return Fetcher(without_pauses(settings), transport, clock=clock, random=random, request_for=request_for)
 
 
 def open_transport(settings: Settings, *, clock: Callable[[], float] = time.time) -> Transport:
-    """The transport that `crawl.transport` names. Raises `SettingsError` if there is none of that name."""
-    scheme, colon, rest = settings.crawl.transport.partition(":")
-    if (scheme, colon, rest) == ("http", ":", ""):
+    """The transport that `crawl.transport` names. Raises `SettingsError` if there is none, or no archive to replay."""
+    source = replay_source(settings)
+    if source is None:
         return CurlTransport(settings, now=clock)
-    if scheme == "replay" and rest:
-        directory, _, until = rest.removeprefix("//").partition("?until=")
-        return ReplayTransport(settings, archive_in(Path(directory)), until=_unix_time(until), clock=clock)
-    raise SettingsError(
-        f"crawl.transport = {settings.crawl.transport!r} names no transport of this version",
-        hint='write "http:", or "replay:DIRECTORY" with a warehouse whose archive answers',
-    )
-
-
-def _unix_time(text: str) -> float:
-    if not text:
-        return math.inf
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise SettingsError(
-            f"crawl.transport: until={text} is not a time", hint="write it as 2026-01-31 or 2026-01-31T12:00:00Z"
-        ) from None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    return ReplayTransport(settings, source.archive(), until=source.until, clock=clock)

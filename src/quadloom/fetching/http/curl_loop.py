@@ -1,8 +1,8 @@
-"""libcurl's multi interface driven by epoll: the cost of a step depends on the sockets that have news, not on all.
+"""libcurl's multi interface driven by epoll: the cost of a step depends on the ready sockets, not on all of them.
 
-`curl_multi_perform` looks at every handle each time; with 300 sockets, of which three have something to say, that
-is most of the work of a fetcher. Here libcurl names the sockets it cares about (`M_SOCKETFUNCTION`) and the time at
-which it wants to be called anyway (`M_TIMERFUNCTION`), and epoll does the waiting.
+`curl_multi_perform` checks every handle each time; with 300 sockets, of which three are ready, that is most of the
+work of a fetcher. Here libcurl names the sockets it waits for (`M_SOCKETFUNCTION`) and the time at which it has to be
+called anyway (`M_TIMERFUNCTION`), and epoll does the waiting.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 import select
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 import pycurl
-
-Finished = tuple[pycurl.Curl, int, str]  # handle, libcurl error code (0 = done), its text
 
 _EVENTS = {
     pycurl.POLL_IN: select.EPOLLIN,
@@ -22,8 +21,16 @@ _EVENTS = {
 }
 
 
+class FinishedTransfer(NamedTuple):
+    """A handle, libcurl's error code (0 = success) and the text of the error."""
+
+    curl: pycurl.Curl
+    code: int
+    text: str
+
+
 class CurlLoop:
-    """`add` handles, `step` until they come back. `watch` adds a descriptor of the caller's to the same wait."""
+    """`add` handles, `step` until they come back. `watch` adds a descriptor of the caller to the same wait."""
 
     def __init__(self, connections: int, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -48,8 +55,8 @@ class CurlLoop:
         self._watched[descriptor] = callback
         self._epoll.register(descriptor, select.EPOLLIN)
 
-    def step(self, timeout: float) -> list[Finished]:
-        """Wait at most `timeout` seconds for news; return the handles that are done, already removed."""
+    def step(self, timeout: float) -> list[FinishedTransfer]:
+        """Wait at most `timeout` seconds for an event; return the handles that are done, already removed."""
         if self._due is not None:
             timeout = min(timeout, max(0.0, self._due - self._monotonic()))
         act = self._multi.socket_action
@@ -75,12 +82,12 @@ class CurlLoop:
         self._multi.close()
         self._epoll.close()
 
-    def _finished(self) -> list[Finished]:
-        done: list[Finished] = []
+    def _finished(self) -> list[FinishedTransfer]:
+        done: list[FinishedTransfer] = []
         while True:
             queued, succeeded, failed = self._multi.info_read()
-            done.extend((curl, 0, "") for curl in succeeded)
-            done.extend(failed)
+            done.extend(FinishedTransfer(curl, 0, "") for curl in succeeded)
+            done.extend(FinishedTransfer(*failure) for failure in failed)
             if not queued:
                 break
         for curl, _, _ in done:
@@ -90,7 +97,7 @@ class CurlLoop:
     def _on_socket(self, what: int, descriptor: int, _multi: object, _data: object) -> None:
         if what == pycurl.POLL_REMOVE:
             self._sockets.discard(descriptor)
-            with suppress(OSError):  # closed already: the kernel took it out of the set itself
+            with suppress(OSError):  # closed already: the kernel has removed it from the set
                 self._epoll.unregister(descriptor)
         elif descriptor in self._sockets:
             self._epoll.modify(descriptor, _EVENTS[what])

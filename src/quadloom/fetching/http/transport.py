@@ -77,8 +77,8 @@ class CurlTransport:
         self._ca_file = ca_file or settings.guard.authorities
         self.guard = Guard(settings.guard)
         self._identity = identity(settings.crawl)
-        self._clock = AddressClock(settings.politeness.ip_delay, monotonic())
-        self._multi = CurlLoop(limits.connections, monotonic)
+        self._addresses = AddressClock(settings.politeness.ip_delay, monotonic())
+        self._loop = CurlLoop(limits.connections, monotonic)
         self._resolver = DnsResolver(
             seconds=limits.dns_seconds,
             ttl=limits.dns_ttl,
@@ -86,7 +86,7 @@ class CurlTransport:
             monotonic=monotonic,
             lookup=lookup,
         )
-        self._multi.watch(self._resolver.fileno(), self._resolver.collect)
+        self._loop.watch(self._resolver.fileno(), self._resolver.collect)
         self._sequence = count()
         self._timers: list[tuple[float, int, Callable[[_Job], None], _Job]] = []  # monotonic, as wall clocks jump
         self._queue: list[tuple[int, int, _Job]] = []  # ready but without a handle, by priority
@@ -110,7 +110,7 @@ class CurlTransport:
         """Advance all requests, waiting at most `timeout` seconds for an event. Returns how many requests ended."""
         self._run_timers()
         self._fill()
-        for curl, code, text in self._multi.step(0.0 if self._settled else self._wait_at_most(timeout)):
+        for curl, code, text in self._loop.step(0.0 if self._settled else self._wait_at_most(timeout)):
             transfer, job = self._busy.pop(curl)
             self._transferred(transfer, job, code, text)
         self._resolver.expire()
@@ -129,7 +129,7 @@ class CurlTransport:
     def close(self) -> None:
         """Drop what is in flight, without calling `done`, and close all connections."""
         for transfer, _ in self._busy.values():
-            self._multi.remove(transfer.curl)
+            self._loop.remove(transfer.curl)
             transfer.curl.close()
         for transfer in self._idle:
             transfer.curl.close()
@@ -137,8 +137,9 @@ class CurlTransport:
         self._idle.clear()
         self._timers.clear()
         self._queue.clear()
+        self._settled.clear()
         self.in_flight = 0
-        self._multi.close()
+        self._loop.close()
         self._resolver.close()
 
     def _wait_at_most(self, timeout: float) -> float:
@@ -175,9 +176,9 @@ class CurlTransport:
         address = literal(job.name) or self.guard.override(job.name)
         if address is not None:
             return self._resolved(job, DnsAnswer((address,)))
-        known = self._resolver.cached(job.name)
-        if known is not None:
-            return self._resolved(job, known)
+        cached = self._resolver.cached(job.name)
+        if cached is not None:
+            return self._resolved(job, cached)
         return self._resolver.ask(job.name, lambda answer: self._resolved(job, answer))
 
     def _resolved(self, job: _Job, answer: DnsAnswer) -> None:
@@ -190,7 +191,7 @@ class CurlTransport:
 
     def _take_turn(self, job: _Job) -> None:
         now = self._monotonic()
-        at = self._clock.reserve(job.addresses[0], now)
+        at = self._addresses.reserve(job.addresses[0], now)
         if self._outlasts(job, at - now):
             self._fail(job, "timeout", "the lease would end before the turn of this address comes", transient=True)
         elif at > now:
@@ -214,7 +215,7 @@ class CurlTransport:
         while self._queue and len(self._busy) < self._limits.connections:
             job = heapq.heappop(self._queue)[2]
             now = self._monotonic()
-            at = self._clock.reserve(job.addresses[0], now)
+            at = self._addresses.reserve(job.addresses[0], now)
             if at > now:
                 self._later(at, self._ready, job)
             else:
@@ -232,7 +233,7 @@ class CurlTransport:
         if not job.sent_at:
             job.sent_at = self._now()
         self._busy[transfer.curl] = (transfer, job)
-        return self._multi.add(transfer.curl)
+        return self._loop.add(transfer.curl)
 
     def _new_transfer(self) -> Transfer:
         return Transfer(self._limits, self.guard.address_verdict, self._ca_file)

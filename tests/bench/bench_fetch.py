@@ -91,7 +91,7 @@ def settings(**politeness: float):  # type: ignore[no-untyped-def]
 
 def quadloom_client(targets: list[str]) -> int:
     from quadloom.fetching.http.transport import CurlTransport
-    from quadloom.fetching.request import FetchRequest
+    from quadloom.fetching.transport import FetchRequest
 
     client = CurlTransport(settings())
     done: list[int] = []

@@ -15,8 +15,7 @@ from faults.fetch_server import Seen, Server
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.in_process import InProcessTransport, respond
 from quadloom.fetching.replay import ReplayTransport
-from quadloom.fetching.request import FetchRequest, Result
-from quadloom.fetching.transport import Transport
+from quadloom.fetching.transport import FetchRequest, Result, Transport
 from quadloom.model.page import Failure, Page
 from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 from quadloom.stores.archive import warc_record

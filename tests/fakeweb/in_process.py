@@ -7,7 +7,7 @@ from collections import Counter
 from quadloom.demo.exchange import DemoRequest
 from quadloom.demo.web import FakeWeb
 from quadloom.fetching.in_process import Responder, respond
-from quadloom.fetching.request import FetchRequest
+from quadloom.fetching.transport import FetchRequest
 from quadloom.model.page import Page
 
 

@@ -20,7 +20,7 @@ from quadloom.errors import FetchError
 from quadloom.fetching.http.content_coding import BodyDecoder
 from quadloom.fetching.http.documents import DocumentFetcher, fetch_one
 from quadloom.fetching.http.transport import CurlTransport
-from quadloom.fetching.request import FetchRequest, Result
+from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.model.page import Failure, Page
 from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
 

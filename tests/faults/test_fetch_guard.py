@@ -10,10 +10,10 @@ from fetch_server import Seen, Server, reply
 
 from quadloom.errors import FetchError
 from quadloom.fetching.guard import Guard
+from quadloom.fetching.http.curl import Transfer
 from quadloom.fetching.http.documents import DocumentFetcher
-from quadloom.fetching.http.transfer import Transfer
 from quadloom.fetching.http.transport import CurlTransport
-from quadloom.fetching.request import FetchRequest, Result
+from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.fetching.unit import open_fetcher
 from quadloom.model.page import Failure
 from quadloom.model.url import Url, resolve

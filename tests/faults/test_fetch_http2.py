@@ -16,7 +16,7 @@ pytest.importorskip("h2", reason="the package h2 (a part of the `dev` extra) is 
 from h2_server import H2Server, Stream, make_certificate
 
 from quadloom.fetching.http.transport import CurlTransport
-from quadloom.fetching.request import FetchRequest, Result
+from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.fetching.unit import open_fetcher
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit

@@ -16,7 +16,7 @@ import zstandard
 from fetch_server import Seen, Server, endless, reply
 
 from quadloom.fetching.http.transport import CurlTransport
-from quadloom.fetching.request import FetchRequest, Result
+from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.model.page import Failure, Page
 from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 

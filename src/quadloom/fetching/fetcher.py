@@ -22,10 +22,9 @@ from random import Random
 
 import msgspec
 
-from quadloom.fetching import failures, politeness
-from quadloom.fetching.request import ACCEPT_ROBOTS, FetchRequest, Result, Wanted, but_not
+from quadloom.fetching import politeness
 from quadloom.fetching.robots import Robots, RobotsRow, parse, path_of, verdict
-from quadloom.fetching.transport import Transport
+from quadloom.fetching.transport import ACCEPT_ROBOTS, FetchRequest, Result, Transport, Wanted, but_not, make_failure
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
@@ -216,7 +215,7 @@ class Fetcher:
         rule = verdict(row.robots.rules, path_of(visit.href))
         if rule is not None:
             message = f"robots.txt of {visit.host} disallows {rule.pattern[:200]}"
-            failure = failures.make(visit.href, "robots", message, fetched_at=self._clock())
+            failure = make_failure(visit.href, "robots", message, fetched_at=self._clock())
             return self._end(visit, host, failure, row.robots.crawl_delay)
         return self._send(visit, host, row.robots)
 
@@ -224,7 +223,7 @@ class Fetcher:
         """Complete disallow for a while. The kind is that of the host's failure, not `robots`, which would be final."""
         now = self._clock()
         message = f"{_UNAVAILABLE}{row.reason}"
-        result = failures.make(
+        result = make_failure(
             visit.href,
             failure.kind if failure is not None else "connect",
             message,
@@ -274,7 +273,7 @@ class Fetcher:
         another one may own the host now. Give the visit back, with the host's clock set."""
         now = self._clock()
         message = f"{visit.host} can be asked in {not_before - now:.0f} s, which is too late for the lease"
-        result = failures.make(
+        result = make_failure(
             visit.href, "timeout", message, transient=True, fetched_at=now, retry_after=max(0.0, not_before - now)
         )
         pace = HostPace(visit.host, "", max(0.0, not_before - now), not_before, 0.0, message, politeness.COST_UNSENT)
@@ -300,7 +299,7 @@ class Fetcher:
             if len(self._chains) > _MAX_CHAINS:
                 self._chains.popitem(last=False)
             return page
-        return failures.make(
+        return make_failure(
             visit.href,
             "redirects",
             message,

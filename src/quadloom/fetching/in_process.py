@@ -16,18 +16,19 @@ from itertools import count
 
 import msgspec
 
-from quadloom.fetching import failures
 from quadloom.fetching.guard import Guard, endpoint, literal
 from quadloom.fetching.politeness import retry_after
-from quadloom.fetching.request import (
+from quadloom.fetching.transport import (
     REDIRECTS,
     Done,
     FetchRequest,
     Headers,
     Result,
+    make_failure,
     refused_body,
     refused_headers,
     refused_hop,
+    status_is_transient,
     without_login,
 )
 from quadloom.model.finding import Finding
@@ -109,7 +110,7 @@ class InProcessTransport:
         now = self._clock()
         if request.expires and now - _LATE + self._limits.total_seconds > request.expires:
             message = "the lease would end before the request could"
-            return failures.make(request.href, "timeout", message, transient=True, fetched_at=now)
+            return make_failure(request.href, "timeout", message, transient=True, fetched_at=now)
         return self._follow(_Exchange(request, now))
 
     def _follow(self, exchange: _Exchange) -> Result:
@@ -176,7 +177,7 @@ class InProcessTransport:
             "status",
             f"HTTP {answer.status}",
             answer,
-            transient=failures.status_is_transient(answer.status),
+            transient=status_is_transient(answer.status),
             pause=retry_after(answer.header("retry-after"), self._clock()),
         )
 
@@ -232,7 +233,7 @@ class _Exchange:
         transient: bool | None = None,
         pause: float | None = None,
     ) -> Result:
-        return failures.make(
+        return make_failure(
             self.request.href,
             kind,
             message,

@@ -18,9 +18,8 @@ from pathlib import Path
 import msgspec
 
 from quadloom.errors import ArchiveDamaged, SettingsError
-from quadloom.fetching import failures
 from quadloom.fetching.in_process import InProcessTransport, matches_validators, not_modified
-from quadloom.fetching.request import Done, FetchRequest, Result
+from quadloom.fetching.transport import Done, FetchRequest, Result, make_failure
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Page
 from quadloom.settings import Settings
@@ -90,7 +89,7 @@ class ReplayTransport:
         return newest
 
     def _missing(self, request: FetchRequest, message: str) -> Result:
-        return failures.make(request.href, "not-archived", message, fetched_at=self._clock())
+        return make_failure(request.href, "not-archived", message, fetched_at=self._clock())
 
 
 class _Version(msgspec.Struct, frozen=True, gc=False):

@@ -1,4 +1,8 @@
-"""A request to a transport: its record, the headers that identify the crawler, and the content types worth reading.
+"""The seam between the fetcher and whatever answers its requests: requests, results, limits and the protocol.
+
+Three implementations pass the same contract suite (`tests/contract/test_transport.py`): libcurl
+(`http.transport.CurlTransport`), replay from WARC archives (`replay.ReplayTransport`) and a plain function in the same
+process (`in_process.InProcessTransport`). `unit.open_transport` chooses one by URL (`crawl.transport`).
 
 **Identity.** `Quadloom/0.1 (+contact)`, and `From` if the contact is a mail address (RFC 9110 10.1.2): the owner of a
 site must be able to complain.
@@ -17,10 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from typing import Protocol
 
 import msgspec
 
 from quadloom.fetching.http.content_coding import ADVERTISED
+from quadloom.model.finding import Finding, Severity
 from quadloom.model.page import Failure, FailureKind, Hop, Page
 from quadloom.settings import CrawlSettings, LimitSettings
 from quadloom.version import __version__
@@ -35,6 +41,25 @@ ACCEPT_CONTEXT = "application/ld+json, application/json;q=0.9, */*;q=0.1"
 ACCEPT_ANY = "*/*"
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+# A second request may succeed after these; a bomb, a refused address or a wrong certificate does not change.
+_TRANSIENT: frozenset[FailureKind] = frozenset({"dns", "connect", "timeout", "too-slow", "protocol", "internal"})
+
+_ADVICE: dict[FailureKind, str] = {
+    "bomb": "if the site is trusted, raise limits.decode_ratio",
+    "too-large": "raise limits.large_bytes to read it",
+    "too-slow": "see limits.low_speed_bytes and limits.low_speed_seconds",
+    "timeout": "see limits.total_seconds",
+    "headers": "see limits.header_bytes and limits.header_count",
+    "redirects": "see limits.redirects",
+    "dns": "see limits.dns_seconds; guard.hosts can name an address",
+    "guard": "addresses of your own network are opened by guard.allow, ports by guard.ports",
+    "not-archived": "a replay answers only what the archive holds (crawl.transport)",
+    "tls": "certificates are always verified; guard.authorities names a file of authorities to trust",
+}
+_QUIET: frozenset[FailureKind] = frozenset({"unwanted", "robots", "scope", "not-archived"})  # as intended, not a defect
+
+_RETRY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 Headers = tuple[tuple[str, str], ...]
 Result = Page | Failure
@@ -79,6 +104,43 @@ class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
     wanted: Wanted | None = None  # False cuts the transfer after the headers
     allow_hop: Callable[[str], str | None] | None = None  # (URL): why a redirect is not followed; None = it is
     sink: Callable[[bytes], None] | None = None  # takes the decoded body in blocks; the page's own body stays empty
+
+
+class Transport(Protocol):
+    """Answers requests. `submit` them, then call `step` until `in_flight` is 0. One thread; only `wake` from any.
+
+    Guarantees:
+
+    - Each request is answered exactly once, with a `Page` or a `Failure`, from within a later `step`; unless `close`
+      comes first, after which no request is answered.
+    - Nothing is raised for what a server does: the web's errors are `Failure`s with a kind and a message.
+    - Every limit of `settings.limits` holds, on decoded bytes; a longer body is cut, with a finding.
+    - No connection to an address, scheme or port that `settings.guard` refuses, at the first request or at any hop.
+    - No request begins before its `not_before`.
+    - A redirect is returned as a page with its 3xx status and one hop, unless `redirects` of the request allows
+      more; then each hop passes the same checks as the first request.
+    """
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that were submitted and not answered yet."""
+        ...
+
+    def submit(self, request: FetchRequest, done: Done) -> None:
+        """Accept a request. `done` is called from a later `step`, never from here."""
+        ...
+
+    def step(self, timeout: float = 0.0) -> int:
+        """Advance all requests, waiting at most `timeout` seconds for one. Returns how many were answered."""
+        ...
+
+    def wake(self) -> None:
+        """End a running `step` early; may be called from another thread."""
+        ...
+
+    def close(self) -> None:
+        """Drop what is in flight without answering it, and release everything."""
+        ...
 
 
 def user_agent(crawl: CrawlSettings) -> str:
@@ -173,3 +235,41 @@ def without_login(href: str) -> str:
     if "@" not in authority:
         return href
     return href[:start] + authority.rpartition("@")[2] + (href[stop:] if stop >= 0 else "")
+
+
+def make_failure(
+    url: str,
+    kind: FailureKind,
+    message: str,
+    *,
+    fetched_at: float,
+    seconds: float = 0.0,
+    transient: bool | None = None,
+    status: int = 0,
+    retry_after: float | None = None,
+    address: str = "",
+    hops: tuple[Hop, ...] = (),
+    headers: tuple[tuple[str, str], ...] = (),
+) -> Failure:
+    """A failure with its finding."""
+    severity: Severity = "info" if kind in _QUIET else "warning"
+    finding = Finding(f"fetch-{kind}", message, severity, "fetch", advice=_ADVICE.get(kind, ""))
+    return Failure(
+        url=url,
+        kind=kind,
+        message=message,
+        transient=kind in _TRANSIENT if transient is None else transient,
+        fetched_at=fetched_at,
+        seconds=seconds,
+        status=status,
+        retry_after=retry_after,
+        address=address,
+        findings=(finding,),
+        hops=hops,
+        headers=headers,
+    )
+
+
+def status_is_transient(status: int) -> bool:
+    """Whether the server itself says that another time may be better."""
+    return status in _RETRY_STATUS

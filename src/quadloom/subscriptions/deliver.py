@@ -27,7 +27,7 @@ import msgspec
 
 from quadloom.errors import UsageError
 from quadloom.fetching.politeness import retry_after
-from quadloom.fetching.request import ACCEPT_ANY, Done, FetchRequest, Result
+from quadloom.fetching.transport import ACCEPT_ANY, Done, FetchRequest, Result
 from quadloom.model.notice import Notice
 from quadloom.model.page import Failure
 from quadloom.model.subscription import Subscription

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from quadloom.asking.sparql.service import QueryService
 from quadloom.crawl.control import Value
 from quadloom.fetching.http.transport import CurlTransport
-from quadloom.fetching.request import ACCEPT_ANY, FetchRequest, Result
+from quadloom.fetching.transport import ACCEPT_ANY, FetchRequest, Result
 from quadloom.model.notice import Notice
 from quadloom.process.threads import start
 from quadloom.settings import Settings

@@ -34,7 +34,7 @@ from msgspec.structs import replace
 
 from quadloom.errors import NothingFound, SettingsError
 from quadloom.fetching.politeness import retry_after, rules_for
-from quadloom.fetching.request import Result
+from quadloom.fetching.transport import Result
 from quadloom.model.outcome import Outcome, PageRow, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.push import PushOffer

@@ -22,8 +22,7 @@ import msgspec
 
 from quadloom.fetching import politeness
 from quadloom.fetching.fetcher import FetchResult, RobotsUpdate, is_robots_unavailable
-from quadloom.fetching.request import REDIRECTS, FetchRequest
-from quadloom.fetching.transport import Transport
+from quadloom.fetching.transport import REDIRECTS, FetchRequest, Transport
 from quadloom.fetching.unit import open_fetcher
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page

@@ -10,7 +10,7 @@ import pytest
 from quadloom.errors import SettingsError
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.replay import ReplayTransport, replay_source, without_pauses
-from quadloom.fetching.request import FetchRequest, Result
+from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.fetching.unit import open_fetcher, open_transport
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit

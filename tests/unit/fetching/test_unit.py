@@ -14,7 +14,7 @@ from quadloom.demo.web import FakeWeb
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.in_process import InProcessTransport, respond
 from quadloom.fetching.process import FetchProcess
-from quadloom.fetching.request import FetchRequest
+from quadloom.fetching.transport import FetchRequest
 from quadloom.fetching.unit import FetchThread, FetchUnit, FetchUnitFactory
 from quadloom.model.page import Page
 from quadloom.model.url import Url

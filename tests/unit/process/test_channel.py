@@ -11,7 +11,7 @@ from quadloom.process.channel import start
 from quadloom.settings import Settings
 
 
-@pytest.mark.parametrize("module", ["quadloom.workers.worker_main", "quadloom.fetching.process_main"])
+@pytest.mark.parametrize("module", ["quadloom.workers.worker_main", "quadloom.fetching.process"])
 def test_an_interrupt_at_birth_does_not_end_a_child(module: str) -> None:
     """The interpreter has just begun: nothing of the child's own has run yet that could ignore the signal."""
     child = start(module, Settings())

@@ -9,7 +9,7 @@ from cyclopts import App
 from quadloom.cli.session import Session, session
 from quadloom.errors import NothingFound, UsageError
 from quadloom.fetching.http.documents import DocumentFetcher
-from quadloom.fetching.request import ACCEPT_CONTEXT
+from quadloom.fetching.transport import ACCEPT_CONTEXT
 from quadloom.syntaxes.jsonld.context_folder import ContextFolder
 
 contexts = App(name="contexts", help="Keep JSON-LD contexts in a folder, instead of asking for them.")

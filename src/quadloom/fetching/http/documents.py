@@ -13,7 +13,7 @@ from types import TracebackType
 from quadloom.errors import FetchError
 from quadloom.fetching.dns import DnsLookup, system_lookup
 from quadloom.fetching.http.transport import CurlTransport
-from quadloom.fetching.request import ACCEPT_PAGE, FetchRequest, Result
+from quadloom.fetching.transport import ACCEPT_PAGE, FetchRequest, Result
 from quadloom.model.page import Failure, Page
 from quadloom.settings import Settings
 

@@ -17,20 +17,20 @@ import time
 from collections.abc import Callable
 from itertools import count
 
-from quadloom.fetching import failures
 from quadloom.fetching.dns import DnsAnswer, DnsLookup, DnsResolver, system_lookup
 from quadloom.fetching.guard import Guard, endpoint, literal
-from quadloom.fetching.http.curl_loop import CurlLoop
-from quadloom.fetching.http.transfer import Transfer, of_curl
+from quadloom.fetching.http.curl import CurlLoop, Transfer, of_curl
 from quadloom.fetching.politeness import AddressClock, retry_after
-from quadloom.fetching.request import (
+from quadloom.fetching.transport import (
     REDIRECTS,
     Done,
     FetchRequest,
     Result,
     header_lines,
     identity,
+    make_failure,
     refused_hop,
+    status_is_transient,
     without_login,
 )
 from quadloom.model.finding import Finding
@@ -285,7 +285,7 @@ class CurlTransport:
                 job,
                 "status",
                 f"HTTP {status}",
-                transient=failures.status_is_transient(status),
+                transient=status_is_transient(status),
                 status=status,
                 pause=pause,
                 headers=transfer.headers,
@@ -342,7 +342,7 @@ class CurlTransport:
         pause: float | None = None,
         headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        failure = failures.make(
+        failure = make_failure(
             job.request.href,
             kind,
             message,

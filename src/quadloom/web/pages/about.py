@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from quadloom.fetching.request import user_agent
+from quadloom.fetching.transport import user_agent
 from quadloom.web.server.requests import ViewResponse, WebRequest
 
 _TOPIC = "topic:"  # names of the catalog

@@ -275,7 +275,7 @@ def test_no_request_begins_early(place: Place) -> None:
     late, now = FetchRequest(href=place.site.base + "/page/4", not_before=at), place.site.base + "/page/5"
     ends: dict[str, float] = {}
     for request in (late, FetchRequest(href=now)):
-        place.transport.submit(request, lambda result: ends.setdefault(result.url, time.time()))  # type: ignore[arg-type,return-value]
+        place.transport.submit(request, lambda result: ends.setdefault(result.url, time.time()))  # type: ignore[arg-type]
     while place.transport.in_flight:
         place.transport.step(1.0)
     assert ends[late.href] >= at > ends[now]

@@ -60,6 +60,13 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         list[str], _doc("globs of media types cut after the headers, besides sound, film, fonts and installers")
     ] = []
     sitemaps: Annotated[bool, _doc("read sitemaps named in robots.txt")] = True
+    transport: Annotated[
+        str,
+        _doc(
+            "what answers requests: `http:` = the web; `replay:DIRECTORY` = the archive of the warehouse in DIRECTORY,"
+            " the newest response of each URL, or with `?until=2026-01-31` the newest at that time; nobody is asked"
+        ),
+    ] = "http:"
     user_agent: Annotated[str, _doc("product token sent and looked up in robots.txt")] = "Quadloom"
     workers: Annotated[int, _doc("transform processes, 0 = one per core less one, at least one"), _FROM_0] = 0
     batch: Annotated[int, _doc("pages settled in one transaction at most"), _FROM_1] = 128

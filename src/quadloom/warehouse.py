@@ -21,6 +21,7 @@ from quadloom.crawl.requests import CrawlRequests
 from quadloom.crawl.scope import CrawlScope, stored_scope
 from quadloom.crawl.session import CrawlSession, RunningCrawl
 from quadloom.errors import SettingsError, StoreError, UsageError
+from quadloom.fetching.replay import without_pauses
 from quadloom.maintenance.maintenance import Maintenance
 from quadloom.maintenance.rebuild import set_damaged_aside
 from quadloom.settings import Settings
@@ -75,7 +76,7 @@ class Warehouse:
                 f"cannot write to {path}: {error.strerror}",
                 hint="choose another directory with -w, or change its permissions",
             ) from None
-        return cls(path, settings or Settings(), writable=True)
+        return cls(path, without_pauses(settings or Settings()), writable=True)
 
     @classmethod
     def repair(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:

@@ -90,10 +90,10 @@ def settings(**politeness: float):  # type: ignore[no-untyped-def]
 
 
 def quadloom_client(targets: list[str]) -> int:
-    from quadloom.fetching.http.client import Client
-    from quadloom.fetching.http.request import FetchRequest
+    from quadloom.fetching.http.transport import CurlTransport
+    from quadloom.fetching.transport import FetchRequest
 
-    client = Client(settings())
+    client = CurlTransport(settings())
     done: list[int] = []
     waiting = iter(targets)
     while len(done) < len(targets):
@@ -105,11 +105,11 @@ def quadloom_client(targets: list[str]) -> int:
 
 
 def quadloom_fetcher(targets: list[str]) -> int:
-    from quadloom.fetching.fetcher import Fetcher
+    from quadloom.fetching.unit import open_fetcher
     from quadloom.model.url import Url
     from quadloom.model.visit import Visit
 
-    fetcher = Fetcher(settings())
+    fetcher = open_fetcher(settings())
     records = (Url.parse(href) for href in targets)
     visits = iter([Visit(url.href, url.key, url.host, url.fingerprint) for url in records])
     done = size = 0

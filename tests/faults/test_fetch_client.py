@@ -8,6 +8,7 @@ import shutil
 import ssl
 import subprocess
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import brotli
@@ -16,12 +17,11 @@ import zstandard
 from fetch_server import Seen, Server, reply
 
 from quadloom.errors import FetchError
-from quadloom.fetching.http.client import Client
 from quadloom.fetching.http.content_coding import BodyDecoder
-from quadloom.fetching.http.document import HttpTransport, fetch_one
-from quadloom.fetching.http.request import FetchRequest, Result
+from quadloom.fetching.http.documents import DocumentFetcher, fetch_one
+from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.model.page import Failure, Page
-from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
 
 
@@ -34,7 +34,7 @@ def settings(**limits: float) -> Settings:
     )
 
 
-def run(client: Client, *requests: FetchRequest) -> list[Result]:
+def run(client: CurlTransport, *requests: FetchRequest) -> list[Result]:
     results: dict[int, Result] = {}
     for number, request in enumerate(requests):
         client.submit(request, lambda result, number=number: results.__setitem__(number, result))
@@ -44,7 +44,7 @@ def run(client: Client, *requests: FetchRequest) -> list[Result]:
 
 
 def test_who_we_are_and_what_we_would_like() -> None:
-    with Server(lambda seen: reply(b"x")) as server, HttpTransport(settings()) as transport:
+    with Server(lambda seen: reply(b"x")) as server, DocumentFetcher(settings()) as transport:
         page = transport.fetch_one(server.url("/a?b=c", "www.test"))
         headers = server.log[0].headers
         assert page.body == b"x" and page.status == 200 and page.address == "127.0.0.1"
@@ -63,7 +63,7 @@ def test_bodies_are_let_go_of_without_the_garbage_collector(coding: str) -> None
     body = gzip.compress(b"x" * 50_000) if coding else b"x" * 50_000
     headers = {"content_encoding": coding} if coding else {}
     with Server(lambda seen: reply(body, **headers)) as server:
-        client = Client(settings())
+        client = CurlTransport(settings())
         gc.collect()
         before = {id(thing) for thing in gc.get_objects() if isinstance(thing, BodyDecoder)}  # of other tests' clients
         gc.disable()
@@ -101,11 +101,10 @@ def test_validators_are_sent_and_304_comes_back() -> None:
     def answer(seen: Seen) -> bytes:
         return b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n'
 
-    with Server(answer) as server, HttpTransport(settings()) as transport:
-        href = server.url()
-        visit = Visit(href, href, "", 1, etag='"v1"\r\nX-Evil: 1', last_modified="Mon, 01 Jan 2024 00:00:00 GMT")
-        page = transport.send(visit)
-        assert page.status == 304 and page.body == b""
+    with Server(answer) as server, closing(CurlTransport(settings())) as transport:
+        modified = "Mon, 01 Jan 2024 00:00:00 GMT"
+        (page,) = run(transport, FetchRequest(href=server.url(), etag='"v1"\r\nX-Evil: 1', last_modified=modified))
+        assert isinstance(page, Page) and page.status == 304 and page.body == b""
         assert server.log[0].headers["if-none-match"] == '"v1"X-Evil: 1'
         assert "x-evil" not in server.log[0].headers
         assert server.log[0].headers["if-modified-since"] == "Mon, 01 Jan 2024 00:00:00 GMT"
@@ -113,7 +112,7 @@ def test_validators_are_sent_and_304_comes_back() -> None:
 
 def test_connections_are_kept_and_headers_do_not_leak_between_requests() -> None:
     with Server(lambda seen: reply(seen.path.encode())) as server:
-        client = Client(settings())
+        client = CurlTransport(settings())
         for number in range(20):
             etag = f'"{number}"' if number % 2 else ""
             (page,) = run(client, FetchRequest(href=server.url(f"/{number}"), etag=etag))
@@ -125,7 +124,7 @@ def test_connections_are_kept_and_headers_do_not_leak_between_requests() -> None
 
 def test_many_hosts_at_once_and_the_socket_limit() -> None:
     with Server(lambda seen: reply(seen.host.encode())) as server:
-        client = Client(settings(connections=8))
+        client = CurlTransport(settings(connections=8))
         results = run(client, *(FetchRequest(href=server.url("/", f"h{n}.test")) for n in range(100)))
         client.close()
         assert [result.body for result in results if isinstance(result, Page)] == [
@@ -141,7 +140,7 @@ def test_urgent_requests_pass_waiting_ones() -> None:
         return reply(b"x")
 
     with Server(answer) as server:
-        client = Client(settings(connections=1))
+        client = CurlTransport(settings(connections=1))
         for number, priority in enumerate((3, 4, 3, 0)):
             client.submit(FetchRequest(href=server.url(f"/{number}"), priority=priority), lambda _: None)
         client.step(0.05)
@@ -159,7 +158,7 @@ def test_redirects_are_handed_back_or_followed_hop_by_hop() -> None:
         return reply(b"here")
 
     with Server(answer) as server:
-        client = Client(settings())
+        client = CurlTransport(settings())
         back, followed = run(
             client, FetchRequest(href=server.url("/a")), FetchRequest(href=server.url("/a"), redirects=3)
         )
@@ -172,7 +171,7 @@ def test_redirects_are_handed_back_or_followed_hop_by_hop() -> None:
 def test_a_veto_stops_a_redirect() -> None:
     with (
         Server(lambda seen: reply(b"", "302 Found", Location="/out")) as server,
-        HttpTransport(settings()) as transport,
+        DocumentFetcher(settings()) as transport,
     ):
         with pytest.raises(FetchError) as caught:
             transport.fetch_one(server.url("/in"), allow_hop=lambda href: "outside" if href.endswith("/out") else None)
@@ -181,7 +180,7 @@ def test_a_veto_stops_a_redirect() -> None:
 
 
 def test_post_is_sent_once_and_the_next_get_is_a_get() -> None:
-    with Server(lambda seen: reply(seen.body)) as server, HttpTransport(settings()) as transport:
+    with Server(lambda seen: reply(seen.body)) as server, DocumentFetcher(settings()) as transport:
         page = transport.fetch_one(
             server.url(), method="POST", payload=b"\x00data", headers=(("Content-Type", "application/json"),)
         )
@@ -195,7 +194,7 @@ def test_post_is_sent_once_and_the_next_get_is_a_get() -> None:
 
 def test_errors_become_failures_with_the_servers_wish() -> None:
     with Server(lambda seen: reply(b"no", "503 Busy", Retry_After="17")) as server:
-        client = Client(settings())
+        client = CurlTransport(settings())
         (failure,) = run(client, FetchRequest(href=server.url()))
         client.close()
     assert isinstance(failure, Failure)
@@ -217,7 +216,7 @@ def test_unwanted_and_announced_large_bodies_are_cut_after_the_headers() -> None
         return content_type.startswith("text/")
 
     with Server(answer) as server:
-        client = Client(settings())
+        client = CurlTransport(settings())
         video, large = run(
             client,
             FetchRequest(href=server.url("/video"), wanted=wanted),
@@ -228,7 +227,7 @@ def test_unwanted_and_announced_large_bodies_are_cut_after_the_headers() -> None
     assert isinstance(large, Failure) and large.kind == "too-large"
     assert sum(sent) < 30_000_000
     with Server(lambda seen: reply(b"x" * 1000, Content_Type="image/png")) as server:
-        client = Client(settings())
+        client = CurlTransport(settings())
         (image,) = run(client, FetchRequest(href=server.url(), wanted=wanted))
         client.close()
     assert isinstance(image, Failure) and image.kind == "unwanted" and not image.transient
@@ -236,7 +235,7 @@ def test_unwanted_and_announced_large_bodies_are_cut_after_the_headers() -> None
 
 def test_long_bodies_can_be_streamed() -> None:
     blocks: list[int] = []
-    with Server(lambda seen: reply(bytes(3_000_000))) as server, HttpTransport(settings()) as transport:
+    with Server(lambda seen: reply(bytes(3_000_000))) as server, DocumentFetcher(settings()) as transport:
         page = transport.fetch_one(server.url(), sink=lambda block: blocks.append(len(block)), max_bytes=5_000_000)
     assert sum(blocks) == 3_000_000 and page.body == b"" and len(blocks) > 10
 
@@ -256,7 +255,7 @@ def test_interim_responses_folded_and_repeated_headers() -> None:
 def test_a_dead_address_gives_way_to_the_next() -> None:
     configuration = Settings(guard=GuardSettings(allow=["127.0.0.0/8"]), politeness=PolitenessSettings(ip_delay=0.0))
     with Server(lambda seen: reply(b"alive")) as server:
-        client = Client(configuration, lookup=lambda name: ["127.0.0.9", "127.0.0.1"])
+        client = CurlTransport(configuration, lookup=lambda name: ["127.0.0.9", "127.0.0.1"])
         first, second = run(client, FetchRequest(href=server.url("/", "two.test"))), None
         second = run(client, FetchRequest(href=server.url("/again", "two.test")))
         client.close()
@@ -289,8 +288,8 @@ def test_certificates_are_verified_for_the_name_not_the_address(certificate: Pat
                 connection.close()
 
     with TlsServer(lambda seen: reply(b"secret")) as server:
-        trusting = Client(settings(), ca_file=str(certificate / "cert.pem"))
-        doubting = Client(settings())
+        trusting = CurlTransport(settings(), ca_file=str(certificate / "cert.pem"))
+        doubting = CurlTransport(settings())
         good, wrong_name = run(
             trusting,
             FetchRequest(href=f"https://tls.test:{server.port}/"),

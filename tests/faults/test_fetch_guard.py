@@ -9,12 +9,12 @@ import pytest
 from fetch_server import Seen, Server, reply
 
 from quadloom.errors import FetchError
-from quadloom.fetching.fetcher import Fetcher
 from quadloom.fetching.guard import Guard
-from quadloom.fetching.http.client import Client
-from quadloom.fetching.http.document import HttpTransport
-from quadloom.fetching.http.request import FetchRequest, Result
-from quadloom.fetching.http.transfer import Transfer
+from quadloom.fetching.http.curl import Transfer
+from quadloom.fetching.http.documents import DocumentFetcher
+from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.transport import FetchRequest, Result
+from quadloom.fetching.unit import open_fetcher
 from quadloom.model.page import Failure
 from quadloom.model.url import Url, resolve
 from quadloom.model.visit import Visit
@@ -51,7 +51,7 @@ def literals(port: int) -> list[str]:
 
 
 def test_literals_in_all_notations_and_local_names(canary: Server) -> None:
-    with HttpTransport(SETTINGS) as transport:
+    with DocumentFetcher(SETTINGS) as transport:
         for text in literals(canary.port):
             href = resolve(text)
             assert href is not None
@@ -68,7 +68,7 @@ def test_redirects_to_the_inside(canary: Server) -> None:
         location = targets[int(seen.path[1:])].encode("ascii", "ignore").decode() or "x"
         return reply(b"", "302 Found", Location=location)
 
-    with Server(answer, address=OUTSIDE) as outside, HttpTransport(SETTINGS) as transport:
+    with Server(answer, address=OUTSIDE) as outside, DocumentFetcher(SETTINGS) as transport:
         for number in range(len(targets)):
             with pytest.raises(FetchError) as caught:
                 transport.fetch_one(outside.url(f"/{number}"))
@@ -77,7 +77,7 @@ def test_redirects_to_the_inside(canary: Server) -> None:
 
 
 def test_metadata_address_is_refused_without_a_packet() -> None:
-    with HttpTransport(SETTINGS) as transport, pytest.raises(FetchError, match="metadata") as caught:
+    with DocumentFetcher(SETTINGS) as transport, pytest.raises(FetchError, match="metadata") as caught:
         transport.fetch_one("http://169.254.169.254/latest/meta-data/")
     assert caught.value.kind == "guard"
 
@@ -94,7 +94,7 @@ def test_a_name_that_first_answers_public_then_private(canary: Server) -> None:
     settings = Settings(
         guard=SETTINGS.guard, politeness=SETTINGS.politeness, limits=LimitSettings(total_seconds=3.0, dns_ttl=0.0)
     )
-    client = Client(settings, lookup=lookup)
+    client = CurlTransport(settings, lookup=lookup)
     results: list[Result] = []
     for _ in range(2):
         client.submit(FetchRequest(href=f"http://rebind.org:{port}/"), results.append)
@@ -108,7 +108,7 @@ def test_a_name_that_first_answers_public_then_private(canary: Server) -> None:
 
 
 def test_a_mixed_answer_reaches_only_its_public_half(canary: Server) -> None:
-    client = Client(SETTINGS, lookup=lambda name: ["127.0.0.1", OUTSIDE, "::1"])
+    client = CurlTransport(SETTINGS, lookup=lambda name: ["127.0.0.1", OUTSIDE, "::1"])
     results: list[Result] = []
     client.submit(FetchRequest(href=f"http://mixed.org:{canary.port}/"), results.append)
     while client.in_flight:
@@ -122,7 +122,7 @@ def test_robots_of_an_inside_host_and_robots_redirected_inside(canary: Server) -
         return reply(b"", "301 Moved", Location=canary.url("/robots.txt"))
 
     with Server(answer, address=OUTSIDE) as outside:
-        fetcher = Fetcher(SETTINGS)
+        fetcher = open_fetcher(SETTINGS)
         fetcher.submit([visit(canary.url("/page")), visit(outside.url("/page"))])
         fetched = []
         while fetcher.in_flight:
@@ -133,7 +133,7 @@ def test_robots_of_an_inside_host_and_robots_redirected_inside(canary: Server) -
 
 
 def test_posts_to_callbacks_are_guarded_too(canary: Server) -> None:
-    with HttpTransport(SETTINGS) as transport, pytest.raises(FetchError) as caught:
+    with DocumentFetcher(SETTINGS) as transport, pytest.raises(FetchError) as caught:
         transport.fetch_one(canary.url("/hook"), method="POST", payload=b"{}")
     assert caught.value.kind == "guard"
 
@@ -151,13 +151,13 @@ def test_the_second_line_refuses_what_the_first_let_through(canary: Server) -> N
 def test_the_environment_cannot_put_a_proxy_in_between(canary: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, canary.url())
-    with Server(lambda seen: reply(b"direct"), address=OUTSIDE) as outside, HttpTransport(SETTINGS) as transport:
+    with Server(lambda seen: reply(b"direct"), address=OUTSIDE) as outside, DocumentFetcher(SETTINGS) as transport:
         assert transport.fetch_one(outside.url("/", "public.test")).body == b"direct"
 
 
 def test_ports_can_be_closed() -> None:
     with Server(lambda seen: reply(b"x"), address=OUTSIDE) as outside:
         guard = GuardSettings(allow=[f"{OUTSIDE}/32"], ports=[80, 443])
-        with HttpTransport(Settings(guard=guard)) as transport, pytest.raises(FetchError, match=r"guard\.ports"):
+        with DocumentFetcher(Settings(guard=guard)) as transport, pytest.raises(FetchError, match=r"guard\.ports"):
             transport.fetch_one(outside.url())
         assert outside.connections == 0

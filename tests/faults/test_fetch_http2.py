@@ -15,9 +15,9 @@ pytest.importorskip("h2", reason="the package h2 (a part of the `dev` extra) is 
 
 from h2_server import H2Server, Stream, make_certificate
 
-from quadloom.fetching.fetcher import Fetcher
-from quadloom.fetching.http.client import Client
-from quadloom.fetching.http.request import FetchRequest, Result
+from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.transport import FetchRequest, Result
+from quadloom.fetching.unit import open_fetcher
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
@@ -44,7 +44,7 @@ def settings(certificate: Path, *, politeness: PolitenessSettings | None = None,
 
 
 def run(chosen: Settings, *requests: FetchRequest) -> list[Result]:
-    client = Client(chosen)
+    client = CurlTransport(chosen)
     results: dict[int, Result] = {}
     for number, request in enumerate(requests):
         client.submit(request, lambda result, number=number: results.__setitem__(number, result))
@@ -111,7 +111,7 @@ def test_the_pace_of_a_host_holds_over_one_connection(certificate: Path) -> None
     chosen = settings(certificate, politeness=PolitenessSettings(delay=delay, ip_delay=delay, adaptive=0.0))
     with H2Server(certificate, answer) as server:
         host = f"h2.test:{server.port}"
-        fetcher = Fetcher(chosen)
+        fetcher = open_fetcher(chosen)
         fetcher.submit([Visit(server.url(f"/{n}"), server.url(f"/{n}"), host, n) for n in range(4)])
         brought = []
         while fetcher.in_flight:
@@ -132,7 +132,7 @@ def test_a_server_that_allows_few_streams_is_obeyed(certificate: Path) -> None:
 
     with H2Server(certificate, slowly, streams=2) as server:
         # The limit stands in the server's SETTINGS, so it is known once the first answer has come on a connection.
-        client = Client(settings(certificate))
+        client = CurlTransport(settings(certificate))
         results: list[Result] = []
         client.submit(FetchRequest(href=server.url("/first")), results.append)
         while client.in_flight:
@@ -254,7 +254,7 @@ def test_go_away_ends_what_it_names_and_the_rest_is_asked_on_a_new_connection(ce
             page(stream)
 
     with H2Server(certificate, answer) as server:
-        client = Client(settings(certificate))
+        client = CurlTransport(settings(certificate))
         results: list[Result] = []
         for number in range(3):
             client.submit(FetchRequest(href=server.url(f"/{number}")), results.append)

@@ -15,8 +15,8 @@ import pytest
 import zstandard
 from fetch_server import Seen, Server, endless, reply
 
-from quadloom.fetching.http.client import Client
-from quadloom.fetching.http.request import FetchRequest, Result
+from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.transport import FetchRequest, Result
 from quadloom.model.page import Failure, Page
 from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
 
@@ -47,7 +47,7 @@ def reset_peak() -> int:
 
 def fetch(href: str, limits: LimitSettings = LIMITS, redirects: int = 0, lookup=None) -> tuple[Result, float]:  # type: ignore[no-untyped-def]
     """The result and how long it took; fails where the process grew more than it may."""
-    client = Client(settings(limits), **({"lookup": lookup} if lookup else {}))
+    client = CurlTransport(settings(limits), **({"lookup": lookup} if lookup else {}))
     results: list[Result] = []
     before = reset_peak()
     start = time.monotonic()
@@ -233,7 +233,7 @@ def test_a_stalled_name_holds_up_nobody_else() -> None:
             release.wait(5)
         return ["127.0.0.1"]
 
-    client = Client(settings(), lookup=lookup)
+    client = CurlTransport(settings(), lookup=lookup)
     done: list[tuple[float, Result]] = []
     start = time.monotonic()
     with Server(lambda seen: reply(b"ok")) as server:
@@ -259,7 +259,7 @@ def test_hundred_hostile_answers_at_once_stay_within_memory() -> None:
     def answer(seen: Seen) -> bytes | Iterator[bytes]:
         return reply(body, Content_Encoding="gzip") if int(seen.path[1:]) % 2 else endless(b"x", 0.05)
 
-    client = Client(settings())
+    client = CurlTransport(settings())
     results: list[Result] = []
     before = reset_peak()
     with Server(answer) as server:

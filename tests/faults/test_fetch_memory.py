@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from quadloom.crawl.fetch_process import FetchProcess
 from quadloom.fetching.fetcher import FetchResult
+from quadloom.fetching.process import FetchProcess
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
@@ -68,13 +68,13 @@ def test_thousands_of_pages_of_all_sizes() -> None:
     room = threading.Semaphore(UNDER_WAY)
     pages: list[int] = []
 
-    def came(batch: Sequence[FetchResult]) -> None:
+    def on_fetched(batch: Sequence[FetchResult]) -> None:
         for fetched in batch:
             pages.append(len(fetched.result.body) if isinstance(fetched.result, Page) else 0)
             room.release()
 
     errors: list[BaseException] = []
-    process = FetchProcess(settings, came, lambda lost: errors.append(AssertionError(lost)), errors.append)
+    process = FetchProcess(settings, on_fetched, lambda lost: errors.append(AssertionError(lost)), errors.append)
     try:
         for number in range(PAGES):
             assert room.acquire(timeout=30)

@@ -13,6 +13,7 @@ from quiet import acquitted
 
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.robots import RobotsRow
+from quadloom.fetching.unit import open_fetcher
 from quadloom.model import wire
 from quadloom.model.page import Failure, Page
 from quadloom.model.url import Url
@@ -49,7 +50,7 @@ def drain(fetcher: Fetcher) -> list[FetchResult]:
 
 
 def crawl(visits: list[Visit], configuration: Settings | None = None, **more: object) -> list[FetchResult]:
-    fetcher = Fetcher(configuration or settings(), **more)  # type: ignore[arg-type]
+    fetcher = open_fetcher(configuration or settings(), **more)  # type: ignore[arg-type]
     fetcher.submit(visits)
     fetched = drain(fetcher)
     fetcher.close()
@@ -94,11 +95,13 @@ def test_robots_first_once_then_the_delay_then_the_pages() -> None:
 def test_known_robots_are_not_asked_again_until_they_expire() -> None:
     with Server(site(b"User-agent: *\nDisallow: /x")) as server:
         now = [time.time()]
-        fetcher = Fetcher(settings(PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0)), clock=lambda: now[0])
+        fetcher = open_fetcher(
+            settings(PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0)), clock=lambda: now[0]
+        )
         fetcher.submit([visit(server.url("/a"))])
         (first,) = drain(fetcher)
         assert first.learned is not None
-        again = Fetcher(settings(PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0)), clock=lambda: now[0])
+        again = open_fetcher(settings(PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0)), clock=lambda: now[0])
         again.submit([visit(server.url("/b")), visit(server.url("/x"))], {first.visit.host: first.learned.robots})
         kinds = {type(one.result).__name__ for one in drain(again)}
         assert kinds == {"Page", "Failure"}
@@ -120,7 +123,7 @@ def test_a_slow_robots_txt_holds_up_its_own_host_only() -> None:
         return reply(b"")
 
     with Server(site(robots)) as server:
-        fetcher = Fetcher(settings())
+        fetcher = open_fetcher(settings())
         fetcher.submit([visit(server.url("/", "slow.test")), visit(server.url("/", "quick.test"))])
         early: list[FetchResult] = []
         while not early:
@@ -173,7 +176,7 @@ def test_dead_hosts_and_robots_that_never_end() -> None:
 def test_a_storm_of_429_gets_one_request_per_window_and_the_window_grows() -> None:
     """The loop plays the frontier: it leases again when the pace allows, as fast as it can."""
     with Server(site(b"", lambda seen: reply(b"", "429 Too Many"))) as server:
-        fetcher = Fetcher(settings(), random=lambda: 1.0)
+        fetcher = open_fetcher(settings(), random=lambda: 1.0)
         blocked, windows = 0.0, []
         stop = time.time() + 3.5
         number = 0
@@ -270,7 +273,7 @@ def test_redirects_go_back_to_the_frontier_and_circles_end() -> None:
 
     quick = settings(PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0))
     with Server(site(b"", page)) as server:
-        fetcher = Fetcher(quick)
+        fetcher = open_fetcher(quick)
 
         def follow(path: str) -> list[FetchResult]:
             href, chain = server.url(path), []
@@ -305,7 +308,7 @@ def test_sites_of_your_own_may_be_read_without_robots() -> None:
 def test_http_and_https_have_robots_of_their_own() -> None:
     row = RobotsRow("https://a.test:1", "found", 1.0, time.time() + 1000)
     with Server(site(b"User-agent: *\nDisallow: /")) as server:
-        fetcher = Fetcher(settings())
+        fetcher = open_fetcher(settings())
         fetcher.submit([visit(server.url("/", "a.test"))], {f"a.test:{server.port}": row.encode()})
         (fetched,) = drain(fetcher)
         fetcher.close()
@@ -314,7 +317,7 @@ def test_http_and_https_have_robots_of_their_own() -> None:
 
 
 def test_wake_ends_a_step_and_close_drops_what_is_under_way() -> None:
-    fetcher = Fetcher(settings())
+    fetcher = open_fetcher(settings())
     threading.Timer(0.1, fetcher.wake).start()
     start = time.monotonic()
     assert fetcher.step(60.0) == []
@@ -340,7 +343,7 @@ def test_sitemaps_may_be_longer_than_pages() -> None:
 def test_a_wall_clock_set_back_stalls_nothing() -> None:
     with Server(site(b"")) as server:
         wall = [time.time()]
-        fetcher = Fetcher(settings(), clock=lambda: wall[0])
+        fetcher = open_fetcher(settings(), clock=lambda: wall[0])
         fetcher.submit([visit(server.url("/"))])
         while not server.log:
             fetcher.step(0.05)

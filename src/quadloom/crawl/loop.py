@@ -19,10 +19,11 @@ from contextlib import contextmanager
 
 import msgspec
 
-from quadloom.crawl.fetch_process import FetchProcess
 from quadloom.crawl.report import CrawlReport, Meter
 from quadloom.errors import ShardsLost
 from quadloom.fetching.fetcher import FetchResult
+from quadloom.fetching.process import FetchProcess
+from quadloom.fetching.unit import FetchUnitFactory
 from quadloom.ingest.ingest import Ingest, VisitsDropped
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
@@ -56,7 +57,8 @@ class Crawl:
     """Iterate to run: each step yields `Settlement`s. Leaving the loop early finishes and saves what is in progress.
 
     `pacer` divides the bandwidth of a crawl without an end; None = the crawl ends when nothing is due. `waits`: it
-    does not end then, because other machines may send work.
+    does not end then, because other machines may send work. `fetch` starts what brings the pages: a process, or a
+    thread with another transport.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Crawl:
         *,
         pacer: BandwidthPacer | None = None,
         waits: bool = False,
+        fetch: FetchUnitFactory = FetchProcess,
         clock: Callable[[], float] = time.time,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
@@ -88,7 +91,7 @@ class Crawl:
         self.paused = False
         self.stopping = False
         inbox = ingest.inbox
-        self._fetch = FetchProcess(
+        self._fetch = fetch(
             settings,
             lambda results: inbox.put(FetchedVisits(tuple(results))),
             lambda visits: inbox.put(VisitsLost(tuple(visits))),

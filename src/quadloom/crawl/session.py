@@ -24,6 +24,8 @@ from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.requests import CrawlRequests
 from quadloom.crawl.scope import CrawlScope
 from quadloom.errors import ShardsLost
+from quadloom.fetching.process import FetchProcess
+from quadloom.fetching.unit import FetchUnitFactory
 from quadloom.ingest.inbox import Inbox
 from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import Event, EventKind
@@ -77,6 +79,7 @@ class CrawlSession:
         forever: bool = False,
         waits: bool = False,
         is_leader: Callable[[], bool] = lambda: True,
+        fetch: FetchUnitFactory = FetchProcess,
     ) -> None:
         self._stores = stores
         self._scope = scope
@@ -109,6 +112,7 @@ class CrawlSession:
             self._rescheduler,
             pacer=self._scheduler.pacer() if forever else None,
             waits=waits,
+            fetch=fetch,
             notice=self._notice,
         )
         self._commands = CrawlCommands(

@@ -1,7 +1,8 @@
-"""The fetch layer: politely, within limits and behind a guard.
+"""Fetching: politely, within limits and behind a guard.
 
-In: `Visit`s that the frontier leased. Out: `FetchResult` (a `Page` or `Failure`, plus the `HostPace` it taught).
-`fetcher.Fetcher` composes the parts for a crawl; `transport.HttpTransport` is the same client for single requests
-(contexts, stylesheets, sitemaps, webhooks), so that nothing leaves the process past the guard.
-Read in this order: guard, dns, content_coding, request, transfer, multi, client, robots, politeness, fetcher.
+In: `Visit`s that the frontier leased. Out: `FetchResult`s, each a `Page` or a `Failure` with the pace of its host.
+Imports `stores`, `process`, `model` and below.
+
+Read `transport` (the seam), `fetcher` (the politeness engine), `unit` (thread or process that runs it), then the
+transports: `http/`, `replay`, `in_process`.
 """

@@ -1,10 +1,10 @@
 """Names to addresses, without ever blocking the loop.
 
 `getaddrinfo` is the only resolver that honours the machine's own configuration (hosts file, search list, NSS), but it
-blocks and cannot be cancelled. So it runs in a few daemon threads. A name that gets no answer in time fails with its
-deadline while its thread is still stuck; when all threads are stuck, further names fail the same way and the crawl of
-names already known goes on. Answers and failures are cached, and both expire: a negative entry that never
-does turns one lost packet into a lost site.
+blocks and cannot be cancelled. So it runs in a few daemon threads. A name without an answer fails at its deadline while
+its thread is still stuck; when all threads are stuck, further names fail the same way and the crawl of names in the
+cache continues. Answers and failures are cached, and both expire: a negative entry without an end turns one lost
+packet into a lost site.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MAX_ADDRESSES = 8
 
 
 class DnsAnswer(msgspec.Struct, frozen=True):
-    """`addresses` in the order in which they should be tried; `error` in words where there are none."""
+    """`addresses` in the order in which they should be tried; `error` in words if there are none."""
 
     addresses: tuple[str, ...] = ()
     error: str = ""
 
 
 class DnsLookup(Protocol):
-    """Asks the network. May block; raises OSError for a name that has no address."""
+    """Resolves a name. May block; raises OSError if the name has no address."""
 
     def __call__(self, name: str) -> Sequence[str]: ...
 
@@ -54,7 +54,7 @@ class _Question(msgspec.Struct):
 
 
 class DnsResolver:
-    """Cache and threads around a `DnsLookup`. All methods but the threads' own are called from one loop.
+    """Cache and threads around a `DnsLookup`. All methods but `ring` are called from one thread.
 
     `fileno` becomes readable when answers are waiting for `collect`, which runs the callbacks.
     """
@@ -87,7 +87,7 @@ class DnsResolver:
         return self._bell
 
     def cached(self, name: str) -> DnsAnswer | None:
-        """What is known of a name and not yet expired."""
+        """The answer in the cache, unless it has expired."""
         entry = self._cache.get(name)
         if entry is None:
             return None
@@ -116,7 +116,7 @@ class DnsResolver:
         return None
 
     def collect(self) -> None:
-        """Deliver what the threads found."""
+        """Deliver the answers of the threads."""
         with suppress(BlockingIOError):
             os.eventfd_read(self._bell)
         while self._answers:
@@ -145,14 +145,14 @@ class DnsResolver:
             os.eventfd_write(self._bell, 1)
 
     def demote(self, name: str, address: str) -> None:
-        """Try this address of a name last from now on: it could not be connected to."""
+        """Try this address of a name last in future: no connection to it was possible."""
         entry = self._cache.get(name)
         if entry is not None and address in entry[1].addresses:
             others = tuple(other for other in entry[1].addresses if other != address)
             self._cache[name] = (entry[0], DnsAnswer((*others, address)))
 
     def close(self) -> None:
-        """Let idle threads end; stuck ones end with the process (they are daemons)."""
+        """End idle threads; stuck ones end with the process (they are daemons)."""
         if not self._closed:
             self._closed = True
             for _ in self._threads:
@@ -183,7 +183,7 @@ class DnsResolver:
             name = self._questions.get()
             if name is None or self._closed:
                 return
-            if name not in self._open:  # given up on while all threads were busy: do not work off a dead backlog
+            if name not in self._open:  # it has expired while all threads were busy
                 continue
             try:
                 addresses = tuple(self._lookup(name))[:MAX_ADDRESSES]

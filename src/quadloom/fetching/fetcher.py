@@ -1,15 +1,16 @@
-"""The fetch phase of a crawl: visits in, what they brought out. Composes client, robots rules and pace.
+"""The politeness engine: visits in, results out. Decides what a transport is asked, and when.
 
-How many requests a visit means, which is what politeness stands on:
+How many requests a visit means:
 
 - **One visit, one request.** Redirects are never followed here, not even within a host: the page comes back with its
-  3xx status and the frontier meets the target as any other URL. So scope, robots, guard, host clock and address clock
+  3xx status and the frontier treats the target as any other URL. So scope, robots, guard, host clock and address clock
   apply by construction, and a target that many pages redirect to is read once. Chains are remembered: a circle,
   or more than `limits.redirects` in a row, ends in a failure.
-- **robots.txt first.** On first contact, and when it has expired, the visit's turn is spent on /robots.txt, and the
+- **robots.txt first.** On first contact, and when it has expired, the visit's turn is used for /robots.txt, and the
   visit itself waits the host's delay after it. Visits of other hosts never wait. A robots.txt may redirect up to five
   times, also to other hosts (RFC 9309 2.3.1.2); every hop passes the guard and the clock of its address.
-- A disallowed visit sends nothing. A robots.txt that is unavailable blocks the host until it is to be asked again.
+- A disallowed visit sends nothing. If a robots.txt is unavailable, its host is blocked until the file is requested
+  again.
 """
 
 from __future__ import annotations
@@ -22,35 +23,39 @@ from random import Random
 import msgspec
 
 from quadloom.fetching import politeness
-from quadloom.fetching.dns import DnsLookup, system_lookup
-from quadloom.fetching.http import failures
-from quadloom.fetching.http.client import Client
-from quadloom.fetching.http.request import ACCEPT_ROBOTS, FetchRequest, Result
 from quadloom.fetching.robots import Robots, RobotsRow, parse, path_of, verdict
-from quadloom.fetching.wanted import Wanted, but_not
+from quadloom.fetching.transport import ACCEPT_ROBOTS, FetchRequest, Result, Transport, Wanted, but_not, make_failure
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.settings import PolitenessSettings, Settings
 
 ROBOTS_REDIRECTS = 5  # RFC 9309 2.3.1.2: at least five hops
-SITEMAP_BYTES = 50 * 1024 * 1024  # what sitemaps.org allows one file
-_HOSTS_KEPT = 20_000
-_CHAINS_KEPT = 10_000
+SITEMAP_BYTES = 50 * 1024 * 1024  # the limit of sitemaps.org for one file
+_MAX_HOSTS = 20_000
+_MAX_CHAINS = 10_000
+_UNAVAILABLE = "robots.txt unavailable, so nothing may be fetched: "
+
+RequestFactory = Callable[[Visit, float, float], FetchRequest]
+"""(visit, not before, expires) → the request of a visit."""
 
 
 class RobotsUpdate(msgspec.Struct, frozen=True, array_like=True):
-    """A robots.txt that was just read: for the catalog. `robots` is an encoded `RobotsRow`."""
+    """A robots.txt that was just read: for the catalog. `robots` is an encoded `RobotsRow`.
+
+    `response`: the file as the server sent it, for the archive; None if there was none.
+    """
 
     host: str
     robots: bytes
     expires: float
     crawl_delay: float
     sitemaps: tuple[str, ...] = ()
+    response: Page | None = None
 
 
 class FetchResult(msgspec.Struct, frozen=True, array_like=True):
-    """The end of one visit at the network. `learned`: set on the first visit that ends after a robots.txt was read."""
+    """The end of one visit. `learned` is set on the first visit that ends after a robots.txt was read."""
 
     visit: Visit
     result: Page | Failure
@@ -59,14 +64,14 @@ class FetchResult(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Host:
-    """What the fetcher remembers of a host; all of it can be lost without harm."""
+    """The state of one host; all of it can be lost without harm."""
 
     __slots__ = ("free_at", "learned", "rows", "rules", "strikes", "waiting")
 
     def __init__(self, rules: PolitenessSettings) -> None:
         self.rules = rules
         self.rows: dict[str, RobotsRow] = {}  # by origin: http and https may differ
-        self.waiting: dict[str, list[Visit]] = {}  # by origin, while its robots.txt is on the way
+        self.waiting: dict[str, list[Visit]] = {}  # by origin, while its robots.txt is in flight
         self.free_at = 0.0  # monotonic: after a robots.txt, when the next request may go out
         self.strikes = 0
         self.learned: RobotsUpdate | None = None
@@ -75,26 +80,28 @@ class _Host:
 class Fetcher:
     """`submit` visits, `step` until `in_flight` is 0. Each visit comes back exactly once. One thread; `wake` from any.
 
-    `wanted(content type, URL)` and the settings decide what is read; `clock` is unix time; `random` gives the jitter.
+    `clock` is unix time, `random` gives the jitter. `request_for` replaces the request that is made of a visit;
+    `wanted(content type, URL)` decides which bodies are read otherwise.
     """
 
     def __init__(
         self,
         settings: Settings,
+        transport: Transport,
         *,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] | None = None,
-        lookup: DnsLookup = system_lookup,
         wanted: Wanted | None = None,
-        ca_file: str = "",
+        request_for: RequestFactory | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._monotonic = monotonic
         self._random = random or Random().random
         self._wanted = wanted or but_not(settings.crawl.skip_types)
-        self._client = Client(settings, lookup=lookup, now=clock, monotonic=monotonic, ca_file=ca_file)
+        self._request_for = request_for or self._page_request
+        self._transport = transport
         self._product = settings.crawl.user_agent
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
         self._chains: OrderedDict[str, tuple[str, ...]] = OrderedDict()
@@ -107,7 +114,7 @@ class Fetcher:
         robots: Mapping[str, bytes] | None = None,
         strikes: Mapping[str, int] | None = None,
     ) -> None:
-        """Take visits. `robots`: rows that the catalog has of their hosts; `strikes`: their failures in a row."""
+        """Accept visits. `robots`: rows that the catalog has of their hosts; `strikes`: their failures in a row."""
         for host, data in (robots or {}).items():
             row = RobotsRow.decode(data)
             if row is not None:
@@ -121,26 +128,26 @@ class Fetcher:
             self._begin(visit)
 
     def step(self, timeout: float = 0.0) -> list[FetchResult]:
-        """Move everything on for at most `timeout` seconds; return the visits that ended."""
-        self._client.step(0.0 if self._fetched else timeout)
+        """Advance all visits for at most `timeout` seconds; return those that ended."""
+        self._transport.step(0.0 if self._fetched else timeout)
         fetched, self._fetched = self._fetched, []
         self.in_flight -= len(fetched)
         return fetched
 
     def wake(self) -> None:
         """End a running `step` early; may be called from another thread."""
-        self._client.wake()
+        self._transport.wake()
 
     def close(self) -> None:
-        """Drop what is under way: its visits do not come back (their leases run out)."""
-        self._client.close()
+        """Close the transport. Visits in flight do not come back (their leases run out)."""
+        self._transport.close()
         self.in_flight = 0
 
     def _host(self, name: str) -> _Host:
         host = self._hosts.get(name)
         if host is None:
             host = self._hosts[name] = _Host(politeness.rules_for(name, self._settings))
-            if len(self._hosts) > _HOSTS_KEPT:
+            if len(self._hosts) > _MAX_HOSTS:
                 self._forget_oldest()
         return host
 
@@ -151,7 +158,7 @@ class Fetcher:
                 return
 
     def _free(self, host: _Host) -> float:
-        """`free_at` as unix time; 0 where it is past. Kept on the monotonic clock, because wall clocks are set back."""
+        """`free_at` as unix time, 0 if it is past. It is stored as monotonic time, because wall clocks are set back."""
         left = host.free_at - self._monotonic()
         return self._clock() + left if left > 0 else 0.0
 
@@ -177,17 +184,20 @@ class Fetcher:
             accept=ACCEPT_ROBOTS,
             priority=min(visit.priority, 1),
             not_before=max(visit.not_before, self._free(host)),
-            max_bytes=self._settings.limits.robots_bytes + 1,  # one more, so that the parser knows of a cut
+            max_bytes=self._settings.limits.robots_bytes + 1,  # one more, so that the parser notices a cut
             redirects=ROBOTS_REDIRECTS,
         )
-        self._client.submit(request, lambda result: self._robots_came(visit.host, origin, result))
+        self._transport.submit(request, lambda result: self._on_robots(visit.host, origin, result))
 
-    def _robots_came(self, name: str, origin: str, result: Result) -> None:
+    def _on_robots(self, name: str, origin: str, result: Result) -> None:
         host = self._host(name)
         now = self._clock()
         row = robots_row(origin, result, self._product, self._settings, now)
         host.rows[origin] = row
-        host.learned = RobotsUpdate(name, row.encode(), row.expires, row.robots.crawl_delay, row.robots.sitemaps)
+        response = result if isinstance(result, Page) and row.status == "found" else None
+        host.learned = RobotsUpdate(
+            name, row.encode(), row.expires, row.robots.crawl_delay, row.robots.sitemaps, response
+        )
         waiting = host.waiting.pop(origin)
         failure = result if isinstance(result, Failure) and row.status == "unavailable" else None
         if failure is not None and politeness.is_strike(failure):
@@ -205,15 +215,15 @@ class Fetcher:
         rule = verdict(row.robots.rules, path_of(visit.href))
         if rule is not None:
             message = f"robots.txt of {visit.host} disallows {rule.pattern[:200]}"
-            failure = failures.make(visit.href, "robots", message, fetched_at=self._clock())
+            failure = make_failure(visit.href, "robots", message, fetched_at=self._clock())
             return self._end(visit, host, failure, row.robots.crawl_delay)
         return self._send(visit, host, row.robots)
 
     def _unavailable(self, visit: Visit, host: _Host, row: RobotsRow, failure: Failure | None) -> None:
-        """Complete disallow for a while. The failure is that of the host, not kind `robots`, which means for good."""
+        """Complete disallow for a while. The kind is that of the host's failure, not `robots`, which would be final."""
         now = self._clock()
-        message = f"robots.txt unavailable, so nothing may be fetched: {row.reason}"
-        result = failures.make(
+        message = f"{_UNAVAILABLE}{row.reason}"
+        result = make_failure(
             visit.href,
             failure.kind if failure is not None else "connect",
             message,
@@ -241,38 +251,42 @@ class Fetcher:
             ends.append(visit.start_before + limits.total_seconds)
         if ends and not_before + limits.total_seconds > min(ends):
             return self._too_late(visit, host, not_before)
-        request = FetchRequest(
+        request = self._request_for(visit, not_before, min(ends, default=0.0))
+        delay = robots.crawl_delay
+        return self._transport.submit(request, lambda result: self._on_result(visit, delay, result))
+
+    def _page_request(self, visit: Visit, not_before: float, expires: float) -> FetchRequest:
+        body_bytes = self._settings.limits.body_bytes
+        return FetchRequest(
             href=visit.href,
             etag=visit.etag,
             last_modified=visit.last_modified,
             priority=visit.priority,
             not_before=not_before,
-            expires=min(ends, default=0.0),
-            max_bytes=max(limits.body_bytes, SITEMAP_BYTES) if visit.kind == "sitemap" else 0,
+            expires=expires,
+            max_bytes=max(body_bytes, SITEMAP_BYTES) if visit.kind == "sitemap" else 0,
             wanted=self._wanted,
         )
-        delay = robots.crawl_delay
-        return self._client.submit(request, lambda result: self._came(visit, delay, result))
 
     def _too_late(self, visit: Visit, host: _Host, not_before: float) -> None:
-        """The lease ends before the request could: a long Crawl-delay after robots.txt, or a worker that was paused and
-        whose hosts may be another's by now. Give the visit back, with the clock set."""
+        """The lease ends before the request could: after a long Crawl-delay, or because the worker was paused and
+        another one may own the host now. Give the visit back, with the host's clock set."""
         now = self._clock()
         message = f"{visit.host} can be asked in {not_before - now:.0f} s, which is too late for the lease"
-        result = failures.make(
+        result = make_failure(
             visit.href, "timeout", message, transient=True, fetched_at=now, retry_after=max(0.0, not_before - now)
         )
         pace = HostPace(visit.host, "", max(0.0, not_before - now), not_before, 0.0, message, politeness.COST_UNSENT)
         self._emit(visit, host, result, pace)
 
-    def _came(self, visit: Visit, crawl_delay: float, result: Result) -> None:
+    def _on_result(self, visit: Visit, crawl_delay: float, result: Result) -> None:
         host = self._host(visit.host)
         if isinstance(result, Page) and result.hops:
             result = self._chained(visit, result)
         self._end(visit, host, result, crawl_delay)
 
     def _chained(self, visit: Visit, page: Page) -> Result:
-        """A redirect: handed back, unless it closes a circle or is one too many in a row."""
+        """Return a redirect as it is, unless it closes a circle or is one too many in a row."""
         target = page.hops[-1].location
         chain = (*self._chains.pop(visit.href, ()), visit.href)
         limit = self._settings.limits.redirects
@@ -282,10 +296,10 @@ class Fetcher:
             message = f"more than {limit} redirects in a row (limits.redirects)"
         else:
             self._chains[target] = chain
-            if len(self._chains) > _CHAINS_KEPT:
+            if len(self._chains) > _MAX_CHAINS:
                 self._chains.popitem(last=False)
             return page
-        return failures.make(
+        return make_failure(
             visit.href,
             "redirects",
             message,
@@ -320,9 +334,9 @@ class Fetcher:
 
 
 def robots_row(origin: str, result: Result, product: str, settings: Settings, now: float) -> RobotsRow:
-    """What the answer to /robots.txt means (RFC 9309 2.3.1): rules, no rules, or complete disallow for a while.
+    """What the response to /robots.txt means (RFC 9309 2.3.1): rules, no rules, or complete disallow for a while.
 
-    429 is the one 4xx that does not mean "no rules": a server that is over its limit has not said yes to more.
+    429 is the one 4xx that does not mean "no rules": a server over its limit has not allowed more requests.
     """
     rules = settings.politeness
     if isinstance(result, Page):
@@ -330,10 +344,15 @@ def robots_row(origin: str, result: Result, product: str, settings: Settings, no
             robots = parse(result.body, product, max_bytes=settings.limits.robots_bytes)
             return RobotsRow(origin, "found", now, now + rules.robots_ttl, robots)
         return RobotsRow(origin, "missing", now, now + rules.robots_missing_ttl, reason=f"HTTP {result.status}")
-    if result.kind == "redirects" or (400 <= result.status < 500 and result.status != 429):
+    if result.kind in ("redirects", "not-archived") or (400 <= result.status < 500 and result.status != 429):
         return RobotsRow(origin, "missing", now, now + rules.robots_missing_ttl, reason=result.message)
     pause = max(rules.robots_error_ttl, result.retry_after or 0.0)
     return RobotsRow(origin, "unavailable", now, now + pause, reason=result.message)
+
+
+def is_robots_unavailable(result: Result) -> bool:
+    """Whether nothing was sent because the host's robots.txt could not be read."""
+    return isinstance(result, Failure) and result.message.startswith(_UNAVAILABLE)
 
 
 def _origin(href: str) -> str:

@@ -2,12 +2,12 @@
 
 A crawler follows links that strangers wrote, from inside somebody's network, so each of them may try to reach what
 only that network should (server-side request forgery). The rule has no memory and no exceptions: a name is resolved
-once, every address it gave is judged here, and the connection goes to a judged address and nowhere else. Because
-judging and connecting use the same number, a name that answers differently the second time (DNS rebinding)
-gains nothing. IP literals take the same road; whatever notation the link used (decimal, octal, hex), here it is a
+once, every address of it is checked here, and the connection goes to a checked address and nowhere else. Because
+check and connection use the same number, a name that resolves differently the second time (DNS rebinding) gains
+nothing. IP literals are checked in the same way; whatever notation the link used (decimal, octal, hex), here it is a
 number.
 
-Judged by what the address *means*, not how it is written: IPv4 inside IPv6 (mapped, NAT64) is judged as IPv4.
+The check is about what the address *means*, not how it is written: IPv4 inside IPv6 (mapped, NAT64) counts as IPv4.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _REFUSED_V6: tuple[tuple[ipaddress.IPv6Network, str], ...] = tuple(
     )
 )
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
-_METADATA = {  # inside otherwise global or allowed space, named so that the refusal says what it prevented
+_METADATA = {  # inside otherwise global or allowed space; named for the message of the refusal
     ipaddress.ip_address("168.63.129.16"): "cloud platform address",
     ipaddress.ip_address("100.100.100.200"): "cloud metadata",
     ipaddress.ip_address("fd00:ec2::254"): "cloud metadata",
@@ -65,16 +65,16 @@ _METADATA = {  # inside otherwise global or allowed space, named so that the ref
 
 
 class Guard:
-    """Judges URLs and addresses. Both verdicts are None for "allowed", else the reason in words."""
+    """Checks URLs and addresses. Both verdicts are None for "allowed", else the reason in words."""
 
     def __init__(self, settings: GuardSettings) -> None:
         self._allow = tuple(_network(text) for text in settings.allow)
         self._ports = frozenset(settings.ports)
         self._hosts = {name.lower().rstrip("."): address for name, address in settings.hosts.items()}
-        self.address_verdict = lru_cache(maxsize=65536)(self._judge)
+        self.address_verdict = lru_cache(maxsize=65536)(self._address_verdict)
 
     def url_verdict(self, href: str) -> str | None:
-        """Scheme and port. The address is judged after resolution, by `address_verdict`."""
+        """Scheme and port. The address is checked after resolution, by `address_verdict`."""
         if not href.startswith(("http://", "https://")):
             return f"only http and https are visited, not {href.partition(':')[0][:20]!r}"
         if self._ports:
@@ -84,7 +84,7 @@ class Guard:
         return None
 
     def override(self, name: str) -> str | None:
-        """Address from `guard.hosts`, exact name first, then `*.` above it from near to far. Still to be judged."""
+        """Address from `guard.hosts`, exact name first, then `*.` above it from near to far. Still to be checked."""
         if not self._hosts:
             return None
         found = self._hosts.get(name)
@@ -105,7 +105,7 @@ class Guard:
                 refusal = f"{address} is {reason}"
         return tuple(allowed), refusal
 
-    def _judge(self, text: str) -> str | None:
+    def _address_verdict(self, text: str) -> str | None:
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
@@ -130,7 +130,7 @@ def refusal(address: Address) -> str | None:
 def embedded(address: Address) -> Address:
     """The IPv4 address that a mapped (::ffff:0:0/96) or NAT64 (64:ff9b::/96) address stands for, else itself.
 
-    6to4 and Teredo also carry IPv4 addresses, but nothing on the web lives behind them any more: refused whole.
+    6to4 and Teredo also carry IPv4 addresses, but no web server uses them any more: refused as a whole.
     """
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
@@ -175,13 +175,13 @@ def _network(text: str) -> Network:
 
 
 def is_opened(host: str, settings: GuardSettings) -> bool:
-    """Whether a host, by `guard.hosts` or as a literal, is at an address that `guard.allow` opens. Asks no DNS."""
+    """Whether a host, by `guard.hosts` or as a literal, has an address that `guard.allow` permits. Without DNS."""
     name = host.rpartition(":")[0] or host
     for pattern, address in settings.hosts.items():
         if name == pattern or (pattern.startswith("*.") and name.endswith(pattern[1:])):
             name = address
     try:
-        where = ipaddress.ip_address("127.0.0.1" if name == "localhost" else name.strip("[]"))
+        found = ipaddress.ip_address("127.0.0.1" if name == "localhost" else name.strip("[]"))
     except ValueError:
         return False
-    return any(where in ipaddress.ip_network(block, strict=False) for block in settings.allow)
+    return any(found in ipaddress.ip_network(block, strict=False) for block in settings.allow)

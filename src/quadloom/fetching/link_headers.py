@@ -1,7 +1,7 @@
-"""`Link:` headers (RFC 8288): relations that a response states outside its body, such as a description in RDF.
+"""`Link:` headers (RFC 8288): relations that a response states outside of its body, such as a description in RDF.
 
-Read as browsers do: what cannot be understood is skipped up to the next comma outside quotes and angle brackets. One
-pass, no regular expression over the whole, at most `MAX_LINKS` results.
+Parsed as browsers do: what is not valid is skipped up to the next comma outside quotes and angle brackets. One pass,
+no regular expression over the whole value, at most `MAX_LINKS` results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ class HeaderLink(msgspec.Struct, frozen=True, array_like=True):
     rel: str
     type: str = ""
     anchor: str = ""  # absolute: another context than the page itself
-    hreflang: str = ""
     title: str = ""
 
 
@@ -58,7 +57,6 @@ def parse(value: str, base: str) -> Iterator[HeaderLink]:
                 rel,
                 parameters.get("type", "").strip().lower(),
                 (resolve(anchor, base) or "") if anchor else "",
-                parameters.get("hreflang", ""),
                 parameters.get("title", ""),
             )
 

@@ -1,15 +1,15 @@
-"""robots.txt by RFC 9309: read once, kept as a short list of rules, asked for every URL.
+"""robots.txt by RFC 9309: parsed once, stored as a short list of rules, checked for every URL.
 
-The parser keeps only the rules of our own group, so a row in the catalog is small. Reading is as lenient as the
-parsers that site owners test against (missing colons, usual misspellings, a byte order mark, any line ending),
-because a rule we fail to read is a wish we fail to honour. Lines that belong to no group (Sitemap, Crawl-delay,
+Only the rules of the crawler's own group are stored, so a row in the catalog is small. The parser is as lenient as
+those that site owners test against (missing colons, usual misspellings, a byte order mark, any line ending), because a
+rule that is not understood is a wish that is not honoured. Lines that belong to no group (Sitemap, Crawl-delay,
 unknown ones) never end a group, as 2.2.4 demands.
 
-Matching is by hand, not by regular expression: a pattern is cut at its stars, and the pieces are looked for from left
-to right, each at its first possible place. That is exact for `*` and linear in the URL for each piece, where a
+Patterns are matched without regular expressions: a pattern is split at its stars, and the pieces are searched from
+left to right, each at its first possible place. That is exact for `*` and linear in the URL for each piece; a
 translated regular expression with many stars can take for ever.
 
-Decided against Protego: right in all but the byte order mark, but it translates to `re` and keeps the whole file.
+Not Protego: it is right in all but the byte order mark, but it translates to `re` and stores the whole file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SITEMAP = ("sitemap", "site-map")
 _DELAY = ("crawl-delay", "crawldelay", "crawl delay")
 _KNOWN = {
     word: words[0] for words in (_AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY) for word in words
-}  # spelling found in the wild -> directive
+}  # spelling in use on the web -> directive
 
 _TOKEN = re.compile(r"[A-Za-z_-]+")
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})|([\x80-\xff])")
@@ -49,19 +49,19 @@ class RobotsRule(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Robots(msgspec.Struct, frozen=True, array_like=True):
-    """What a robots.txt says to us."""
+    """What a robots.txt says to this crawler."""
 
     rules: tuple[RobotsRule, ...] = ()
     crawl_delay: float = 0.0
     sitemaps: tuple[str, ...] = ()
 
     def allowed(self, href: str) -> bool:
-        """Whether we may fetch an absolute URL of this site. The longest matching pattern decides; Allow wins ties."""
+        """Whether an absolute URL of this site may be fetched. The longest pattern that matches decides; Allow wins."""
         return verdict(self.rules, path_of(href)) is None
 
 
 class RobotsRow(msgspec.Struct, frozen=True, array_like=True):
-    """A robots.txt as the catalog keeps it, in `HostRow.robots`. `origin` = scheme and authority it holds for.
+    """A robots.txt as the catalog stores it, in `HostRow.robots`. `origin` = scheme and authority it applies to.
 
     `missing` (4xx): all is allowed. `unavailable` (429, 5xx, no answer): nothing is, until `expires`, which then is
     soon. `reason` says why in words.
@@ -79,7 +79,7 @@ class RobotsRow(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def decode(cls, data: bytes) -> RobotsRow | None:
-        """None for bytes that an older version wrote: the file is then simply asked for again."""
+        """None for bytes that an older version wrote: the file is then requested again."""
         try:
             return wire.decode(data, cls)
         except msgspec.MsgspecError:
@@ -87,13 +87,13 @@ class RobotsRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 def parse(data: bytes, product: str, *, max_bytes: int = 500 * 1024) -> Robots:
-    """Read a robots.txt for the crawler with the product token `product`. Never fails: what is no rule is skipped."""
+    """Parse a robots.txt for the crawler with the product token `product`. Never fails: invalid lines are skipped."""
     own: list[RobotsRule] = []
     others: list[RobotsRule] = []  # of the groups for `*`
     own_delay = others_delay = 0.0
     own_named = False
     sitemaps: dict[str, None] = {}
-    ours = everyones = False  # whom the present group addresses
+    ours = everyones = False  # whom the current group addresses
     in_head = False  # between the user-agent lines of a group and its first rule
     for key, value in _lines(data, max_bytes):
         if key == "user-agent":
@@ -126,7 +126,7 @@ def parse(data: bytes, product: str, *, max_bytes: int = 500 * 1024) -> Robots:
 
 
 def verdict(rules: tuple[RobotsRule, ...], path: str) -> RobotsRule | None:
-    """The rule that forbids a path (with query, in normal form), or None where it may be fetched."""
+    """The rule that forbids a path (with query, in normal form), or None if it may be fetched."""
     if path == "/robots.txt" or not rules:
         return None
     forms = _spellings(path)
@@ -195,7 +195,7 @@ def _pattern(value: str) -> str:
 
 
 def _spellings(path: str) -> tuple[str, ...]:
-    """The path, and where its query holds `:` or `/`, plain or encoded, the other spelling too.
+    """The path; if its query holds `:` or `/`, plain or encoded, the other spelling too.
 
     The table in RFC 9309 2.2.2 encodes them in a query before matching, Google's parser does not; owners write both.
     """

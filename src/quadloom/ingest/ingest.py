@@ -367,6 +367,8 @@ class Ingest:
     def _archive(self, batch: Sequence[FinishedVisit]) -> list[ArchiveRef | None]:
         records = [self._record(item) for item in batch]
         written = [record for record in records if record is not None]
+        if not self._settings.index.only_data:  # robots.txt too, so that a crawl can be replayed from its archive
+            written += [encode_record(item.response) for item in self._robots if item.response is not None]
         refs = iter(self._stores.archive.put(written) if written else [])
         if written:
             self._stores.archive.sync()

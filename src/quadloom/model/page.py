@@ -24,6 +24,7 @@ FailureKind = Literal[
     "protocol",  # broken chunking, unknown coding, more than one coding
     "unwanted",  # a content type that was not asked for, cut after the headers
     "status",  # an HTTP error
+    "not-archived",  # asked of an archive that does not hold it (`crawl.transport`)
     "quarantined",  # killed two transform workers
     "internal",
 ]

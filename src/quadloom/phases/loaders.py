@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from quadloom.errors import FetchError, SyntaxInvalid
-from quadloom.fetching.http.document import HttpTransport
+from quadloom.fetching.http.documents import DocumentFetcher
 from quadloom.settings import Settings
 from quadloom.syntaxes.external import ACCEPT as ACCEPT_SERVICE
 from quadloom.syntaxes.external import MAX_ANSWER_BYTES, Send, ServiceReply
@@ -33,11 +33,11 @@ def document_loader(settings: Settings) -> Loader | None:
         return None
     seconds = min(settings.limits.total_seconds, settings.limits.transform_seconds / 3)
     limits = msgspec.structs.replace(settings.limits, total_seconds=seconds, connections=2)
-    opened: list[HttpTransport] = []
+    opened: list[DocumentFetcher] = []
 
     def load(url: str) -> bytes:
         if not opened:
-            opened.append(HttpTransport(msgspec.structs.replace(settings, limits=limits)))
+            opened.append(DocumentFetcher(msgspec.structs.replace(settings, limits=limits)))
         try:
             page = opened[0].fetch_one(url, accept=_ACCEPT, max_bytes=limits.context_bytes)
         except FetchError as error:
@@ -56,12 +56,12 @@ def all_syntaxes(settings: Settings) -> AssembledSyntaxes:
 
 def service_sender(settings: Settings) -> Send:
     """A function that sends bodies to configured services. One client for each timeout, opened on first use."""
-    clients: dict[float, HttpTransport] = {}
+    clients: dict[float, DocumentFetcher] = {}
 
     def send(url: str, body: bytes, headers: Sequence[tuple[str, str]], seconds: float) -> ServiceReply:
         client = clients.get(seconds)
         if client is None:
-            client = clients[seconds] = HttpTransport(_for_services(settings, seconds))
+            client = clients[seconds] = DocumentFetcher(_for_services(settings, seconds))
         further = tuple((name, value) for name, value in headers if name != "accept")
         try:
             page = client.fetch_one(

@@ -26,8 +26,8 @@ from typing import Protocol
 import msgspec
 
 from quadloom.errors import UsageError
-from quadloom.fetching.http.request import ACCEPT_ANY, Done, FetchRequest, Result
 from quadloom.fetching.politeness import retry_after
+from quadloom.fetching.transport import ACCEPT_ANY, Done, FetchRequest, Result
 from quadloom.model.notice import Notice
 from quadloom.model.page import Failure
 from quadloom.model.subscription import Subscription
@@ -70,7 +70,7 @@ class DeliveryOutbox(Protocol):
 
 
 class HttpSender(Protocol):
-    """The part of `quadloom.fetching.http.client.Client` that delivery needs."""
+    """The part of `quadloom.fetching.http.transport.CurlTransport` that delivery needs."""
 
     in_flight: int
 

@@ -13,8 +13,8 @@ from contextlib import closing, suppress
 from msgspec.structs import replace
 
 from quadloom.asking.sparql.service import QueryService
-from quadloom.fetching.http.client import Client
-from quadloom.fetching.http.request import ACCEPT_ANY, FetchRequest, Result
+from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.transport import ACCEPT_ANY, FetchRequest, Result
 from quadloom.ingest.inbox import Inbox
 from quadloom.model.event import EventKind
 from quadloom.model.notice import Notice
@@ -118,7 +118,7 @@ class NotificationSender:
             self._trim_at = time.monotonic() + _TRIM_EVERY
             do(self._trim)
 
-    def _ask_hubs(self, do: Do, client: Client) -> None:
+    def _ask_hubs(self, do: Do, client: CurlTransport) -> None:
         due: list[HubRequest] = []
         do(lambda: due.extend(self._hubs.due(time.time())))
         answers: list[tuple[str, Result]] = []
@@ -146,13 +146,13 @@ class NotificationSender:
     def _ask(self, query: str) -> list[str]:
         return lines_of(self._queries(), query, self._settings.limits)
 
-    def _delivering(self, progress: DeliveryOutbox, client: Client) -> WebhookDeliverer:
+    def _delivering(self, progress: DeliveryOutbox, client: CurlTransport) -> WebhookDeliverer:
         return WebhookDeliverer(progress, client, self._difference, time.time)
 
-    def _client(self) -> Client:
+    def _client(self) -> CurlTransport:
         """As the crawl's own, but for the pace: a receiver asked for these, and gets one at a time."""
         settings, seconds = self._settings, self._settings.subscriptions.webhook_seconds
-        return Client(
+        return CurlTransport(
             replace(
                 settings,
                 limits=replace(settings.limits, total_seconds=seconds),

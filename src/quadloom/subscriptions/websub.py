@@ -33,8 +33,8 @@ import msgspec
 from msgspec.structs import replace
 
 from quadloom.errors import NothingFound, SettingsError
-from quadloom.fetching.http.request import Result
 from quadloom.fetching.politeness import retry_after, rules_for
+from quadloom.fetching.transport import Result
 from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.document import PushOffer
 from quadloom.model.outcome import Outcome, PageRow, Settlement

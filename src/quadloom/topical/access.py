@@ -1,9 +1,8 @@
-"""How a topical crawl reaches the web: it asks, somebody polite answers.
+"""How a topical crawl reaches the web.
 
-All decisions of this package are plain functions and generators that yield `SiteRequest`s; who carries them out (the
-guarded fetcher with robots.txt and pace, or a simulated web in the same process) is behind the `Access` seam. A
-generator that yields requests and receives responses is a *request sequence*: many can be under way on different hosts
-at a time.
+All decisions of this package are plain functions and generators that yield `SiteRequest`s. The `Access` seam makes the
+requests: with the crawl's fetcher (`polite_access`), or against a simulated web in the same process. A generator that
+yields requests and receives responses is a *request sequence*; many can run on different hosts at a time.
 """
 
 from __future__ import annotations
@@ -20,15 +19,14 @@ T = TypeVar("T")
 
 
 class SiteRequest(msgspec.Struct, frozen=True):
-    """One request. Where `method` is post, `fields` are sent as a form, or `payload` as JSON. `purpose` says what it is
-    for, in the log."""
+    """One request. If `method` is post, `fields` are sent as a form, or `payload` as JSON. `purpose` is for the log."""
 
     url: str
     method: Literal["get", "post"] = "get"
     fields: tuple[tuple[str, str], ...] = ()
     purpose: Purpose = "page"
     multipart: bool = False
-    score: float = 0.0  # estimated relevance of a page, kept with it
+    score: float = 0.0  # estimated relevance of a page, stored with it
     payload: bytes = b""
     headers: tuple[tuple[str, str], ...] = ()
 
@@ -38,7 +36,7 @@ class SiteRequest(msgspec.Struct, frozen=True):
 
 
 class SiteResponse(msgspec.Struct, frozen=True):
-    """What came back, after redirects. `headers` have names in lower case."""
+    """The response after redirects. `headers` have names in lower case."""
 
     url: str
     status: int
@@ -55,10 +53,10 @@ class SiteResponse(msgspec.Struct, frozen=True):
 
 
 class Access(Protocol):
-    """Carries out requests within robots.txt, pace, scope and guard."""
+    """Makes requests within robots.txt, pace, scope and guard."""
 
-    def ask(self, asks: Sequence[SiteRequest]) -> list[SiteResponse | None]:
-        """Answers in the same order. None = not allowed, not reached, or no page. The hosts are distinct."""
+    def ask(self, requests: Sequence[SiteRequest], /) -> list[SiteResponse | None]:
+        """Responses in the same order. None = not allowed, not reached, or no page. The hosts are distinct."""
         ...
 
 
@@ -66,11 +64,11 @@ RequestSequence = Generator[SiteRequest, SiteResponse | None, T]
 
 
 def run_sequence(sequence: RequestSequence[T], access: Access) -> T:
-    """Carry out one sequence alone, to its end."""
+    """Run one sequence alone, to its end."""
     try:
-        ask = next(sequence)
+        request = next(sequence)
         while True:
-            ask = sequence.send(access.ask([ask])[0])
+            request = sequence.send(access.ask([request])[0])
     except StopIteration as end:
         value: T = end.value
         return value

@@ -1,17 +1,19 @@
-"""Requests of a topical crawl, as polite as those of any crawl: scope, robots.txt, host pace, address pace, guard.
+"""Requests of a topical crawl, made by the same `Fetcher` as those of any crawl: robots.txt, pace, back-off, guard.
 
-The frontier's lease is not used, since a topical crawl decides by itself what comes next; its clocks are. A host's
-next moment, back-off and robots.txt are read from the frontier and written back to it, so that two crawls of one
-warehouse never crowd a host between them. Redirects are followed hop by hop, and every hop passes all checks again.
+The frontier leases nothing here, because a topical crawl decides by itself what comes next; but its clocks hold. A
+host's next moment, back-off, failures and robots.txt are read from the frontier and written back to it, so that two
+crawls of one warehouse never crowd a host between them. Redirects are followed hop by hop, and every hop is a visit of
+its own.
 
-`services` are hosts that the user named to be asked, as a web searcher is: scope and robots.txt are about crawling and
-do not hold for them, pace does. Several request sequences may meet at such a host; they take turns.
+`services` are hosts that the user named to be asked, such as a web searcher: scope and robots.txt are about crawling
+and do not apply to them, pace does. Several request sequences may ask such a host at a time; they take turns.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from glob import escape
 from random import Random
 from urllib.parse import urlencode
 from uuid import UUID
@@ -19,49 +21,47 @@ from uuid import UUID
 import msgspec
 
 from quadloom.fetching import politeness
-from quadloom.fetching.fetcher import ROBOTS_REDIRECTS, robots_row
-from quadloom.fetching.http.client import Client
-from quadloom.fetching.http.request import ACCEPT_ROBOTS, FetchRequest, Result
-from quadloom.fetching.robots import RobotsRow, path_of, verdict
+from quadloom.fetching.fetcher import FetchResult, RobotsUpdate, is_robots_unavailable
+from quadloom.fetching.transport import REDIRECTS, FetchRequest, Transport
+from quadloom.fetching.unit import open_fetcher
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, site_of
 from quadloom.model.visit import Visit
-from quadloom.settings import Settings
+from quadloom.settings import Settings, SiteSettings
 from quadloom.stores.protocols.frontier import Frontier, HostRow, ScopeRules
 from quadloom.topical.access import SiteRequest, SiteResponse
 
 ACCEPT = "text/html, application/xhtml+xml, application/json;q=0.9, application/rss+xml;q=0.9, */*;q=0.1"
 _HOPS = 5
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
 class FetchedPage(msgspec.Struct, frozen=True):
-    """A page that was fetched to be kept."""
+    """A page that was fetched to be stored."""
 
     visit: Visit
     result: Page
     pace: HostPace
 
 
-class _Errand:
-    """One ask on its way; `answer` is set when it ends, None where it was refused or failed."""
+class _Exchange:
+    """One request and its hops so far; `response` stays None if it was refused or failed."""
 
-    __slots__ = ("answer", "ask", "done", "hops", "method", "url")
+    __slots__ = ("done", "hops", "method", "request", "response", "url")
 
-    def __init__(self, ask: SiteRequest) -> None:
-        self.ask = ask
-        self.url = ask.url
-        self.method = ask.method
+    def __init__(self, request: SiteRequest) -> None:
+        self.request = request
+        self.url = request.url
+        self.method = request.method
         self.hops = 0
         self.done = False
-        self.answer: SiteResponse | None = None
+        self.response: SiteResponse | None = None
 
 
 class PoliteAccess:
-    """`Access` over the network. `keep` receives every document; `refused` counts what was not sent, by reason.
+    """`Access` by a `Fetcher`. `keep` receives every document; `refused` counts what was not sent, by reason.
 
-    One thread. Close it, or use `Client`'s own life cycle.
+    One thread. Close it after use.
     """
 
     def __init__(
@@ -74,152 +74,132 @@ class PoliteAccess:
         services: frozenset[str] = frozenset(),
         clock: Callable[[], float] = time.time,
         random: Random | None = None,
+        transport: Transport | None = None,
     ) -> None:
-        self._settings = settings
+        """`transport`: another one than that of `crawl.transport`."""
+        self._settings = _without_robots(settings, services)
         self._services = services
         self._frontier = frontier
         self._scope = scope
         self._keep = keep
         self._clock = clock
-        self._random = random or Random()
-        self._client = Client(settings, now=clock)
-        self._robots: dict[str, RobotsRow] = {}
-        self._waiting: dict[str, list[_Errand]] = {}  # by origin, while its robots.txt is on the way
-        self._free_at: dict[str, float] = {}
-        self._strikes: dict[str, int] = {}
+        self._fetcher = open_fetcher(
+            self._settings,
+            clock=clock,
+            random=(random or Random()).random,
+            request_for=self._request,
+            transport=transport,
+        )
+        self._exchanges: dict[int, _Exchange] = {}  # in flight, by number
+        self._sent = 0
+        self._free_at: dict[str, float] = {}  # by host: when its next request may be sent
+        self._crawl_delay: dict[str, float] = {}  # by host, as its robots.txt asks
         self.refused: dict[str, int] = {}
 
-    def ask(self, asks: Sequence[SiteRequest]) -> list[SiteResponse | None]:
-        errands = [_Errand(ask) for ask in asks]
-        for errand in errands:
-            self._begin(errand)
-        while not all(errand.done for errand in errands):
-            self._client.step(1.0)
-        return [errand.answer for errand in errands]
+    def ask(self, requests: Sequence[SiteRequest]) -> list[SiteResponse | None]:
+        exchanges = [_Exchange(request) for request in requests]
+        for exchange in exchanges:
+            self._begin(exchange)
+        while not all(exchange.done for exchange in exchanges):
+            for fetched in self._fetcher.step(1.0):
+                self._on_result(self._exchanges.pop(fetched.visit.fingerprint), fetched)
+        return [exchange.response for exchange in exchanges]
 
     def close(self) -> None:
-        self._client.close()
+        self._fetcher.close()
 
-    def _begin(self, errand: _Errand) -> None:
-        href = resolve(errand.url)
+    def _begin(self, exchange: _Exchange) -> None:
+        href = resolve(exchange.url)
         if href is None:
-            return self._refuse(errand, "address")  # no web address, or too long to be sent
+            return self._refuse(exchange, "address")  # not a web address, or too long to be sent
         url = Url.parse(href)
-        if url.host in self._services:
-            return self._send(errand, 0.0)
-        if self._scope.verdict(url.href, url.host, 0) is not None:
-            return self._refuse(errand, "scope")
-        if politeness.rules_for(url.host, self._settings).robots == "ignore":
-            return self._send(errand, 0.0)
-        origin = url.href[: url.href.find("/", url.href.find("//") + 2)]
-        row = self._known_robots(origin, url.host)
-        if origin in self._waiting:
-            self._waiting[origin].append(errand)
-            return None
-        if row is None:
-            return self._ask_robots(errand, origin, url.host)
-        return self._decide(errand, row)
+        if url.host not in self._services and self._scope.verdict(url.href, url.host, 0) is not None:
+            return self._refuse(exchange, "scope")
+        now = self._clock()
+        latest = now + self._settings.crawl.max_wait
+        robots, strikes = self._first_contact(url.host)
+        moment = self._free_at[url.host]
+        if moment > latest:
+            return self._refuse(exchange, "pace")  # it may be asked, but waiting for it is not worth it
+        crawl_delay = self._crawl_delay[url.host]
+        pause = politeness.delay_of(0.0, crawl_delay, politeness.rules_for(url.host, self._settings))
+        self._free_at[url.host] = max(moment, now) + pause  # for requests that come before the response
+        self._sent += 1
+        self._exchanges[self._sent] = exchange
+        deadline = latest + self._settings.limits.total_seconds
+        visit = Visit(href, url.key, url.host, self._sent, priority=2, not_before=moment, deadline=deadline)
+        return self._fetcher.submit([visit], robots, strikes)
 
-    def _known_robots(self, origin: str, host: str) -> RobotsRow | None:
-        row = self._robots.get(origin)
-        if row is None:
-            stored = self._frontier.host(host)
-            row = RobotsRow.decode(stored.robots) if stored is not None and stored.robots else None
-            if row is not None and row.origin == origin:
-                self._robots[origin] = row
-            else:
-                row = None
-        return row if row is not None and row.expires > self._clock() else None
+    def _first_contact(self, host: str) -> tuple[dict[str, bytes], dict[str, int]]:
+        """What the frontier has of a host that was not asked yet: robots.txt and failures in a row, for the fetcher."""
+        if host in self._free_at:
+            return {}, {}
+        row = self._frontier.host(host) or HostRow(host=host, site=site_of(host))
+        self._free_at[host] = max(row.next_at, row.blocked_until)
+        self._crawl_delay[host] = row.crawl_delay
+        return {host: row.robots} if row.robots else {}, {host: row.failures}
 
-    def _ask_robots(self, errand: _Errand, origin: str, host: str) -> None:
-        self._waiting[origin] = [errand]
-        request = FetchRequest(
-            href=f"{origin}/robots.txt",
-            accept=ACCEPT_ROBOTS,
-            not_before=self._moment(host),
-            max_bytes=self._settings.limits.robots_bytes + 1,
-            redirects=ROBOTS_REDIRECTS,
-        )
-
-        def came(result: Result) -> None:
-            now = self._clock()
-            row = robots_row(origin, result, self._settings.crawl.user_agent, self._settings, now)
-            self._robots[origin] = row
-            rules = politeness.rules_for(host, self._settings)
-            self._free_at[host] = now + politeness.delay_of(result.seconds, row.robots.crawl_delay, rules)
-            old = self._frontier.host(host) or HostRow(host=host, site=site_of(host))
-            self._frontier.put_host(
-                msgspec.structs.replace(
-                    old, robots=row.encode(), robots_expires=row.expires, crawl_delay=row.robots.crawl_delay
-                )
-            )
-            for waiting in self._waiting.pop(origin):
-                self._decide(waiting, row)
-
-        self._client.submit(request, came)
-
-    def _decide(self, errand: _Errand, row: RobotsRow) -> None:
-        if row.status == "unavailable" or verdict(row.robots.rules, path_of(errand.url)) is not None:
-            return self._refuse(errand, "robots")
-        return self._send(errand, row.robots.crawl_delay)
-
-    def _moment(self, host: str) -> float:
-        """When a host may be asked next, by our own clock and the frontier's."""
-        if host not in self._free_at:
-            stored = self._frontier.host(host)
-            self._free_at[host] = max(stored.next_at, stored.blocked_until) if stored is not None else 0.0
-        return self._free_at[host]
-
-    def _send(self, errand: _Errand, crawl_delay: float) -> None:
-        host = host_of(errand.url)
-        moment = self._moment(host)
-        if moment > self._clock() + self._settings.crawl.max_wait:
-            return self._refuse(errand, "pace")  # it may be asked, but not so soon that waiting for it pays
-        pause = politeness.delay_of(0.0, crawl_delay, politeness.rules_for(host, self._settings))
-        self._free_at[host] = max(moment, self._clock()) + pause  # for whoever comes before the answer does
-        request = FetchRequest(href=errand.url, accept=ACCEPT, not_before=moment, headers=errand.ask.headers)
-        if errand.method == "post":
-            payload, headers = _encoded(errand.ask)
+    def _request(self, visit: Visit, not_before: float, _expires: float) -> FetchRequest:
+        exchange = self._exchanges[visit.fingerprint]
+        request = FetchRequest(href=visit.href, accept=ACCEPT, not_before=not_before, headers=exchange.request.headers)
+        if exchange.method == "post":
+            payload, headers = _encoded(exchange.request)
             request = msgspec.structs.replace(
                 request, method="POST", payload=payload, headers=(*request.headers, *headers)
             )
-        return self._client.submit(request, lambda result: self._came(errand, host, crawl_delay, result))
+        return request
 
-    def _came(self, errand: _Errand, host: str, crawl_delay: float, result: Result) -> None:
-        now = self._clock()
-        self._strikes[host] = politeness.strikes_after(result, self._strikes.get(host, 0))
-        pace = politeness.pace(
-            host,
-            result,
-            now=now,
-            rules=politeness.rules_for(host, self._settings),
-            crawl_delay=crawl_delay,
-            strikes=self._strikes[host],
-            random=self._random.random,
-        )
+    def _on_result(self, exchange: _Exchange, fetched: FetchResult) -> None:
+        result, pace, host = fetched.result, fetched.pace, fetched.visit.host
+        if fetched.learned is not None:
+            self._store_robots(fetched.learned)
         self._free_at[host] = max(self._free_at[host], pace.next_at, pace.blocked_until)
-        if pace.blocked_until > now:
+        if pace.blocked_until > self._clock():
             self._frontier.block(host, pace.blocked_until, pace.reason)
         if isinstance(result, Failure):
-            errand.done = True
-            if result.status:
-                errand.answer = SiteResponse(errand.url, result.status, "", b"", result.headers)
-            return None
-        target = resolve(result.header("location"), errand.url) if result.status in _REDIRECTS else None
-        if target is not None and errand.hops < _HOPS:
-            errand.hops += 1
-            errand.method = "get" if result.status in (301, 302, 303) else errand.method
-            errand.url = target
-            return self._begin(errand)
-        errand.done = True
-        errand.answer = SiteResponse(errand.url, result.status, result.content_type, result.body, result.headers)
-        if errand.ask.purpose == "page" and 200 <= result.status < 300:
-            self._keep(FetchedPage(_visit(errand.url, errand.ask.score), result, pace))
+            return self._on_failure(exchange, result, pace)
+        target = resolve(result.header("location"), exchange.url) if result.status in REDIRECTS else None
+        if target is not None and exchange.hops < _HOPS:
+            exchange.hops += 1
+            exchange.method = "get" if result.status in (301, 302, 303) else exchange.method
+            exchange.url = target
+            return self._begin(exchange)
+        exchange.done = True
+        exchange.response = SiteResponse(exchange.url, result.status, result.content_type, result.body, result.headers)
+        if exchange.request.purpose == "page" and 200 <= result.status < 300:
+            self._keep(FetchedPage(_visit(exchange.url, exchange.request.score), result, pace))
         return None
 
-    def _refuse(self, errand: _Errand, reason: str) -> None:
+    def _on_failure(self, exchange: _Exchange, failure: Failure, pace: HostPace) -> None:
+        if failure.kind == "robots" or is_robots_unavailable(failure):
+            return self._refuse(exchange, "robots")
+        if failure.kind == "timeout" and pace.cost == politeness.COST_UNSENT:
+            return self._refuse(exchange, "pace")  # a Crawl-delay longer than `crawl.max_wait`
+        exchange.done = True
+        if failure.status:
+            exchange.response = SiteResponse(exchange.url, failure.status, "", b"", failure.headers)
+        return None
+
+    def _store_robots(self, learned: RobotsUpdate) -> None:
+        self._crawl_delay[learned.host] = learned.crawl_delay
+        old = self._frontier.host(learned.host) or HostRow(host=learned.host, site=site_of(learned.host))
+        self._frontier.put_host(
+            msgspec.structs.replace(
+                old, robots=learned.robots, robots_expires=learned.expires, crawl_delay=learned.crawl_delay
+            )
+        )
+
+    def _refuse(self, exchange: _Exchange, reason: str) -> None:
         self.refused[reason] = self.refused.get(reason, 0) + 1
-        errand.done = True
+        exchange.done = True
+
+
+def _without_robots(settings: Settings, hosts: frozenset[str]) -> Settings:
+    """The same settings, in which robots.txt does not apply to these hosts."""
+    if not hosts:
+        return settings
+    sites = [SiteSettings(match=escape(host), robots="ignore") for host in sorted(hosts)]
+    return msgspec.structs.replace(settings, site=[*sites, *settings.site])
 
 
 def _visit(href: str, score: float) -> Visit:
@@ -227,16 +207,16 @@ def _visit(href: str, score: float) -> Visit:
     return Visit(href, key, host_of(href), fingerprint(key), kind="result", priority=2, score=score)
 
 
-def _encoded(ask: SiteRequest) -> tuple[bytes, tuple[tuple[str, str], ...]]:
-    """Body and headers of a submitted form, or of a question in JSON."""
-    if ask.payload:
-        return ask.payload, (("Content-Type", "application/json"),)
-    if not ask.multipart:
-        return urlencode(ask.fields).encode(), (("Content-Type", "application/x-www-form-urlencoded"),)
-    boundary = UUID(int=abs(hash(ask.fields)) % (1 << 128)).hex
+def _encoded(request: SiteRequest) -> tuple[bytes, tuple[tuple[str, str], ...]]:
+    """Body and headers of a submitted form, or of a query in JSON."""
+    if request.payload:
+        return request.payload, (("Content-Type", "application/json"),)
+    if not request.multipart:
+        return urlencode(request.fields).encode(), (("Content-Type", "application/x-www-form-urlencoded"),)
+    boundary = UUID(int=abs(hash(request.fields)) % (1 << 128)).hex
     parts = [
         f'--{boundary}\r\nContent-Disposition: form-data; name="{_quoted(name)}"\r\n\r\n{value}\r\n'
-        for name, value in ask.fields
+        for name, value in request.fields
     ]
     body = "".join(parts) + f"--{boundary}--\r\n"
     return body.encode(), (("Content-Type", f"multipart/form-data; boundary={boundary}"),)

@@ -18,7 +18,7 @@ BASE = "http://e.org/dir/page"
         ('<a,b;c>; rel="x y"', [HeaderLink("http://e.org/dir/a,b;c", "x y")]),
         ('<a>; title="q\\"u, <o>; te"; rel=next', [HeaderLink("http://e.org/dir/a", "next", title='q"u, <o>; te')]),
         ("<a>; REL=Alternate ; Type=Text/HTML ; hreflang=de",
-         [HeaderLink("http://e.org/dir/a", "alternate", "text/html", hreflang="de")]),
+         [HeaderLink("http://e.org/dir/a", "alternate", "text/html")]),
         ("<a>; rel=first; rel=second", [HeaderLink("http://e.org/dir/a", "first")]),
         ('<a>; rel=up; anchor="#part"', [HeaderLink("http://e.org/dir/a", "up", anchor="http://e.org/dir/page")]),
         ("<a>", []), ("<a>; rel", []), ("<a>; rel=", []), ("<a", []), ("rel=next", []), ("", []),

@@ -6,9 +6,8 @@ from random import Random
 import pytest
 
 from quadloom.fetching import politeness
-from quadloom.fetching.http import failures
-from quadloom.fetching.http.address_clock import AddressClock
-from quadloom.fetching.politeness import back_off, delay_of, pace, retry_after, rules_for, strikes_after
+from quadloom.fetching.politeness import AddressClock, back_off, delay_of, pace, retry_after, rules_for, strikes_after
+from quadloom.fetching.transport import make_failure
 from quadloom.model.page import Failure, FailureKind, Page
 from quadloom.settings import PolitenessSettings, Settings, SiteSettings
 
@@ -22,9 +21,7 @@ def page(seconds: float = 0.1) -> Page:
 
 
 def failed(kind: FailureKind, status: int = 0, wish: float | None = None) -> Failure:
-    return failures.make(
-        "http://e.org/", kind, "no", fetched_at=NOW, status=status, retry_after=wish, address="8.8.8.8"
-    )
+    return make_failure("http://e.org/", kind, "no", fetched_at=NOW, status=status, retry_after=wish, address="8.8.8.8")
 
 
 @pytest.mark.parametrize(

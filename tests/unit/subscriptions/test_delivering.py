@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from fakeweb.receiver import Receiver, receiving
 from quadloom.errors import UsageError
-from quadloom.fetching.http.client import Client
+from quadloom.fetching.http.transport import CurlTransport
 from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.settings import GuardSettings, LimitSettings, PolitenessSettings, Settings
@@ -35,7 +35,7 @@ SETTINGS = Settings(
 class Office:
     """An outbox with deliveries from it. Its clock stands still unless the test moves it."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: CurlTransport) -> None:
         self.client = client
         self.outbox = MemoryOutbox(MemoryCatalog(MemoryFrontier(FrontierPolicy(), now=NOW)))
         self.now = NOW
@@ -52,7 +52,7 @@ class Office:
 
 @pytest.fixture
 def office() -> Iterator[Office]:
-    with closing(Client(SETTINGS)) as client:
+    with closing(CurlTransport(SETTINGS)) as client:
         yield Office(client)
 
 
@@ -100,7 +100,7 @@ def test_a_redirect_is_no_acknowledgement(office: Office) -> None:
 
 
 def test_a_private_address_is_refused(office: Office) -> None:
-    with receiving() as receiver, closing(Client(replace(SETTINGS, guard=GuardSettings()))) as guarded:
+    with receiving() as receiver, closing(CurlTransport(replace(SETTINGS, guard=GuardSettings()))) as guarded:
         office.client = guarded
         office.restart()
         office.outbox.append(notices(1))

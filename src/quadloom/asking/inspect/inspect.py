@@ -15,6 +15,7 @@ from quadloom.asking.inspect.child import InspectResult, InspectTask, transform_
 from quadloom.asking.inspect.items import PREFIXES, InspectedItem, items_of, odd_values
 from quadloom.errors import UsageError
 from quadloom.fetching.fetcher import Fetcher, FetchResult
+from quadloom.fetching.http.transport import CurlTransport
 from quadloom.model.finding import Finding
 from quadloom.model.link import Link
 from quadloom.model.page import Failure, Hop, Page
@@ -118,7 +119,7 @@ class _InspectVisit(msgspec.Struct, frozen=True):
 def _visit(href: str, settings: Settings) -> _InspectVisit:
     """Fetch a page politely, following redirects as visits of their own. Raises `UrlError` if it is no URL."""
     hops: tuple[Hop, ...] = ()
-    fetcher = Fetcher(settings)
+    fetcher = Fetcher(settings, CurlTransport(settings))
     try:
         fetched = _fetch(fetcher, href, 0.0)
         while isinstance(fetched.result, Page) and fetched.result.hops and len(hops) < settings.limits.redirects:

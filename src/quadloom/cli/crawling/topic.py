@@ -16,7 +16,7 @@ from rich.table import Table
 from quadloom.cli.crawling.crawl import require_contact, urls_from_file
 from quadloom.cli.session import Session, session
 from quadloom.errors import FetchError, NothingFound, UsageError
-from quadloom.fetching.http.document import HttpTransport
+from quadloom.fetching.http.documents import DocumentFetcher
 from quadloom.model.url import Url, resolve
 from quadloom.settings_loading import secret
 from quadloom.topical.access import SiteResponse
@@ -178,7 +178,7 @@ def _sites(s: Session, warehouse: Warehouse, broad: str, seeds: Path | None) -> 
     if seeds is not None:
         homes = list(dict.fromkeys(_home(url) for url in urls_from_file(seeds)))
         return [SeedSite(home, 1.0 / (60 + rank)) for rank, home in enumerate(homes, 1)]
-    with HttpTransport(s.settings) as transport:
+    with DocumentFetcher(s.settings) as transport:
         searchers = [_searcher(name, warehouse, transport) for name in s.settings.topic.searchers or ["warehouse:"]]
         rankings = [searcher.search(broad, _HITS) for searcher in searchers]
     sites = sites_of(rankings, home_pages_only=s.settings.topic.home_pages_only)
@@ -195,7 +195,7 @@ def _site_search(s: Session) -> Callable[[str], list[SearchLead]]:
     return site_leads(topic.searchers if topic.site_queries else [], secret("BRAVE_KEY"))
 
 
-def _searcher(name: str, warehouse: Warehouse, transport: HttpTransport) -> WebSearcher:
+def _searcher(name: str, warehouse: Warehouse, transport: DocumentFetcher) -> WebSearcher:
     def fetch(url: str, headers: tuple[tuple[str, str], ...]) -> SiteResponse | None:
         try:
             page = transport.fetch_one(url, accept="application/json", headers=headers)
@@ -218,7 +218,7 @@ def _searcher(name: str, warehouse: Warehouse, transport: HttpTransport) -> WebS
 
 def _examples(s: Session, places: Sequence[str]) -> tuple[Example, ...]:
     found = []
-    with HttpTransport(s.settings) as transport:
+    with DocumentFetcher(s.settings) as transport:
         for place in places:
             if resolve(place) is not None:
                 page = transport.fetch_one(place, accept="text/html, */*;q=0.1")

@@ -8,8 +8,8 @@ from cyclopts import App
 
 from quadloom.cli.session import Session, session
 from quadloom.errors import NothingFound, UsageError
-from quadloom.fetching.http.document import HttpTransport
-from quadloom.fetching.http.request import ACCEPT_CONTEXT
+from quadloom.fetching.http.documents import DocumentFetcher
+from quadloom.fetching.transport import ACCEPT_CONTEXT
 from quadloom.syntaxes.jsonld.loader import ContextFolder
 
 contexts = App(name="contexts", help="Keep JSON-LD contexts in a folder, instead of asking for them.")
@@ -34,7 +34,7 @@ def add(url: str, file: Path | None = None) -> None:
             raise UsageError(f"there is no file {file}", hint="name a JSON file with a member @context")
         body = file.read_bytes()
     else:
-        with HttpTransport(s.settings) as transport:
+        with DocumentFetcher(s.settings) as transport:
             body = transport.fetch_one(url, accept=ACCEPT_CONTEXT, max_bytes=most + 1).body
     path = folder.add(url, body, max_bytes=most)
     if s.json:

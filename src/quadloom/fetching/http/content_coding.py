@@ -1,9 +1,8 @@
 """Content codings decoded as the bytes arrive, never further than the limits allow.
 
-libcurl could decode gzip and brotli itself, but it hands out what a bomb unpacks to only after unpacking it, knows no
-ratio, and the usual wheel has no zstd. So the body is taken as it is on the wire and decoded here in blocks; each
-block passes one gate (`BodyDecoder.write`) that counts. 841 bytes of brotli can mean 512 MiB: the gate sees 256 KiB of
-them.
+libcurl could decode gzip and brotli itself, but it returns a bomb only after unpacking it, has no limit on the ratio,
+and the usual wheel has no zstd. So the body is taken as it is on the wire and decoded here in blocks; each block passes
+one gate (`BodyDecoder.write`) that counts. 841 bytes of brotli can mean 512 MiB: the gate sees 256 KiB of them.
 
 isal inflates at twice the speed of zlib (64 against 145 µs for a 40 KB page).
 """
@@ -36,10 +35,10 @@ class _Enough(Exception):
 
 
 class BodyDecoder:
-    """Collects a decoded body. After `feed` returns False no more input is wanted, and `state` says why.
+    """Collects a decoded body. After `feed` returns False it takes no more input, and `state` says why.
 
-    `cut`: longer than `max_bytes`, the first `max_bytes` are kept. `bomb`: decoded to more than `ratio` times what
-    was transferred. `broken`: not valid in the coding that the server named.
+    `cut`: longer than `max_bytes`; `bytes()` has the first of them. `bomb`: decoded to more than `ratio` times what was
+    transferred. `broken`: not valid in the coding that the server named.
     """
 
     __slots__ = ("_decode", "_max_bytes", "_parts", "_ratio", "_sink", "decoded", "incomplete", "state", "wire")
@@ -92,23 +91,23 @@ class BodyDecoder:
             raise _Enough
 
     def flush(self) -> None:
-        """zstandard's writer asks for a file; there is nothing to flush."""
+        """Part of the file interface that zstandard's writer needs; there is nothing to flush."""
 
     def bytes(self) -> bytes:
         parts = self._parts
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def release(self) -> None:
-        """Let go of decoder and blocks now. Body and decoder know each other, and would wait for the garbage collector:
-        a page's blocks and 86 KB of isal's state for each of the last few hundred pages, 40 MB in all."""
+        """Free decoder and blocks now. They refer to each other and would wait for the garbage collector: a page's
+        blocks and 86 KB of isal's state for each of the last few hundred pages, 40 MB in all."""
         self._decode = self.incomplete = _released
         self._parts.clear()
 
 
 def coding_of(header: str) -> str | None:
-    """The one coding a Content-Encoding header names (`""` = none), or None where it is unknown or more than one.
+    """The one coding a Content-Encoding header names (`""` = none), or None if it is unknown or more than one.
 
-    Layers of codings have no use on the web but to multiply the ratio of a bomb.
+    Several layers of codings serve no purpose on the web but to multiply the ratio of a bomb.
     """
     names = [name for name in (part.strip().lower() for part in header.split(",")) if name and name != "identity"]
     if not names:
@@ -219,7 +218,7 @@ class _Zstd:
         self._writer.write(data)
 
     def incomplete(self) -> bool:
-        return False  # the writer does not tell; a cut transfer is noticed by its framing
+        return False  # the writer does not say; a cut transfer is detected by its framing
 
 
 _DECODERS: dict[str, Callable[[BodyDecoder], _Engine]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.errors import StoreError
-from quadloom.fetching.http.request import user_agent
+from quadloom.fetching.transport import user_agent
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.topical.topic import TOPICS, TopicCrawl
 from quadloom.web.server.requests import ViewResponse, WebRequest

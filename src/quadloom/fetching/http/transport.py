@@ -1,12 +1,12 @@
-"""The HTTP client: hundreds of requests under way in one thread, none of which can hurt it.
+"""The transport over libcurl: hundreds of HTTP requests in flight in one thread.
 
-A request passes these stations, and may end at each with a `Failure`:
+A request passes these stages, and may end at each with a `Failure`:
 
     submit ► wait for `not_before` ► guard: URL ► resolve (cache, or a DNS thread) ► guard: addresses
            ► turn of the address ► free handle (by priority) ► transfer ► redirect? back to the guard : done
 
-Waiting stations hold no socket and no thread. The total deadline counts work, not waiting for a turn: it starts with
-resolution and goes on over all hops. Where a name has several addresses and the first cannot be connected to, the
+Waiting requests hold no socket and no thread. The total deadline counts work, not waiting for a turn: it starts with
+resolution and continues over all hops. If a name has several addresses and the first cannot be connected to, the
 next is tried within the same deadline; no request was sent, so the host is not asked twice.
 """
 
@@ -19,23 +19,30 @@ from itertools import count
 
 from quadloom.fetching.dns import DnsAnswer, DnsLookup, DnsResolver, system_lookup
 from quadloom.fetching.guard import Guard, endpoint, literal
-from quadloom.fetching.http import failures
-from quadloom.fetching.http.address_clock import AddressClock
-from quadloom.fetching.http.multi import CurlLoop
-from quadloom.fetching.http.request import Done, FetchRequest, Result, header_lines, identity
-from quadloom.fetching.http.transfer import Transfer
-from quadloom.fetching.politeness import retry_after
+from quadloom.fetching.http.curl import CurlLoop, Transfer, of_curl
+from quadloom.fetching.politeness import AddressClock, retry_after
+from quadloom.fetching.transport import (
+    REDIRECTS,
+    Done,
+    FetchRequest,
+    Result,
+    header_lines,
+    identity,
+    make_failure,
+    refused_hop,
+    status_is_transient,
+    without_login,
+)
 from quadloom.model.finding import Finding
 from quadloom.model.page import FailureKind, Hop, Page
 from quadloom.model.url import resolve
 from quadloom.settings import Settings
 
-_LATE = 1.0  # seconds after its turn that a request may still begin
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_LATE = 1.0  # seconds after its turn within which a request may still begin
 
 
 class _Job:
-    """A request on its way through the stations."""
+    """A request on its way through the stages."""
 
     __slots__ = ("addresses", "done", "hops", "name", "request", "seconds", "sent_at", "url", "working_since")
 
@@ -46,18 +53,13 @@ class _Job:
         self.hops: tuple[Hop, ...] = ()
         self.name = ""
         self.addresses: tuple[str, ...] = ()
-        self.seconds = 0.0  # worked before the present stretch
+        self.seconds = 0.0  # of work before `working_since`
         self.working_since: float | None = None
         self.sent_at = 0.0  # unix time of the first request
 
 
-class Client:
-    """`submit` requests, call `step` until `in_flight` is 0. One thread; callbacks run inside `step`.
-
-    Guarantees: `done` is called exactly once per request, with a `Page` or a `Failure`, unless `close` comes first; no
-    connection to an address that the guard refuses; every limit of `settings.limits` holds. Nothing is raised for
-    what a server does.
-    """
+class CurlTransport:
+    """See `quadloom.fetching.transport.Transport`. `lookup` is the resolver, `ca_file` names authorities to trust."""
 
     def __init__(
         self,
@@ -75,8 +77,8 @@ class Client:
         self._ca_file = ca_file or settings.guard.authorities
         self.guard = Guard(settings.guard)
         self._identity = identity(settings.crawl)
-        self._clock = AddressClock(settings.politeness.ip_delay, monotonic())
-        self._multi = CurlLoop(limits.connections, monotonic)
+        self._addresses = AddressClock(settings.politeness.ip_delay, monotonic())
+        self._loop = CurlLoop(limits.connections, monotonic)
         self._resolver = DnsResolver(
             seconds=limits.dns_seconds,
             ttl=limits.dns_ttl,
@@ -84,7 +86,7 @@ class Client:
             monotonic=monotonic,
             lookup=lookup,
         )
-        self._multi.watch(self._resolver.fileno(), self._resolver.collect)
+        self._loop.watch(self._resolver.fileno(), self._resolver.collect)
         self._sequence = count()
         self._timers: list[tuple[float, int, Callable[[_Job], None], _Job]] = []  # monotonic, as wall clocks jump
         self._queue: list[tuple[int, int, _Job]] = []  # ready but without a handle, by priority
@@ -95,8 +97,8 @@ class Client:
         self.in_flight = 0
 
     def submit(self, request: FetchRequest, done: Done) -> None:
-        """Take a request. `done` is called from a later `step`, never from here."""
-        job = _Job(request, done, _without_login(request.href))
+        """Accept a request. A later `step` calls `done`."""
+        job = _Job(request, done, without_login(request.href))
         self.in_flight += 1
         wait = request.not_before - self._now() if request.not_before else 0.0
         if wait > 0:
@@ -105,14 +107,14 @@ class Client:
             self._resolve(job)
 
     def step(self, timeout: float = 0.0) -> int:
-        """Move everything on, waiting at most `timeout` seconds for news. Returns how many requests ended."""
-        self._wake()
+        """Advance all requests, waiting at most `timeout` seconds for an event. Returns how many requests ended."""
+        self._run_timers()
         self._fill()
-        for curl, code, text in self._multi.step(0.0 if self._settled else self._patience(timeout)):
+        for curl, code, text in self._loop.step(0.0 if self._settled else self._wait_at_most(timeout)):
             transfer, job = self._busy.pop(curl)
             self._transferred(transfer, job, code, text)
         self._resolver.expire()
-        self._wake()
+        self._run_timers()
         self._fill()
         settled, self._settled = self._settled, []
         self.in_flight -= len(settled)
@@ -125,9 +127,9 @@ class Client:
         self._resolver.ring()
 
     def close(self) -> None:
-        """Drop everything under way, without calling back, and close all connections."""
+        """Drop what is in flight, without calling `done`, and close all connections."""
         for transfer, _ in self._busy.values():
-            self._multi.remove(transfer.curl)
+            self._loop.remove(transfer.curl)
             transfer.curl.close()
         for transfer in self._idle:
             transfer.curl.close()
@@ -135,12 +137,13 @@ class Client:
         self._idle.clear()
         self._timers.clear()
         self._queue.clear()
+        self._settled.clear()
         self.in_flight = 0
-        self._multi.close()
+        self._loop.close()
         self._resolver.close()
 
-    def _patience(self, timeout: float) -> float:
-        """No longer than until the next timer or DNS deadline."""
+    def _wait_at_most(self, timeout: float) -> float:
+        """`timeout`, or less if a timer or a DNS deadline comes first."""
         if self._timers:
             timeout = min(timeout, self._timers[0][0] - self._monotonic())
         deadline = self._resolver.next_deadline()
@@ -148,17 +151,17 @@ class Client:
             timeout = min(timeout, deadline - self._monotonic())
         return max(0.0, timeout)
 
-    def _later(self, at: float, station: Callable[[_Job], None], job: _Job) -> None:
+    def _later(self, at: float, stage: Callable[[_Job], None], job: _Job) -> None:
         if job.working_since is not None:
             job.seconds += self._monotonic() - job.working_since
             job.working_since = None
-        heapq.heappush(self._timers, (at, next(self._sequence), station, job))
+        heapq.heappush(self._timers, (at, next(self._sequence), stage, job))
 
-    def _wake(self) -> None:
+    def _run_timers(self) -> None:
         now = self._monotonic()
         while self._timers and self._timers[0][0] <= now:
-            _, _, station, job = heapq.heappop(self._timers)
-            station(job)
+            _, _, stage, job = heapq.heappop(self._timers)
+            stage(job)
 
     def _resolve(self, job: _Job) -> None:
         if job.working_since is None:
@@ -173,9 +176,9 @@ class Client:
         address = literal(job.name) or self.guard.override(job.name)
         if address is not None:
             return self._resolved(job, DnsAnswer((address,)))
-        known = self._resolver.cached(job.name)
-        if known is not None:
-            return self._resolved(job, known)
+        cached = self._resolver.cached(job.name)
+        if cached is not None:
+            return self._resolved(job, cached)
         return self._resolver.ask(job.name, lambda answer: self._resolved(job, answer))
 
     def _resolved(self, job: _Job, answer: DnsAnswer) -> None:
@@ -188,7 +191,7 @@ class Client:
 
     def _take_turn(self, job: _Job) -> None:
         now = self._monotonic()
-        at = self._clock.reserve(job.addresses[0], now)
+        at = self._addresses.reserve(job.addresses[0], now)
         if self._outlasts(job, at - now):
             self._fail(job, "timeout", "the lease would end before the turn of this address comes", transient=True)
         elif at > now:
@@ -197,12 +200,12 @@ class Client:
             self._ready(job)
 
     def _outlasts(self, job: _Job, wait: float) -> bool:
-        """Whether a request that begins after so many seconds might go on when its lease has ended."""
+        """Whether a request that begins in `wait` seconds might outlast its lease."""
         expires = job.request.expires
         return bool(expires) and self._now() + wait + self._limits.total_seconds > expires
 
     def _ready(self, job: _Job) -> None:
-        """A job whose turn it is starts at once, or queues for a handle and then takes another turn."""
+        """Start a job whose turn it is; without a free handle it queues, and takes another turn later."""
         if len(self._busy) < self._limits.connections and not self._queue:
             self._start(job)
         else:
@@ -212,7 +215,7 @@ class Client:
         while self._queue and len(self._busy) < self._limits.connections:
             job = heapq.heappop(self._queue)[2]
             now = self._monotonic()
-            at = self._clock.reserve(job.addresses[0], now)
+            at = self._addresses.reserve(job.addresses[0], now)
             if at > now:
                 self._later(at, self._ready, job)
             else:
@@ -221,7 +224,7 @@ class Client:
     def _start(self, job: _Job) -> None:
         job.working_since = self._monotonic()
         left = self._limits.total_seconds - job.seconds
-        if self._outlasts(job, -_LATE):  # its turn was reserved in time, but the machine was paused since
+        if self._outlasts(job, -_LATE):  # its turn was in time, but the machine was paused since
             return self._fail(job, "timeout", "the lease would end before the request could", transient=True)
         if left <= 0:
             return self._fail(job, "timeout", f"not finished within {self._limits.total_seconds:g} s")
@@ -230,7 +233,7 @@ class Client:
         if not job.sent_at:
             job.sent_at = self._now()
         self._busy[transfer.curl] = (transfer, job)
-        return self._multi.add(transfer.curl)
+        return self._loop.add(transfer.curl)
 
     def _new_transfer(self) -> Transfer:
         return Transfer(self._limits, self.guard.address_verdict, self._ca_file)
@@ -259,7 +262,7 @@ class Client:
             transfer.curl.close()
 
     def _broken(self, transfer: Transfer, job: _Job, code: int, text: str) -> None:
-        kind, message = failures.of_curl(code, text, self._limits)
+        kind, message = of_curl(code, text, self._limits)
         if kind == "connect" and not transfer.status and len(job.addresses) > 1:
             self._resolver.demote(job.name, job.addresses[0])
             job.addresses = job.addresses[1:]
@@ -270,32 +273,31 @@ class Client:
     def _answered(self, transfer: Transfer, job: _Job) -> None:
         status = transfer.status
         location = next((value for key, value in transfer.headers if key == "location"), "")
-        if status in _REDIRECTS and location:
+        if status in REDIRECTS and location:
             target = resolve(location, job.url)
             hop = Hop(job.url, status, target or location[:2083])
             job.hops = (*job.hops, hop)
             if job.request.redirects:
                 return self._hop(job, target)
         if status >= 400:
-            wish = retry_after(next((v for k, v in transfer.headers if k == "retry-after"), ""), self._now())
-            transient = failures.status_is_transient(status)
+            pause = retry_after(next((v for k, v in transfer.headers if k == "retry-after"), ""), self._now())
             return self._fail(
-                job, "status", f"HTTP {status}", transient=transient, status=status, wish=wish, headers=transfer.headers
+                job,
+                "status",
+                f"HTTP {status}",
+                transient=status_is_transient(status),
+                status=status,
+                pause=pause,
+                headers=transfer.headers,
             )
         return self._settle(job, self._page(transfer, job))
 
     def _hop(self, job: _Job, target: str | None) -> None:
-        """Follow a redirect: back to the guard, unless it leads nowhere, in circles, too far or out of bounds."""
-        if target is None:
-            return self._fail(job, "guard", f"redirect to {job.hops[-1].location!r}, which is not an http(s) URL")
-        if any(hop.url == target for hop in job.hops):
-            return self._fail(job, "redirects", f"redirects in a circle at {target}")
-        if len(job.hops) > job.request.redirects:
-            return self._fail(job, "redirects", f"more than {job.request.redirects} redirects (limits.redirects)")
-        refusal = job.request.allow_hop(target) if job.request.allow_hop else None
+        """Follow a redirect: back to the guard."""
+        refusal = refused_hop(job.request, job.hops, target)
         if refusal is not None:
-            return self._fail(job, "scope", f"redirect to {target}: {refusal}", transient=False)
-        job.url = _without_login(target)
+            return self._fail(job, *refusal)
+        job.url = without_login(job.hops[-1].location)
         return self._resolve(job)
 
     def _page(self, transfer: Transfer, job: _Job) -> Page:
@@ -337,10 +339,10 @@ class Client:
         *,
         transient: bool | None = None,
         status: int = 0,
-        wish: float | None = None,
+        pause: float | None = None,
         headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        failure = failures.make(
+        failure = make_failure(
             job.request.href,
             kind,
             message,
@@ -348,7 +350,7 @@ class Client:
             seconds=self._worked(job),
             transient=transient,
             status=status,
-            retry_after=wish,
+            retry_after=pause,
             address=job.addresses[0] if job.addresses else "",
             hops=job.hops,
             headers=headers,
@@ -357,13 +359,3 @@ class Client:
 
     def _settle(self, job: _Job, result: Result) -> None:
         self._settled.append((job, result))
-
-
-def _without_login(href: str) -> str:
-    """A crawled link must not make us log in anywhere: `user:password@` is dropped."""
-    start = href.find("//") + 2
-    stop = href.find("/", start)
-    authority = href[start:] if stop < 0 else href[start:stop]
-    if "@" not in authority:
-        return href
-    return href[:start] + authority.rpartition("@")[2] + (href[stop:] if stop >= 0 else "")

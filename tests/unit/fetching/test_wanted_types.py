@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom.fetching.wanted import by_default
+from quadloom.fetching.transport import by_default
 
 
 @pytest.mark.parametrize(

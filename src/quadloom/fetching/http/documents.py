@@ -1,8 +1,8 @@
-"""Single requests through the guarded client: `inspect`, JSON-LD contexts, stylesheets, sitemaps, webhooks, searchers.
+"""Single requests over HTTP: JSON-LD contexts, stylesheets, external services, web searchers.
 
-The same guard, limits and headers as the crawl; a helper fetch is the classic way round both. Unlike the crawl, which
-hands redirects back to the frontier, a single request follows them, each hop through the guard. robots.txt is not
-asked: these are requests on a person's or a document's explicit behalf, not crawling.
+They have the same guard, limits and headers as the crawl; an auxiliary request is the classic way around both. The
+crawl returns redirects to the frontier; a single request follows them, each hop through the guard. robots.txt is not
+read: these requests are made on behalf of a person or a document, they are not crawling.
 """
 
 from __future__ import annotations
@@ -12,34 +12,21 @@ from types import TracebackType
 
 from quadloom.errors import FetchError
 from quadloom.fetching.dns import DnsLookup, system_lookup
-from quadloom.fetching.http.client import Client
-from quadloom.fetching.http.request import ACCEPT_PAGE, FetchRequest, Result
+from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.transport import ACCEPT_PAGE, FetchRequest, Result
 from quadloom.model.page import Failure, Page
-from quadloom.model.visit import Visit
 from quadloom.settings import Settings
 
 
-class HttpTransport:
-    """`Transport` over the network. Synchronous, one request at a time, connections kept between them.
+class DocumentFetcher:
+    """Fetches one document at a time and waits for it; connections stay open between requests.
 
     Raises only `FetchError`. Close it, or use it as a context manager.
     """
 
     def __init__(self, settings: Settings, *, lookup: DnsLookup = system_lookup, ca_file: str = "") -> None:
-        self._client = Client(settings, lookup=lookup, ca_file=ca_file)
+        self._transport = CurlTransport(settings, lookup=lookup, ca_file=ca_file)
         self._redirects = settings.limits.redirects
-
-    def send(self, visit: Visit) -> Page:
-        """Bring the page of a visit, over redirects, conditionally where the visit has validators."""
-        return self._run(
-            FetchRequest(
-                href=visit.href,
-                etag=visit.etag,
-                last_modified=visit.last_modified,
-                priority=visit.priority,
-                redirects=self._redirects,
-            )
-        )
 
     def fetch_one(
         self,
@@ -55,7 +42,7 @@ class HttpTransport:
     ) -> Page:
         """One request. `sink` takes a long body in blocks; `allow_hop` may veto redirects; `max_bytes` 0 = the limit.
 
-        Something else than GET and HEAD is never redirected: a webhook's payload goes where it was sent or nowhere.
+        Only GET and HEAD follow redirects: a payload goes to the URL it was sent to, or nowhere.
         """
         return self._run(
             FetchRequest(
@@ -72,9 +59,9 @@ class HttpTransport:
         )
 
     def close(self) -> None:
-        self._client.close()
+        self._transport.close()
 
-    def __enter__(self) -> HttpTransport:
+    def __enter__(self) -> DocumentFetcher:
         return self
 
     def __exit__(
@@ -84,9 +71,9 @@ class HttpTransport:
 
     def _run(self, request: FetchRequest) -> Page:
         results: list[Result] = []
-        self._client.submit(request, results.append)
+        self._transport.submit(request, results.append)
         while not results:
-            self._client.step(1.0)
+            self._transport.step(1.0)
         result = results[0]
         if isinstance(result, Failure):
             raise _error(result)
@@ -94,8 +81,8 @@ class HttpTransport:
 
 
 def fetch_one(href: str, settings: Settings, *, accept: str = ACCEPT_PAGE, max_bytes: int = 0) -> Page:
-    """One page with a client of its own; for more than one keep an `HttpTransport`."""
-    with HttpTransport(settings) as transport:
+    """One page with connections of its own; for more than one keep a `DocumentFetcher`."""
+    with DocumentFetcher(settings) as transport:
         return transport.fetch_one(href, accept=accept, max_bytes=max_bytes)
 
 

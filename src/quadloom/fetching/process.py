@@ -1,0 +1,158 @@
+"""The fetch unit of a real crawl: a child process. HTTP only, bodies are never parsed there.
+
+`FetchProcess` is the owner's end. It restarts the child when it dies, and returns what it had in hand. The child runs
+`python -m quadloom.fetching.process FD`: orders come in, and each visit goes back as one `FetchResult`.
+"""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from quadloom.fetching.fetcher import Fetcher, FetchResult
+from quadloom.fetching.replay import replay_source
+from quadloom.fetching.unit import FetchOrder, Orders, open_fetcher, serve
+from quadloom.model import wire
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
+from quadloom.process import threads
+from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, ProcessHeartbeat, attach, start
+from quadloom.settings import Settings
+
+_BATCH_BYTES = 256 * 1024  # of bodies in one message, unless one alone is longer
+
+
+class FetchedBatch(msgspec.Struct, frozen=True, array_like=True):
+    fetched: tuple[FetchResult, ...]
+
+
+class FetchProcess:
+    """See `quadloom.fetching.unit.FetchUnit`; the transport is that of `settings.crawl.transport`.
+
+    Raises `SettingsError` if that names none.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        fetched: Callable[[Sequence[FetchResult]], None],
+        lost: Callable[[Sequence[Visit]], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        source = replay_source(settings)
+        if source is not None:
+            source.archive().close()  # raises here if there is none, not in a child that would be restarted for ever
+        self._settings = settings
+        self._fetched = fetched
+        self._lost = lost
+        self._failed = failed
+        self._lock = threading.Lock()
+        self._in_hand: dict[int, Visit] = {}
+        self._closing = False
+        self._spent_cpu = 0.0
+        self._child = self._start()
+
+    @property
+    def in_hand(self) -> int:
+        return len(self._in_hand)
+
+    def send(self, visits: Sequence[Visit], robots: dict[str, bytes], strikes: dict[str, int]) -> None:
+        with self._lock:
+            child = self._child
+            self._in_hand.update((visit.fingerprint, visit) for visit in visits)
+        try:
+            child.channel.send(FetchOrder(tuple(visits), robots, strikes))
+        except ChannelClosed:
+            return  # the receiving thread gets the same error and gives the visits back
+
+    def cpu_seconds(self) -> float:
+        return self._spent_cpu + self._child.cpu_seconds()
+
+    def heartbeat(self) -> ProcessHeartbeat:
+        child = self._child
+        return ProcessHeartbeat("fetch", child.process.pid, child.resident_bytes(), child.cpu_seconds(), self.in_hand)
+
+    def close(self) -> None:
+        self._closing = True
+        self._spent_cpu = self.cpu_seconds()
+        self._child.kill()
+        self._child.channel.close()
+
+    def _start(self) -> ChildProcess:
+        child = start("quadloom.fetching.process", self._settings)
+        threads.start("fetch-receiver", lambda: self._receive(child), self._failed)
+        return child
+
+    def _receive(self, child: ChildProcess) -> None:
+        try:
+            while True:
+                batch = wire.decode(child.channel.receive_bytes(), FetchedBatch)
+                with self._lock:
+                    for item in batch.fetched:
+                        self._in_hand.pop(item.visit.fingerprint, None)
+                self._fetched(batch.fetched)
+        except ChannelClosed:
+            if not self._closing:
+                self._replace(child)
+
+    def _replace(self, dead: ChildProcess) -> None:
+        with self._lock:
+            self._spent_cpu += dead.cpu_seconds()
+            dead.kill()
+            lost = list(self._in_hand.values())
+            self._in_hand.clear()
+            self._child = self._start()
+        self._lost(lost)
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = attach()
+    fetcher = open_fetcher(channel.receive(Settings))
+    orders: Orders = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(channel, orders, fetcher), daemon=True).start()
+
+    def deliver(fetched: list[FetchResult]) -> None:
+        for batch in _batches(fetched):
+            channel.send(batch)
+
+    try:
+        with suppress(ChannelClosed):
+            serve(fetcher, orders, deliver)
+    finally:
+        fetcher.close()
+
+
+def _read(channel: Channel, orders: Orders, fetcher: Fetcher) -> None:
+    """Runs in a thread, so that orders are read even while the loop is sending: neither side waits for the other."""
+    try:
+        while True:
+            orders.put(wire.decode(channel.receive_bytes(), FetchOrder))
+            fetcher.wake()
+    except ChannelClosed:
+        orders.put(None)
+        fetcher.wake()
+
+
+def _batches(fetched: list[FetchResult]) -> Iterator[FetchedBatch]:
+    """A message is a copy of all its bodies, so the results of a busy step go out in several."""
+    fetched.reverse()
+    while fetched:
+        batch = [fetched.pop()]
+        size = _size(batch[0])
+        while fetched and (size := size + _size(fetched[-1])) <= _BATCH_BYTES:
+            batch.append(fetched.pop())
+        yield FetchedBatch(tuple(batch))
+
+
+def _size(fetched: FetchResult) -> int:
+    return len(fetched.result.body) if isinstance(fetched.result, Page) else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""What makes the requests of a crawl: a `Fetcher` in a process of its own, or in a thread for tests and simulations.
+
+Both run the same loop (`serve`) on orders from the owner. The transport is chosen by URL, `crawl.transport`.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from quadloom.fetching.fetcher import Fetcher, FetchResult, RequestFactory
+from quadloom.fetching.http.transport import CurlTransport
+from quadloom.fetching.replay import ReplayTransport, replay_source, without_pauses
+from quadloom.fetching.transport import Transport
+from quadloom.model.visit import Visit
+from quadloom.process import threads
+from quadloom.process.channel import ProcessHeartbeat
+from quadloom.settings import Settings
+
+_IDLE = 0.05  # seconds; a new order wakes the loop earlier
+
+
+class FetchUnit(Protocol):
+    """Fetches visits for the owner of a crawl.
+
+    Each visit that was sent comes back exactly once: to `fetched`, or to `lost` if the unit died with it in hand
+    (its lease then goes back to the frontier); after `close`, to neither. Both callbacks are called from another
+    thread, as is `failed`, with the error of a defect that ends the crawl.
+    """
+
+    @property
+    def in_hand(self) -> int:
+        """Visits that were sent and did not come back yet."""
+        ...
+
+    def send(self, visits: Sequence[Visit], robots: dict[str, bytes], strikes: dict[str, int]) -> None:
+        """Fetch these. `robots`: rows that the catalog has of their hosts; `strikes`: their failures in a row."""
+        ...
+
+    def cpu_seconds(self) -> float: ...
+
+    def heartbeat(self) -> ProcessHeartbeat: ...
+
+    def close(self) -> None: ...
+
+
+class FetchUnitFactory(Protocol):
+    """Starts a unit: `FetchProcess` itself, or a function that returns a `FetchThread`."""
+
+    def __call__(
+        self,
+        settings: Settings,
+        fetched: Callable[[Sequence[FetchResult]], None],
+        lost: Callable[[Sequence[Visit]], None],
+        failed: Callable[[BaseException], None],
+    ) -> FetchUnit: ...
+
+
+class FetchOrder(msgspec.Struct, frozen=True, array_like=True):
+    """Visits to make now, and what the catalog has of their hosts: robots.txt rows, failures in a row."""
+
+    visits: tuple[Visit, ...]
+    robots: Mapping[str, bytes]
+    strikes: Mapping[str, int]
+
+
+Orders = queue.SimpleQueue[FetchOrder | None]
+"""None ends the loop."""
+
+
+class FetchThread:
+    """A `FetchUnit` in a thread of this process, with any transport and clock: no sockets, no child process."""
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        fetched: Callable[[Sequence[FetchResult]], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._fetcher = fetcher
+        self._fetched = fetched
+        self._orders: Orders = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._in_hand: set[int] = set()
+        self._closing = False
+        self._spent_cpu = 0.0
+        self._thread = threads.start("fetch", self._run, failed)
+
+    @property
+    def in_hand(self) -> int:
+        return len(self._in_hand)
+
+    def send(self, visits: Sequence[Visit], robots: dict[str, bytes], strikes: dict[str, int]) -> None:
+        with self._lock:
+            self._in_hand.update(visit.fingerprint for visit in visits)
+        self._orders.put(FetchOrder(tuple(visits), robots, strikes))
+        self._fetcher.wake()
+
+    def cpu_seconds(self) -> float:
+        if self._thread.ident is None or not self._thread.is_alive():
+            return self._spent_cpu
+        return time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident))
+
+    def heartbeat(self) -> ProcessHeartbeat:
+        return ProcessHeartbeat("fetch", os.getpid(), 0, self.cpu_seconds(), self.in_hand)
+
+    def close(self) -> None:
+        self._closing = True
+        self._orders.put(None)
+        self._fetcher.wake()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            serve(self._fetcher, self._orders, self._deliver)
+        finally:
+            self._fetcher.close()
+            self._spent_cpu = time.thread_time()
+
+    def _deliver(self, fetched: list[FetchResult]) -> None:
+        with self._lock:
+            self._in_hand.difference_update(item.visit.fingerprint for item in fetched)
+        if not self._closing:
+            self._fetched(fetched)
+
+
+def serve(fetcher: Fetcher, orders: Orders, deliver: Callable[[list[FetchResult]], None]) -> None:
+    """Fetch what is ordered until None is; `deliver` gets the visits that ended, in lists that are never empty."""
+    while True:
+        while not orders.empty():
+            order = orders.get()
+            if order is None:
+                return
+            fetcher.submit(order.visits, order.robots, order.strikes)
+        fetched = fetcher.step(_IDLE)
+        if fetched:
+            deliver(fetched)
+
+
+def open_fetcher(
+    settings: Settings,
+    *,
+    clock: Callable[[], float] = time.time,
+    random: Callable[[], float] | None = None,
+    request_for: RequestFactory | None = None,
+    transport: Transport | None = None,
+) -> Fetcher:
+    """A fetcher with `transport`, by default that of `crawl.transport`. A replay asks no server and makes no pauses."""
+    transport = transport or open_transport(settings, clock=clock)
+    return Fetcher(without_pauses(settings), transport, clock=clock, random=random, request_for=request_for)
+
+
+def open_transport(settings: Settings, *, clock: Callable[[], float] = time.time) -> Transport:
+    """The transport that `crawl.transport` names. Raises `SettingsError` if there is none, or no archive to replay."""
+    source = replay_source(settings)
+    if source is None:
+        return CurlTransport(settings, now=clock)
+    return ReplayTransport(settings, source.archive(), until=source.until, clock=clock)

@@ -68,7 +68,7 @@ def next_visits(warehouse: Warehouse) -> dict[str, float]:
         ranking.append(fingerprint(url), fingerprint(URLS[(place + 1) % len(URLS)]).to_bytes(8, "little", signed=True))
     ranking.flush()
     now = time.time()
-    ranking.turn(now)
+    ranking.recompute(now)
     refreshing = RefreshScheduler(warehouse.catalog, SETTINGS, links=ranking)
     rows = warehouse.catalog.pages([fingerprint(url) for url in URLS])
     periods: dict[str, float] = {}

@@ -182,6 +182,4 @@ def _pack(
 def _mapped(path: Path) -> Ids:
     if path.stat().st_size == 0:
         return np.empty(0, dtype=np.uint32)
-    return np.asarray(
-        np.memmap(path, dtype=np.uint32, mode="r")
-    )  # a plain array: compiled loops do not accept subclasses
+    return np.asarray(np.memmap(path, dtype=np.uint32, mode="r"))  # compiled loops accept plain arrays only

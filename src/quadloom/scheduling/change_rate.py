@@ -388,8 +388,7 @@ class SitePrior:
                 self.squares += sign * (estimate.log_variance + estimate.log_mean**2)
 
     def prior(self) -> Prior:
-        """The current prior. On a site of many pages it may be some pages old, since each page changes it very
-        little."""
+        """The prior, cached: on a site of many pages it may be some pages old, since each page hardly changes it."""
         if self._cached is None or self._since > self.pages / 64.0:
             self._cached, self._since = self._computed(), 0
         return self._cached

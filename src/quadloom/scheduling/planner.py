@@ -168,8 +168,7 @@ class Planner:
         return self.settle_all([(seen, before)])[0]
 
     def settle_all(self, visits: Sequence[tuple[VisitObservation, PageSchedule | None]]) -> list[Decision]:
-        """The same for visits of different pages. Their change rates, the most expensive part, are estimated
-        together."""
+        """The same for visits of different pages, whose change rates are estimated together: the expensive part."""
         rates = [
             self._observed(seen, before.rate if before is not None else b"")
             for seen, before in visits
@@ -184,8 +183,7 @@ class Planner:
             elif seen.outcome is Outcome.GONE:
                 decisions.append(self._settle_gone(seen, old))
             else:
-                # No information about change. The frontier retries failures itself; this is the visit after its
-                # retries.
+                # A failure says nothing about change. The frontier retries by itself; this is the visit after that.
                 decisions.append(Decision(old, seen.fetched_at + (old.period or self.max_interval)))
         return decisions
 

@@ -240,8 +240,7 @@ def _bracket(excess: Callable[[float], float], guess: float) -> tuple[float, flo
 
 
 def _step_out(excess: Callable[[float], float], start: float, step: float) -> float:
-    """Go from `start` in doubling steps to the first price beyond the root. Below the root, reads exceed the
-    bandwidth."""
+    """Go from `start` in doubling steps to the first price beyond the root of `excess`."""
     price = start
     while excess(price) * step > 0.0 and abs(step) < 2000.0:
         price, step = price + step, step * 2.0

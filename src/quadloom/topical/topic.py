@@ -16,8 +16,7 @@ from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings, length_of
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.stores import Stores
-from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy
-from quadloom.topical.crawl import run as run_strategy
+from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy, run_strategy
 from quadloom.topical.polite_access import PoliteAccess
 from quadloom.topical.relevance import Judge, Topic
 from quadloom.topical.run import RELEVANT, TopicalRun

@@ -100,6 +100,7 @@ def _png(path: Path, series: Sequence[Series], title: str, x_label: str, y_label
     for line in series:
         (drawn,) = axes.plot([x for x, _ in line.points], [y for _, y in line.points], label=line.name)
         if line.band:
-            axes.fill_between(*zip(*line.band, strict=True), color=drawn.get_color(), alpha=0.12)
+            xs, low, high = ([row[column] for row in line.band] for column in range(3))
+            axes.fill_between(xs, low, high, color=drawn.get_color(), alpha=0.12)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
     figure.savefig(path, bbox_inches="tight")

@@ -156,7 +156,7 @@ def test_plots_are_well_formed(tmp_path: Path) -> None:
 
 
 def test_png_plots_are_images_or_say_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [Series("a", [(0, 0.1), (1, 0.9)]), Series("b", [(0, 0.5), (1, 0.4)])]
+    lines = [Series("a", [(0, 0.1), (1, 0.9)], [(0, 0.0, 0.2), (1, 0.8, 1.0)]), Series("b", [(0, 0.5), (1, 0.4)])]
     with monkeypatch.context() as patch:
         patch.setattr("quadloom_lab.charts.find_spec", lambda name: None)
         with pytest.raises(UsageError) as caught:

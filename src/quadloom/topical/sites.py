@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from quadloom.model.url import host_of
@@ -54,6 +56,14 @@ class Arm:
         self.done = False
 
 
+class SiteAction(NamedTuple):
+    """The best next request to a site: a page of an arm, or a hub if `arm` is None. `value`: documents per request."""
+
+    value: float
+    arm: Arm | None
+    hub: str
+
+
 class TopicalSite:
     """The state of one site. `version` grows with every change, so that a choice can be cached."""
 
@@ -77,4 +87,4 @@ class TopicalSite:
         self.hubs_read = 0
         self.version = 0
         self.cached_key: tuple[int, int] = (-1, -1)
-        self.cached: tuple[float, Arm | None, str] | None = None
+        self.cached: SiteAction | None = None

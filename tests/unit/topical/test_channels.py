@@ -1,4 +1,4 @@
-"""Ways into a site: what a home page tells, and that each is validated before it is used."""
+"""Search channels: what a home page reveals, and that each channel is validated before it is used."""
 
 from __future__ import annotations
 

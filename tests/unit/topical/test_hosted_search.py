@@ -1,4 +1,4 @@
-"""Searches that others run for a site, against real loopback servers of their documented interfaces."""
+"""Searches that third parties run for a site, against loopback servers with their documented interfaces."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RECORDS.append({"url": "http://elsewhere.test/x", "content": "looms", "hierarchy
 
 
 class Services:
-    """Algolia, SearXNG, and the site itself, by Host header and path. Remembers what it was asked."""
+    """Algolia, SearXNG, and the site itself, by Host header and path. Records the requests."""
 
     def __init__(self, home: str = "<html><p>Nothing here</p></html>") -> None:
         self.home = home

@@ -1,4 +1,4 @@
-"""Relevance, candidates, terms, web search fusion, strategies: what is learned and what is decided."""
+"""Relevance, candidates, terms, web search fusion, strategies: what they learn and decide."""
 
 from __future__ import annotations
 

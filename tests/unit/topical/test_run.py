@@ -1,4 +1,4 @@
-"""What is recorded of a topical crawl: own words, copies, links that may be followed, the recall estimate."""
+"""The state of a topical crawl: text without boilerplate, copies, links to follow, the recall estimate."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from quadloom.errors import SettingsError, UsageError
 from quadloom.model.url import resolve
 from quadloom.stores.protocols.text import SearchRequest, TextIndex
 from quadloom.topical.access import SiteResponse
+from quadloom.topical.search.hosted import BRAVE
 from quadloom.topical.search.result_formats import plain
 from quadloom.topical.sites import SeedSite
 
@@ -71,9 +72,8 @@ class BraveSearcher:
     """Brave's web search API, 20 hits per page."""
 
     name = "brave"
-    _ADDRESS = "https://api.search.brave.com/res/v1/web/search"
 
-    def __init__(self, key: str, fetch: Fetch, address: str = _ADDRESS) -> None:
+    def __init__(self, key: str, fetch: Fetch, address: str = BRAVE) -> None:
         if not key:
             raise SettingsError("no key for Brave search", hint="set QUADLOOM_BRAVE_KEY in the environment")
         self._headers = (("X-Subscription-Token", key), ("Accept", "application/json"))

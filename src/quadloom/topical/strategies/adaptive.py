@@ -21,7 +21,7 @@ from quadloom.topical.search.channels import SearchChannel, SiteOpening, open_si
 from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.search.queries import QueryTerm, TermStatistics, combining
 from quadloom.topical.search.results import ResultPage, SearchResult
-from quadloom.topical.sites import Arm, Ratio, SeedSite, TopicalSite
+from quadloom.topical.sites import Arm, Ratio, SeedSite, SiteAction, TopicalSite
 from quadloom.topical.strategies.candidates import Candidate, CandidateModel, CandidateQueue, Source
 
 FLOOR = 0.06  # the crawl ends below this yield per request: a document would cost more than sixteen requests
@@ -103,20 +103,20 @@ class Adaptive:
             site.cached = self._choose(site)
         if site.cached is None:
             return None
-        value, arm, hub = site.cached
-        return value, (self._search(site, arm) if arm is not None else self._hub(site, hub))
+        action = site.cached
+        return action.value, (self._search(site, action.arm) if action.arm is not None else self._hub(site, action.hub))
 
-    def _choose(self, site: TopicalSite) -> tuple[float, Arm | None, str] | None:
-        best: tuple[float, Arm | None, str] | None = None
+    def _choose(self, site: TopicalSite) -> SiteAction | None:
+        best: SiteAction | None = None
         if site.channel is not None and site.channel.searchable:
             for arm in self._arms(site):
                 value = ASKING * _yield_of(self._mass(site, arm))
-                if best is None or value > best[0]:
-                    best = (value, arm, "")
+                if best is None or value > best.value:
+                    best = SiteAction(value, arm, "")
         if site.hubs:
             mass = self._hubs.value * (0.7 + 0.5 * site.relevant) * 0.8**site.hubs_read
-            if best is None or _yield_of(mass) > best[0]:
-                best = (_yield_of(mass), None, site.hubs[0])
+            if best is None or _yield_of(mass) > best.value:
+                best = SiteAction(_yield_of(mass), None, site.hubs[0])
         return best
 
     def _arms(self, site: TopicalSite) -> list[Arm]:

@@ -66,9 +66,10 @@ class TopicalRun:
         """Requests left in the budget."""
         return self.budget - self.spent
 
-    def count(self, ask: SiteRequest) -> None:
+    def count(self, request: SiteRequest) -> None:
+        """Count a request against the budget."""
         self.spent += 1
-        self.purposes[ask.purpose] = self.purposes.get(ask.purpose, 0) + 1
+        self.purposes[request.purpose] = self.purposes.get(request.purpose, 0) + 1
 
     def full(self, host: str) -> bool:
         """Whether the site has given as many documents as allowed."""

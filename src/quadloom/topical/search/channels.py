@@ -121,10 +121,10 @@ def query_channel(
     channel: SearchChannel, query: str, page: int = 0, next_url: str = ""
 ) -> RequestSequence[ResultPage | None]:
     """Query a channel. `page` counts from 0; `next_url`: from the page before. None = no answer."""
-    ask = _search_request(channel, query, page, next_url)
-    if ask is None:
+    request = _search_request(channel, query, page, next_url)
+    if request is None:
         return ResultPage()
-    answer = yield ask
+    answer = yield request
     form = channel.form
     if (answer is None or not answer.good) and form is not None and form.has_token and not next_url:
         fresh = yield SiteRequest(channel.home, purpose="home")  # the token may have expired
@@ -226,15 +226,15 @@ def _validate(
     """Accept a channel only if the answers to a real query and to a nonsense word differ, and the second is empty."""
     if channel.format != "html":
         return (yield from _validate_data(channel, query, nonsense))
-    ask = _search_request(channel, nonsense, 0, "")
-    empty = (yield ask) if ask else None
+    request = _search_request(channel, nonsense, 0, "")
+    empty = (yield request) if request else None
     if empty is None or not _is_html(empty):
         return None
     blank = _outline_of(channel, empty, nonsense)
     word = query
     for attempt in range(3):
-        ask = _search_request(channel, word, 0, "")
-        answer = (yield ask) if ask else None
+        request = _search_request(channel, word, 0, "")
+        answer = (yield request) if request else None
         if answer is None or not _is_html(answer):
             return None
         full = _outline_of(channel, answer, word)
@@ -251,8 +251,8 @@ def _validate(
 
 
 def _validate_data(channel: SearchChannel, query: str, nonsense: str) -> RequestSequence[SiteOpening | None]:
-    ask = _search_request(channel, nonsense, 0, "")
-    empty = (yield msgspec.structs.replace(ask, purpose="probe")) if ask else None
+    request = _search_request(channel, nonsense, 0, "")
+    empty = (yield msgspec.structs.replace(request, purpose="probe")) if request else None
     if empty is None or not empty.good or not _is_data(empty) or _read(channel, empty, nonsense).results:
         return None
     page = yield from query_channel(channel, query)

@@ -38,8 +38,8 @@ def held_out() -> list[tuple[str, str, list[str], list[dict[str, str]], bytes]]:
 
 
 def test_page_level_precision_and_recall_on_held_out_hosts() -> None:
-    """One form per page is chosen. A page whose chosen form the annotators left unjudged says nothing and is left out;
-    counting such pages with a judged search form as misses gives the strict recall."""
+    """One form per page is chosen. A page whose chosen form has no annotation is left out; the strict recall counts
+    such pages as misses if they have an annotated search form."""
     hits = wrong = missed = unaligned = unjudged = passed_over = 0
     boxes = right_boxes = 0
     for _name, url, labels, fields, html in held_out():

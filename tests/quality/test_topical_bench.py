@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from quadloom_lab.topical.evaluation import World, equal_recall_ratio, interval, run
-from quadloom_lab.topical.plot import recall_plot
+from quadloom_lab.topical.evaluation import (
+    Evaluation,
+    EvaluationRun,
+    Interval,
+    World,
+    equal_recall_ratio,
+    interval,
+    recall_chart,
+    run,
+)
 
 
 def test_adaptive_beats_following_links_on_a_held_out_web() -> None:
@@ -29,6 +37,17 @@ def test_an_interval_holds_its_mean_and_a_constant_has_none() -> None:
     assert interval([2.0, 2.0]).low == interval([2.0, 2.0]).high == 2.0
 
 
+def test_the_chart_has_a_line_and_a_band_for_each_strategy() -> None:
+    runs = tuple(
+        EvaluationRun(name, seed, 10, 5, 2, 4, ((3, 1, 2), (7, 1 + seed, 4)), {})
+        for name in ("adaptive", "best-first")
+        for seed in (0, 1)
+    )
+    drawn = recall_chart(Evaluation((), "best-first", Interval(0.0, 0.0, 0.0), {}, runs, "held_out", 2, 10, 60))
+    assert drawn.count("<polyline") == drawn.count("<polygon") == 2
+    assert "2 webs of 60 sites, held-out templates" in drawn
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_targets_of_the_bench() -> None:
@@ -40,4 +59,4 @@ def test_the_targets_of_the_bench() -> None:
     assert ours.harvest_at_recall.mean >= 0.88
     assert result.advantage.mean >= 1.3
     assert result.advantage.low > 1.0
-    assert recall_plot(result).count("<polyline") == len(result.rows)
+    assert recall_chart(result).count("<polyline") == len(result.rows)

@@ -9,9 +9,8 @@ import msgspec
 from cyclopts import Parameter
 
 from quadloom.cli.session import session
-from quadloom_lab.topical.evaluation import BUDGET, RECALL, Interval
+from quadloom_lab.topical.evaluation import BUDGET, RECALL, Interval, recall_chart
 from quadloom_lab.topical.evaluation import run as evaluate
-from quadloom_lab.topical.plot import recall_plot
 
 
 def topical(
@@ -44,7 +43,7 @@ def topical(
     family: Literal["held_out", "known"] = "held_out" if templates == "held-out" else "known"
     result = evaluate(seeds=seeds, budget=budget, sites=sites, family=family, progress=s.say)
     if plot is not None:
-        plot.write_text(recall_plot(result), encoding="utf-8")
+        plot.write_text(recall_chart(result), encoding="utf-8")
         s.say(f"plot in {plot}")
     if s.json:
         runs = result.runs if curves else tuple(msgspec.structs.replace(run, curve=()) for run in result.runs)

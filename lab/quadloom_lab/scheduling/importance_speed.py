@@ -29,6 +29,7 @@ from scipy import sparse
 
 from quadloom.errors import InputError
 from quadloom.ranking.importance import Engine, ImportanceIteration, fixpoint, importance_of_slices, sweep
+from quadloom.ranking.link_kernels import kernels
 from quadloom.ranking.link_slices import FileSlices, MemorySlices, slice_width, write_slices
 from quadloom.ranking.sweeps import SliceSweeps, Sweeps, sweeps_of
 
@@ -100,7 +101,7 @@ def compare(pages: int, degree: int, *, engine: Engine = "auto", turns: int = 4)
     """Time a sweep over `pages` × `degree` random links beside scipy's product over the same."""
     csr = random_links(pages, degree)
     began = time.process_time()
-    if engine == "scipy":
+    if engine == "scipy" or kernels() is None:
         ours: Sweeps = sweeps_of(csr, engine="scipy")
         bytes_per_link = 8
     else:

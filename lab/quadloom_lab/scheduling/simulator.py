@@ -22,7 +22,7 @@ import numpy.typing as npt
 from quadloom.scheduling.change_rate import ChangeRates, Prior
 from quadloom.scheduling.objectives import Policy
 from quadloom.scheduling.refresh import most_valuable
-from quadloom_lab.scheduling.plots import Series, line_chart
+from quadloom_lab.charts import Series, line_chart
 from quadloom_lab.scheduling.simulated_signals import Signals, Source
 from quadloom_lab.scheduling.simulated_web import Process, SimulatedWeb, WebShape, replayed_web, simulated_web
 

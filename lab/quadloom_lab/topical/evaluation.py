@@ -16,12 +16,12 @@ import numpy as np
 
 from quadloom.model.url import canonical
 from quadloom.topical.access import SiteRequest, SiteResponse
-from quadloom.topical.crawl import STRATEGIES, StrategyName, make_strategy
-from quadloom.topical.crawl import run as run_crawl
+from quadloom.topical.crawl import STRATEGIES, StrategyName, make_strategy, run_strategy
 from quadloom.topical.relevance import Example, Topic
 from quadloom.topical.run import TopicalRun
 from quadloom.topical.search.web_search import WebHit, sites_of
 from quadloom.topical.sites import SeedSite
+from quadloom_lab.charts import Series, svg
 from quadloom_lab.topical.corpus import Corpus, CorpusText
 from quadloom_lab.topical.engines import make_engine
 from quadloom_lab.topical.sites import Family, plan_sites
@@ -30,6 +30,7 @@ from quadloom_lab.topical.web import TopicalWeb
 BUDGET = 1500
 RECALL = 0.5
 POSITIVES, NEGATIVES = 20, 200
+_CHART_STEPS = 100
 
 
 class EvaluationRun(msgspec.Struct, frozen=True):
@@ -168,26 +169,26 @@ class World:
         return sites_of(rankings)
 
     def run(self, name: StrategyName, budget: int) -> EvaluationRun:
-        desk = TopicalRun(self.topic(), budget, per_site=100)
+        run = TopicalRun(self.topic(), budget, per_site=100)
         access = SimulatedAccess(self.web)
         random = Random(f"{name} {self.seed}")
-        judged = _Judged(self._truth)
-        strategy = make_strategy(name, desk, self._seeds, random, 0.0)
-        run_crawl(strategy, desk, access, progress=judged.note)
+        labelled = _LabelledCrawl(self._truth)
+        strategy = make_strategy(name, run, self._seeds, random, 0.0)
+        run_strategy(strategy, run, access, progress=labelled.note)
         return EvaluationRun(
             strategy=name,
             seed=self.seed,
-            requests=desk.spent + access.hops,
-            documents=len(desk.found),
-            relevant=len(judged.distinct),
+            requests=run.spent + access.hops,
+            documents=len(run.found),
+            relevant=len(labelled.distinct),
             total=len(set(self._truth.values())),
-            curve=tuple(judged.curve),
-            purposes=desk.purposes,
+            curve=tuple(labelled.curve),
+            purposes=run.purposes,
         )
 
 
-class _Judged:
-    """Follows a crawl with the labels in hand."""
+class _LabelledCrawl:
+    """Measures a crawl by the true labels of its documents."""
 
     def __init__(self, truth: dict[str, int]) -> None:
         self._truth = truth
@@ -195,13 +196,13 @@ class _Judged:
         self.distinct: set[int] = set()
         self.curve: list[tuple[int, int, int]] = []
 
-    def note(self, desk: TopicalRun) -> None:
-        for found in desk.found[self._read :]:
+    def note(self, run: TopicalRun) -> None:
+        for found in run.found[self._read :]:
             number = self._truth.get(canonical(found.url))
             if number is not None:
                 self.distinct.add(number)
             self._read += 1
-            self.curve.append((desk.spent, len(self.distinct), self._read))
+            self.curve.append((run.spent, len(self.distinct), self._read))
 
 
 def summarise(runs: Sequence[EvaluationRun], family: str, budget: int, sites: int) -> Evaluation:
@@ -226,6 +227,30 @@ def summarise(runs: Sequence[EvaluationRun], family: str, budget: int, sites: in
         budget,
         sites,
     )
+
+
+def recall_chart(evaluation: Evaluation) -> str:
+    """Recall over requests as SVG: for each strategy the mean over webs, with a band from the worst to the best."""
+    steps = [evaluation.budget * step / _CHART_STEPS for step in range(_CHART_STEPS + 1)]
+    series = []
+    for name in dict.fromkeys(run.strategy for run in evaluation.runs):
+        runs = [run for run in evaluation.runs if run.strategy == name]
+        rows = [(step, [recall_at(run, step) for run in runs]) for step in steps]
+        means = [(step, sum(values) / len(values)) for step, values in rows]
+        series.append(Series(name, means, [(step, min(values), max(values)) for step, values in rows]))
+    family = evaluation.family.replace("_", "-")
+    title = f"Recall of relevant documents, {evaluation.seeds} webs of {evaluation.sites} sites, {family} templates"
+    return svg(series, title=title, x_label="requests of any kind", y_label="recall")
+
+
+def recall_at(run: EvaluationRun, requests: float) -> float:
+    """Share of the relevant documents found with that many requests."""
+    found = 0
+    for spent, relevant, _ in run.curve:
+        if spent > requests:
+            break
+        found = relevant
+    return found / run.total
 
 
 def equal_recall_ratio(ours: EvaluationRun, theirs: EvaluationRun) -> float:

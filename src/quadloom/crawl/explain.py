@@ -18,7 +18,7 @@ from quadloom.model.wire import decode
 from quadloom.ranking.page_ranks import MOVED, PageRank
 from quadloom.refresh.state import Schedule
 from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.planner import Planner
+from quadloom.scheduling.planner import Planner, ScheduleFact
 from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel
 from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import Catalog
@@ -127,7 +127,7 @@ def _schedule_reasons(row: PageRow, planner: Planner) -> list[Reason]:
     kept = decode(row.schedule, PageScheduleRow)
     lines = planner.explain(row.host, site_of(row.host), kept.plan, kept.read_at)
     if kept.parked:
-        lines[-1] = ("next visit", "none", "outside the scope: kept, but not planned and not in the demand")
+        lines[-1] = ScheduleFact("next visit", "none", "outside the scope: kept, but not planned and not in the demand")
     return [Reason("schedule", *line) for line in lines]
 
 

@@ -495,3 +495,8 @@ class Ingest:
     def _release(self, visit: Visit) -> None:
         in_hand = self._in_hand.pop(visit.fingerprint, None)
         self._held_bytes -= in_hand.bytes if in_hand is not None else 0
+
+
+def without_links(settings: Settings) -> Settings:
+    """No link of a page is queued."""
+    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))

@@ -16,7 +16,7 @@ import msgspec
 
 from quadloom.export.reading import ImportedPage
 from quadloom.ingest.compaction import ENOUGH
-from quadloom.ingest.ingest import Ingest
+from quadloom.ingest.ingest import Ingest, without_links
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import canonical, fingerprint, host_of
@@ -74,11 +74,6 @@ def import_pages(
         unchanged=counts[Outcome.UNCHANGED],
         quarantined=counts[Outcome.FAILED],
     )
-
-
-def without_links(settings: Settings) -> Settings:
-    """No link of a page is queued."""
-    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))
 
 
 def _visit(catalog: Catalog, item: ImportedPage) -> Visit:

@@ -13,8 +13,7 @@ import msgspec
 from quadloom.asking.statistics import STATISTICS, Statistics
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
 from quadloom.ingest.indexer import IndexJob
-from quadloom.ingest.ingest import Ingest
-from quadloom.maintenance.import_ import without_links
+from quadloom.ingest.ingest import Ingest, without_links
 from quadloom.maintenance.verify import all_pages, is_page
 from quadloom.model.outcome import PageRow
 from quadloom.model.quads import Quads

@@ -1,26 +1,26 @@
 """Importance of pages: the fixpoint of "a page passes its importance on to the pages it links to".
 
 Orientation: row i of the matrix holds the out-links of page i. A stored value is the weight of a link (1 in an ordinary
-link matrix); parallel links that were summed count as often as they occur, and 0 is no link.
+link matrix). Parallel links that were summed count as often as they occur; 0 is no link.
 
 With c = damping, E = personalisation (uniform unless given, scaled to sum 1) and M_ij = 1/outdeg(j) for j → i:
 
 * ``dangling="personalize"`` is PageRank as usually defined: pages without out-links pass their importance to E.
   Its solution is proportional to that of the linear system (1 − cM) x = (1 − c)E, which is what is solved.
-* ``dangling="normalize"`` is equations (10)–(12) of the Xyleme paper: what dangling pages lose is made up for by
-  scaling everything with r = 1/(1 − c·d), d being the importance of dangling pages. That equals damping r·c > c,
+* ``dangling="normalize"`` is equations (10)–(12) of the Xyleme paper: it compensates for what dangling pages lose by
+  scaling everything with r = 1/(1 − c·d), where d is the importance of dangling pages. That equals damping r·c > c,
   so rankings differ slightly from PageRank's.
 
-The result sums to 1. Slices of targets are finished one after another and later ones use the new values already
-(block Gauss–Seidel, section 5.4), which saves iterations. The end is decided in L1, because L2 shrinks with the number
-of pages: with q the contraction of a sweep, the last change times q/(1 − q) estimates the distance to the fixpoint, and
-that is held below `tol`. q is c, a bound, except for "normalize" with dangling pages: there the true rate depends on
-where these are (it may exceed c, since r·c does), and the slowest of the last sweeps is taken, with half of its
-distance to 1 for slower modes that are still hidden.
-A warm start (`start`) from the last vector saves iterations the more, the less importance has moved since.
+The result sums to 1. Slices of targets are finished one after another, and later slices already use the new values
+(block Gauss–Seidel, section 5.4), which saves iterations. The stopping rule uses L1, because L2 shrinks with the number
+of pages: if q is the contraction of a sweep, the last change times q/(1 − q) estimates the distance to the fixpoint,
+and the iteration stops when that is at most `tol`. q is c, a bound, except for "normalize" with dangling pages. There
+the true rate depends on where these pages are (it may exceed c, since r·c does), so q is the slowest rate of the last
+sweeps, plus half of its distance to 1 for slower modes that do not show yet. A warm start (`start`) from the last
+vector saves iterations: the less importance has changed since, the more.
 
-Over slices, what pages pass on is kept in single precision at first, which halves the memory that a sweep moves. Its
-rounding (2^−24 of every value, so of the sum) counts as part of the change; when it is all that is left and `tol`
+Over slices, the values that pages pass on are in single precision at first, which halves the memory traffic of a sweep.
+Their rounding (2^−24 of every value, so of the sum) counts as part of the change. If only rounding is left and `tol`
 asks for more, the last sweeps are in double precision.
 """
 
@@ -48,11 +48,11 @@ Vector = npt.NDArray[np.float64]
 Personalization = npt.ArrayLike | Mapping[int, float] | None
 
 _SINGLE_ROUNDING = 2.0**-24
-_SWEEPS = 10_000  # damping 0.99 needs 2,100 to 1e-9, 0.999 some 21,000: beyond that the error tells
+_SWEEPS = 10_000  # damping 0.99 needs 2,100 to 1e-9, 0.999 some 21,000: beyond that `Fixpoint.error` reports it
 
 
 class Fixpoint(msgspec.Struct, frozen=True):
-    """`error`: L1 distance to the true vector, estimated; above the tolerance only if iterations ran out."""
+    """`error`: estimated L1 distance to the true vector; above the tolerance only if `max_iterations` was reached."""
 
     vector: Vector
     iterations: int
@@ -74,10 +74,16 @@ def importance(
 
     `personalization`: a weight per page, as a vector or as {page: weight} with 0 for the rest; any scale.
     """
-    return fixpoint(
-        sweeps_of(csr, engine=engine), damping=damping, personalization=personalization, dangling=dangling, tol=tol,
-        start=start, max_iterations=max_iterations,
-    ).vector  # fmt: skip
+    found = fixpoint(
+        sweeps_of(csr, engine=engine),
+        damping=damping,
+        personalization=personalization,
+        dangling=dangling,
+        tol=tol,
+        start=start,
+        max_iterations=max_iterations,
+    )
+    return found.vector
 
 
 def importance_of_slices(
@@ -90,11 +96,17 @@ def importance_of_slices(
     start: npt.ArrayLike | None = None,
     max_iterations: int = _SWEEPS,
 ) -> Fixpoint:
-    """The same over slices, in memory or on disk; needs 16 to 20 bytes a page and one slice of memory per thread."""
+    """The same over slices, in memory or on disk. With numba it needs 16 to 20 bytes per page and, for each thread, the
+    memory of one slice; without numba, the whole matrix."""
     return fixpoint(
-        sweeps_of(slices), damping=damping, personalization=personalization, dangling=dangling, tol=tol, start=start,
+        sweeps_of(slices),
+        damping=damping,
+        personalization=personalization,
+        dangling=dangling,
+        tol=tol,
+        start=start,
         max_iterations=max_iterations,
-    )  # fmt: skip
+    )
 
 
 def fixpoint(
@@ -107,8 +119,9 @@ def fixpoint(
     start: npt.ArrayLike | None = None,
     max_iterations: int = _SWEEPS,
 ) -> Fixpoint:
+    """Sweep until the estimated error is at most `tol`."""
     if not tol >= 0.0:
-        raise InputError(f"tol must not be negative, not {tol}", hint="1e-9 is the default")
+        raise InputError(f"tol must be 0 or positive, not {tol}", hint="1e-9 is the default")
     iteration = ImportanceIteration(sweeps, damping, personalization, dangling, start)
     if not sweeps.pages:
         return Fixpoint(np.empty(0), 0, 0.0)
@@ -118,13 +131,13 @@ def fixpoint(
             count += 1
             sweep(iteration, pool)
     vector = iteration.current
-    vector /= vector.sum()  # in place: with a matrix on disk, vectors are what memory goes to
+    vector /= vector.sum()  # in place: with a matrix on disk, vectors take most of the memory
     return Fixpoint(vector, count, iteration.error)
 
 
 def sweep(iteration: ImportanceIteration, pool: ThreadPoolExecutor) -> None:
-    """One pass over all links. Blocks of one group see the same values, whichever thread is faster, so that the result
-    does not depend on luck."""
+    """One pass over all links. The blocks of one group see the same values, whichever thread is faster, so the result
+    is deterministic."""
     blocks = iteration.sweeps.blocks()
     while group := list(islice(blocks, iteration.sweeps.threads)):
         others = [pool.submit(block.forward, iteration.values) for block in group[1:]]
@@ -135,7 +148,7 @@ def sweep(iteration: ImportanceIteration, pool: ThreadPoolExecutor) -> None:
 
 
 class ImportanceIteration:
-    """State of one fixpoint between sweeps; `usefulness` runs it side by side with its own."""
+    """State of one fixpoint between sweeps. `usefulness.rank` runs it together with its own iteration."""
 
     def __init__(
         self,
@@ -156,7 +169,7 @@ class ImportanceIteration:
         self.current = _start(start, sweeps.pages)
         self.total = 1.0  # sum of `current`
         if not self.normalizing:
-            # The linear system's solution sums to (1 − c)/(1 − c(1 − d)): a start of another size is no warm one.
+            # The solution of the linear system sums to (1 − c)/(1 − c(1 − d)), so a warm start must be scaled to it.
             lost = float(self.current[sweeps.dangling].sum())
             self.total = (1.0 - damping) / (1.0 - damping * (1.0 - lost))
             self.current *= self.total
@@ -168,11 +181,11 @@ class ImportanceIteration:
         self._scale = self._loss_factor()
 
     def settle(self, low: int, high: int, gathered: Vector) -> None:
-        """Take over what links brought to pages `low` … `high` − 1, for all blocks that follow."""
+        """Store the new values of pages `low` … `high` − 1; the following blocks use them."""
         jump = self.jump if len(self.jump) == 1 else self.jump[low:high]
         part = slice(low, high)
-        # The paper normalises the vector after every step; scaling the jump by the vector's sum is the same
-        # without another pass over it.
+        # The paper normalises the vector after every step. Scaling the jump by the sum of the vector is the same,
+        # without another pass.
         link_part = self._scale * self.damping
         jump_part = self._scale * self.total if self.normalizing else 1.0
         change, total = self.sweeps.finish(
@@ -182,7 +195,7 @@ class ImportanceIteration:
         self._new_total += total
 
     def end(self) -> float:
-        """End a sweep; returns the estimated L1 distance to the fixpoint."""
+        """End a sweep; return the estimated L1 distance to the fixpoint."""
         self.total, self._new_total = self._new_total, 0.0
         change, self._change = self._change / self.total, 0.0
         self._changes.append(change)
@@ -195,10 +208,10 @@ class ImportanceIteration:
         return self.error
 
     def refine(self) -> None:
-        """Pass values on in double precision from now on."""
+        """Switch `values` to double precision."""
         if self.coarse:
             self.coarse = False
-            self.values = np.empty(0)  # gives the single-precision ones back first
+            self.values = np.empty(0)  # frees the single-precision values first
             self.values = self._values(np.float64)
 
     def result(self) -> Vector:
@@ -211,7 +224,7 @@ class ImportanceIteration:
         return np.divide(self.current, degrees, out=values, where=degrees > 0, casting="same_kind")
 
     def _loss_factor(self) -> float:
-        """r of equation (11); the linear system of "personalize" needs none."""
+        """r of equation (11); 1 for "personalize", whose linear system needs no scaling."""
         if not self.normalizing:
             return 1.0
         lost = float(self.current[self.sweeps.dangling].sum()) / self.total
@@ -221,13 +234,13 @@ class ImportanceIteration:
         if not self.normalizing or not len(self.sweeps.dangling):
             return self.damping
         seen = [new / old for old, new in pairwise(self._changes) if old > 0.0]
-        # Without hidden modes c(1 − d)/(1 − cd), the part of importance that links keep, which is 1 − r(1 − c).
+        # Without hidden modes the rate is c(1 − d)/(1 − cd), the share of importance that links pass on: 1 − r(1 − c).
         slowest = max(1.0 - self._scale * (1.0 - self.damping), *seen, 0.0)
         return min((1.0 + slowest) / 2.0, 0.999)
 
 
 def _personalization(given: Personalization, pages: int) -> Vector:
-    """E as a vector of sum 1; one element stands for the uniform one, which saves a vector."""
+    """E as a vector of sum 1. A uniform E has one element only, which saves a vector."""
     if given is None:
         return np.full(1, 1.0 / max(pages, 1))
     if isinstance(given, Mapping):
@@ -244,7 +257,7 @@ def _personalization(given: Personalization, pages: int) -> Vector:
 
 
 def _start(given: npt.ArrayLike | None, pages: int) -> Vector:
-    """The starting vector, of sum 1. A shorter one is from a smaller web: new pages start at its mean."""
+    """The starting vector, of sum 1. A shorter `given` is from a smaller web; new pages start at its mean."""
     if given is None:
         return np.full(pages, 1.0 / max(pages, 1))
     vector = np.asarray(given, dtype=np.float64)[:pages]
@@ -254,7 +267,7 @@ def _start(given: npt.ArrayLike | None, pages: int) -> Vector:
 
 
 def _distribution(vector: Vector, name: str) -> Vector:
-    """Scaled to sum 1, by way of the largest element: the sum of very large ones would not be finite."""
+    """Scaled to sum 1, first by the largest element: the sum of very large elements would not be finite."""
     largest = float(vector.max()) if len(vector) else 1.0
     if not (0.0 < largest < np.inf and (vector >= 0.0).all()):
         raise InputError(f"{name} must be finite, not negative and not all zero")

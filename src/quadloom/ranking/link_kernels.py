@@ -1,10 +1,10 @@
-"""The inner loops over packed links (`link_slices`), compiled by numba where it is installed.
+"""The inner loops over packed links (`link_slices`), compiled by numba if it is installed.
 
 numba is optional (the `fast` extra). `kernels()` imports and compiles on first use, since the import alone takes a
-second; without numba it returns None, and callers use scipy or numpy: half as fast in memory, a fifth from disk.
+second. Without numba it returns None, and sweeps use scipy instead, half as fast and with the matrix in memory.
 
-All loops are bound by memory, so what counts is bytes: 4 per link, 4 per source value while those are single precision
-(sums are double throughout), and random access only to what fits the cache.
+All loops are limited by memory bandwidth, so bytes decide: 4 per link, 4 per source value while those are in single
+precision (sums are always double), and random access only to what fits into the cache.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Degrees = npt.NDArray[np.int32 | np.float64]
 Packed = tuple[npt.NDArray[np.int64], Ids]
 Finish = Callable[[Vector, Vector, Values, Degrees, Vector, float, float], tuple[float, float]]
 """(gathered, current, values, degrees, jump, link_part, jump_part) → (change, sum): current = link_part · gathered +
-jump_part · jump, values = current / degrees, of no meaning where that is 0. `gathered` is used up."""
+jump_part · jump, values = current / degrees (undefined if degrees is 0). `gathered` may be overwritten."""
 
 
 class Kernels(NamedTuple):
-    """`forward`: gathered[target] += values[source]; `gathered` has one place more than the slice, which fillers fall
-    into. `both`: the same, and backwards[source] += useful[target]. `pack`: links of a CSR matrix grouped by
-    target // width and packed, as (offsets, words). `finish`: takes a finished block over into the vector."""
+    """`forward`: gathered[target] += values[source]; `gathered` has one element more than the slice, for fillers.
+    `both`: the same, and backwards[source] += useful[target]. `pack`: groups the links of a CSR matrix by
+    target // width and packs them, as (offsets, words). `finish`: writes the sums of a block into the vector."""
 
     forward: Callable[[Ids, int, Values, Vector], None]
     both: Callable[[Ids, int, Values, Vector, Vector, Vector], None]
@@ -44,7 +44,7 @@ def kernels() -> Kernels | None:
         return None
     import numba
 
-    # nogil lets other threads work on the next slices; cache spares later processes the compilation.
+    # nogil lets other threads work on the next slices; cache saves later processes the compilation.
     compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
     return Kernels(
         forward=cast("Callable[..., None]", compiled(_forward)),
@@ -73,7 +73,7 @@ def _both(links: Ids, bits: int, values: Values, gathered: Vector, useful: Vecto
         word = links[k]
         source += word >> shift
         target = word & mask
-        if target < pages:  # a filler is no link
+        if target < pages:  # not a filler
             gathered[target] += values[source]
             backwards[source] += useful[target]
 
@@ -87,7 +87,7 @@ def _finish(
     link_part: float,
     jump_part: float,
 ) -> tuple[float, float]:
-    """L1 change and sum of the new values in one pass, since these vectors do not fit the cache either."""
+    """L1 change and sum of the new values, in one pass because these vectors do not fit into the cache either."""
     change = 0.0
     total = 0.0
     one = len(jump) == 1
@@ -108,7 +108,7 @@ def _pack(
     bits: int,
     last: npt.NDArray[np.int64],
 ) -> Packed:
-    """`last`: source of the last link of every slice so far; brought up to date. Two passes: count, then place."""
+    """`last`: source of the last link of every slice so far; updated. Two passes: count, then write."""
     most = (1 << (32 - bits)) - 1
     count = len(last)
     offsets = np.zeros(count + 1, dtype=np.int64)

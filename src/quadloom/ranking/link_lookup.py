@@ -1,8 +1,8 @@
-"""Who links to some pages, and where they link to: read from the edge segments of the link matrix, beside their writer.
+"""Links from and to given pages, read from the edge segments of the link matrix while the crawl appends to them.
 
-The matrix itself is merged once an hour and knows the rows of a page, not its columns. The segments know both at once,
-up to what the crawl has written out, by one walk through them at 17 bytes a link. The walk is bounded: beyond `most`
-records only the newest are looked at, and the answer says so.
+The matrix itself is merged once an hour and gives the links from a page, not the links to it. One scan of the segments,
+at 17 bytes per link, gives both, up to the last flush of the crawl. The scan is bounded: if there are more than `most`
+records, only the newest are read, and the result says so.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from quadloom.ranking.link_matrix import ANEW, RECORD, UNCOUNTED, Records
-from quadloom.ranking.link_matrix import KINDS as _KINDS
+from quadloom.ranking.link_matrix import KINDS, RECORD, RESET, UNCOUNTED, Records
 
 _AT_ONCE = 500_000
-_SKIPPED = [code for code, kind in enumerate(_KINDS) if kind in UNCOUNTED]
+_SKIPPED = [code for code, kind in enumerate(KINDS) if kind in UNCOUNTED]
 
 Fingerprints = npt.NDArray[np.int64]
 
 
 class AdjacentLinks(msgspec.Struct, frozen=True):
-    """Links with one end (or both) among the pages asked for, each pair once. `partial`: older ones were left out."""
+    """Links with at least one end among the given pages, each pair once. `partial`: older links were left out."""
 
     sources: Fingerprints
     targets: Fingerprints
@@ -32,26 +31,26 @@ class AdjacentLinks(msgspec.Struct, frozen=True):
 
 
 def links_touching(directory: Path, pages: npt.ArrayLike, *, most: int = 4_000_000) -> AdjacentLinks:
-    """All links from and to these pages, as last read; pictures and style sheets do not count."""
+    """All links from and to `pages`, as of the last reading of each source; without images and stylesheets."""
     wanted = np.unique(np.asarray(pages, dtype=np.int64))
     segments, partial = _newest(directory, most)
     found: list[Records] = []
     places: list[npt.NDArray[np.int64]] = []
     for start, records in _chunks(segments):
         touching = _among(records["source"], wanted) | _among(records["target"], wanted)
-        touching &= ~np.isin(records["kind"], [ANEW, *_SKIPPED])
+        touching &= ~np.isin(records["kind"], [RESET, *_SKIPPED])
         found.append(records[touching])
         places.append(start + np.flatnonzero(touching))
     if not found:
         return AdjacentLinks(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     records, place = np.concatenate(found), np.concatenate(places)
-    kept = place > _last_readings(segments, records["source"])
-    pairs = np.unique(np.stack([records["source"][kept], records["target"][kept]]), axis=1)
+    current = place > _last_readings(segments, records["source"])
+    pairs = np.unique(np.stack([records["source"][current], records["target"][current]]), axis=1)
     return AdjacentLinks(pairs[0], pairs[1], partial)
 
 
 def _newest(directory: Path, most: int) -> tuple[list[tuple[Path, int]], bool]:
-    """Segments from the first to look at, each with the byte to begin at; and whether anything lies before."""
+    """Segments with the newest `most` records, each with the byte to start from; and whether older records exist."""
     chosen: list[tuple[Path, int]] = []
     left = most
     for path in sorted(directory.glob("*.edges"), reverse=True):
@@ -64,7 +63,7 @@ def _newest(directory: Path, most: int) -> tuple[list[tuple[Path, int]], bool]:
 
 
 def _chunks(segments: list[tuple[Path, int]]) -> Iterator[tuple[int, Records]]:
-    """(number of the first record, records), oldest first. A record that is just being written is left out."""
+    """Yield (number of the first record, records), oldest first. A record that is still being written is left out."""
     start = 0
     for path, position in segments:
         while True:
@@ -77,11 +76,11 @@ def _chunks(segments: list[tuple[Path, int]]) -> Iterator[tuple[int, Records]]:
 
 
 def _last_readings(segments: list[tuple[Path, int]], sources: Fingerprints) -> npt.NDArray[np.int64]:
-    """For each source, where its links last started over; −1 = never in what is looked at."""
+    """The number of the last `RESET` of each source; −1 if there is none in these segments."""
     known = np.unique(sources)
     last = np.full(len(known), -1, dtype=np.int64)
     for start, records in _chunks(segments):
-        marks = np.flatnonzero((records["kind"] == ANEW) & _among(records["source"], known))
+        marks = np.flatnonzero((records["kind"] == RESET) & _among(records["source"], known))
         np.maximum.at(last, np.searchsorted(known, records["source"][marks]), start + marks)
     return last[np.searchsorted(known, sources)]
 

@@ -1,18 +1,19 @@
-"""The link matrix of a warehouse: who links to whom, appended by the crawl, read by the importance fixpoint.
+"""The link matrix of a warehouse: which page links to which. The crawl appends to it, the importance fixpoint reads it.
 
 Two layers in `<warehouse>/links/`:
 
 * **Edge segments** (`000001.edges`, …): 17-byte records (source, target, kind), appended as pages are settled. A record
-  of kind `ANEW` says that the links of its source start over, so a page read again replaces its old links. Segments
-  are only ever appended to by the process that made them; after a crash a torn last record is ignored and a new segment
-  begins. They are the truth of this store, and `quadloom rebuild` can make them again from the archive.
+  of kind `RESET` discards all earlier links of its source, so that a page read again replaces its old links. Only the
+  process that created a segment appends to it. After a crash, a torn last record is ignored and a new segment begins.
+  Segments are the primary data of this store; `quadloom rebuild` can recreate them from the archive.
 * **The matrix** (`matrix-<generation>/`): dense page ids in order of first appearance (`fingerprints`), their sorted
-  index, CSR arrays (`indptr`, `targets`) and, on demand, slices. `rebuild` merges what segments gained since the last
-  time: only the new links are sorted, old rows are streamed through in chunks, and ids never change, so an importance
-  vector stays valid as a warm start. A new generation becomes visible by one atomic rename of the manifest.
+  index, CSR arrays (`indptr`, `targets`) and, on demand, slices. `rebuild` merges the records added since the last
+  rebuild: only the new links are sorted, and old rows are streamed through in chunks. Ids never change, so an old
+  importance vector remains valid as a warm start. A new generation becomes visible by one atomic rename of the
+  manifest.
 
-Guarantees: `append` is buffered, `sync` makes it durable; `rebuild` is idempotent and leaves either the old or the new
-generation; parallel links between two pages count once, as in the paper's out(i).
+Guarantees: `append` is buffered and `sync` makes it durable. `rebuild` is idempotent and leaves either the old or the
+new generation. Parallel links between two pages count once, as in the paper's out(i).
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ RECORD = np.dtype([("source", "<i8"), ("target", "<i8"), ("kind", "u1")])
 Records = npt.NDArray[np.void]
 Fingerprints = npt.NDArray[np.int64]
 
-# The byte of a kind is its place here: append, never insert.
+# The byte stored for a kind is its index here: append, never insert.
 KINDS: tuple[LinkKind, ...] = (
     "plain", "typed", "next", "alternate", "feed", "canonical", "describedby", "search", "seealso", "vocabulary",
     "sitemap", "item", "embed", "image", "redirect", "stylesheet", "seed", "published", "result", "other",
 )  # fmt: skip
 _CODES = {kind: code for code, kind in enumerate(KINDS)}
-ANEW = 255
-# An image or a stylesheet is not a page that a reader walks to, and would only dilute its page's vote.
+RESET = 255  # marks the start of a page's links; its earlier ones no longer count
+# A reader does not follow links to images and stylesheets; counting them would only dilute the votes of the page.
 UNCOUNTED: frozenset[LinkKind] = frozenset({"image", "stylesheet"})
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What the current generation was built from: bytes of each segment that are merged."""
+    """The current generation. `merged`: how many bytes of each segment are in it."""
 
     generation: int = 0
     pages: int = 0
@@ -57,7 +58,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class LinkMatrix:
-    """One writer process; readers may open the same directory and see the last generation."""
+    """One process writes; others may open the same directory and see the last generation."""
 
     def __init__(self, directory: Path, *, segment_bytes: int = 64 << 20, links_at_once: int = 4_000_000) -> None:
         self.directory = directory
@@ -68,30 +69,30 @@ class LinkMatrix:
         self.manifest = self._read_manifest()
 
     def append(self, source: int, links: Iterable[tuple[int, LinkKind]]) -> None:
-        """All links of a page just read, as (fingerprint, kind). Replaces what an earlier reading said."""
+        """Add all links of a page, as (fingerprint, kind); they replace the links of its earlier reading."""
         pairs = list(links)
         records = np.empty(len(pairs) + 1, dtype=RECORD)
         records["source"] = source
-        records[0] = (source, 0, ANEW)
+        records[0] = (source, 0, RESET)
         if pairs:
             records["target"][1:] = [target for target, _ in pairs]
             records["kind"][1:] = [_CODES[kind] for _, kind in pairs]
         self.append_records(records)
 
     def append_records(self, records: Records) -> None:
-        """Many pages at once, in the form of `RECORD`."""
+        """Add the links of many pages, as an array of `RECORD`."""
         if self._segment is None or self._segment.tell() >= self._segment_bytes:
             self._next_segment()
         assert self._segment is not None  # _next_segment opened it
         self._segment.write(records.tobytes())
 
-    def show(self) -> None:
-        """Let other processes see what was appended."""
+    def flush(self) -> None:
+        """Make appended records visible to other processes."""
         if self._segment is not None:
             self._segment.flush()
 
     def sync(self) -> None:
-        """Return when all that was appended is on disk."""
+        """Return when all appended records are on disk."""
         if self._segment is not None:
             self._segment.flush()
             os.fsync(self._segment.fileno())
@@ -103,7 +104,7 @@ class LinkMatrix:
             self._segment = None
 
     def rebuild(self) -> Manifest:
-        """Merge new segments into the matrix. Cheap if there is nothing new; old generations are removed."""
+        """Merge new records into the matrix and remove old generations. Cheap if nothing is new."""
         if self._segment is not None:
             self._segment.flush()
         for name, position, records in self._unmerged():
@@ -113,13 +114,13 @@ class LinkMatrix:
         return self.manifest
 
     def csr(self) -> sparse.csr_array:
-        """Row i = out-links of page i, all weights 1, link targets mapped from disk."""
+        """Row i holds the out-links of page i, all with weight 1. Link targets are memory-mapped."""
         indptr, targets = self._indptr(), self._targets()
         values = np.ones(len(targets), dtype=np.int8)
         return sparse.csr_array((values, targets, indptr), shape=(self.manifest.pages, self.manifest.pages))
 
     def slices(self, width: int | None = None) -> FileSlices:
-        """The matrix cut for fixpoints that need not fit into memory; cut once per generation."""
+        """Slices of the matrix on disk, for a fixpoint in less memory than the matrix; cut once per generation."""
         width = width or slice_width(self.manifest.pages)
         done = self._generation / f"packed-{width}"
         indptr = self._indptr()
@@ -133,11 +134,11 @@ class LinkMatrix:
         return slices
 
     def fingerprints(self) -> Fingerprints:
-        """Fingerprint of every page, by id."""
+        """The fingerprint of every page; the index is its id."""
         return self._integers("fingerprints")
 
     def ids(self, fingerprints: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Dense ids of pages; −1 = not in the matrix."""
+        """Dense ids of pages; −1 if a page is not in the matrix."""
         wanted = np.asarray(fingerprints, dtype=np.int64)
         known, ids = self._integers("index-fingerprints"), self._small_integers("index-ids")
         if not len(known):
@@ -156,7 +157,7 @@ class LinkMatrix:
         self._segment = (self.directory / f"{max(numbers, default=0) + 1:06d}.edges").open("xb", buffering=1 << 18)
 
     def _unmerged(self) -> Iterator[tuple[str, int, Records]]:
-        """(segment, bytes merged after this part, records), in order of writing."""
+        """Yield (segment, bytes merged after this part, records) in the order of writing."""
         for path in self._segments():
             position = self.manifest.merged.get(path.name, 0)
             whole = path.stat().st_size // RECORD.itemsize * RECORD.itemsize
@@ -192,9 +193,9 @@ class LinkMatrix:
         return self._small_integers("targets")
 
     def _merge(self, records: Records, merged: dict[str, int]) -> None:
-        """Write the next generation: the old matrix with `records` worked in."""
-        records, anew = _last_readings(records)
-        used = np.unique(np.concatenate([records["source"], records["target"], anew]))
+        """Write the next generation: the old matrix merged with `records`."""
+        records, reset = _last_readings(records)
+        used = np.unique(np.concatenate([records["source"], records["target"], reset]))
         known = self.ids(used)
         fresh = used[known < 0]
         pages = self.manifest.pages + len(fresh)
@@ -204,7 +205,7 @@ class LinkMatrix:
         sources = known[np.searchsorted(used, records["source"])]
         targets = known[np.searchsorted(used, records["target"])]
         replaced = np.zeros(pages, dtype=bool)
-        replaced[known[np.searchsorted(used, anew)]] = True
+        replaced[known[np.searchsorted(used, reset)]] = True
         place = self.directory / f"matrix-{self.manifest.generation + 1:08d}"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
@@ -223,7 +224,7 @@ class LinkMatrix:
     def _write_rows(
         self, place: Path, pages: int, added: npt.NDArray[np.int64], replaced: npt.NDArray[np.bool_]
     ) -> int:
-        """Stream old rows through, without those replaced and with `added` (sorted source << 32 | target)."""
+        """Copy the old rows, without `replaced` and with `added` (sorted source << 32 | target); count the links."""
         old, old_targets = self._indptr(), self._targets()
         rows = len(old) - 1
         degrees = np.zeros(pages, dtype=np.int64)
@@ -233,8 +234,8 @@ class LinkMatrix:
                 if first < rows:
                     counts = np.diff(old[first : last + 1])
                     sources = np.repeat(np.arange(first, last, dtype=np.int64), counts)
-                    kept = ~replaced[sources]
-                    keys = (sources << 32 | old_targets[old[first] : old[last]])[kept]
+                    unchanged = ~replaced[sources]
+                    keys = (sources << 32 | old_targets[old[first] : old[last]])[unchanged]
                     keys = np.unique(np.concatenate([keys, new])) if len(new) else keys
                 else:
                     keys = new
@@ -262,7 +263,7 @@ class LinkMatrix:
         sizes = {"fingerprints": 8 * manifest.pages, "indptr": 8 * (manifest.pages + 1), "targets": 4 * manifest.links}
         for name, size in sizes.items():
             if not (place / name).exists() or (place / name).stat().st_size != size:
-                return Manifest()  # derived data, not fsynced itself: a power cut may tear it, segments rebuild it
+                return Manifest()  # not fsynced, so a power cut may tear it; the segments rebuild it
         return manifest
 
     def _remove_old(self) -> None:
@@ -272,15 +273,15 @@ class LinkMatrix:
 
 
 def _last_readings(records: Records) -> tuple[Records, Fingerprints]:
-    """Only the links that follow their source's last `ANEW`, and the sources that have one."""
+    """The links after the last `RESET` of their source, and the sources that have a `RESET`."""
     numbers = np.arange(len(records))
-    marks = records["kind"] == ANEW
-    anew, last = np.unique(records["source"][marks][::-1], return_index=True)
+    marks = records["kind"] == RESET
+    reset, last = np.unique(records["source"][marks][::-1], return_index=True)
     since = numbers[marks][::-1][last]
-    if len(anew):
-        place = np.minimum(np.searchsorted(anew, records["source"]), len(anew) - 1)
-        late = (anew[place] != records["source"]) | (numbers > since[place])
+    if len(reset):
+        place = np.minimum(np.searchsorted(reset, records["source"]), len(reset) - 1)
+        late = (reset[place] != records["source"]) | (numbers > since[place])
     else:
         late = np.ones(len(records), dtype=bool)
-    counted = ~np.isin(records["kind"], [ANEW, *(_CODES[kind] for kind in UNCOUNTED)])
-    return records[late & counted], anew
+    counted = ~np.isin(records["kind"], [RESET, *(_CODES[kind] for kind in UNCOUNTED)])
+    return records[late & counted], reset

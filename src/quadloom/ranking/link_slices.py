@@ -1,15 +1,15 @@
-"""The link matrix cut into slices, so that a fixpoint needs neither random access nor room for the whole matrix.
+"""The link matrix cut into slices, so that a fixpoint needs neither random access nor memory for the whole matrix.
 
 A slice holds all links whose target lies in one range of page ids (Haveliwala's technique, section 5.4 of the
-Xyleme paper), ordered by source. Working through it, values of the sources are read in order, as a stream, and values
-of the targets at random, but only within a range that fits the processor's cache. The same slice serves both
-directions: importance flows from source to target, usefulness from target to source. So one pass over the slices does
-an iteration of both, in memory and from disk alike.
+Xyleme paper), ordered by source. A pass over a slice reads the values of the sources sequentially, and those of the
+targets at random, but within a range that fits the processor's cache. The same slice serves both directions: importance
+flows from source to target, usefulness from target to source. So one pass over the slices does an iteration of both,
+in memory as well as from disk.
 
-A link is one 32-bit word. Its low bits are the target's place within the slice; its high bits say how many ids its
-source comes after that of the link before, since sources ascend. Where they are further apart than the high bits can
-say, *fillers* carry on: words of the largest step whose target is the place after the last one of a full slice. At 20
-million pages × 10 links and 2^18 pages a slice, sources are eight apart and there are none.
+A link is one 32-bit word. Its low bits are the position of the target within the slice. Its high bits are the step from
+the source id of the link before, since sources ascend. If the step does not fit into the high bits, *fillers* come
+first: words with the largest step, whose target is the position after the last one of a full slice. At 20 million pages
+× 10 links and 2^18 pages per slice, sources are eight apart and there are no fillers.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Ids = npt.NDArray[np.uint32]
 
 
 def slice_width(pages: int) -> int:
-    """Pages per slice. Narrow slices stay in cache, but each one streams all source values again: 2^17 was best for 5
-    million pages, 2^18 for 12 and 20 million. Twice as many win a tenth on an idle machine and lose it on a busy one,
-    whose outer cache belongs to others."""
+    """Pages per slice. Narrow slices stay in cache, but each slice streams all source values again: 2^17 was best for 5
+    million pages, 2^18 for 12 and 20 million. Twice as many gain a tenth on an idle machine and lose it on a busy one,
+    where other processes use the outer cache."""
     return int(np.clip(pages // 64, 1 << 17, 1 << 18))
 
 
 class LinkSlice(NamedTuple):
-    """Links into pages `low` … `high` − 1, packed. Fillers have the place `width`, which is no page of the slice."""
+    """Packed links to pages `low` … `high` − 1. Fillers have the position `width`, which is no page of the slice."""
 
     low: int
     high: int
@@ -43,11 +43,11 @@ class LinkSlice(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """Low bits of a word, which hold the target's place."""
+        """How many low bits of a word hold the position of the target."""
         return _bits(self.width)
 
     def chunks(self, words_at_once: int) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """The links unpacked, as (sources, places of targets), without fillers."""
+        """The links unpacked, as (sources, positions of targets), without fillers."""
         mask, last = np.uint32((1 << self.bits) - 1), 0
         for first in range(0, len(self.words), words_at_once):
             words = self.words[first : first + words_at_once]
@@ -60,7 +60,7 @@ class LinkSlice(NamedTuple):
 
 
 class LinkSlices(Protocol):
-    """All slices of a matrix in order of their targets. Iterating again gives the same links."""
+    """All slices of a matrix, ordered by target. Every iteration gives the same links."""
 
     pages: int
     links: int
@@ -70,7 +70,7 @@ class LinkSlices(Protocol):
 
 
 class MemorySlices:
-    """Slices of a matrix that fits: four bytes per link."""
+    """Slices in memory: four bytes per link."""
 
     def __init__(self, indptr: npt.NDArray[np.integer], indices: npt.NDArray[np.integer], width: int) -> None:
         self.pages = len(indptr) - 1
@@ -88,7 +88,7 @@ class MemorySlices:
 
 
 class FileSlices:
-    """Slices on disk, one mapped at a time, so that a memory limit below the matrix's size is enough."""
+    """Slices on disk. One is mapped at a time, so a process with less memory than the matrix can use them."""
 
     def __init__(self, directory: Path, pages: int, width: int, outdegree: npt.NDArray[np.int32]) -> None:
         self.directory = directory
@@ -112,11 +112,11 @@ def write_slices(
     *,
     links_at_once: int = 4_000_000,
 ) -> FileSlices:
-    """Cut a (memory-mapped) CSR matrix into slice files, reading `links_at_once` links at a time."""
+    """Cut a CSR matrix, which may be memory-mapped, into slice files, reading `links_at_once` links at a time."""
     directory.mkdir(parents=True, exist_ok=True)
     pages = len(indptr) - 1
     numbers = range(-(-pages // width))
-    # Files are opened by name for every chunk: a large matrix may have more slices than the process may have files.
+    # Every chunk opens the files again: a large matrix may have more slices than the process may have open files.
     for number in numbers:
         (directory / f"{number:05d}.links").write_bytes(b"")
     last = np.zeros(len(numbers), dtype=np.int64)
@@ -130,7 +130,7 @@ def write_slices(
 
 
 def row_chunks(indptr: npt.NDArray[np.integer], links_at_once: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that hold about `links_at_once` links each (one row at least)."""
+    """Ranges of rows with about `links_at_once` links each, and at least one row."""
     rows = len(indptr) - 1
     first = 0
     while first < rows:
@@ -141,7 +141,7 @@ def row_chunks(indptr: npt.NDArray[np.integer], links_at_once: int) -> Iterator[
 
 
 def _bits(width: int) -> int:
-    return int(width).bit_length()  # room for `width` itself, the place of fillers
+    return int(width).bit_length()  # room for `width` itself, the position of fillers
 
 
 def _pack(
@@ -151,9 +151,9 @@ def _pack(
     width: int,
     last: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], Ids]:
-    """(offsets, words): counting sort of links by the slice of their target; sources stay ascending in each.
+    """Counting sort of links by the slice of their target, as (offsets, words); within a slice, sources ascend.
 
-    `last` has the last source of every slice and is brought up to date, so that rows may come in portions.
+    `last` holds the last source of every slice and is updated, so that rows can be packed in portions.
     """
     bits = _bits(width)
     fast = kernels()
@@ -182,4 +182,4 @@ def _pack(
 def _mapped(path: Path) -> Ids:
     if path.stat().st_size == 0:
         return np.empty(0, dtype=np.uint32)
-    return np.asarray(np.memmap(path, dtype=np.uint32, mode="r"))  # a plain view: compiled loops know no subclasses
+    return np.asarray(np.memmap(path, dtype=np.uint32, mode="r"))  # compiled loops accept plain arrays only

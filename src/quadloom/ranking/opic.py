@@ -1,15 +1,15 @@
 """Importance while the crawl runs: adaptive OPIC (Abiteboul, Preda, Cobena, WWW 2003).
 
-Every page holds cash. Reading a page distributes its cash over its links and adds the amount to the page's history; the
-share of a page's history in all history tends to its importance, whatever the order of reading. No matrix is
-needed, so this is the estimate between two full fixpoints and for pages that the last one did not know.
+Every page holds cash. Reading a page distributes its cash over its links and adds the amount to the history of the
+page. The share of a page in all history converges to its importance, whatever the order of reading. No matrix is
+needed, so this is the estimate between two full fixpoints, and for pages that were not in the last one.
 
-A virtual page that all pages link to and that links to all makes the walk ergodic: it takes 1 − c of every
-distribution, and all of a dangling page's. What it gives back is the same for every page, so it is not handed out page
-by page but kept as one running sum (`_dole`) that a page looks up when it is touched: O(links) per read.
+A virtual page that all pages link to and that links to all pages makes the walk ergodic: it takes 1 − c of every
+distribution, and all cash of a dangling page. It gives the same amount to every page, so this is not distributed page
+by page but stored as one running sum (`_dividend`), from which a page collects when it is used: O(links) per read.
 
-Histories are kept over a window of time: H ← H·(T − Δ)/T + cash, or cash·T/Δ after a longer pause, so the estimate
-follows a web that changes.
+Histories cover a window of time: H ← H·(T − Δ)/T + cash, or cash·T/Δ after a longer pause, so the estimate follows a
+web that changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Vector = npt.NDArray[np.float64]
 
 
 class Opic:
-    """Pages are dense ids, as in the link matrix. `window` in the unit of the times that are passed in."""
+    """Pages are dense ids, as in the link matrix. `window` is in the same unit as the times passed in."""
 
     def __init__(self, window: float, damping: float = 0.85) -> None:
         self.window = window
@@ -32,23 +32,23 @@ class Opic:
         self._cash = np.zeros(1024)
         self._history = np.zeros(1024)
         self._read_at = np.zeros(1024)
-        self._seen = np.zeros(1024)  # value of `_dole` when the page last collected
-        self._dole = 0.0
+        self._seen = np.zeros(1024)  # value of `_dividend` when the page last collected
+        self._dividend = 0.0
         self._virtual = 0.0
         self._remembered = 0.0  # sum of all histories; all cash together is 1
 
     def start(self, importance: Vector, now: float) -> None:
-        """Begin from a fixpoint: histories as if a full window had gone by."""
+        """Start from a fixpoint, with histories as after a full window."""
         self._reserve(len(importance), now)
         self.pages = len(importance)
         self._history[: self.pages] = importance * self.window
         self._remembered = float(self._history[: self.pages].sum())
         self._cash[: self.pages] = importance * (1.0 - self._virtual)
-        self._seen[: self.pages] = self._dole
+        self._seen[: self.pages] = self._dividend
         self._read_at[: self.pages] = now
 
     def read(self, page: int, links: Sequence[int], now: float) -> None:
-        """A page was read and links to these pages (itself excluded or not, each once)."""
+        """Record that a page was read and links to these pages (each once; itself may be among them)."""
         self._reserve(max(page, max(links, default=0)) + 1, now)
         self._collect(page)
         cash = float(self._cash[page])
@@ -59,26 +59,21 @@ class Opic:
             targets = np.asarray(links, dtype=np.intp)
             np.add.at(self._cash, targets, passed / len(links))
         self._virtual += cash - passed
-        if self._virtual > 0.02:  # like a page read often: what it holds is handed to all
-            self._dole += self._virtual / self.pages
+        if self._virtual > 0.02:  # as if the virtual page were read often
+            self._dividend += self._virtual / self.pages
             self._virtual = 0.0
 
     def importance(self, page: int) -> float:
-        """Estimate for one page, scaled so that all pages together have 1."""
+        """The estimate for one page; all pages together have 1."""
         if not 0 <= page < self.pages:
             return 0.0
-        held = self._history[page] + self._cash[page] + self._dole - self._seen[page]
+        held = self._history[page] + self._cash[page] + self._dividend - self._seen[page]
         return float(held / (self._remembered + 1.0 - self._virtual))
 
     def estimates(self) -> Vector:
         part = slice(0, self.pages)
-        held = self._history[part] + self._cash[part] + self._dole - self._seen[part]
+        held = self._history[part] + self._cash[part] + self._dividend - self._seen[part]
         return np.asarray(held / held.sum()) if self.pages else np.empty(0)
-
-    def richest(self, pages: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        """`pages` by cash, largest first: the order that makes the estimate converge fastest."""
-        cash = self._cash[pages] + self._dole - self._seen[pages]
-        return pages[np.argsort(-cash, kind="stable")]
 
     def _remember(self, page: int, cash: float, now: float) -> None:
         pause = now - self._read_at[page]
@@ -91,18 +86,18 @@ class Opic:
         self._read_at[page] = now
 
     def _collect(self, page: int) -> None:
-        self._cash[page] += self._dole - self._seen[page]
-        self._seen[page] = self._dole
+        self._cash[page] += self._dividend - self._seen[page]
+        self._seen[page] = self._dividend
 
     def _reserve(self, pages: int, now: float) -> None:
-        """Make room. New pages start without cash, except the very first: the cash of the whole web is 1."""
+        """Make room. New pages start without cash, except the very first, which share all cash, 1."""
         if pages > len(self._cash):
             room = max(pages, 2 * len(self._cash)) - len(self._cash)
             self._cash, self._history, self._read_at, self._seen = (
                 np.concatenate([a, np.zeros(room)]) for a in (self._cash, self._history, self._read_at, self._seen)
             )
         if pages > self.pages:
-            self._seen[self.pages : pages] = self._dole
+            self._seen[self.pages : pages] = self._dividend
             self._read_at[self.pages : pages] = now
             if self.pages == 0:
                 self._cash[:pages] = 1.0 / pages

@@ -1,9 +1,9 @@
-"""Where pages stand: weight, importance and usefulness as the last ranking told them, looked up by fingerprint.
+"""The ranks of pages: weight, importance and usefulness of the last ranking, looked up by fingerprint.
 
-Twenty-nine bytes a page in the order of fingerprints: a lookup is a binary search, in memory for the crawl and in the
-mapped file for a single question. A page whose numbers moved by less than a tenth since they were last told stays where
-it stood: a ranking moves every page by a little, and each page that is told anew costs a row, a place in the queue and
-a description.
+Twenty-nine bytes per page, sorted by fingerprint. A lookup is a binary search: in memory for the crawl, in the mapped
+file for a single question. If the values of a page changed by less than a tenth since they were last published, the old
+values stay: a ranking changes every page a little, and each published change costs a catalog row, an update of the
+queue and a new description.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-MOVED = 0.1  # a page's numbers are told anew when one of them changed by this part
-_LEAST = 0.01  # between values below this one differences matter to nobody
+MOVED = 0.1  # the values of a page are published again if one of them changed by this part
+_LEAST = 0.01  # differences between values below this one do not count
 _FILE = "standings.npy"
 _ROW = np.dtype(
     [("fingerprint", "<i8"), ("weight", "<f4"), ("importance", "<f4"), ("usefulness", "<f4"), ("is_data", "?")]
@@ -29,8 +29,8 @@ Mask = npt.NDArray[np.bool_]
 
 
 class PageRank(NamedTuple):
-    """A page in the last ranking. `importance`: 1 = the mean of all pages; `usefulness`: 1 = the mean of ordinary ones
-    that were read; 0 = unknown."""
+    """The values of a page in the last ranking. `importance`: 1 = the mean of all pages. `usefulness`: 1 = the mean of
+    the ordinary pages that were read. 0 = unknown."""
 
     weight: float
     importance: float = 0.0
@@ -38,7 +38,7 @@ class PageRank(NamedTuple):
 
 
 class PageRanks:
-    """All pages of one ranking. `table` is in the order of `fingerprints`, its first column."""
+    """All pages of one ranking. `table` is sorted by fingerprint, its first column."""
 
     def __init__(self, table: npt.NDArray[np.void]) -> None:
         self.table = table
@@ -55,23 +55,23 @@ class PageRanks:
             table[name] = values[order]
         return cls(table)
 
-    def of(self, wanted: Sequence[int]) -> list[tuple[PageRank, bool] | None]:
-        """Each with whether it was ranked as structured data; None = not ranked."""
+    def lookup(self, wanted: Sequence[int]) -> list[tuple[PageRank, bool] | None]:
+        """(rank, whether it was ranked as structured data) for each page; None = not ranked."""
         if not len(self.fingerprints):
             return [None] * len(wanted)
         place, found = self._places(np.fromiter(wanted, dtype=np.int64, count=len(wanted)))
         rows = self.table[place].tolist()
         return [(PageRank(*row[1:4]), row[4]) if hit else None for row, hit in zip(rows, found.tolist(), strict=True)]
 
-    def settled(self, before: PageRanks) -> tuple[PageRanks, Mask]:
-        """The same with every page that hardly moved left where it stood `before`, and which pages moved.
+    def without_small_moves(self, published: PageRanks) -> tuple[PageRanks, Mask]:
+        """The new ranks with the published values of every page that hardly moved, and which pages did move.
 
-        What is compared is what was told last, so a slow drift is noticed as well.
+        The comparison is with the values published last, so a slow drift is noticed as well.
         """
-        if not len(before.fingerprints):
+        if not len(published.fingerprints):
             return self, np.ones(len(self.fingerprints), dtype=bool)
-        place, known = before._places(self.fingerprints)
-        old = before.table[place]
+        place, known = published._places(self.fingerprints)
+        old = published.table[place]
         moved = ~known | (self.table["is_data"] != old["is_data"])
         for name in ("weight", "importance", "usefulness"):
             one, other = self.table[name], old[name]
@@ -94,7 +94,7 @@ class PageRanks:
 
 
 def page_rank_of(directory: Path, fingerprint: int) -> PageRank | None:
-    """One page in the last ranking that was saved; the file is mapped, not read."""
+    """The saved rank of one page. The file is mapped, not read."""
     path = directory / _FILE
     if not path.exists():
         return None

@@ -1,12 +1,12 @@
-"""What pages weigh: the link matrix grows with the crawl, and a thread beside it computes importance from time to time.
+"""Page ranking: the link matrix grows with the crawl, and a background thread recomputes importance from time to time.
 
-The crawl appends each page's links (`append`, some microseconds). Every `freshness.importance_every` the thread merges
-them into the matrix, computes importance and usefulness from the last vectors on, lifts subscribed pages, and puts the
-new weights in place by one assignment; settlements look them up. Between two fixpoints the same thread runs OPIC over
-what was read since, so that a page met after the last fixpoint has a weight, too.
+The crawl appends the links of each page (`append`, some microseconds). Every `freshness.importance_every` the thread
+merges them into the matrix, computes importance and usefulness with a warm start, promotes subscribed pages, and
+replaces the published ranks by one assignment; settlements look them up (`weigh`). Between two fixpoints the same
+thread runs OPIC over the pages read since, so that a page found after the last fixpoint has a weight, too.
 
-Where pages stand rests in `links/standings.npy` as well: a restart begins with it, and `quadloom why` can read it.
-Only pages whose numbers moved need to be planned and described anew (`take_moved`).
+The ranks are also stored in `links/standings.npy`: a restart begins with them, and `quadloom why` reads them. Only
+pages whose values moved need a new schedule and a new description (`take_moved`).
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ import numpy.typing as npt
 from quadloom.model.subscription import Subscription, personalization
 from quadloom.model.url import fingerprint
 from quadloom.process.threads import start
-from quadloom.ranking.link_matrix import ANEW, RECORD, LinkMatrix
+from quadloom.ranking.link_matrix import RECORD, RESET, LinkMatrix
 from quadloom.ranking.opic import Opic
 from quadloom.ranking.page_ranks import Fingerprints, Mask, PageRank, PageRanks, Vector
-from quadloom.ranking.usefulness import Ranking as Fixpoints
-from quadloom.ranking.usefulness import promoted, rank, weights
+from quadloom.ranking.usefulness import RankVectors, promoted, rank, weights
 from quadloom.settings import FreshnessSettings, length_of
 
-_SHOWN_SECONDS = 5.0  # after which others, such as the web site, see the links of a page
-_TOGETHER = 64  # pages whose links are packed into records at once
+_FLUSH_SECONDS = 5.0  # after which other processes, such as the web site, see the links of a page
+_BATCH = 64  # pages whose links are packed into records at once
 _OPIC_EVERY = 2.0  # seconds
-_OPIC_BACKLOG = 200_000  # readings that wait for OPIC; beyond, the oldest are left to the next fixpoint
-_OPIC_TOGETHER = 500
-_LEAST, _MOST = 0.01, 100.0  # bounds of an estimate that no fixpoint has confirmed
-_TOLERANCE = 1e-6  # of a fixpoint: weights are estimates, and each further digit costs a fifth more scans
+_OPIC_BACKLOG = 200_000  # pages that wait for OPIC; beyond, the oldest are left to the next fixpoint
+_OPIC_BATCH = 500
+_LEAST, _MOST = 0.01, 100.0  # bounds of an OPIC estimate
+_TOLERANCE = 1e-6  # of a fixpoint: weights are estimates, and each further digit costs a fifth more sweeps
 
 
 class PageRanker:
-    """`structured` gives the fingerprints of pages that hold structured data, `subscriptions` who wants which pages.
+    """Ranks the pages of one warehouse, whose link matrix is in `directory`.
 
-    `append`, `weigh`, `take_moved` and `flush` belong to the crawl's thread; `turn` to the ranking thread, or a test.
+    `structured` returns the fingerprints of pages with structured data, `subscriptions` all subscriptions; the ranking
+    thread calls both. The crawl's thread calls `append`, `flush`, `weigh`, `take_moved`, `prefer`, `start` and `close`;
+    the ranking thread (or a test) calls `recompute` and `estimate_new`.
     """
 
     def __init__(
@@ -56,49 +57,51 @@ class PageRanker:
         self._freshness = freshness
         self._structured = structured
         self._subscriptions = subscriptions
-        self._log = LinkMatrix(directory)  # appends only
-        self._matrix = LinkMatrix(directory)  # merges and reads only
+        self._segments = LinkMatrix(directory)  # only appended to
+        self._matrix = LinkMatrix(directory)  # only merged and read
         self._appending = threading.Lock()
         self._pending: list[tuple[int, bytes]] = []
-        self._shown_at = time.monotonic()
+        self._flushed_at = time.monotonic()
         self._read: deque[tuple[int, bytes]] = deque(maxlen=_OPIC_BACKLOG)
-        self._last: Fixpoints | None = None
-        self.chi = freshness.chi
-        self._scales = {True: self.chi, False: 1.0}  # weight of a page of mean importance, data or not
-        self.standings = PageRanks.load(directory)
+        self._last: RankVectors | None = None
+        self._data_weight = freshness.chi
+        self._scales = {True: self._data_weight, False: 1.0}  # weight of a page of mean importance, data or not
+        self._ranks = PageRanks.load(directory)
         self._moved: Fingerprints | None = None
         self._urgent = threading.Event()
-        # A window of one unit of time: then the fixpoint's histories weigh as much as all cash together, and a new
-        # page, which has cash but no history, is not drowned by them.
+        # With a window of one time unit, the histories of the fixpoint weigh as much as all cash together, and a new
+        # page, which has cash but no history, still counts.
         self._unit = max(length_of("freshness.importance_every", freshness.importance_every), 1.0)
         self._opic = Opic(window=1.0, damping=freshness.damping)
-        self._fresh: dict[int, int] = {}  # pages that only OPIC knows
+        self._fresh: dict[int, int] = {}  # id by fingerprint, of pages that are not in the matrix yet
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def append(self, source: int, targets: bytes) -> None:
-        """All links of a page just read: packed int64 fingerprints."""
+        """Add all links of a page just read. `targets`: packed int64 fingerprints. Buffered; `flush` writes them."""
         self._pending.append((source, targets))
         self._read.append((source, targets))
-        if len(self._pending) >= _TOGETHER or time.monotonic() - self._shown_at > _SHOWN_SECONDS:
+        if len(self._pending) >= _BATCH or time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
+        """Write the buffered links to the edge segments, and let other processes see them every few seconds."""
         pending, self._pending = self._pending, []
         if pending:
             with self._appending:
-                self._log.append_records(_records(pending))
-                if time.monotonic() - self._shown_at > _SHOWN_SECONDS:
-                    self._log.show()
-                    self._shown_at = time.monotonic()
+                self._segments.append_records(_records(pending))
+                if time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
+                    self._segments.flush()
+                    self._flushed_at = time.monotonic()
 
     def weigh(self, fingerprints: Sequence[int], are_data: Sequence[bool]) -> list[PageRank | None]:
-        """From the last fixpoint, OPIC's estimate for pages it did not know, None for the rest.
+        """The rank of each page: from the last fixpoint, else OPIC's estimate, None for pages that are in neither.
 
-        `are_data`: what each page turned out to be, where the ranking took it for something else or did not know it.
+        `are_data`: whether each page turned out to be structured data. If it was ranked as the other kind, its weight
+        is scaled accordingly.
         """
         found: list[PageRank | None] = []
-        for key, is_data, known in zip(fingerprints, are_data, self.standings.of(fingerprints), strict=True):
+        for key, is_data, known in zip(fingerprints, are_data, self._ranks.lookup(fingerprints), strict=True):
             if known is None:
                 found.append(self._estimate(key, is_data) if self._fresh else None)
             elif known[1] == is_data:
@@ -108,31 +111,32 @@ class PageRanker:
         return found
 
     def take_moved(self) -> Fingerprints | None:
-        """Pages read before whose numbers moved since the last call; None = no ranking since."""
+        """Pages already read whose values moved since the last call; None = there was no new ranking."""
         moved, self._moved = self._moved, None
         return moved
 
-    def prefer(self, chi: float) -> None:
-        """Another χ: a new ranking begins at once."""
-        self.chi = chi
+    def prefer(self, data_weight: float) -> None:
+        """Set χ, the mean weight of structured pages; a new ranking starts at once."""
+        self._data_weight = data_weight
         self._urgent.set()
 
     def start(self, failed: Callable[[BaseException], None]) -> None:
-        """Begin the thread; `failed` hears what it dies of."""
+        """Start the ranking thread; it calls `failed` with the exception that ends it."""
         self._thread = start("ranking", self._run, failed)
 
     def close(self) -> None:
+        """Stop the thread and write all links to disk."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout=30.0)
         self.flush()
         with self._appending:
-            self._log.close()
+            self._segments.close()
 
-    def turn(self, now: float) -> None:
-        """Merge what was linked since, and compute all weights anew."""
+    def recompute(self, now: float) -> None:
+        """Merge the links appended since, compute all ranks and publish them."""
         with self._appending:
-            self._log.sync()
+            self._segments.sync()
         self._read.clear()
         self._matrix.rebuild()
         pages = self._matrix.manifest.pages
@@ -154,36 +158,40 @@ class PageRanker:
             tol=_TOLERANCE,
             start=self._last,
         )
-        # A page without a link was read, too, but the matrix cannot tell it from one that was not; it is the rare case.
+        # The matrix cannot tell a page without links from one that was not read; such pages are rare.
         read = (np.diff(csr.indptr) > 0) | structured
-        self._tell(np.array(fingerprints), self._last, structured, read, wanted)
+        self._publish(np.array(fingerprints), self._last, structured, read, wanted)
         self._opic.start(self._last.importance, now / self._unit)
         self._fresh = {}
 
-    def _tell(
-        self, fingerprints: Fingerprints, last: Fixpoints, structured: Mask, read: Mask,
+    def _publish(
+        self,
+        fingerprints: Fingerprints,
+        last: RankVectors,
+        structured: Mask,
+        read: Mask,
         wanted: Sequence[npt.NDArray[np.intp]],
-    ) -> None:  # fmt: skip
-        """Put the new numbers in place, and say which pages that were read have moved."""
-        chi, ordinary = self.chi, read & ~structured
-        values = weights(last.importance, last.usefulness, structured, chi, read)
+    ) -> None:
+        """Replace the ranks, and note which of the pages that were read have moved."""
+        data_weight, ordinary = self._data_weight, read & ~structured
+        values = weights(last.importance, last.usefulness, structured, data_weight, read)
         if wanted:
             values = promoted(values, np.concatenate(wanted), self._freshness.promotion)
         importance = last.importance * len(fingerprints)
-        self._scales = {True: chi / _mean(importance[structured]), False: 1.0 / _mean(importance[ordinary])}
+        self._scales = {True: data_weight / _mean(importance[structured]), False: 1.0 / _mean(importance[ordinary])}
         useful = last.usefulness / _mean(last.usefulness[ordinary])
         new = PageRanks.make(fingerprints, values, importance, useful, structured)
-        told, moved = new.settled(self.standings)
-        self.standings = told
-        told.save(self._directory)
-        news = told.fingerprints[moved & read[np.argsort(fingerprints, kind="stable")]]
+        ranks, changed = new.without_small_moves(self._ranks)
+        self._ranks = ranks
+        ranks.save(self._directory)
+        moved = ranks.fingerprints[changed & read[np.argsort(fingerprints, kind="stable")]]
         earlier = self._moved
-        self._moved = news if earlier is None else np.union1d(earlier, news)
+        self._moved = moved if earlier is None else np.union1d(earlier, moved)
 
     def estimate_new(self, now: float) -> None:
-        """OPIC over the readings since the last turn, many at a time: looking ids up costs more than the arithmetic."""
+        """Run OPIC over the pages read since the last fixpoint. In batches, because id lookups cost the most."""
         while self._read and not self._stopping.is_set():
-            batch = [self._read.popleft() for _ in range(min(len(self._read), _OPIC_TOGETHER))]
+            batch = [self._read.popleft() for _ in range(min(len(self._read), _OPIC_BATCH))]
             counts = [len(targets) // 8 + 1 for _, targets in batch]
             ids = self._dense(b"".join(source.to_bytes(8, "little", signed=True) + links for source, links in batch))
             start = 0
@@ -192,7 +200,7 @@ class PageRanker:
                 start += count
 
     def _subscribed(self) -> list[npt.NDArray[np.intp]]:
-        """Pages of each subscription that the matrix knows: its virtual page's links."""
+        """For each subscription, its pages that are in the matrix: the links of its virtual page."""
         groups = []
         for item in self._subscriptions():
             ids = self._matrix.ids(np.fromiter(map(fingerprint, item.urls), dtype=np.int64))
@@ -201,7 +209,7 @@ class PageRanker:
         return groups
 
     def _dense(self, packed: bytes) -> list[int]:
-        """Ids as in the matrix; pages it does not know yet get the next ones."""
+        """Ids as in the matrix; pages that are not in it yet get the next free ids."""
         fingerprints = np.frombuffer(packed, dtype="<i8")
         ids = self._matrix.ids(fingerprints)
         for place in np.flatnonzero(ids < 0):
@@ -219,24 +227,24 @@ class PageRanker:
 
     def _run(self) -> None:
         every = self._unit
-        due = time.monotonic() + min(every, 60.0)  # a first ranking soon, since a young crawl learns fastest
+        due = time.monotonic() + min(every, 60.0)  # the first ranking is soon, since a young crawl changes fastest
         while not self._stopping.wait(min(_OPIC_EVERY, every)):
             if time.monotonic() >= due or self._urgent.is_set():
                 self._urgent.clear()
                 began = time.monotonic()
-                self.turn(time.time())
+                self.recompute(time.time())
                 due = time.monotonic() + max(every, 10.0 * (time.monotonic() - began))
             else:
                 self.estimate_new(time.time())
 
 
 def _mean(values: Vector) -> float:
-    """1 where there is nothing to average."""
+    """The mean; 1 if there is nothing to average, or the mean is 0."""
     return (float(values.mean()) if len(values) else 0.0) or 1.0
 
 
 def _records(pending: Sequence[tuple[int, bytes]]) -> npt.NDArray[np.void]:
-    """Each page's `ANEW` mark, then its links."""
+    """For each page its `RESET` record, then its links."""
     counts = np.array([len(targets) // 8 + 1 for _, targets in pending])
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     records = np.zeros(int(counts.sum()), dtype=RECORD)
@@ -244,5 +252,5 @@ def _records(pending: Sequence[tuple[int, bytes]]) -> npt.NDArray[np.void]:
     links = np.ones(len(records), dtype=bool)
     links[starts] = False
     records["target"][links] = np.frombuffer(b"".join(targets for _, targets in pending), dtype=np.int64)
-    records["kind"][starts] = ANEW
+    records["kind"][starts] = RESET
     return records

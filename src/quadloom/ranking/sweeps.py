@@ -1,9 +1,9 @@
-"""One pass over the link matrix, whatever it rests in: compiled slices, slices by numpy, or scipy's sparse product.
+"""One pass over the link matrix: compiled loops over slices, or scipy's sparse product.
 
-A sweep hands out blocks of target pages in order. `forward` sums over a block's in-links, `both` at the same
-time adds up over out-links what the block's pages are worth to those who link there, so that importance and usefulness
-share one scan (section 5.4, "combined computation"). Compiled slices are the fastest from a few hundred thousand
-links on; below that scipy's product wins because nothing has to be cut.
+A sweep consists of blocks of target pages, in order. `forward` sums over the in-links of a block. `both` also adds the
+worth of the block's pages to the pages that link to them, so that importance and usefulness share one scan (section
+5.4, "combined computation"). Compiled slices are the fastest from a few hundred thousand links on; below that, scipy's
+product wins because no slices have to be cut. Without numba, and for weighted links, scipy does everything.
 
 What a page passes on to each of its links (`values`) may be in single precision (`coarse`) while a fixpoint is far from
 its end: slices stream these values many times, so their size is half of the cost. Sums are always double.
@@ -28,7 +28,7 @@ Csr = sparse.csr_matrix | sparse.csr_array
 Kind = type[np.float32] | type[np.float64]
 
 _WORTH_CUTTING = 500_000  # links; fewer take longer to cut into slices than to multiply
-_CHUNK = 1 << 20  # links gathered at once by numpy: bounds its temporary arrays to 16 MiB
+_CHUNK = 1 << 20  # links unpacked at once, which limits temporary arrays to 16 MiB
 
 
 class Block(Protocol):
@@ -45,8 +45,8 @@ class Block(Protocol):
 
 
 class Sweeps(Protocol):
-    """`degrees`: out-degree of every page, the sum of weights where links have any. `indegree` is counted on demand.
-    `coarse`: the type of values while they may be coarse. `finish`: what takes a gathered block over."""
+    """`degrees`: out-degree of every page, or the sum of its link weights. `indegree` is counted on demand.
+    `coarse`: the type of values while they may be coarse. `finish`: writes the sums of a block into the vector."""
 
     pages: int
     degrees: Degrees
@@ -56,19 +56,19 @@ class Sweeps(Protocol):
     finish: Finish
 
     def blocks(self) -> Iterator[Block]:
-        """All blocks in order. Up to `threads` successive ones may be worked on at once; one more, and the first of
-        them must be finished, because its buffer is used again."""
+        """All blocks in order. Up to `threads` successive blocks may be processed at once. Before the next one is
+        taken, the first of them must be finished, because its buffer is reused."""
         ...
 
     def indegree(self) -> Vector: ...
 
 
 def sweeps_of(links: Csr | LinkSlices, *, engine: Literal["auto", "numba", "scipy"] = "auto") -> Sweeps:
-    """The fastest way over `links` that is installed."""
+    """The fastest sweeps over `links` with what is installed."""
     if not isinstance(links, sparse.csr_matrix | sparse.csr_array):
         if sparse.issparse(links) or not hasattr(links, "outdegree"):
             raise InputError("the link matrix must be in CSR form", hint="scipy.sparse.csr_array(matrix) makes one")
-        return SliceSweeps(links)
+        return SliceSweeps(links) if kernels() is not None else ScipySweeps(_csr_of(links))
     if links.shape[0] != links.shape[1]:
         raise InputError(f"the link matrix must be square, not {links.shape}")
     if engine == "numba" and kernels() is None:
@@ -80,30 +80,29 @@ def sweeps_of(links: Csr | LinkSlices, *, engine: Literal["auto", "numba", "scip
 
 
 class SliceSweeps:
-    """Over `LinkSlices`, compiled where numba is installed, by `bincount` otherwise."""
+    """Compiled loops over `LinkSlices`; needs numba."""
 
     def __init__(self, slices: LinkSlices) -> None:
+        fast = kernels()
+        if fast is None:
+            raise UsageError("numba is not installed", hint="pip install 'quadloom[fast]', or engine='scipy'")
         self.slices = slices
         self.pages = slices.pages
         self.degrees: Degrees = slices.outdegree
         self.dangling = np.flatnonzero(slices.outdegree == 0)
-        fast = kernels()
-        self.threads = min(len(os.sched_getaffinity(0)), 4) if fast is not None else 1
-        self.finish: Finish = fast.finish if fast is not None else _finish
+        self.threads = min(len(os.sched_getaffinity(0)), 4)
+        self.finish: Finish = fast.finish
         self.coarse: Kind = np.float32
+        self._fast = fast
         self._buffers = [np.zeros(0) for _ in range(self.threads)]
 
     def blocks(self) -> Iterator[Block]:
-        fast = kernels()
         for number, part in enumerate(self.slices):
-            if fast is None:
-                yield _NumpyBlock(part)
-                continue
-            # Buffers serve again and again: fresh memory from the system would cost a tenth of the whole sweep.
+            # Buffers are reused: fresh memory from the system would cost a tenth of the whole sweep.
             turn = number % self.threads
             if len(self._buffers[turn]) <= part.width:
-                self._buffers[turn] = np.zeros(part.width + 1)  # the last place is that of fillers
-            yield _CompiledBlock(part, fast, self._buffers[turn])
+                self._buffers[turn] = np.zeros(part.width + 1)  # the last element is for fillers
+            yield _CompiledBlock(part, self._fast, self._buffers[turn])
 
     def indegree(self) -> Vector:
         counts = np.zeros(self.pages)
@@ -133,32 +132,11 @@ class _CompiledBlock:
         return self._gathered
 
 
-class _NumpyBlock:
-    def __init__(self, part: LinkSlice) -> None:
-        self.low, self.high = part.low, part.high
-        self._part = part
-
-    def forward(self, values: Values) -> Vector:
-        gathered = np.zeros(self.high - self.low)
-        for sources, targets in self._part.chunks(_CHUNK):
-            gathered += np.bincount(targets, weights=values[sources], minlength=len(gathered))
-        return gathered
-
-    def both(self, values: Values, worth: Vector, backwards: Vector) -> Vector:
-        useful = worth[self.low : self.high]
-        gathered = np.zeros(self.high - self.low)
-        for sources, targets in self._part.chunks(_CHUNK):
-            gathered += np.bincount(targets, weights=values[sources], minlength=len(gathered))
-            if len(sources):  # sources ascend within a slice, so each chunk touches one range of them
-                low, high = int(sources[0]), int(sources[-1]) + 1
-                backwards[low:high] += np.bincount(sources - low, weights=useful[targets], minlength=high - low)
-        return gathered
-
-
 class ScipySweeps:
-    """Over scipy's product, for weighted links too. The matrix is cut by target here as well, into blocks of plain
-    coordinates ordered by source: without an index of rows, which is longer than its links in a narrow block, scipy's
-    product over them takes half the time of one over rows of the whole, whose values come from all over memory."""
+    """Sweeps by scipy's product, for weighted links too. The matrix is cut by target here as well, into blocks of plain
+    coordinates ordered by source. They have no index of rows, which would be longer than the links of a narrow block.
+    The product over such blocks takes half the time of a product over rows of the whole matrix, which reads values from
+    all over memory."""
 
     def __init__(self, csr: Csr) -> None:
         self.pages = int(csr.shape[0])
@@ -191,16 +169,16 @@ class _ScipyBlock:
         self._outgoing = outgoing
 
     def forward(self, values: Values) -> Vector:
-        return np.asarray(self._links @ values).reshape(-1)  # scipy makes a scalar of one page times one page
+        return np.asarray(self._links @ values).reshape(-1)  # scipy returns a scalar for one page times one page
 
     def both(self, values: Values, worth: Vector, backwards: Vector) -> Vector:
-        if self.low == 0:  # `worth` does not change within a sweep: one product over the whole serves all blocks
+        if self.low == 0:  # `worth` does not change within a sweep: one product is enough for all blocks
             backwards += self._outgoing(worth)
         return self.forward(values)
 
 
 def _cut(csr: Csr) -> Iterator[tuple[int, sparse.coo_array]]:
-    """(first target, links from all pages) of every block, sources ascending."""
+    """(first target, links from all pages) of every block; sources ascend."""
     pages, indptr, indices = int(csr.shape[0]), csr.indptr, csr.indices
     width = int(np.clip(-(-pages // 16), 1 << 10, 1 << 17))
     count = -(-pages // width)
@@ -230,6 +208,15 @@ def _cut(csr: Csr) -> Iterator[tuple[int, sparse.coo_array]]:
         yield low, sparse.coo_array((data, (targets[begin:end], sources[begin:end])), shape=shape)
 
 
+def _csr_of(slices: LinkSlices) -> sparse.csr_array:
+    """The whole matrix in memory, with sorted rows."""
+    parts = [(sources, part.low + targets) for part in slices for sources, targets in part.chunks(_CHUNK)]
+    if not parts:
+        return sparse.csr_array((slices.pages, slices.pages))
+    sources, targets = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return sparse.coo_array((np.ones(len(sources)), (sources, targets)), shape=(slices.pages, slices.pages)).tocsr()
+
+
 def _finish(
     gathered: Vector,
     current: Vector,
@@ -239,7 +226,7 @@ def _finish(
     link_part: float,
     jump_part: float,
 ) -> tuple[float, float]:
-    """As the compiled one, in whole vectors."""
+    """The same as the compiled `finish`, by numpy."""
     gathered *= link_part
     gathered += jump_part * jump
     change = float(np.abs(gathered - current).sum())

@@ -1,17 +1,17 @@
-"""Usefulness: what a page is worth for the structured data it leads to, and the weights that scheduling works with.
+"""Usefulness: what a page is worth for the structured data it leads to, and the weights that scheduling uses.
 
-A page of plain HTML matters here because reading it again may lead to new data. Its usefulness J is the importance of
-the structured pages it reaches, carried backwards over links: on the transposed graph, with E'_i = I_i for
-structured pages and 0 for others,
+A page of plain HTML matters because reading it again may lead to new data. Its usefulness J is the importance of the
+structured pages it leads to, carried backwards over links: on the transposed graph, with E'_i = I_i for structured
+pages and 0 for others,
 
-* ``variant="mean"`` is the paper's: J_i = c · mean of J over out(i) + (1 − c) E'_i. Its own text asks for pages that
-  lead to *many* structured pages, but a mean does not count: a hub with 50 data links among 100 gets half of what a
-  page with a single data link gets.
-* ``variant="many"`` is the reversed walk: each page passes its J back to those who link to it, in equal parts, so
-  J_i = c · Σ J_j / indeg(j) over out(i) + (1 − c) E'_i, which grows with the number of ways to data.
+* ``variant="mean"`` is the paper's: J_i = c · mean of J over out(i) + (1 − c) E'_i. The text of the paper asks for
+  pages that lead to *many* structured pages, but a mean does not count them: a hub with 50 data links among 100 gets
+  half of what a page with a single data link gets.
+* ``variant="many"`` is the reversed walk: each page passes its J back in equal parts to the pages that link to it, so
+  J_i = c · Σ J_j / indeg(j) over out(i) + (1 − c) E'_i, which grows with the number of paths to data.
 
-Both contract by c, so the fixpoint exists and is unique. χ then says how much a structured page weighs beside an
-ordinary one on average; both kinds compete for the same bandwidth.
+Both contract by c, so the fixpoint exists and is unique. χ is the mean weight of a structured page if that of an
+ordinary page is 1; both kinds compete for the same bandwidth.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from quadloom.ranking.sweeps import Csr, Sweeps, sweeps_of
 Variant = Literal["mean", "many"]
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-# Part of an ordinary page's weight that comes from usefulness. The paper kept nothing of an HTML page but its links;
-# here its words and statements are kept, so one that leads to no data is worth a little by its own importance.
+# Share of usefulness in the weight of an ordinary page. The paper stored nothing of an HTML page but its links; here
+# its words and statements are stored, so a page that leads to no data still has a little worth by its own importance.
 _USEFUL = 0.95
 
 
-class Ranking(msgspec.Struct, frozen=True):
-    """Both fixpoints of one matrix. `error`: the larger of their L1 error bounds."""
+class RankVectors(msgspec.Struct, frozen=True):
+    """Both fixpoints of one matrix. `error`: the larger of their estimated L1 errors."""
 
     importance: Vector
     usefulness: Vector
@@ -53,7 +53,7 @@ def usefulness(
     tol: float = 1e-9,
     max_iterations: int = 10_000,
 ) -> Vector:
-    """J for a known importance. Row i of `csr` holds the out-links of page i, as for importance."""
+    """J for a given importance. Row i of `csr` holds the out-links of page i, as for importance."""
     sweeps = sweeps_of(csr)
     iteration = _UsefulnessIteration(sweeps, structured, variant, damping)
     for _ in range(max_iterations):
@@ -73,12 +73,12 @@ def rank(
     personalization: Personalization = None,
     dangling: Dangling = "normalize",
     tol: float = 1e-9,
-    start: Ranking | None = None,
+    start: RankVectors | None = None,
     max_iterations: int = 10_000,
-) -> Ranking:
-    """Importance and usefulness together, one scan of the matrix per iteration of both.
+) -> RankVectors:
+    """Importance and usefulness together: one scan of the matrix is an iteration of both.
 
-    Usefulness starts from the importance of the last run (`start`) and uses the better one after every scan.
+    `start`: the result of the last run. After every scan, usefulness uses the improved importance.
     """
     sweeps = sweeps_of(links)
     forward = ImportanceIteration(
@@ -92,19 +92,20 @@ def rank(
             gathered = block.both(forward.values, backward.worth, backward.backwards)
             forward.settle(block.low, block.high, gathered)
         error = max(forward.end(), backward.end(forward.current, forward.total))
-    return Ranking(forward.result(), backward.current, count, error)
+    return RankVectors(forward.result(), backward.current, count, error)
 
 
 def weights(
-    importance: Vector, usefulness: Vector, structured: Mask, chi: float = 1.0, read: Mask | None = None
+    importance: Vector, usefulness: Vector, structured: Mask, data_weight: float = 1.0, read: Mask | None = None
 ) -> Vector:
-    """What refresh weighs pages by: mean 1 over ordinary pages (by usefulness), mean χ over structured ones.
+    """The weights of pages for refresh: mean 1 over ordinary pages (by usefulness), mean `data_weight` (χ) over
+    structured pages.
 
-    `read` says which pages have been read (None = all). Only they compete for refresh, so only they make the mean:
-    counted among the others, unread pages, which are useful to nobody yet, would lift every page that was read and
-    with it the ordinary ones against χ. They weigh by importance, which is what guides discovery.
+    `read`: which pages have been read (None = all). Only these compete for refresh, so the mean is over these alone.
+    Unread pages have no usefulness yet; if they counted, they would raise the weight of every ordinary page that was
+    read, relative to χ. Unread pages are weighed by importance, which guides discovery.
 
-    Where nothing leads to structured data, usefulness says nothing, and ordinary pages weigh by importance.
+    If nothing leads to structured data, usefulness is 0 everywhere, and ordinary pages are weighed by importance.
     """
     ordinary = ~structured if read is None else read & ~structured
     mean = float(importance[ordinary].mean()) if ordinary.any() else float(importance.mean() if len(importance) else 1)
@@ -112,15 +113,15 @@ def weights(
     useful = usefulness[ordinary]
     if useful.sum() > 0.0:
         result[ordinary] = _USEFUL * _to_mean_one(useful) + (1.0 - _USEFUL) * result[ordinary]
-    result[structured] = chi * _to_mean_one(importance[structured])
+    result[structured] = data_weight * _to_mean_one(importance[structured])
     return result
 
 
 def promoted(weights: Vector, pages: npt.NDArray[np.intp], top_share: float) -> Vector:
-    """Lift `pages` (subscribed ones) into the top share of all, as the paper's promotion to the top x %.
+    """Raise `pages` (those with a subscription) into the top share of all, as the paper's promotion to the top x %.
 
-    Setting max(w, quantile) is exact at once; moving personalisation mass until the fixpoint agrees is not, because
-    every increase takes from all others.
+    max(w, quantile) is exact in one step. Shifting personalisation until the fixpoint agrees is not, because every
+    increase takes from all others.
     """
     if not len(pages):
         return weights
@@ -134,7 +135,7 @@ class _UsefulnessIteration:
         self._damping = damping
         self._structured = np.flatnonzero(structured)
         self._mean = variant == "mean"
-        # Divides what a page collects (mean of its links), or what it hands back (to all who link to it).
+        # Divisor of what a page collects from its links (mean), or of what it passes back to its in-links (many).
         self._degrees = sweeps.degrees if self._mean else sweeps.indegree()
         self._linked = self._degrees > 0
         self.current = np.zeros(sweeps.pages)
@@ -142,7 +143,7 @@ class _UsefulnessIteration:
         self.backwards = np.zeros(sweeps.pages)
 
     def end(self, importance: Vector, total: float = 1.0) -> float:
-        """End a sweep; returns an estimate of the L1 distance to the fixpoint. `importance` sums to `total`."""
+        """End a sweep; return the estimated L1 distance to the fixpoint. `importance` sums to `total`."""
         new, old = self.backwards, self.current
         if self._mean:
             np.divide(new, self._degrees, out=new, where=self._linked)

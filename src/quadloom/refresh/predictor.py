@@ -35,7 +35,7 @@ class DataPredictor:
 
     def assessed(self, found: tuple[Discovery, ...], from_data: bool) -> tuple[Discovery, ...]:
         """The same URLs, suspects among them marked. Requests, seeds and publications keep their rank."""
-        suspects = self.suspects.judge(found, from_data)
+        suspects = self.suspects.classify(found, from_data)
         if True not in suspects:
             return found
         return tuple(

@@ -1,6 +1,6 @@
-"""What to read next, and when again: importance, change rates, refresh policies, shares.
+"""When to read which page: scope, change rates, refresh policies, bandwidth shares, likely data.
 
-In: links, visits and settings. Out: scores for discovery and times for refresh. Everything here is computation:
-time and randomness are arguments, nothing touches the network, and only `LinkMatrix` (in stores) touches the disk.
-Read `docs/explanation/scheduling.md`, then `planner.py`.
+In: visits, weights and settings. Out: the time of the next visit and the order of first reads. Pure computation: time
+and randomness are arguments, nothing touches network or disk. Imports `model`, `settings` and `errors` only. Read
+`docs/explanation/scheduling.md`, then `planner.py`.
 """

@@ -3,23 +3,23 @@
 Changes are a Poisson process of unknown rate λ. A visit after a gap τ says one of three things:
 
 * unchanged: likelihood e^−λτ;
-* changed, nothing more known: 1 − e^−λτ (how often it changed in between stays unknown);
-* changed, the last change being `age` old (a Last-Modified or push that deserves trust): λ e^(−λ·age).
+* changed, nothing more known: 1 − e^−λτ (how often it changed in between is unknown);
+* changed, and the last change is `age` old (by a trusted Last-Modified or push): λ e^(−λ·age).
 
-The posterior lives on a grid in ln λ with a log-normal prior, so that estimates are finite from the first visit on (the
-maximum-likelihood rate is infinite if all visits saw a change, and 0 if none did) and come with credible intervals.
+The posterior is computed on a grid in ln λ with a log-normal prior, so that estimates are finite from the first visit
+on (the maximum-likelihood rate is infinite if all visits saw a change, and 0 if none did) and have credible intervals.
 
-What is kept of a page is not the grid but its sufficient statistics: quiet time Σ τ, the number of dated changes, and
-the undated changes counted by ln τ in bins of half an e-fold (two neighbouring bins share a count, which moves an
-estimate by one per cent at most). That takes about 40 bytes, and a better prior, learned later from the page's
-site, applies to old visits too. Forgetting multiplies all statistics by 0.98 per visit: a page that changes its habits
-is followed within some fifty visits. Evidence with such weights is worth (Σw)²/Σw² visits (Kish), not Σw, and credible
-intervals count it so: otherwise a 90 % interval of a steady page covers its rate 97 to 99 % of the time. Estimates for
-scheduling count Σw, which keeps them nearer to the site's prior: that kept webs fresher by 0.1 %.
+The grid is not stored, only the sufficient statistics of a page: quiet time Σ τ, the number of dated changes, and the
+undated changes counted by ln τ in bins of half an e-fold (two neighbouring bins share a count, which changes an
+estimate by one per cent at most). That takes about 40 bytes, and a better prior, learned later from the site of the
+page, applies to old visits too. Forgetting multiplies all statistics by 0.98 per visit, so estimates follow a page that
+changes its habits within some fifty visits. Evidence with such weights is worth (Σw)²/Σw² visits (Kish), not Σw, and
+credible intervals use that number: otherwise a 90 % interval of a steady page covers its rate 97 to 99 % of the time.
+Estimates for scheduling use Σw, which leaves them nearer to the prior of the site: that kept webs fresher by 0.1 %.
 
 "Changed" means that the graph or the main text changed, never a byte in a banner; the index phase decides it.
-Any time unit from the second to the month will do, as long as gaps, ages and rates agree (rates lie between e^−24 and
-e^12, gaps between e^−7 and e^25); the scheduler uses seconds.
+Any time unit from the second to the month works if gaps, ages and rates agree (rates lie between e^−24 and e^12, gaps
+between e^−7 and e^25); the scheduler uses seconds.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ import numpy.typing as npt
 from quadloom.errors import InputError
 
 STEP = 0.25
-# Per second from one change in 800 years to any that could be seen; the room above keeps the mean of a wide prior whole
-# when the unit is a day.
+# In seconds: from one change in 800 years to any rate that could be observed. The room above that holds the mean of a
+# wide prior if the unit is a day.
 LOG_RATES = np.arange(-24.0, 12.0 + STEP / 2, STEP)
 RATES = np.exp(LOG_RATES)
 GAP_STEP = 0.5
@@ -50,15 +50,15 @@ _LONGEST_GAP = float(np.exp(LOG_GAPS[-1]))
 _TERMS = np.stack([LOG_RATES, RATES, LOG_RATES**2])
 _MOMENTS = np.stack([np.ones(len(RATES)), RATES, LOG_RATES, LOG_RATES**2], axis=1)
 _NARROW = (0.75 * STEP) ** 2  # variance of ln λ below which sums over the grid lose the third digit
-_TOGETHER = 4  # pages from which one product for all is faster
-_FORGOTTEN = 1e-2  # a bin at either end that weighs less than this is dropped
+_BATCH_FROM = 4  # pages from which one product for all is faster
+_FORGOTTEN = 1e-2  # a bin at either end with a smaller count is dropped
 _HEAD = struct.Struct("<ffHHBB")
 
 Vector = npt.NDArray[np.float64]
 
 
 class Prior(msgspec.Struct, frozen=True):
-    """ln λ is normal with this centre and spread (in e-folds) before a page was ever visited twice."""
+    """The distribution of ln λ before the second visit of a page: normal, with this centre and spread in e-folds."""
 
     centre: float
     spread: float
@@ -70,26 +70,26 @@ class Prior(msgspec.Struct, frozen=True):
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """Posterior mean of λ, and mean and variance of ln λ, which is what the prior of a site is learned from."""
+    """Posterior mean of λ, and mean and variance of ln λ, from which the prior of a site is learned."""
 
     rate: float
     log_mean: float
     log_variance: float
 
     def for_policy(self, policy: str) -> float:
-        """The rate to schedule by: the mean, which expects change and so brings an uncertain page a visit sooner.
+        """The rate to schedule by: the mean, which expects change and so visits an uncertain page sooner.
 
-        The freshness policy gives up fast pages, and with the mean it gives up those that are only uncertain and never
-        learns better (weighted freshness 0.850 on a real history); with the typical rate e^E[ln λ] it reaches 0.913.
+        The freshness policy gives up fast pages. With the mean it also gives up pages whose rate is only uncertain, and
+        never learns it (weighted freshness 0.850 on a real history); with the typical rate e^E[ln λ] it reaches 0.913.
         """
         return math.exp(self.log_mean) if policy == "freshness" else self.rate
 
 
 class ChangeRate:
-    """One page's rate of change.
+    """The rate of change of one page.
 
-    Without a `prior` the rate is assumed to lie around one change per mean gap, give or take e^2: enough to stay
-    finite, independent of the unit of time. The planner always gives its site's prior.
+    Without a `prior`, the rate is assumed to be around one change per mean gap, give or take e^2: enough for finite
+    estimates, and independent of the time unit. The planner always passes the prior of the site.
     """
 
     __slots__ = (
@@ -114,14 +114,14 @@ class ChangeRate:
         self._exact = 0.0
         self._first = 0  # bin of the first of `_counts`
         self._counts: list[float] = []
-        self._gaps = 0.0  # decayed sum of gaps, for the unit-free prior
+        self._gaps = 0.0  # decayed sum of gaps, for the prior without a unit
         self._estimate: Estimate | None = None
 
     def observe(self, gap: float, changed: bool, age: float | None = None) -> None:
-        """A visit `gap` after the one before. `age`: time since the last change, where a trusted source tells it.
+        """Add a visit `gap` after the one before. `age`: time since the last change, if a trusted source gives it.
 
         A first visit has no gap but may have an age: `observe(math.inf, True, age)`. An age beyond the gap contradicts
-        the change that was seen and is not used. A gap that is not positive (a clock was set back) says nothing.
+        the observed change and is ignored. So is a visit whose gap is not positive (a clock was set back).
         """
         dated = changed and age is not None and 0.0 <= age < gap
         if not gap > 0.0 or (math.isinf(gap) and not dated):
@@ -148,11 +148,12 @@ class ChangeRate:
 
     @property
     def median(self) -> float:
+        """Posterior median of λ."""
         low, _ = self.interval(0.0)
         return low
 
     def interval(self, p: float = 0.8) -> tuple[float, float]:
-        """Bounds of λ with (1 − p)/2 of the posterior beyond each."""
+        """Bounds of λ; the posterior has (1 − p)/2 beyond each."""
         if not 0.0 <= p <= 1.0:
             raise InputError(f"p must lie between 0 and 1, not {p}", hint="0.9 for a 90 % interval")
         keep = self.forgetting
@@ -163,12 +164,13 @@ class ChangeRate:
         return float(low), float(high)
 
     def estimate(self) -> Estimate:
+        """The posterior as three numbers; cached until the next observation."""
         if self._estimate is None:
             self._estimate = self._posterior(1.0).estimate
         return self._estimate
 
     def encode(self) -> bytes:
-        """About 40 bytes; `decode` gives the same estimate to three digits of each count."""
+        """About 40 bytes, with three digits of each count."""
         counts = self._counts
         head = _HEAD.pack(
             self._quiet, self._exact, min(self.visits, 65535), min(self.changes, 65535), self._first, len(counts)
@@ -177,7 +179,7 @@ class ChangeRate:
 
     @classmethod
     def decode(cls, data: bytes, prior: Prior, *, forgetting: float = 0.98) -> ChangeRate:
-        """What `encode` made; empty bytes are a page never visited twice."""
+        """The inverse of `encode`; empty bytes are a page that was never visited twice."""
         rate = cls(prior, forgetting=forgetting)
         if data:
             rate._quiet, rate._exact, rate.visits, rate.changes, rate._first, count = _HEAD.unpack_from(data)
@@ -201,7 +203,7 @@ class ChangeRate:
             self._counts = counts
 
     def _count(self, gap: float) -> None:
-        """An undated change: one count, shared by the two bins around its gap."""
+        """Add an undated change: one count, shared by the two bins around its gap."""
         place = min(max((math.log(gap) - _FIRST_GAP) / GAP_STEP, 0.0), BINS - 1.001)
         low = int(place)
         counts = self._counts
@@ -226,13 +228,13 @@ class ChangeRate:
         return Prior.around(max(self._gaps / weight, 1e-9))
 
     def _terms(self, worth: float = 1.0) -> tuple[float, float, float]:
-        """Factors of ln λ, λ and (ln λ)² in the logarithm of the posterior, undated changes apart."""
+        """Factors of ln λ, λ and (ln λ)² in the logarithm of the posterior, without the undated changes."""
         prior = self._effective_prior()
         precision = 1.0 / prior.spread**2
         return worth * self._exact + precision * prior.centre, -worth * self._quiet, -0.5 * precision
 
     def _posterior(self, worth: float) -> _Posterior:
-        """Every visit counts `worth` times."""
+        """The posterior if every visit counts `worth` times."""
         log = np.array(self._terms(worth)) @ _TERMS
         if self._counts:
             log += worth * np.array(self._counts) @ _CHANGED[self._first : self._first + len(self._counts)]
@@ -244,6 +246,7 @@ class ChangeRate:
         return self._refined(self._effective_prior(), worth, int(held[0]), int(held[-1]))
 
     def _refined(self, prior: Prior, worth: float, first: int, last: int) -> _Posterior:
+        """The posterior on a finer grid, between two points of the usual one."""
         grid = np.linspace(LOG_RATES[max(first - 1, 0)], LOG_RATES[min(last + 1, len(LOG_RATES) - 1)], 65)
         log = self._exact * grid - self._quiet * np.exp(grid)
         for index, count in enumerate(self._counts, self._first):
@@ -254,7 +257,7 @@ class ChangeRate:
 
 
 class _Posterior(NamedTuple):
-    """Grid of ln λ, unnormalised weights on it, and what follows."""
+    """A grid of ln λ, unnormalised weights on it, and the resulting estimate."""
 
     grid: Vector
     weight: Vector
@@ -262,11 +265,11 @@ class _Posterior(NamedTuple):
 
 
 def estimates_of(rates: Sequence[ChangeRate]) -> list[Estimate]:
-    """What `estimate` gives for each, in one product: 1.5 µs a page where single ones take 16.
+    """`estimate` of each rate in one matrix product: 1.5 µs per page instead of 16.
 
     All rates must have a prior of their own.
     """
-    if len(rates) < _TOGETHER:
+    if len(rates) < _BATCH_FROM:
         return [rate.estimate() for rate in rates]
     terms = np.array([rate._terms() for rate in rates])
     log = terms @ _TERMS
@@ -287,8 +290,16 @@ def estimates_of(rates: Sequence[ChangeRate]) -> list[Estimate]:
     ]
 
 
+class EstimateVectors(NamedTuple):
+    """Posterior mean of λ, and mean and variance of ln λ, page by page; see `Estimate`."""
+
+    rate: Vector
+    log_mean: Vector
+    log_variance: Vector
+
+
 class ChangeRates:
-    """The same estimator for many pages at once: 300 bytes a page, one matrix product for all estimates."""
+    """The same estimator for many pages at once: 300 bytes per page, one matrix product for all estimates."""
 
     def __init__(self, count: int, prior: Prior, *, forgetting: float = 0.98) -> None:
         self.forgetting = forgetting
@@ -306,7 +317,7 @@ class ChangeRates:
         changed: npt.NDArray[np.bool_],
         ages: Vector | None = None,
     ) -> None:
-        """One visit of each of `pages` (distinct). `ages`: NaN where nothing trusted is known."""
+        """Add one visit of each of `pages` (distinct). `ages`: NaN if no trusted source gives one."""
         keep = self.forgetting
         self.visits[pages] += 1
         self._quiet[pages] *= keep
@@ -324,21 +335,22 @@ class ChangeRates:
         self._bins[pages[undated], low] += 1.0 - part
         self._bins[pages[undated], low + 1] += part
 
-    def estimates(self, pages: npt.NDArray[np.intp]) -> tuple[Vector, Vector, Vector]:
-        """Posterior mean of λ, mean of ln λ, variance of ln λ, for each of `pages`."""
+    def estimates(self, pages: npt.NDArray[np.intp]) -> EstimateVectors:
+        """The estimates of `pages`."""
         counts = self._bins[pages]
         used = np.flatnonzero(counts.any(axis=0))
-        within = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)  # gaps cluster: a fifth of all bins
+        within = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)  # gaps cluster in a fifth of all bins
         log = counts[:, within] @ _CHANGED_SINGLE[within]
         log = log + self._exact[pages, None] * LOG_RATES - self._quiet[pages, None] * RATES
         log -= 0.5 * ((LOG_RATES - self.centre[pages, None]) / self.spread[pages, None]) ** 2
         log -= log.max(axis=1, keepdims=True)
         moments = np.exp(log) @ _MOMENTS
         log_mean = moments[:, 2] / moments[:, 0]
-        return moments[:, 1] / moments[:, 0], log_mean, np.maximum(moments[:, 3] / moments[:, 0] - log_mean**2, 0.0)
+        log_variance = np.maximum(moments[:, 3] / moments[:, 0] - log_mean**2, 0.0)
+        return EstimateVectors(moments[:, 1] / moments[:, 0], log_mean, log_variance)
 
     def learn_prior(self, pages: npt.NDArray[np.intp], world: Prior) -> Prior:
-        """Empirical Bayes: fit the prior of `pages` (one site) to what their visits say, and use it from now on."""
+        """Empirical Bayes: fit the prior of `pages` (one site) to their visits, and use it from now on."""
         site = SitePrior(world)
         _, log_mean, log_variance = self.estimates(pages)
         site.pages = float(len(pages))
@@ -350,23 +362,24 @@ class ChangeRates:
 
 
 class SitePrior:
-    """The prior that a site's pages give each other, kept as three sums so that one settled page costs O(1).
+    """The prior for the pages of one site, learned from them. Three sums, so that one settled page costs O(1).
 
     Expectation–maximisation: each page contributes its posterior of ln λ, and four imagined pages of the whole web
-    keep a young site sensible. Like S in the paper, a contribution is replaced, never added twice.
+    stabilise a site with few pages. As with S in the paper, a contribution is replaced, never added twice.
     """
 
-    __slots__ = ("_since", "_told", "pages", "squares", "total", "world")
+    __slots__ = ("_cached", "_since", "pages", "squares", "total", "world")
     imagined = 4.0
     narrowest, widest = 0.4, 2.5
 
     def __init__(self, world: Prior, pages: float = 0.0, total: float = 0.0, squares: float = 0.0) -> None:
         self.world = world
         self.pages, self.total, self.squares = pages, total, squares
-        self._told: Prior | None = None
+        self._cached: Prior | None = None
         self._since = 0
 
     def replace(self, old: Estimate | None, new: Estimate | None) -> None:
+        """Replace the contribution of a page; None = the page is inserted or removed."""
         self._since += 1
         for estimate, sign in ((old, -1.0), (new, 1.0)):
             if estimate is not None:
@@ -375,10 +388,10 @@ class SitePrior:
                 self.squares += sign * (estimate.log_variance + estimate.log_mean**2)
 
     def prior(self) -> Prior:
-        """As of now, or, on a site of many pages, of some pages ago: each moves it by its part only."""
-        if self._told is None or self._since > self.pages / 64.0:
-            self._told, self._since = self._computed(), 0
-        return self._told
+        """The prior, cached: on a site of many pages it may be some pages old, since each page hardly changes it."""
+        if self._cached is None or self._since > self.pages / 64.0:
+            self._cached, self._since = self._computed(), 0
+        return self._cached
 
     def _computed(self) -> Prior:
         k, n = self.imagined, max(self.pages, 0.0)

@@ -1,16 +1,17 @@
-"""What all pages together want to be read, kept up to date page by page: the paper's running S for every policy.
+"""How many reads all pages together want, updated page by page: the paper's running S, for every policy.
 
-For the xyleme policy a single sum S is enough, f_i = (G/S)(w_i λ_i^α)^(1/(α+1)), and equation (6) replaces a page's
-term when its λ or its w changes. The other policies and all bounds need the price μ at which Σ f = G, and that depends
-on how pages are distributed over (λ, w). So pages are counted in cells of half an e-fold in both, with their mean
-position in the cell: a few hundred cells stand for any number of pages, replacing a page is O(1), and a new price takes
-about a millisecond. Sums drift by rounding, so a cell that runs empty is dropped with its residue, and S is summed anew
+For the xyleme policy a single sum S is enough, f_i = (G/S)(w_i λ_i^α)^(1/(α+1)), and equation (6) replaces the term of
+a page when its λ or its w changes. The other policies and all bounds need the price μ at which Σ f = G, and that
+depends on how pages are distributed over (λ, w). So pages are counted in cells of half an e-fold in both, with their
+mean position in the cell: a few hundred cells represent any number of pages, replacing a page is O(1), and a new price
+takes about a millisecond. Sums drift by rounding, so an empty cell is dropped with its residue, and S is recomputed
 from the cells every 65,536 changes.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,30 +20,35 @@ import scipy  # its parts load on first use: half a second that most commands ne
 from quadloom.scheduling.objectives import Policy, rate_at_price
 
 _CELL = 0.5
-_LEAST, _MOST = 1e-12, 1e12  # weights and rates beyond are as good as these
+_LEAST, _MOST = 1e-12, 1e12  # weights and rates are clipped to this range
 
 
 class Price(msgspec.Struct, frozen=True):
-    """`price` of a read; 0 = there is more bandwidth than the shortest interval lets us use.
-    `slowest`: longest interval between reads of a page, longer than the setting only where the bandwidth cannot even
-    pay for that."""
+    """`price` of a read; 0 = there is more bandwidth than the shortest interval allows to use.
+    `slowest`: the longest interval between reads of a page; longer than the setting only if the bandwidth is not enough
+    for that."""
 
     price: float
     slowest: float
 
 
-Place = tuple[tuple[int, int], float, float]  # cell, ln λ, ln w
+class Place(NamedTuple):
+    """The position of a page in a `Demand`."""
+
+    cell: tuple[int, int]
+    log_rate: float
+    log_weight: float
 
 
 def place(weight: float, rate: float) -> Place:
-    """Where a page stands in a `Demand`."""
+    """The position of a page with this weight and change rate."""
     log_rate = math.log(rate if _LEAST < rate < _MOST else min(max(rate, _LEAST), _MOST))
     log_weight = math.log(weight if _LEAST < weight < _MOST else min(max(weight, _LEAST), _MOST))
-    return (math.floor(log_rate / _CELL), math.floor(log_weight / _CELL)), log_rate, log_weight
+    return Place((math.floor(log_rate / _CELL), math.floor(log_weight / _CELL)), log_rate, log_weight)
 
 
 class Demand:
-    """Pages by change rate and weight."""
+    """Counts of pages by change rate and weight."""
 
     def __init__(self, cells: list[tuple[int, int, float, float, float]] | None = None) -> None:
         self._cells: dict[tuple[int, int], list[float]] = {(i, j): list(sums) for i, j, *sums in cells or []}
@@ -51,33 +57,35 @@ class Demand:
         self._changes = 0
 
     def replace(self, old: Place | None, new: Place | None) -> None:
-        """A page moved, came (`old` is None) or went (`new` is None). A page that another worker has counted, and whose
-        site has come from him since, counts as one that came."""
-        if old is not None and old[0] not in self._cells:
+        """Move a page, insert it (`old` is None) or remove it (`new` is None).
+
+        If `old` was counted by another worker, whose site this worker took over, the page is inserted.
+        """
+        if old is not None and old.cell not in self._cells:
             old = None
         if old is not None:
-            cell = self._cells[old[0]]
+            cell = self._cells[old.cell]
             cell[0] -= 1.0
-            cell[1] -= old[1]
-            cell[2] -= old[2]
+            cell[1] -= old.log_rate
+            cell[2] -= old.log_weight
             if cell[0] < 0.5:
-                del self._cells[old[0]]
+                del self._cells[old.cell]
             self.pages -= 1
         if new is not None:
-            found = self._cells.get(new[0])
+            found = self._cells.get(new.cell)
             if found is None:
-                self._cells[new[0]] = [1.0, new[1], new[2]]
+                self._cells[new.cell] = [1.0, new.log_rate, new.log_weight]
             else:
                 found[0] += 1.0
-                found[1] += new[1]
-                found[2] += new[2]
+                found[1] += new.log_rate
+                found[2] += new.log_weight
             self.pages += 1
         self._changes += 1
         for alpha in self._sums:
             self._sums[alpha] += _term(new, alpha) - _term(old, alpha)
 
     def s(self, alpha: float = 0.95) -> float:
-        """S of equation (5), kept by equation (6) once asked for."""
+        """S of equation (5); computed at the first call, then updated by equation (6)."""
         if alpha not in self._sums or self._changes > 65_536:
             counts, weights, rates = self._arrays()
             self._sums = {alpha: float(counts @ (weights * rates**alpha) ** (1.0 / (alpha + 1.0)))}
@@ -94,7 +102,7 @@ class Demand:
         max_interval: float,
         guess: float = 0.0,
     ) -> Price:
-        """Price at which all pages together are read `bandwidth` times per time unit. `guess`: the last price."""
+        """The price at which all pages together get `bandwidth` reads per time unit. `guess`: the last price."""
         if bandwidth <= 0.0:
             return Price(math.inf, math.inf)
         if self.pages / max_interval >= bandwidth:
@@ -112,7 +120,7 @@ class Demand:
             low = high = math.log(guess)
         else:
             low = high = 2.0 * math.log(max(float(counts @ np.sqrt(weights * rates / 2.0)), 1e-300) / bandwidth)
-        step = 0.02  # prices move by little between two calls
+        step = 0.02  # prices change little between two calls
         while excess(low) < 0.0 and low > -600.0:
             low, step = low - step, step * 4.0
         step = 0.02
@@ -133,5 +141,5 @@ class Demand:
 
 
 def _term(where: Place | None, alpha: float) -> float:
-    """A page's term of S, (w λ^α)^(1/(α+1))."""
-    return 0.0 if where is None else math.exp((where[2] + alpha * where[1]) / (alpha + 1.0))
+    """The term of a page in S, (w λ^α)^(1/(α+1))."""
+    return 0.0 if where is None else math.exp((where.log_weight + alpha * where.log_rate) / (alpha + 1.0))

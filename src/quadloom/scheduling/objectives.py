@@ -1,6 +1,6 @@
-"""What "fresh" means, in numbers: for each refresh policy its cost, its crawl value and the rate that a price buys.
+"""What "fresh" means, in numbers: for each refresh policy its cost, the value of a read, and the read rate at a price.
 
-A page has a weight w and changes λ times per time unit (a Poisson process); reading it every τ gives M = λτ expected
+A page has a weight w and changes λ times per time unit (a Poisson process). Reading it every τ gives M = λτ expected
 changes per period. Each policy is the minimum of Σ cost under Σ f = G, so at the optimum every page that is read at
 all has the same marginal gain per read, the *price* μ. Four functions per policy follow from that one fact:
 
@@ -13,7 +13,7 @@ freshness   1 − (1 − e^−M)/M                    (w/λ)(1 − (1 + λt) e^�
 uniform     (none)                              t                                      the baseline
 ==========  ==================================  =====================================  ============================
 
-Reading whatever has the largest value, or whatever reaches the value μ, reproduces the optimal periods exactly, so the
+Reading the pages of the largest value, or each page when its value reaches μ, gives exactly the optimal periods, so the
 running scheduler needs no solver; `quadloom.scheduling.refresh` has the exact one.
 """
 
@@ -31,7 +31,7 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)
 Vector = npt.NDArray[np.float64]
 
 EULER = 0.5772156649015329
-_SMALL = 1e-2  # below it, series: the closed forms cancel digits that the price needs
+_SMALL = 1e-2  # series are used below: the closed forms lose digits that the price needs
 
 
 def rate_at_price(policy: Policy, weights: Vector, rates: Vector, price: float, alpha: float = 0.95) -> Vector:
@@ -50,7 +50,7 @@ def rate_at_price(policy: Policy, weights: Vector, rates: Vector, price: float, 
 
 
 def value(policy: Policy, weights: Vector, rates: Vector, elapsed: Vector, alpha: float = 0.95) -> Vector:
-    """Gain of reading each page now, `elapsed` after its last read: the index that the policy orders by."""
+    """Gain of reading each page now, `elapsed` after its last read: the index by which the policy orders pages."""
     if policy == "uniform":
         return np.asarray(elapsed, dtype=np.float64)
     if policy == "xyleme":
@@ -62,7 +62,7 @@ def value(policy: Policy, weights: Vector, rates: Vector, elapsed: Vector, alpha
 
 
 def page_freshness(rates: Vector, reads: Vector) -> Vector:
-    """Share of time a copy is up to date under regular reads, (1 − e^−M)/M; 0 where a page is never read."""
+    """Share of time a copy is up to date under regular reads, (1 − e^−M)/M; 0 if a page is never read."""
     m = _changes(rates, reads)
     with np.errstate(divide="ignore", invalid="ignore"):
         fresh = np.where(m > 0, -np.expm1(-m) / m, 1.0)
@@ -92,7 +92,7 @@ def xyleme_cost(weights: Vector, rates: Vector, reads: Vector, alpha: float = 0.
 
 
 def age(weights: Vector, rates: Vector, reads: Vector) -> float:
-    """Weighted mean time since the copy went stale, Σ w τ(1/2 − 1/M + (1 − e^−M)/M²)."""
+    """Weighted mean time since the copy became stale, Σ w τ(1/2 − 1/M + (1 − e^−M)/M²)."""
     m = _changes(rates, reads)
     if np.any(np.isinf(m) & (weights > 0)):
         return float("inf")
@@ -112,7 +112,7 @@ def objective(policy: Policy, weights: Vector, rates: Vector, reads: Vector, alp
 
 
 def _weighted(weights: Vector, costs: Vector) -> float:
-    """Σ w · cost, where nothing of infinite cost is nothing."""
+    """Σ w · cost; a page of weight 0 adds 0, even if its cost is infinite."""
     return float(np.sum(np.where(weights > 0, weights * np.where(weights > 0, costs, 0.0), 0.0)))
 
 
@@ -129,10 +129,10 @@ def _harmonic_gain(m: Vector) -> Vector:
 
 
 def _inverse_harmonic(y: Vector) -> Vector:
-    """Solve M − 1 + e^−M = y by Newton. The function is convex and the start lies right of the root, so every step
-    stays there and the error squares: five steps reach the last digit from the two asymptotes."""
+    """Solve M − 1 + e^−M = y by Newton. The function is convex and the start is right of the root, so every step stays
+    there and the error squares: from the two asymptotes, five steps reach the last digit."""
     root = np.sqrt(2.0 * y)
-    with np.errstate(over="ignore"):  # the other asymptote is the smaller one long before
+    with np.errstate(over="ignore"):  # the other asymptote is smaller long before that
         m = np.minimum(root + y / 3.0 + root**3 / 18.0, y + 1.0)
     for _ in range(5):
         slope = -np.expm1(-m)
@@ -142,7 +142,7 @@ def _inverse_harmonic(y: Vector) -> Vector:
 
 
 def ideal_period(policy: Policy, weight: float, rate: float, price: float, alpha: float) -> float:
-    """Scalar twin of `rate_at_price`: arrays would cost more than the arithmetic."""
+    """The period of one page at a price: the scalar form of 1 / `rate_at_price`, without the overhead of arrays."""
     if policy == "uniform":
         return price
     if weight <= 0.0 or rate <= 0.0 or math.isinf(price):

@@ -1,13 +1,13 @@
-"""When a page is read again: one pure object that the crawl asks at every settlement.
+"""When a page is read again: one object without I/O that the crawl calls at every settlement.
 
-`settle` takes what a visit saw and what was kept of the page (`PageSchedule`, about 90 bytes), and returns the new
-`PageSchedule` with the time of the next visit. Nothing is scanned: the site's prior, the trust in a host's dates, the
-demand of all pages and the load of the page's host are sums in which the page's old term is replaced by its new one, as
-the paper does with S. A price for a read follows from the demand every few hundred settlements, and the page's period
-is the time after which reading it is worth that price.
+`settle` takes the observation of a visit and the stored `PageSchedule` of the page (about 90 bytes). It returns the new
+`PageSchedule` and the time of the next visit. Nothing is scanned: the prior of the site, the trust in the dates of the
+host, the demand of all pages and the load of the host are sums, in which the old term of the page is replaced by the
+new one, as the paper does with S. Every few hundred settlements the demand gives a new price of a read. The period of a
+page is the time after which reading it is worth that price.
 
-A host that could want more reads than its politeness allows has its own count of pages and its own price, and the
-dearer of the two prices holds for its pages: the optimum that `refresh.polite_rates` solves for.
+If the pages of a host could want more reads than politeness allows, the host has its own demand and its own price, and
+the higher of the two prices holds for its pages: the optimum that `refresh.polite_rates` solves for.
 
 `explain` gives every number with the rule behind it, for `quadloom why`.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,17 +28,15 @@ from quadloom.scheduling.objectives import Policy, ideal_period
 from quadloom.scheduling.trust import Trust, announced_age
 from quadloom.settings import FreshnessSettings, length_of
 
-Line = tuple[str, str, str]  # (what, value, rule), as in `stores.protocols.Explanation`
-
 _PRICE_EVERY = 256  # settlements between two prices, fewer while the number of pages grows
-# A date from the last fiftieth of a gap proves nothing: a server that stamps its responses always gives one, and where
-# pages change at every visit the content cannot tell the two apart.
+# A date from the last fiftieth of a gap proves nothing: a server that stamps its responses always gives such a date,
+# and if a page changes at every visit, its content cannot show the difference.
 _STAMPED_PART = 0.02
-_HOST_PART = 0.5  # of a host's polite capacity that refresh may fill; the rest stays for discovery
+_HOST_PART = 0.5  # share of the polite capacity of a host for refresh; the rest is for discovery
 
 
 class PageSchedule(msgspec.Struct, frozen=True, array_like=True):
-    """What the scheduler keeps of a page. `rate`: encoded `ChangeRate`; `period` 0 = not scheduled."""
+    """What the scheduler stores of a page. `rate`: encoded `ChangeRate`. `period` 0 = not scheduled."""
 
     rate: bytes = b""
     weight: float = 1.0
@@ -46,7 +45,7 @@ class PageSchedule(msgspec.Struct, frozen=True, array_like=True):
     log_variance: float = 0.0
     period: float = 0.0
     gone: int = 0
-    host_counted: bool = False  # in the demand of its host, too
+    host_counted: bool = False  # whether the page is also in the demand of its host
 
 
 _UNKNOWN = PageSchedule()
@@ -56,8 +55,8 @@ class VisitObservation(msgspec.Struct, frozen=True):
     """What a visit says about its page. Times are unix seconds, 0 = unknown.
 
     `modified_at`: Last-Modified. `announced_at`: sitemap lastmod or feed. `host_delay`: seconds between polite
-    requests to the host. `weight`: from the last ranking, None = as before. `pushed`: somebody entitled to say so told
-    that the page had changed, and that is why it was visited.
+    requests to the host. `weight`: from the last ranking, None = as before. `pushed`: the page was visited because an
+    authorised sender had reported a change.
     """
 
     host: str
@@ -73,24 +72,32 @@ class VisitObservation(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """`again_at`: next visit, None = left alone (dead). `schedule`: to be kept with the page."""
+    """`again_at`: next visit, None = never again (the page is dead). `schedule`: to be stored with the page."""
 
     schedule: PageSchedule
     again_at: float | None
 
 
+class ScheduleFact(NamedTuple):
+    """One number behind the schedule of a page, and the rule that gives it."""
+
+    what: str
+    value: str
+    rule: str
+
+
 class _Market:
-    """Pages that compete for one bandwidth, and the price that follows."""
+    """Pages that compete for one bandwidth, and the resulting price."""
 
     __slots__ = ("delay", "demand", "pages", "price", "priced_pages", "since")
 
     def __init__(self, pages: int = 0, demand: Demand | None = None) -> None:
         self.pages = pages
-        self.demand = demand  # None: so few pages that the bandwidth cannot bind
+        self.demand = demand  # None: too few pages for the bandwidth to matter
         self.price = Price(0.0, 0.0)
         self.priced_pages = -1.0
         self.since = 0
-        self.delay = 0.0  # of the host at its last visit; between visits nobody measures it
+        self.delay = 0.0  # of the host, as measured at its last visit
 
     def stale(self) -> bool:
         return (
@@ -100,7 +107,7 @@ class _Market:
 
 
 class PlannerState(msgspec.Struct, frozen=True):
-    """All sums, for a restart (`Catalog.put`)."""
+    """All sums, stored in the catalog for a restart."""
 
     sites: dict[str, tuple[float, float, float]]
     trusts: dict[str, bytes]
@@ -109,7 +116,7 @@ class PlannerState(msgspec.Struct, frozen=True):
 
 
 class Planner:
-    """Keeps no pages, only sums over them. `bandwidth`: reads per second that refresh may use."""
+    """Holds sums over all pages, but no pages. `bandwidth`: reads per second for refresh."""
 
     def __init__(self, freshness: FreshnessSettings, bandwidth: float, state: PlannerState | None = None) -> None:
         self.policy: Policy = freshness.policy
@@ -144,23 +151,23 @@ class Planner:
         self._market.priced_pages = -1.0
 
     def set_policy(self, policy: Policy, alpha: float = 0.95) -> None:
-        """Another objective, from the next settlement on."""
+        """Change the objective, from the next settlement on."""
         self.policy, self.alpha = policy, alpha
         for market in (self._market, *self._hosts.values()):
             market.priced_pages = -1.0
 
     @property
     def price(self) -> Price:
-        """Price of a read as of now."""
+        """The current price of a read."""
         self._market.pages = self.demand.pages
         return self._priced(self._market, self._bandwidth)
 
     def settle(self, seen: VisitObservation, before: PageSchedule | None) -> Decision:
-        """Learn from a visit and say when to come again."""
+        """Learn from a visit and decide when to visit the page again."""
         return self.settle_all([(seen, before)])[0]
 
     def settle_all(self, visits: Sequence[tuple[VisitObservation, PageSchedule | None]]) -> list[Decision]:
-        """The same for visits of different pages: their change rates are estimated together, which is the dear part."""
+        """The same for visits of different pages, whose change rates are estimated together: the expensive part."""
         rates = [
             self._observed(seen, before.rate if before is not None else b"")
             for seen, before in visits
@@ -175,15 +182,15 @@ class Planner:
             elif seen.outcome is Outcome.GONE:
                 decisions.append(self._settle_gone(seen, old))
             else:
-                # Says nothing about change; the frontier retries failures itself, so this is the visit after those.
+                # A failure says nothing about change. The frontier retries by itself; this is the visit after that.
                 decisions.append(Decision(old, seen.fetched_at + (old.period or self.max_interval)))
         return decisions
 
-    def _observed(self, seen: VisitObservation, kept: bytes) -> ChangeRate:
+    def _observed(self, seen: VisitObservation, stored: bytes) -> ChangeRate:
         site = self._sites.get(seen.site)
         if site is None:
             site = self._sites[seen.site] = SitePrior(self.world)
-        rate = ChangeRate.decode(kept, site.prior())
+        rate = ChangeRate.decode(stored, site.prior())
         self._observe(rate, seen)
         return rate
 
@@ -207,12 +214,12 @@ class Planner:
         return Decision(schedule, seen.fetched_at + period)
 
     def forget(self, host: str, site: str, schedule: PageSchedule) -> None:
-        """Take a page out of all sums: it died, or left the scope."""
+        """Remove a page from all sums, because it is dead or out of scope."""
         if not schedule.period:
             return
         was = _place_of(schedule)
         self.demand.replace(was, None)
-        if site in self._sites:  # else it was another worker who read the site
+        if site in self._sites:  # otherwise another worker read the site
             known = Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance)
             self._sites[site].replace(known, None)
         market = self._hosts.get(host)
@@ -222,7 +229,7 @@ class Planner:
                 market.demand.replace(was, None)
 
     def recount(self, host: str, site: str, schedule: PageSchedule) -> None:
-        """Take a page into all sums as it was kept, the inverse of `forget`: for a start after a crash."""
+        """Add a stored page to all sums, the inverse of `forget`: for a start after a crash."""
         if not schedule.period:
             return
         where = _place_of(schedule)
@@ -238,7 +245,7 @@ class Planner:
     def reweigh(
         self, host: str, schedule: PageSchedule, weight: float, last_at: float, host_delay: float = 0.0
     ) -> Decision:
-        """A new ranking changed a page's weight between visits (equation (6) must follow w as well as λ)."""
+        """Reschedule a page whose weight changed by a new ranking (equation (6) must follow w as well as λ)."""
         if not schedule.period:
             return Decision(msgspec.structs.replace(schedule, weight=weight), None)
         rate = schedule.changes_per_second
@@ -253,24 +260,25 @@ class Planner:
         return Decision(changed, last_at + period)
 
     def period(self, weight: float, rate: float, host_price: Price | None = None) -> float:
-        """Time after which a read is worth the price (the host's, where that is dearer), within the bounds."""
+        """Time after which a read is worth the price (that of the host, if it is higher), within the bounds."""
         price = self.price
-        dear, slowest = price.price, price.slowest
+        highest, slowest = price.price, price.slowest
         if host_price is not None:
-            dear, slowest = max(dear, host_price.price), max(slowest, host_price.slowest)
-        if dear == 0.0:
+            highest, slowest = max(highest, host_price.price), max(slowest, host_price.slowest)
+        if highest == 0.0:
             return self.min_interval
-        ideal = ideal_period(self.policy, weight, rate, dear, self.alpha)
+        ideal = ideal_period(self.policy, weight, rate, highest, self.alpha)
         return min(max(ideal, self.min_interval), max(slowest, self.min_interval))
 
     def trust(self, host: str, source: str = "last-modified") -> Trust:
-        """Evidence about a host's Last-Modified headers, or its announcements ("announced")."""
+        """Evidence about the Last-Modified headers of a host, or its announcements ("announced")."""
         key = f"{source} {host}"
         if key not in self._trusts:
             self._trusts[key] = Trust()
         return self._trusts[key]
 
     def dump(self) -> PlannerState:
+        """All sums, to be stored; the constructor takes them back."""
         return PlannerState(
             sites={name: (site.pages, site.total, site.squares) for name, site in self._sites.items()},
             trusts={name: trust.encode() for name, trust in self._trusts.items()},
@@ -281,7 +289,7 @@ class Planner:
             demand=self.demand.dump(),
         )
 
-    def explain(self, host: str, site: str, schedule: PageSchedule, last_at: float) -> list[Line]:
+    def explain(self, host: str, site: str, schedule: PageSchedule, last_at: float) -> list[ScheduleFact]:
         """Every number behind the next visit of a page, with its rule."""
         prior = self._sites[site].prior() if site in self._sites else self.world
         rate = ChangeRate.decode(schedule.rate, prior)
@@ -292,30 +300,51 @@ class Planner:
             self.policy, schedule.weight, rate.estimate().for_policy(self.policy), max(price.price, 1e-300), self.alpha
         )
         trusted = [source for source in ("last-modified", "announced") if self._believed(host, source)]
+        fact = ScheduleFact
         return [
-            ("weight", f"{schedule.weight:.4g}", "importance or usefulness over its mean, χ between kinds, promotion"),
-            ("visits", f"{rate.visits}, {rate.changes} with a change", "a change is a new graph or main text"),
-            ("site's prior", f"a change every {_span(math.exp(-prior.centre))} ×/÷ e^{prior.spread:.2g}",
-             "log-normal, learned from the site's pages"),
-            ("dates believed", ", ".join(trusted) or "none", "lower tenth of precision and recall ≥ 0.7"),
-            ("change rate", f"every {_span(1.0 / rate.mean)}, between {_span(1.0 / high)} and {_span(1.0 / low)}",
-             "posterior mean and 80 % interval"),
-            ("refresh bandwidth", f"{self._bandwidth:.4g} reads/s for {self.demand.pages} pages",
-             "bandwidth less the shares that discovery uses"),
-            ("demand S", f"{self.demand.s(self.alpha):.4g}", "Σ (w λ^α)^(1/(α+1)) over them, kept page by page"),
-            ("price of a read", f"{price.price:.4g}", "Σ reads of all pages = bandwidth"),
-            ("ideal period", _span(ideal) if price.price else "the shortest",
-             f"policy {self.policy}: value of a read reaches the price"),
-            ("host's price", "none" if market.demand is None else f"{market.price.price:.4g}",
-             f"the dearer price holds, so that its {market.pages} pages stay within politeness"),
-            ("period", _span(schedule.period) if schedule.period else "none",
-             f"between {_span(self.min_interval)} and {_span(price.slowest)}"),
-            ("gone", f"{schedule.gone} in a row", f"left alone after {self.dead_after}"),
-            ("next visit", _date(last_at + schedule.period) if schedule.period else "none", "last visit + period"),
-        ]  # fmt: skip
+            fact(
+                "weight", f"{schedule.weight:.4g}", "importance or usefulness over its mean, χ between kinds, promotion"
+            ),
+            fact("visits", f"{rate.visits}, {rate.changes} with a change", "a change is a new graph or main text"),
+            fact(
+                "site's prior",
+                f"a change every {_span(math.exp(-prior.centre))} ×/÷ e^{prior.spread:.2g}",
+                "log-normal, learned from the site's pages",
+            ),
+            fact("dates believed", ", ".join(trusted) or "none", "lower tenth of precision and recall ≥ 0.7"),
+            fact(
+                "change rate",
+                f"every {_span(1.0 / rate.mean)}, between {_span(1.0 / high)} and {_span(1.0 / low)}",
+                "posterior mean and 80 % interval",
+            ),
+            fact(
+                "refresh bandwidth",
+                f"{self._bandwidth:.4g} reads/s for {self.demand.pages} pages",
+                "bandwidth less the shares that discovery uses",
+            ),
+            fact("demand S", f"{self.demand.s(self.alpha):.4g}", "Σ (w λ^α)^(1/(α+1)) over all pages"),
+            fact("price of a read", f"{price.price:.4g}", "Σ reads of all pages = bandwidth"),
+            fact(
+                "ideal period",
+                _span(ideal) if price.price else "the shortest",
+                f"policy {self.policy}: value of a read reaches the price",
+            ),
+            fact(
+                "host's price",
+                "none" if market.demand is None else f"{market.price.price:.4g}",
+                f"the higher price holds, so that its {market.pages} pages stay within politeness",
+            ),
+            fact(
+                "period",
+                _span(schedule.period) if schedule.period else "none",
+                f"between {_span(self.min_interval)} and {_span(price.slowest)}",
+            ),
+            fact("gone", f"{schedule.gone} in a row", f"not visited any more after {self.dead_after}"),
+            fact("next visit", _date(last_at + schedule.period) if schedule.period else "none", "last visit + period"),
+        ]
 
     def _observe(self, rate: ChangeRate, seen: VisitObservation) -> None:
-        """One visit's evidence, with the date of the change where a trusted source gives it."""
+        """Add the evidence of one visit, with the date of the change if a trusted source gives it."""
         if seen.outcome is Outcome.NEW or not seen.previous_at:
             if self._believed(seen.host, "last-modified") and 0.0 < seen.modified_at < seen.fetched_at:
                 rate.observe(math.inf, True, seen.fetched_at - seen.modified_at)
@@ -323,8 +352,8 @@ class Planner:
         changed = seen.outcome is Outcome.CHANGED
         gap = seen.fetched_at - seen.previous_at
         if seen.pushed:
-            # Who pushes one change would have pushed an earlier one, so the whole gap was quiet: λe^−λτ. Taken for a
-            # change of age 0, it would say that the page changes all the time, because it is read when it changes.
+            # A sender that reports one change would have reported an earlier one, so the whole gap was quiet: λe^−λτ.
+            # As a change of age 0 it would suggest that the page changes all the time, since it is read on each change.
             rate.observe(gap, changed, math.nextafter(gap, 0.0) if changed else None)
             return
         age: float | None = None
@@ -346,17 +375,17 @@ class Planner:
         if gone >= self.dead_after:
             self.forget(seen.host, seen.site, old)
             return Decision(msgspec.structs.replace(old, gone=gone, period=0.0), None)
-        # Twice as long each time: a page that is really gone costs little, a slip is mended soon.
+        # The pause doubles: a page that is really gone costs little, and an error of the server is noticed soon.
         pause = min(self.min_interval * 24.0 * 2.0**gone, self.max_interval)
         return Decision(msgspec.structs.replace(old, gone=gone), seen.fetched_at + pause)
 
     def _count_on_host(self, market: _Market, was: Place | None, counted: bool, now: Place, delay: float) -> bool:
-        """Replace the page in its host's demand; True = it is in there now."""
+        """Replace the page in the demand of its host; True = it is counted there now."""
         market.pages += was is None
         market.since += 1
         if market.demand is None:
             if delay <= 0.0 or market.pages / self.min_interval <= _HOST_PART / delay:
-                return False  # even the shortest interval for every page would be polite
+                return False  # reading every page at the shortest interval would still be polite
             market.demand = Demand()
         market.demand.replace(was if counted else None, now)
         return True
@@ -364,8 +393,8 @@ class Planner:
     def _host_price(self, market: _Market, delay: float) -> Price | None:
         if market.demand is None or delay <= 0.0:
             return None
-        # Pages read before the host grew large enough to be counted join at their next visit; until then those
-        # counted get their part of the host's capacity.
+        # Pages read before the host was large enough to be counted are added at their next visit. Until then, the
+        # counted pages get their share of the capacity of the host.
         part = market.demand.pages / max(market.pages, 1)
         return self._priced(market, _HOST_PART / delay * min(part, 1.0))
 
@@ -373,19 +402,23 @@ class Planner:
         if market.demand is not None and market.stale():
             market.since, market.priced_pages = 0, float(market.pages)
             market.price = market.demand.price(
-                bandwidth, self.policy, alpha=self.alpha,
-                min_interval=self.min_interval, max_interval=self.max_interval, guess=market.price.price,
-            )  # fmt: skip
+                bandwidth,
+                self.policy,
+                alpha=self.alpha,
+                min_interval=self.min_interval,
+                max_interval=self.max_interval,
+                guess=market.price.price,
+            )
         return market.price
 
 
 def _place_of(schedule: PageSchedule) -> Place | None:
-    """Where the page is counted; None = it is not scheduled."""
+    """The position at which the page is counted; None = it is not scheduled."""
     return place(schedule.weight, schedule.changes_per_second) if schedule.period else None
 
 
 def _span(duration: float) -> str:
-    """`3.2 d`: a length of time for people."""
+    """A duration for people, such as `3.2 d`."""
     if math.isinf(duration):
         return "never"
     for unit, length in (("y", 31_557_600.0), ("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):

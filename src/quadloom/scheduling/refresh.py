@@ -1,13 +1,13 @@
-"""How often to read each page again: the exact optimum under a bandwidth, and its online twin.
+"""How often to read each page again: the exact optimum under a bandwidth, and the equivalent online policy.
 
 `optimal_rates` solves min Σ cost(f) under Σ f = G, with bounds on every f and, in `polite_rates`, on the sum of every
-host. The Lagrange condition makes that a search for one number, the price μ of a read: rates fall as μ grows, so the
-root of Σ f(μ) = G is bracketed and found by Brent's method in log μ (about a dozen evaluations, each vectorised).
-Freshness has jumps there: when μ passes w/λ, a page goes from never to once in some forty changes. What lies between
-is as good for it as any other use of the bandwidth, so the last pages get what the two sides of the root leave open.
-Bounds cost nothing extra: clipping f(μ) *is* the Karush–Kuhn–Tucker solution, which is what water-filling by hand
-(cap, recompute G and S over the rest, repeat) arrives at. A host whose pages want more than its politeness allows gets
-a price of its own (Kolobov et al., SIGIR 2019).
+host. The Lagrange condition reduces that to a search for one number, the price μ of a read: rates fall as μ grows, so
+the root of Σ f(μ) = G is bracketed and found by Brent's method in log μ (about a dozen evaluations, each vectorised).
+Freshness has jumps there: when μ passes w/λ, the rate of a page goes from zero to one read in some forty changes. Any
+rate in between is as good as any other use of the bandwidth, so the last pages get what the two sides of the root
+leave. Bounds cost nothing extra: clipping f(μ) *is* the Karush–Kuhn–Tucker solution, the same that water-filling by
+hand (cap, recompute G and S over the rest, repeat) finds. A host whose pages want more than politeness allows gets a
+price of its own (Kolobov et al., SIGIR 2019).
 
 `most_valuable` is the index policy: the k pages whose read is worth most now. With k constant per slot the bandwidth is
 constant too, and in equilibrium each page is read exactly when its value reaches μ.
@@ -36,7 +36,7 @@ class RefreshPlan(msgspec.Struct, frozen=True):
 
 
 class PolitePlan(msgspec.Struct, frozen=True):
-    """As `RefreshPlan`; `host_prices` has the price of every host, which exceeds `price` where politeness binds."""
+    """As `RefreshPlan`, with the price of every host, which is above `price` if politeness limits the host."""
 
     reads: Vector
     price: float
@@ -55,10 +55,10 @@ def optimal_rates(
 ) -> Vector:
     """Reads per time unit for each page, in the time unit of `rates` and `bandwidth`.
 
-    `weights`: importance, any scale. `rates`: changes per time unit. The result sums to `bandwidth`, except where
-    `max_rate` (1 / shortest interval) leaves some of it unused. `min_rate` (1 / longest interval) is granted first,
-    also to pages of weight or rate zero; where it asks for more than there is, it is scaled down evenly.
-    Pages with weight or rate zero get nothing beyond it.
+    `weights`: importance, any scale. `rates`: changes per time unit. The result sums to `bandwidth`, unless `max_rate`
+    (1 / shortest interval) leaves some of it unused. `min_rate` (1 / longest interval) is granted first, also to pages
+    of weight or rate zero, which get no more than that. If `min_rate` needs more than `bandwidth`, it is scaled down
+    evenly.
     """
     return solve(weights, rates, bandwidth, policy=policy, alpha=alpha, max_rate=max_rate, min_rate=min_rate).reads
 
@@ -73,7 +73,7 @@ def solve(
     max_rate: Bound = None,
     min_rate: Bound = None,
 ) -> RefreshPlan:
-    """`optimal_rates` with the price that the running scheduler continues from."""
+    """`optimal_rates` together with the price of a read."""
     w, lam = _checked(weights, rates, bandwidth, policy, alpha)
     ceiling = _bound(max_rate, np.inf, len(w))
     floor = np.minimum(_bound(min_rate, 0.0, len(w)), ceiling)
@@ -101,10 +101,10 @@ def polite_rates(
     max_rate: Bound = None,
     min_rate: Bound = None,
 ) -> PolitePlan:
-    """The optimum when, besides, the pages of host h together get at most `host_caps[h]` reads per time unit.
+    """The optimum if the pages of host h together get at most `host_caps[h]` reads per time unit.
 
-    `hosts[i]` is the number of page i's host. A host that once binds stays bound: what it cannot use lowers the price
-    for all others, never raises it, so each round only adds hosts and the loop ends.
+    `hosts[i]` is the number of the host of page i. Once a cap limits a host, it stays limited: the bandwidth that it
+    cannot use lowers the price for all others and never raises it, so each round only adds hosts and the loop ends.
     """
     w, lam = _checked(weights, rates, bandwidth, policy, alpha)
     host = np.asarray(hosts, dtype=np.int64)
@@ -122,9 +122,14 @@ def polite_rates(
         free = ~bound[host]
         if free.any():
             part = solve(
-                w[free], lam[free], max(spare, 0.0), policy=policy, alpha=alpha,
-                max_rate=ceiling[free], min_rate=floor[free],
-            )  # fmt: skip
+                w[free],
+                lam[free],
+                max(spare, 0.0),
+                policy=policy,
+                alpha=alpha,
+                max_rate=ceiling[free],
+                min_rate=floor[free],
+            )
             reads[free], price = part.reads, part.price
             prices[~bound] = price
         demand = np.bincount(host, weights=reads, minlength=len(caps))
@@ -134,9 +139,14 @@ def polite_rates(
         for h in np.flatnonzero(over):
             of_host = host == h
             own = solve(
-                w[of_host], lam[of_host], caps[h], policy=policy, alpha=alpha,
-                max_rate=ceiling[of_host], min_rate=floor[of_host],
-            )  # fmt: skip
+                w[of_host],
+                lam[of_host],
+                caps[h],
+                policy=policy,
+                alpha=alpha,
+                max_rate=ceiling[of_host],
+                min_rate=floor[of_host],
+            )
             reads[of_host], prices[h] = own.reads, own.price
             bound[h] = True
         spare = bandwidth - float(caps[bound].sum())
@@ -157,8 +167,8 @@ def most_valuable(
 ) -> npt.NDArray[np.intp]:
     """Indices of up to `count` pages to read now, best first.
 
-    `noticed`: probability that a page is known to have changed (0 = nobody said so). Reading it then gains w per unit
-    of time until its next change, w/λ in all: all that a read of a stale copy can gain (Kolobov et al., NeurIPS 2019).
+    `noticed`: probability that a page has changed, by a notice (0 = no notice). Reading it then gains w per time unit
+    until its next change, w/λ in all: the most that a read of a stale copy can gain (Kolobov et al., NeurIPS 2019).
 
     Order: explicit requests, pages unread for `max_interval`, then by value. A page read less than `min_interval` ago
     is not read again unless requested (the paper's refresh cycle does not limit explicit requests).
@@ -203,16 +213,16 @@ def _fill(
     def excess(log_price: float) -> float:
         return float(reads_at(log_price).sum()) - bandwidth
 
-    cheap, dear = _bracket(excess, _first_guess(policy, w, lam, bandwidth, alpha))
-    more, fewer = reads_at(cheap), reads_at(dear)
+    low, high = _bracket(excess, _first_guess(policy, w, lam, bandwidth, alpha))
+    more, fewer = reads_at(low), reads_at(high)
     spare, gap = bandwidth - fewer.sum(), more.sum() - fewer.sum()
-    # Between the sides lie a rounding error or the jumps of some pages; either way the sum becomes exact.
+    # The two differ by a rounding error or by the jumps of some pages; in both cases the sum becomes exact.
     reads = fewer + min(max(spare / gap, 0.0), 1.0) * (more - fewer) if gap > 0.0 else fewer
-    return reads, float(np.exp(cheap))
+    return reads, float(np.exp(low))
 
 
 def _first_guess(policy: Policy, w: Vector, lam: Vector, bandwidth: float, alpha: float) -> float:
-    """log μ from the limit of small M, where harmonic and freshness both become f = √(wλ / 2μ)."""
+    """log μ in the limit of small M, in which harmonic and freshness both become f = √(wλ / 2μ)."""
     if policy == "uniform":
         return float(np.log(len(w) / bandwidth))
     if policy == "xyleme":
@@ -221,7 +231,7 @@ def _first_guess(policy: Policy, w: Vector, lam: Vector, bandwidth: float, alpha
 
 
 def _bracket(excess: Callable[[float], float], guess: float) -> tuple[float, float]:
-    """Two prices (in log μ) a rounding error apart, of which the first buys too much and the second too little."""
+    """Two prices (in log μ) a rounding error apart; at the first, reads exceed the bandwidth, at the second not."""
     low, high = _step_out(excess, guess, -1.0), _step_out(excess, guess, 1.0)
     if low < high:
         low = high = float(scipy.optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-14, maxiter=200))
@@ -230,8 +240,7 @@ def _bracket(excess: Callable[[float], float], guess: float) -> tuple[float, flo
 
 
 def _step_out(excess: Callable[[float], float], start: float, step: float) -> float:
-    """From `start` on, in doubling steps, the first price beyond the root: below it too much is bought, above too
-    little."""
+    """Go from `start` in doubling steps to the first price beyond the root of `excess`."""
     price = start
     while excess(price) * step > 0.0 and abs(step) < 2000.0:
         price, step = price + step, step * 2.0

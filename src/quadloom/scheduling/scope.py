@@ -1,15 +1,15 @@
 """Which URLs may be visited: how far from the seeds, which patterns, how deep.
 
-The rules are one frozen record that rests in the catalog as bytes, so a scope survives a restart and can be changed
-while a crawl runs (`Frontier.set_scope` applies it to all that is queued). Patterns run on RE2, in time linear in the
-URL whatever the pattern, since one bad expression must not stop a crawl of millions.
+The rules are one frozen record that is stored in the catalog as bytes, so a scope survives a restart and can change
+while a crawl runs (`Frontier.set_scope` applies it to all queued URLs). Patterns run on RE2, in time linear in the URL
+for any pattern, since one bad expression must not stop a crawl of millions.
 
-A pattern is a glob, in which `*` stands for any characters and everything else for itself (`?` is part of many URLs):
+A pattern is a glob, in which `*` matches any characters and everything else itself (`?` is part of many URLs):
 
     https://example.org/docs/*     the whole URL
     example.org/docs/*             the same for http and https
     /private/*                     path and query, on any host
-    *.pdf                          anything that ends so
+    *.pdf                          any URL with this ending
 
 or, after `re:`, an RE2 expression found anywhere in the URL.
 """
@@ -36,7 +36,7 @@ _REFUSALS = {
 
 
 class ScopeRecord(msgspec.Struct, frozen=True):
-    """The rules as they rest in the catalog. `hosts`: globs of further hosts that count like a seed's."""
+    """The rules as stored in the catalog. `hosts`: globs of further hosts that count like the host of a seed."""
 
     reach: Reach = "site"
     seeds: tuple[str, ...] = ()
@@ -67,23 +67,30 @@ class Scope:
     def from_settings(cls, crawl: CrawlSettings, seeds: Iterable[str], hosts: Iterable[str] = ()) -> Scope:
         return cls(
             ScopeRecord(
-                crawl.scope, tuple(dict.fromkeys(seeds)), tuple(crawl.include), tuple(crawl.exclude), crawl.max_depth,
-                tuple(hosts),
+                reach=crawl.scope,
+                seeds=tuple(dict.fromkeys(seeds)),
+                include=tuple(crawl.include),
+                exclude=tuple(crawl.exclude),
+                max_depth=crawl.max_depth,
+                hosts=tuple(hosts),
             )
-        )  # fmt: skip
+        )
 
     @classmethod
     def decode(cls, data: bytes) -> Scope:
-        """Read what `encode` wrote. Raises `SettingsError` where that is not a scope."""
+        """The inverse of `encode`. Raises `SettingsError` if `data` is not a scope."""
         try:
             return cls(msgspec.json.decode(data, type=ScopeRecord))
         except msgspec.MsgspecError as error:
-            raise SettingsError(f"the stored scope cannot be read: {error}", hint="set it anew with --scope") from error
+            raise SettingsError(
+                f"the stored scope cannot be read: {error}", hint="set it again with --scope"
+            ) from error
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self.record)
 
     def verdict(self, href: str, host: str, depth: int) -> str | None:
+        """None = the URL may be visited; otherwise the reason why not."""
         record = self.record
         if depth > record.max_depth:
             return f"depth {depth} is over max_depth {record.max_depth}"
@@ -137,12 +144,12 @@ def _re2(expression: str, text: str) -> _Pattern:
         compiled: _Pattern = re2.compile(expression, options)
     except re2.error as error:
         raise SettingsError(
-            f"not a pattern: {text!r}: {_words(error)}",
+            f"not a pattern: {text!r}: {_detail(error)}",
             hint="write a glob such as https://example.org/docs/* or an RE2 expression after `re:`",
         ) from error
     return compiled
 
 
-def _words(error: Exception) -> str:
+def _detail(error: Exception) -> str:
     detail = error.args[0] if error.args else ""
     return detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)

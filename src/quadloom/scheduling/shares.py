@@ -1,9 +1,9 @@
 """How a constant bandwidth is divided: first reads of suspects (σ_X), of other pages (σ_H), and refresh (the rest).
 
-Explicit requests come first and count against the slot like everything else, so a slot's reads stay constant. A class
-with nothing waiting gives its share to the others within the same slot (in the first cycle there is nothing to refresh,
-so all is discovery); it does not save it up, or a class that slept for a week would starve the others afterwards.
-Rounding is remembered instead: over many slots each class gets its share to within one read.
+Explicit requests come first and count against the slot like everything else, so the number of reads per slot is
+constant. A class with nothing waiting gives its share to the others within the same slot (in the first cycle there is
+nothing to refresh, so all is discovery). It does not save its share, otherwise a class that was idle for a week would
+starve the others afterwards. Rounding is carried over: over many slots each class gets its share to within one read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ReadCounts(msgspec.Struct, frozen=True, kw_only=True):
     suspects: int = 0
     pages: int = 0
     refresh: int = 0
-    idle: int = 0  # reads that nobody waited for
+    idle: int = 0  # reads for which nothing waited
 
     @property
     def total(self) -> int:
@@ -28,7 +28,7 @@ class ReadCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BandwidthShares:
-    """Divides slot after slot. Bandwidth and shares may be changed between any two slots."""
+    """Divides one slot after another. Bandwidth and shares may change between any two slots."""
 
     def __init__(self, bandwidth: float, suspects: float = 0.2, pages: float = 0.4) -> None:
         self.bandwidth = bandwidth
@@ -50,17 +50,17 @@ class BandwidthShares:
         return 1.0 - self.suspects - self.pages
 
     def refresh_bandwidth(self, waiting: ReadCounts) -> float:
-        """Reads per second that refresh can count on: its share, and the shares of classes with nothing waiting.
+        """Reads per second that refresh gets at least: its share, and its part of the shares with nothing waiting.
 
-        Where a class waits but needs less than its share, refresh gets what `slot` leaves it; this is the floor that
-        the price of a read is computed from.
+        If a class needs less than its share, `slot` may leave more for refresh. The price of a read is computed from
+        this lower bound.
         """
         idle = (0.0 if waiting.suspects else self.suspects) + (0.0 if waiting.pages else self.pages)
         taking = self.refresh + (self.suspects if waiting.suspects else 0.0) + (self.pages if waiting.pages else 0.0)
         return self.bandwidth * (self.refresh + (idle * self.refresh / taking if taking > 0.0 else idle))
 
     def slot(self, seconds: float, waiting: ReadCounts) -> ReadCounts:
-        """Reads of the next slot: exactly bandwidth × seconds (to the rounding carried over) if so many wait."""
+        """Reads of the next slot: exactly bandwidth × seconds (up to the rounding carried over) if enough URLs wait."""
         due = self.bandwidth * seconds + self._fraction
         count = int(due)
         self._fraction = due - count
@@ -83,7 +83,7 @@ class BandwidthShares:
                 given[name] += take
                 left[name] -= take
                 count -= take
-            if count == round_count or count < len(open_classes):  # too few to divide: to whom most is owed
+            if count == round_count or count < len(open_classes):  # too few to divide: the largest credit wins
                 neediest = max((n for n in shares if left[n]), key=lambda n: self._credit[n] - given[n], default="")
                 if neediest and count:
                     given[neediest] += 1

@@ -1,12 +1,12 @@
-"""Which unread URLs are likely to be structured data: the paper's "XML suspects", with probabilities that are learned.
+"""Which unread URLs are likely to be structured data: the paper's "XML suspects", with learned probabilities.
 
-A URL has three witnesses: its suffix (with the kind of page it was found on), the kind of link that led to it, and the
-record of its site. Each starts with the odds below and learns from first reads: every outcome moves the counts of the
-suffix, of the link kind and of the site. The odds are combined as independent witnesses, log-odds against the base
-rate added up. What comes out above one half goes into σ_X's share.
+Three features of a URL count: its suffix (with the kind of page it was found on), the kind of link that led to it, and
+its site. Each starts with the odds below and learns from first reads: every outcome changes the counts of the suffix,
+of the link kind and of the site. The odds are combined as independent evidence: log-odds against the base rate are
+added. URLs above one half go into the share σ_X.
 
-The crawl judges every URL it finds, so a verdict must cost less than a microsecond: URLs with the same witnesses share
-one, which is kept until enough was learned to change it.
+The crawl classifies every URL it finds, so a decision must cost less than a microsecond: URLs with the same features
+share a decision, which is cached until enough has been learned to change it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from quadloom.model.link import Discovery, LinkKind
 from quadloom.model.url import site_of
 
-# Expected share of structured data before anything was read, and how many reads that expectation is worth.
+# Expected share of structured data before anything was read; `_WORTH` says how many reads this counts.
 _SUFFIXES: dict[str, float] = {
     ".xml": 0.95, ".rdf": 0.97, ".owl": 0.97, ".ttl": 0.97, ".nt": 0.97, ".nq": 0.97, ".n3": 0.95, ".trig": 0.97,
     ".jsonld": 0.97, ".rss": 0.95, ".atom": 0.95, ".opml": 0.9, ".wml": 0.8, ".xsd": 0.9, ".wsdl": 0.9, ".svg": 0.5,
@@ -33,18 +33,18 @@ _KINDS: dict[str, float] = {
 DATA_KINDS = frozenset((
     "xml", "rdfxml", "turtle", "trig", "ntriples", "nquads", "jsonld", "rss", "atom", "jsonfeed", "opml", "wsdl", "xsd",
 ))  # fmt: skip
-# A sitemap is no data that anybody asks for, but whoever suspected XML behind its URL was right.
+# A sitemap is not data for users, but it confirms the suspicion that its URL leads to XML.
 _CONFIRMING = DATA_KINDS | {"sitemap", "sitemapindex", "opensearch"}
 _BASE = 0.2
 _FROM_DATA = 0.6  # an unknown suffix found on a data page is a suspect by the paper's rule
 _WORTH = 8.0  # reads that a first guess is worth
-_ENOUGH = 1000.0  # reads after which a record is halved, so that a site can change its ways
-_VERDICTS = 65_536  # kept at most
-_RELEARNED = 64  # first reads after which verdicts are made anew
+_ENOUGH = 1000.0  # reads after which counts are halved, so that estimates follow a site that changes
+_MAX_CACHED = 65_536
+_CACHE_READS = 64  # first reads after which the cache is cleared
 
 
 class Suspicion(msgspec.Struct, frozen=True):
-    """Probability of structured data, and (witness, its own probability) for people."""
+    """Probability of structured data, and (feature, its own probability) for people."""
 
     probability: float
     witnesses: tuple[tuple[str, float], ...]
@@ -55,39 +55,40 @@ class Suspicion(msgspec.Struct, frozen=True):
 
 
 class SuspectModel:
-    """Learns while the crawl runs; `dump` and the constructor carry the counts over a restart."""
+    """Learns while the crawl runs. `dump` returns the counts, which the constructor takes after a restart."""
 
     def __init__(self, counts: dict[str, tuple[float, float]] | None = None, *, limit: int = 50_000) -> None:
         self._counts: dict[str, tuple[float, float]] = dict(counts or {})
-        self._limit = limit  # names kept; hostile sites can invent suffixes without end
-        self._verdicts: dict[tuple[str, LinkKind, bool], dict[str, bool]] = {}  # by host, link and source; then suffix
-        self._kept = 0
+        self._limit = limit  # names stored; hostile sites can invent any number of suffixes
+        self._cache: dict[tuple[str, LinkKind, bool], dict[str, bool]] = {}  # by host, link and source; then suffix
+        self._cached = 0
         self._learned = 0
 
-    def judge(self, found: Sequence[Discovery], from_data: bool) -> list[bool]:
-        """Which of the links of one page lead to suspects. `from_data`: it is a page of structured data."""
-        verdicts: dict[str, bool] = {}
-        judged: list[bool] = []
+    def classify(self, found: Sequence[Discovery], from_data: bool) -> list[bool]:
+        """Which links of one page lead to suspects. `from_data`: the page is structured data."""
+        cached: dict[str, bool] = {}
+        decisions: list[bool] = []
         host, kind = "", ""
         for item in found:
             if item.host != host or item.kind != kind:  # most links of a page are like the one before
                 host, kind = item.host, item.kind
-                verdicts = self._verdicts.setdefault((host, item.kind, from_data), {})
+                cached = self._cache.setdefault((host, item.kind, from_data), {})
             suffix = suffix_of(item.href)
-            verdict = verdicts.get(suffix)
-            if verdict is None:
-                verdict = verdicts[suffix] = self.suspicion(item.href, site_of(host), item.kind, from_data).suspect
-                self._kept += 1
-            judged.append(verdict)
-        if self._kept > _VERDICTS:
-            self._forget()
-        return judged
+            decision = cached.get(suffix)
+            if decision is None:
+                decision = cached[suffix] = self.suspicion(item.href, site_of(host), item.kind, from_data).suspect
+                self._cached += 1
+            decisions.append(decision)
+        if self._cached > _MAX_CACHED:
+            self._clear_cache()
+        return decisions
 
-    def _forget(self) -> None:
-        self._verdicts.clear()
-        self._kept = 0
+    def _clear_cache(self) -> None:
+        self._cache.clear()
+        self._cached = 0
 
     def suspicion(self, href: str, site: str, kind: LinkKind = "plain", from_data: bool = False) -> Suspicion:
+        """The probability that a URL is structured data, with the evidence."""
         base = self._rate("", _BASE)
         suffix = suffix_of(href)
         where = ", found in data" if from_data and suffix not in _SUFFIXES else ""
@@ -100,7 +101,7 @@ class SuspectModel:
         return Suspicion(1.0 / (1.0 + math.exp(-max(min(odds, 50.0), -50.0))), tuple(witnesses))
 
     def learn(self, href: str, site: str, kind: LinkKind, from_data: bool, found_kind: str) -> None:
-        """A first read of `href` brought a page of `found_kind`."""
+        """Record that the first read of `href` gave a page of `found_kind`."""
         structured = float(found_kind in _CONFIRMING)
         for name in ("", _suffix_guess(suffix_of(href), from_data)[0], "kind:" + kind, "site:" + site):
             found, read = self._counts.get(name, (0.0, 0.0))
@@ -110,16 +111,16 @@ class SuspectModel:
         if len(self._counts) > self._limit:
             self._shrink()
         self._learned += 1
-        if self._learned % _RELEARNED == 0:
-            self._forget()
+        if self._learned % _CACHE_READS == 0:
+            self._clear_cache()
 
     def dump(self) -> dict[str, tuple[float, float]]:
         return dict(self._counts)
 
     def _shrink(self) -> None:
-        """Keep the half that was read most."""
-        kept = sorted(self._counts.items(), key=lambda item: -item[1][1])[: self._limit // 2]
-        self._counts = dict(kept)
+        """Drop the half with the fewest reads."""
+        most_read = sorted(self._counts.items(), key=lambda item: -item[1][1])[: self._limit // 2]
+        self._counts = dict(most_read)
 
     def _rate(self, name: str, guess: float) -> float:
         found, read = self._counts.get(name, (0.0, 0.0))
@@ -127,7 +128,7 @@ class SuspectModel:
 
 
 def suffix_of(href: str) -> str:
-    """`.xml` of the last path segment, in lower case; empty = none or too long to be one."""
+    """The suffix of the last path segment in lower case, such as `.xml`; empty = none, or too long to be one."""
     if href[-5:] == ".html":
         return ".html"  # every third URL: half a microsecond less
     path = href.partition("?")[0] if "?" in href else href
@@ -141,12 +142,12 @@ def suffix_of(href: str) -> str:
 
 
 def knows_suffix(href: str) -> bool:
-    """Whether the suffix speaks for itself, wherever the link was found."""
+    """Whether the suffix is in the table, so that the page of the link does not matter."""
     return suffix_of(href) in _SUFFIXES
 
 
 def _suffix_guess(suffix: str, from_data: bool) -> tuple[str, float]:
-    """Name under which the suffix is counted, and its first guess."""
+    """The name under which the suffix is counted, and its first guess."""
     guess = _SUFFIXES.get(suffix)
     if guess is not None:
         return "suffix:" + suffix, guess

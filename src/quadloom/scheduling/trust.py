@@ -1,9 +1,9 @@
-"""Whether a host's own dates deserve belief: Last-Modified headers and sitemap lastmods against what visits saw.
+"""Whether the dates of a host can be trusted: Last-Modified headers and sitemap lastmods, compared with visits.
 
-Many servers stamp every response with the current time, and many sitemaps are stamped by their build. A date source
-is believed once it has proved itself: of the changes that visits saw it announced most (recall), and most of what it
-announced had changed (precision). Both are Beta posteriors whose lower tenth must clear the floor, so about six
-consistent changes earn trust and a few contradictions lose it. Old evidence fades, so a host can mend its ways.
+Many servers stamp every response with the current time, and many sitemaps have the date of their build. A date source
+is trusted if it announced most of the changes that visits saw (recall), and if most of what it announced had changed
+(precision). Both are Beta posteriors whose lower tenth must reach the floor, so about six consistent changes establish
+trust and a few contradictions end it. Old evidence fades, so a host can regain trust.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Trust:
         self.false = false  # announced, not changed
 
     def observe(self, *, changed: bool, announced: bool) -> None:
-        """One visit after another: did the content change, and did the source say so?"""
+        """Add a visit: did the content change, and did the source announce it?"""
         if not changed and not announced:
-            return  # silence about nothing proves nothing
+            return  # no evidence
         self.confirmed *= self.keep
         self.missed *= self.keep
         self.false *= self.keep
@@ -54,7 +54,7 @@ class Trust:
 
     @property
     def trusted(self) -> bool:
-        # Fewer than five confirmations cannot clear the floor: spare the special functions (Beta(6, 1): 0.68).
+        # Fewer than five confirmations cannot reach the floor (Beta(6, 1): 0.68), so skip the special functions.
         return self.confirmed >= 5.0 and self.recall >= self.floor and self.precision >= self.floor
 
     def encode(self) -> bytes:
@@ -66,7 +66,7 @@ class Trust:
 
 
 def announced_age(modified_at: float, fetched_at: float, previous_at: float) -> float | None:
-    """Age of a change that a date announces for the time between two visits; None = it announces none.
+    """Age of the change that a date announces between two visits; None = it announces no change.
 
     A date in the future or within seconds of the response is a stamp, not a date.
     """

@@ -1,4 +1,4 @@
-"""Links of an HTML page, each with its place and the words around it: what tells results from furniture."""
+"""Links of an HTML page, each with its position and surrounding words, to tell results from boilerplate."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from quadloom.model.url import canonical, host_of, resolve, site_of
 from quadloom.topical.forms.reading import parse_html
 
 MAX_ANCHORS = 3000
-_DEPTH = 6  # elements above a link that make its signature
+_DEPTH = 6  # ancestors of a link in its signature
 _SPACE = re.compile(r"\s+")
 _DIGITS = re.compile(r"\d+")
-_BLOCK_CHARS = 1200  # a block longer than this is no longer one result
+_BLOCK_CHARS = 1200  # a longer block is not a single result
 _SKIP = frozenset(("script", "style", "noscript", "template"))
 
 
 class Anchor(msgspec.Struct, frozen=True):
     """`signature`: tags and classes of the elements around the link, without numbers: equal for results of one list.
-    `shape`: its URL without digits and values. `block`: words of the smallest element that holds no other target."""
+    `shape`: its URL without digits and values. `block`: words of the largest element around it without another
+    target."""
 
     url: str
     key: str
@@ -33,23 +34,23 @@ class Anchor(msgspec.Struct, frozen=True):
 
 
 class PageOutline(msgspec.Struct, frozen=True):
-    """A page as links and words."""
+    """The links and texts of a page."""
 
     url: str
     title: str
     anchors: tuple[Anchor, ...]
-    runs: tuple[str, ...] = ()  # visible text, a run between two tags each
-    lines: tuple[str, ...] = ()  # short runs of text outside links: where counts are written
-    nofollow: bool = False  # meta robots: the page's author does not want its links followed
+    texts: tuple[str, ...] = ()  # the visible texts between tags, in order
+    lines: tuple[str, ...] = ()  # short texts outside links, which may state the number of results
+    nofollow: bool = False  # meta robots asks not to follow links
 
     @property
     def longest(self) -> str:
-        """Equal for copies of an article, whatever the template around them."""
-        return max(self.runs, key=len, default="")
+        """The longest text: the same for copies of an article in different templates."""
+        return max(self.texts, key=len, default="")
 
 
-def read_sheet(body: bytes | str, url: str) -> PageOutline:
-    """Links and words of a page; empty for what is no HTML."""
+def read_outline(body: bytes | str, url: str) -> PageOutline:
+    """The outline of a page; empty if it is not HTML."""
     tree = parse_html(body)
     if tree is None:
         return PageOutline(url, "", ())
@@ -80,7 +81,7 @@ def _says_nofollow(tree: lxml.html.HtmlElement) -> bool:
 
 
 def _note_target(element: lxml.html.HtmlElement, target: str, targets: dict[lxml.html.HtmlElement, set[str]]) -> None:
-    """Mark the element and those above it with a link's target, as far as a block could reach."""
+    """Add a target to the element and to its ancestors, as far as a block could extend."""
     node: lxml.html.HtmlElement | None = element
     for _ in range(_DEPTH):
         if node is None:
@@ -120,9 +121,10 @@ def _anchor(
 def _block_text(
     block: lxml.html.HtmlElement, element: lxml.html.HtmlElement, blocks: dict[lxml.html.HtmlElement, str]
 ) -> str:
-    """Words of a result without those of its link. A table row or definition list may keep them in the next cell.
+    """The words of a result without those of its link. In a table row or definition list they may be in the next cell.
 
-    Words of a block are remembered: thousands of links to one target share it, and reading it for each is quadratic.
+    The words of a block are cached: thousands of links to one target may share a block, and reading it for each would
+    be quadratic.
     """
     own = _folded(element.text_content())
     if block is not element:
@@ -154,7 +156,7 @@ def _texts(tree: lxml.html.HtmlElement) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def unwrapped(url: str) -> str:
-    """The target of a tracking redirect of the same site (`/out?u=https://…`), or the URL itself."""
+    """The target of a tracking redirect on the same site (`/out?u=https://…`), or the URL itself."""
     if "%3A%2F%2F" not in url and "%3a%2f%2f" not in url and url.count("://") < 2:
         return url
     for _, value in parse_qsl(urlsplit(url).query):
@@ -166,7 +168,7 @@ def unwrapped(url: str) -> str:
 
 
 def shape_of(url: str) -> str:
-    """A URL's pattern: host, path with numbers as #, names of its parameters."""
+    """The pattern of a URL: host, path with numbers as #, names of its parameters."""
     parts = urlsplit(url)
     names = "&".join(sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}))
     return f"{parts.netloc}{_DIGITS.sub('#', parts.path)}?{names}"

@@ -4,9 +4,9 @@
 
     web searchers ─► sites ─► strategy ─► SiteRequest ─► Access (robots, pace, scope) ─► SiteResponse
                                  ▲                                                            │
-                                 └────────── verdicts, new candidates, new terms ◄────────────┘
+                                 └───────── relevance, new candidates, new terms ◄────────────┘
 
-A strategy proposes request sequences, one at a time per host; the loop below carries up to `width` of them on at once.
+A strategy proposes request sequences, one at a time per host; the loop below advances up to `width` of them at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STRATEGIES: tuple[StrategyName, ...] = ("adaptive", "liu-agah", "best-first", "b
 
 
 class TopicalStrategy(Protocol):
-    """Decides what to do next. `next` returns (host, sequence), or None where nothing pays whose host is free."""
+    """Decides what to request next. `next` returns (host, sequence), or None if nothing on a free host is worth it."""
 
     name: str
 
@@ -39,7 +39,7 @@ class TopicalStrategy(Protocol):
 
 
 class TopicReport(msgspec.Struct, frozen=True):
-    """The outcome. `harvest`: relevant among documents, as the paper counts; `per_request`: among all requests."""
+    """The outcome. `harvest`: relevant among fetched documents, as in the paper; `per_request`: among all requests."""
 
     strategy: str
     requests: int
@@ -55,33 +55,33 @@ class TopicReport(msgspec.Struct, frozen=True):
 
 def make_strategy(
     name: StrategyName,
-    desk: TopicalRun,
+    run: TopicalRun,
     seeds: Sequence[SeedSite],
     random: Random,
     now: float,
     known: Mapping[str, SearchChannel] | None = None,
     further: Callable[[str], list[SearchLead]] = lambda _host: [],
 ) -> TopicalStrategy:
-    """`known`: channels of earlier crawls, by host. `further`: ways into a host that offers none of its own."""
+    """`known`: channels of earlier crawls, by host. `further`: search leads for a host without a search of its own."""
     if name == "adaptive":
-        return Adaptive(desk, seeds, random, now, known, further)
+        return Adaptive(run, seeds, random, now, known, further)
     if name == "liu-agah":
-        return LiuAgah(desk, seeds, random, now)
-    return LinkCrawl(desk, seeds, random, name)
+        return LiuAgah(run, seeds, random, now)
+    return LinkCrawl(run, seeds, random, name)
 
 
-def run(
+def run_strategy(
     strategy: TopicalStrategy,
-    desk: TopicalRun,
+    run: TopicalRun,
     access: Access,
     *,
     width: int = 1,
-    progress: Callable[[TopicalRun], None] = lambda _desk: None,
+    progress: Callable[[TopicalRun], None] = lambda _run: None,
 ) -> TopicReport:
-    """Carry on sequences until the budget is spent or nothing pays. `width`: sequences under way on different hosts."""
+    """Run sequences until the budget is spent or nothing is worth a request. `width`: most hosts at a time."""
     active: dict[str, tuple[RequestSequence[None], SiteRequest]] = {}
-    while desk.left > 0:
-        while len(active) < min(width, desk.left):
+    while run.left > 0:
+        while len(active) < min(width, run.left):
             proposal = strategy.next(set(active))
             if proposal is None:
                 break
@@ -92,9 +92,9 @@ def run(
                 continue
         if not active:
             break
-        hosts = list(active)[: desk.left]
+        hosts = list(active)[: run.left]
         for host in hosts:
-            desk.count(active[host][1])
+            run.count(active[host][1])
         answers = access.ask([active[host][1] for host in hosts])
         for host, answer in zip(hosts, answers, strict=True):
             sequence = active[host][0]
@@ -102,21 +102,22 @@ def run(
                 active[host] = (sequence, sequence.send(answer))
             except StopIteration:
                 del active[host]
-        progress(desk)
-    return report(strategy.name, desk)
+        progress(run)
+    return report(strategy.name, run)
 
 
-def report(name: str, desk: TopicalRun) -> TopicReport:
-    documents = len(desk.found)
-    relevant = sum(found.verdict >= RELEVANT and not found.copy for found in desk.found)
+def report(name: str, run: TopicalRun) -> TopicReport:
+    """The report of a finished run."""
+    documents = len(run.found)
+    relevant = sum(found.verdict >= RELEVANT and not found.copy for found in run.found)
     return TopicReport(
         strategy=name,
-        requests=desk.spent,
+        requests=run.spent,
         documents=documents,
         relevant=relevant,
         harvest=round(relevant / documents, 4) if documents else 0.0,
-        per_request=round(relevant / desk.spent, 4) if desk.spent else 0.0,
-        recall_estimate=round(desk.recall_estimate(), 4),
-        purposes=dict(sorted(desk.purposes.items())),
-        found=tuple(desk.report_found()),
+        per_request=round(relevant / run.spent, 4) if run.spent else 0.0,
+        recall_estimate=round(run.recall_estimate(), 4),
+        purposes=dict(sorted(run.purposes.items())),
+        found=tuple(run.report_found()),
     )

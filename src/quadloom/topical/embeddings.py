@@ -1,8 +1,8 @@
-"""An optional judge: sentence embeddings instead of hashed words.
+"""An optional relevance model: sentence embeddings instead of hashed words.
 
-The extra `embeddings` brings a library and, at first use, a model; nothing else in this package needs either. The
-judge learns a logistic regression over the vectors of the topic's examples and counterexamples, as the light model
-does over words.
+The extra `embeddings` installs a library, which downloads a model at first use; nothing else in this package needs
+either. It is a logistic regression over the vectors of the topic's examples and counterexamples, as the built-in model
+is over words.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from quadloom.topical.relevance import Example, Topic, logistic
 
 Vectors = NDArray[np.float64]
 Encoder = Callable[[Sequence[str]], Vectors]
-_CHARS = 2000  # models read a few hundred words; more is cut by them anyway
+_CHARS = 2000  # models read a few hundred words and cut the rest anyway
 
 
 class EmbeddingJudge:
-    """`quadloom.topical.relevance.Judge` over any encoder of texts to vectors of equal length."""
+    """A `quadloom.topical.relevance.Judge` over any encoder from texts to vectors of equal length."""
 
     def __init__(self, topic: Topic, encode: Encoder) -> None:
         if not topic.examples or not topic.counterexamples:
             raise UsageError(
-                "a judge by embeddings needs examples of both kinds", hint="give --example and --against, a few of each"
+                "relevance by embeddings needs examples of both kinds",
+                hint="give --example and --against, a few of each",
             )
         self._encode = encode
         rows = self._vectors([*topic.examples, *topic.counterexamples])

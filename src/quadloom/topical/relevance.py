@@ -1,10 +1,9 @@
-"""Is it on the topic? A light model: hashed words, word pairs, address tokens and types, by logistic regression.
+"""Is a text on the topic? A small model: hashed words, word pairs, URL tokens and types, by logistic regression.
 
-Two questions are asked. Of a *document*, with its whole text: `Relevance.judge`. Of a *candidate*, known only by
-title, snippet, address and where it was found: `CandidateModel.estimate`, which starts from the document model's
-opinion of those few words and is corrected by the verdict on every document that was fetched, so that its
-probabilities are calibrated. No network, no large library; a deeper judge (embeddings) can be handed in wherever
-`Judge` is asked for.
+There are two estimates. `Relevance.judge` is for a *document* with its whole text. `CandidateModel.estimate` is for a
+*candidate*, of which only title, snippet, URL and source are known: it starts from the score of the document model for
+those few words and is corrected by every document that was fetched, so that its probabilities are calibrated. No
+network, no large library; a larger model (embeddings) can be passed wherever a `Judge` is expected.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from scipy.optimize import minimize
 from xxhash import xxh32_intdigest
 
 Vector = NDArray[np.float64]
-BITS = 16  # 65,536 places: collisions are rare beside the few thousand words that examples have
+BITS = 16  # 65,536 positions: collisions are rare with the few thousand words of the examples
 _SIZE = 1 << BITS
 _WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MAX_WORDS = 3000
 _FOLDS = 4
-_PRIOR = 0.15  # share of relevant documents among those that are judged
-_UNTYPED = -1.0  # log-odds at most, of a page that lacks the wanted type
+_PRIOR = 0.15  # share of relevant documents among those assessed
+_UNTYPED = -1.0  # highest log-odds of a page without a wanted type
 _STRENGTH = 0.02  # of the penalty on weights
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A text whose relevance is known, or that is to be judged."""
+    """A text whose relevance is known or to be assessed."""
 
     title: str = ""
     text: str = ""
@@ -44,7 +43,7 @@ class Example(msgspec.Struct, frozen=True):
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """What is looked for. `broad` finds sites, `narrow` finds pages; `types` are IRIs or their last parts."""
+    """The topic of a crawl. `broad` finds sites, `narrow` finds pages; `types` are IRIs or their last parts."""
 
     broad: str
     narrow: str
@@ -54,7 +53,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 class Judge(Protocol):
-    """Probability that a document is on the topic."""
+    """A relevance model: `judge` returns the probability that a document is on the topic."""
 
     def judge(self, document: Example) -> float: ...
 
@@ -76,7 +75,7 @@ def _place(token: str) -> int:
 
 
 def bag(document: Example) -> dict[int, float]:
-    """Hashed counts, damped; a word in the title counts twice more."""
+    """Counts of hashed words; a word in the title counts twice."""
     counts: dict[int, float] = {}
     title, body = words_of(document.title), words_of(document.text)
     for weight, words in ((2.0, title), (1.0, body)):
@@ -91,7 +90,7 @@ def bag(document: Example) -> dict[int, float]:
 
 
 class Relevance:
-    """The document model of one topic. `fit` learns from examples; without counterexamples, from what it is shown."""
+    """The document model of a topic. It learns from examples, and without counterexamples from pages (`observe`)."""
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
@@ -110,8 +109,8 @@ class Relevance:
         return self._weights is not None
 
     def fit(self, positives: Sequence[Example], negatives: Sequence[Example]) -> None:
-        """Learn from scratch. Classes weigh the same. Scores are calibrated on folds that the weights did not see:
-        with few examples a regression is surer of what it has seen than of what it has not (Platt 1999)."""
+        """Learn from scratch. Both classes have the same total weight. Scores are calibrated on held-out folds: with
+        few examples a regression is more certain about what it was trained on (Platt 1999)."""
         bags = [bag(example) for example in (*positives, *negatives)]
         self._frequency[:] = 0.0
         for counts in bags:
@@ -132,7 +131,7 @@ class Relevance:
         self._bias = slope * bias + shift
 
     def score(self, document: Example) -> float:
-        """Log-odds by the words. 0 where nothing was learned and the topic's words do not occur either."""
+        """Log-odds by the words; before training, by the words of the topic alone."""
         if self._weights is None:
             return self._by_words(document)
         scaled = self._scaled(bag(document))
@@ -140,7 +139,7 @@ class Relevance:
         return float(max(-12.0, min(12.0, total)))
 
     def judge(self, document: Example) -> float:
-        """Probability that a document is on the topic. Where types are wanted, a page must state one of them."""
+        """Probability that a document is on the topic. If the topic has types, a page with none of them is not."""
         score = self.score(document)
         if self._types:
             own = {re.split(r"[/#:]", name)[-1].lower() for name in document.types}
@@ -148,8 +147,8 @@ class Relevance:
         return 1.0 / (1.0 + math.exp(-score))
 
     def observe(self, document: Example) -> None:
-        """Show a fetched page to a model without counterexamples. Pages without any of the topic's words are its
-        background; with twenty of them and one example it can learn."""
+        """Add a fetched page as background, if the topic has no counterexamples and the page none of the topic's words.
+        With twenty such pages and one example the model is trained."""
         if self.topic.counterexamples or len(self._background) >= 300:
             return
         if self._query & set(words_of(f"{document.title} {document.text}")):
@@ -159,7 +158,7 @@ class Relevance:
             self.fit(self.topic.examples, self._background)
 
     def _by_words(self, document: Example) -> float:
-        """Before anything was learned: how many of the topic's words occur, in the title and how often in the text."""
+        """The score before training: how many of the topic's words occur in title and text, and how often."""
         if not self._query:
             return 0.0
         title, text = set(words_of(document.title)), words_of(document.text)
@@ -178,7 +177,7 @@ class Relevance:
 
 
 def _calibration(rows: Vector, labels: Vector, shares: Vector) -> tuple[float, float]:
-    """Slope and shift that turn raw scores into log-odds."""
+    """Slope and shift from raw scores to log-odds."""
     if min(labels.sum(), (1 - labels).sum()) < _FOLDS:
         return 1.0, 0.0
     fold = np.empty(len(labels), dtype=int)
@@ -196,7 +195,7 @@ def _calibration(rows: Vector, labels: Vector, shares: Vector) -> tuple[float, f
 
 
 def logistic(rows: Vector, labels: Vector, shares: Vector, strength: float) -> tuple[Vector, float]:
-    """Weights and bias of a logistic regression; `shares` weigh the rows, `strength` is the L2 penalty on weights."""
+    """Weights and bias of a logistic regression; `shares`: weights of the rows, `strength`: L2 penalty on weights."""
 
     def loss(w: Vector) -> tuple[float, Vector]:
         p = 1.0 / (1.0 + np.exp(-np.clip(rows @ w[1:] + w[0], -30, 30)))

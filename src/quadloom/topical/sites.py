@@ -1,6 +1,8 @@
-"""What a topical crawl knows of a site: seed, channel, questions asked, what they brought."""
+"""What a topical crawl knows about a site: seed, channel, queries sent, results."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import msgspec
 
@@ -10,7 +12,7 @@ from quadloom.topical.search.queries import Mode, QueryTerm
 
 
 class SeedSite(msgspec.Struct, frozen=True):
-    """A site to look into, with the score that web search gave it."""
+    """A site to crawl, with its score from web search."""
 
     home: str
     score: float = 1.0
@@ -21,25 +23,25 @@ class SeedSite(msgspec.Struct, frozen=True):
 
 
 class Ratio:
-    """What came against what was expected, with imagined observations that pull it towards their own ratio."""
+    """Observed over expected results. It starts with imagined observations, which pull it towards their own ratio."""
 
-    __slots__ = ("came", "expected")
+    __slots__ = ("expected", "observed")
 
-    def __init__(self, came: float, expected: float) -> None:
-        self.came = came
+    def __init__(self, observed: float, expected: float) -> None:
+        self.observed = observed
         self.expected = expected
 
-    def add(self, came: float, expected: float) -> None:
-        self.came += came
+    def add(self, observed: float, expected: float) -> None:
+        self.observed += observed
         self.expected += expected
 
     @property
     def value(self) -> float:
-        return self.came / self.expected if self.expected else 1.0
+        return self.observed / self.expected if self.expected else 1.0
 
 
 class Arm:
-    """One query on one site. `terms` are those it was made of, none for the topic's own words."""
+    """One query on one site, an arm in the sense of bandits. `terms`: its learned terms, none for the topic's words."""
 
     __slots__ = ("done", "last_mass", "next_url", "pages", "query", "shown", "terms", "total")
 
@@ -54,8 +56,16 @@ class Arm:
         self.done = False
 
 
+class SiteAction(NamedTuple):
+    """The best next request to a site: a page of an arm, or a hub if `arm` is None. `value`: documents per request."""
+
+    value: float
+    arm: Arm | None
+    hub: str
+
+
 class TopicalSite:
-    """State of one site; `version` grows with every change, so that choices can be remembered."""
+    """The state of one site. `version` grows with every change, so that a choice can be cached."""
 
     def __init__(self, seed: SeedSite) -> None:
         self.seed = seed
@@ -70,11 +80,11 @@ class TopicalSite:
         self.pending = 0.0  # estimated relevant documents among queued candidates
         self.requests = 0
         self.opening_cost = 0
-        self.first_mass = 0.0  # estimated relevant documents that opening showed
+        self.first_mass = 0.0  # estimated relevant documents found by opening
         self.ratio = Ratio(2.0, 2.0)
-        self.furniture: frozenset[str] = frozenset()
+        self.boilerplate: frozenset[str] = frozenset()
         self.hubs: list[str] = []
         self.hubs_read = 0
         self.version = 0
         self.cached_key: tuple[int, int] = (-1, -1)
-        self.cached: tuple[float, Arm | None, str] | None = None
+        self.cached: SiteAction | None = None

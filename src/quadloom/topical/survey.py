@@ -1,10 +1,11 @@
-"""Which share of sites can be searched, and how: the paper's table 1, for any list of sites."""
+"""What share of sites can be searched, and how: the paper's table 1, for any list of sites."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,7 +15,7 @@ from quadloom.topical.sites import SeedSite
 
 
 class SurveyedSite(msgspec.Struct, frozen=True):
-    """A site and the way into it. `reached`: its home page could be read."""
+    """A site and its search channel. `reached`: its home page could be fetched."""
 
     home: str
     channel: SearchChannel
@@ -45,8 +46,16 @@ class Survey:
         self.lines.append(SurveyedSite(seed.home, opening.channel, opening.home is not None, opening.tried))
 
 
-def shares(lines: Sequence[SurveyedSite]) -> list[tuple[str, int, float]]:
-    """(kind, sites, share of the sites that were reached), most common first."""
+class KindShare(NamedTuple):
+    """How many sites have a channel of this kind; `share`: of the sites that were reached."""
+
+    kind: str
+    sites: int
+    share: float
+
+
+def shares(lines: Sequence[SurveyedSite]) -> list[KindShare]:
+    """The kinds of channels, most common first."""
     reached = [line for line in lines if line.reached]
     counts = Counter(line.channel.kind for line in reached)
-    return [(kind, count, count / len(reached)) for kind, count in counts.most_common()]
+    return [KindShare(kind, count, count / len(reached)) for kind, count in counts.most_common()]

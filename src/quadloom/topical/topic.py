@@ -10,8 +10,7 @@ from random import Random
 import msgspec
 
 from quadloom.errors import StoreError
-from quadloom.ingest.ingest import Ingest
-from quadloom.maintenance.import_ import without_links
+from quadloom.ingest.ingest import Ingest, without_links
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_matches, host_of
 from quadloom.scheduling.scope import Scope
@@ -19,8 +18,7 @@ from quadloom.settings import Settings, length_of
 from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.stores import Stores
-from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy
-from quadloom.topical.crawl import run as run_strategy
+from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, make_strategy, run_strategy
 from quadloom.topical.polite_access import FetchedPage, PoliteAccess
 from quadloom.topical.relevance import Judge, Topic
 from quadloom.topical.run import RELEVANT, TopicalRun

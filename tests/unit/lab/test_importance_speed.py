@@ -8,6 +8,8 @@ from quadloom.errors import InputError
 from quadloom.ranking.link_kernels import kernels
 from quadloom_lab.scheduling.importance_speed import compare, count_sweeps, random_links, under_limit
 
+needs_numba = pytest.mark.skipif(kernels() is None, reason="numba is not installed")
+
 
 def test_comparison_states_what_it_measured() -> None:
     found = compare(20_000, 5, turns=1)
@@ -18,6 +20,7 @@ def test_comparison_states_what_it_measured() -> None:
     assert csr.shape == (1000, 1000) and (csr.sum(axis=1) == 3).all()
 
 
+@needs_numba
 def test_gauss_seidel_saves_sweeps_on_random_links() -> None:
     counts = count_sweeps(20_000, 10)
     assert counts.random_blocks < counts.random_jacobi
@@ -41,6 +44,7 @@ def test_a_sweep_is_faster_than_scipys_product(engine: str) -> None:
 
 
 @pytest.mark.slow
+@needs_numba
 def test_five_million_pages_in_less_memory_than_their_matrix() -> None:
     proof = under_limit(5_000_000, 10)
     assert proof.limit < proof.own_matrix < proof.scipy_matrix

@@ -12,7 +12,7 @@ import pytest
 from quadloom.errors import UsageError
 from quadloom.scheduling.objectives import freshness, xyleme_cost
 from quadloom.scheduling.refresh import optimal_rates
-from quadloom_lab.scheduling.plots import Series, line_chart, svg, ticks
+from quadloom_lab.charts import Series, line_chart, svg, ticks
 from quadloom_lab.scheduling.simulated_signals import Signals, Source
 from quadloom_lab.scheduling.simulated_web import (
     PROCESSES,
@@ -156,9 +156,9 @@ def test_plots_are_well_formed(tmp_path: Path) -> None:
 
 
 def test_png_plots_are_images_or_say_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [Series("a", [(0, 0.1), (1, 0.9)]), Series("b", [(0, 0.5), (1, 0.4)])]
+    lines = [Series("a", [(0, 0.1), (1, 0.9)], [(0, 0.0, 0.2), (1, 0.8, 1.0)]), Series("b", [(0, 0.5), (1, 0.4)])]
     with monkeypatch.context() as patch:
-        patch.setattr("quadloom_lab.scheduling.plots.find_spec", lambda name: None)
+        patch.setattr("quadloom_lab.charts.find_spec", lambda name: None)
         with pytest.raises(UsageError) as caught:
             line_chart(tmp_path / "a.png", lines, title="t", x_label="x", y_label="y")
         assert "quadloom[plots]" in caught.value.hint and not (tmp_path / "a.png").exists()

@@ -19,6 +19,7 @@ from quadloom.ranking.usefulness import promoted, rank, usefulness, weights
 from thoroughness import examples
 
 ENGINES = ["scipy", "numba"] if link_kernels.kernels() is not None else ["scipy"]
+needs_numba = pytest.mark.skipif(link_kernels.kernels() is None, reason="numba is not installed")
 
 
 def random_web(pages: int, links: int, seed: int, *, dangling: float = 0.2) -> sparse.csr_array:
@@ -101,7 +102,7 @@ def test_weighted_and_integer_links() -> None:
     np.testing.assert_allclose(importance(sparse.csr_matrix(csr)), importance(csr), atol=1e-9)
 
 
-def test_slices_of_any_width_and_numpy_alone_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_of_any_width_and_scipy_alone_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     csr = random_web(3000, 20_000, 5)
     expected = importance(csr, engine="scipy")
     for width in (7, 1000, 5000):
@@ -115,8 +116,12 @@ def test_slices_of_any_width_and_numpy_alone_give_the_same(monkeypatch: pytest.M
     structured = np.arange(3000) % 5 == 0
     both = rank(MemorySlices(csr.indptr, csr.indices, 700), structured)
     assert np.abs(both.usefulness - rank(csr, structured).usefulness).sum() < 3e-9
+    assert importance_of_slices(MemorySlices(np.zeros(4, dtype=np.int64), np.empty(0, dtype=np.int32), 2)).error <= 1e-9
+    with pytest.raises(UsageError, match="numba"):
+        SliceSweeps(MemorySlices(csr.indptr, csr.indices, 700))
 
 
+@needs_numba
 def test_gauss_seidel_and_warm_starts_save_sweeps() -> None:
     csr = random_web(4000, 40_000, 8)
     jacobi = fixpoint(SliceSweeps(MemorySlices(csr.indptr, csr.indices, 4000)))
@@ -132,6 +137,7 @@ def test_gauss_seidel_and_warm_starts_save_sweeps() -> None:
     assert len(grown.vector) == 4100
 
 
+@needs_numba
 @pytest.mark.parametrize("dangling", ["personalize", "normalize"])
 def test_single_precision_is_left_where_the_tolerance_asks_for_more(dangling: str) -> None:
     csr = random_web(4000, 40_000, 9)

@@ -1,4 +1,4 @@
-"""Links from and to some pages, read from edge segments; compared with the links of all pages as they last stood."""
+"""Links from and to some pages, read from edge segments; compared with the last reading of every page."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_pictures_do_not_count_and_a_torn_record_is_ignored(tmp_path: Path) -> N
     assert found(tmp_path, [1]) == {(1, 2), (1, 5)}
 
 
-def test_only_the_newest_records_are_looked_at_and_it_says_so(tmp_path: Path) -> None:
+def test_only_the_newest_records_are_read_and_the_result_says_so(tmp_path: Path) -> None:
     matrix = LinkMatrix(tmp_path)
     for page in range(10):
         matrix.append(page, [(99, "plain")])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from quadloom.model.link import LinkKind
 from quadloom.ranking.importance import importance, importance_of_slices
-from quadloom.ranking.link_matrix import ANEW, KINDS, RECORD, LinkMatrix
+from quadloom.ranking.link_matrix import KINDS, RECORD, RESET, LinkMatrix
 from thoroughness import examples
 
 PAGES = [(n * 0x9E3779B97F4A7C15 + 11) % (1 << 64) - (1 << 63) for n in range(40)]
@@ -30,7 +30,7 @@ def contents(matrix: LinkMatrix) -> dict[int, set[int]]:
 
 
 def test_kinds_have_a_byte_each() -> None:
-    assert set(KINDS) == set(get_args(LinkKind)) and len(set(KINDS)) == len(KINDS) < ANEW
+    assert set(KINDS) == set(get_args(LinkKind)) and len(set(KINDS)) == len(KINDS) < RESET
     assert RECORD.itemsize == 17
 
 

@@ -21,15 +21,20 @@ def web(pages: int, seed: int) -> tuple[list[list[int]], sparse.csr_array]:
     return links, matrix.tocsr()
 
 
+def richest(opic: Opic) -> int:
+    """The page with the most cash: reading in this order makes the estimate converge fastest."""
+    pages = slice(0, opic.pages)
+    return int(np.argmax(opic._cash[pages] + opic._dividend - opic._seen[pages]))
+
+
 @pytest.mark.parametrize("order", ["random", "greedy"])
 def test_tends_to_the_fixpoint_whatever_the_order(order: str) -> None:
     links, csr = web(150, 4)
     rng = np.random.default_rng(0)
     opic = Opic(window=1e9)
-    everything = np.arange(150)
     opic.read(149, links[149], 0.0)
     for step in range(1, 15_000):
-        page = int(rng.integers(150)) if order == "random" else int(opic.richest(everything)[0])
+        page = int(rng.integers(150)) if order == "random" else richest(opic)
         opic.read(page, links[page], float(step))
     expected = importance(csr, dangling="personalize")
     got = opic.estimates()
@@ -46,7 +51,7 @@ def test_cash_is_neither_made_nor_lost() -> None:
     opic.read(79, links[79], 0.0)
     for step in range(1000):
         opic.read(step * 7 % 80, links[step * 7 % 80], float(step))
-        cash = opic._cash[:80].sum() + 80 * opic._dole - opic._seen[:80].sum() + opic._virtual
+        cash = opic._cash[:80].sum() + 80 * opic._dividend - opic._seen[:80].sum() + opic._virtual
         assert cash == pytest.approx(1.0, abs=1e-9)
 
 

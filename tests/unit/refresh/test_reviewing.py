@@ -79,7 +79,7 @@ class Crawled:
 
     def rank(self) -> None:
         self.ranking.flush()
-        self.ranking.turn(START)
+        self.ranking.recompute(START)
 
     def review(self) -> None:
         """All slices, without their pauses."""

@@ -32,21 +32,21 @@ def crawl(
     count = len(rates)
     queue = [(float(rng.uniform(0, 5 * DAY)), i) for i in range(count)]
     heapq.heapify(queue)
-    kept: list[PageSchedule | None] = [None] * count
+    schedules: list[PageSchedule | None] = [None] * count
     last = np.zeros(count)
     reads = np.zeros(count)
     daily = np.zeros(int(days) + 1)
     while queue and queue[0][0] < days * DAY:
         now, i = heapq.heappop(queue)
         changed = rng.random() < -math.expm1(-rates[i] * (now - last[i]))
-        outcome = Outcome.NEW if kept[i] is None else Outcome.CHANGED if changed else Outcome.UNCHANGED
+        outcome = Outcome.NEW if schedules[i] is None else Outcome.CHANGED if changed else Outcome.UNCHANGED
         host = f"h{i % hosts}.org"
         decision = planner.settle(
             VisitObservation(host=host, site=host, outcome=outcome, fetched_at=now, previous_at=float(last[i]),
                  weight=float(weights[i]), host_delay=delay if i % hosts == 0 else 0.0),
-            kept[i],
+            schedules[i],
         )  # fmt: skip
-        kept[i], last[i] = decision.schedule, now
+        schedules[i], last[i] = decision.schedule, now
         daily[int(now / DAY)] += 1
         reads[i] += now > days * DAY / 2
         assert decision.again_at is not None
@@ -104,7 +104,7 @@ def test_overhead_per_settled_page() -> None:
     """In batches, as the crawl settles. The least of several parts counts: other processes share the machine."""
     planner = Planner(SETTINGS, bandwidth=10.0)
     rng = np.random.default_rng(0)
-    kept: list[PageSchedule | None] = [None] * 2000
+    schedules: list[PageSchedule | None] = [None] * 2000
     clock = np.zeros(2000)
     best = math.inf
     for _ in range(8):
@@ -114,7 +114,7 @@ def test_overhead_per_settled_page() -> None:
             gaps = rng.exponential(DAY, 128)
             outcomes = [Outcome.CHANGED if draw < 0.4 else Outcome.UNCHANGED for draw in rng.random(128)]
             visits = [
-                (seen(outcome, float(clock[i] + gap), float(clock[i]), host_delay=1.0), kept[i])
+                (seen(outcome, float(clock[i] + gap), float(clock[i]), host_delay=1.0), schedules[i])
                 for i, gap, outcome in zip(pages, gaps, outcomes, strict=True)
             ]
             began = time.process_time()
@@ -122,7 +122,7 @@ def test_overhead_per_settled_page() -> None:
             spent += time.process_time() - began
             clock[pages] += gaps
             for i, decision in zip(pages, decisions, strict=True):
-                kept[i] = decision.schedule
+                schedules[i] = decision.schedule
         best = min(best, spent / 1024)
     assert best < 50e-6
 
@@ -195,7 +195,7 @@ def test_state_survives_a_restart() -> None:
     one = planner.settle(seen(Outcome.UNCHANGED, 40 * DAY, 29 * DAY), schedule)
     two = again.settle(seen(Outcome.UNCHANGED, 40 * DAY, 29 * DAY), wire.decode(wire.encode(schedule), PageSchedule))
     assert two.schedule.changes_per_second == pytest.approx(one.schedule.changes_per_second, rel=1e-3)
-    assert two.again_at == pytest.approx(one.again_at, rel=0.05)  # the price is computed anew
+    assert two.again_at == pytest.approx(one.again_at, rel=0.05)  # the price is recomputed
     assert len(wire.encode(schedule)) < 150
     assert again.trust("a.org").trusted
 

@@ -55,7 +55,7 @@ def test_ten_thousand_pages_are_optimal_by_weak_duality_in_under_a_second(policy
     assert plan.reads.sum() == pytest.approx(bandwidth, rel=1e-12)
     reached = objective(policy, weights, rates, plan.reads) / weights.sum()
     # For every price the relaxed problem bounds the optimum from below; its pages are minimised by brute force here,
-    # with formulas written out anew, so an error in the solver cannot hide in its own functions.
+    # with formulas written independently, so an error in the solver cannot hide in its own functions.
     periods = np.geomspace(1e-3, 1e4, 1400)  # M
     fresh = (1 - np.exp(-periods)) / periods
     cost = 1 - fresh if policy == "freshness" else np.euler_gamma + np.log(periods) + exp1(periods) - 1 + fresh
@@ -248,7 +248,7 @@ def test_a_jump_of_freshness_takes_only_what_is_left() -> None:
 @pytest.mark.parametrize("policy", ["harmonic", "freshness"])
 @pytest.mark.parametrize("per_page", [1e-4, 0.1, 10.0])
 def test_twelve_orders_of_magnitude(policy: Policy, per_page: float) -> None:
-    """Against plain bisection, page by page, with formulas written out anew."""
+    """Against plain bisection, page by page, with formulas written independently."""
     rng = np.random.default_rng(5)
     rates = 10.0 ** rng.uniform(-8, 4, 300)
     weights = 10.0 ** rng.uniform(-6, 6, 300)

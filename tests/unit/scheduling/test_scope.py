@@ -88,7 +88,7 @@ def test_bytes_and_back() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["re:(", "re:(?<=look)behind", r"re:(a)\1"])
-def test_what_is_not_a_pattern_is_told(pattern: str) -> None:
+def test_what_is_not_a_pattern_is_reported(pattern: str) -> None:
     with pytest.raises(SettingsError, match="not a pattern") as refusal:
         Scope(ScopeRecord(exclude=(pattern,)))
     assert refusal.value.hint

@@ -1,4 +1,4 @@
-"""Suspects by suffix, link and record."""
+"""Suspects by suffix, link and site."""
 
 from __future__ import annotations
 

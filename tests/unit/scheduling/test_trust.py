@@ -1,4 +1,4 @@
-"""Dates are believed after they proved right, and no longer than that."""
+"""Dates are trusted once they have been right, and only as long as they are."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def next_visits(warehouse: Warehouse) -> dict[str, float]:
         ranking.append(fingerprint(url), fingerprint(URLS[(place + 1) % len(URLS)]).to_bytes(8, "little", signed=True))
     ranking.flush()
     now = time.time()
-    ranking.turn(now)
+    ranking.recompute(now)
     refreshing = RefreshScheduler(warehouse.stores.catalog, warehouse.stores.frontier, SETTINGS, ranker=ranking)
     rows = warehouse.stores.catalog.pages([fingerprint(url) for url in URLS])
     periods: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Ways into a site: what a home page tells, and that each is validated before it is used."""
+"""Search channels: what a home page reveals, and that each channel is validated before it is used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from quadloom.topical.access import SiteRequest, SiteResponse, run_sequence
-from quadloom.topical.search.channels import SearchChannel, filled, look_up, open_site
+from quadloom.topical.search.channels import SearchChannel, filled, open_site, query_channel
 from quadloom.topical.search.engines import engine_leads, read_description, search_actions
 from quadloom.topical.search.site_indexes import read_documents, read_sitemap, read_sphinx, slug_words
 from quadloom_lab.topical.corpus import Corpus
@@ -69,7 +69,7 @@ def test_paging_reaches_all_results_without_ads_or_navigation() -> None:
     found: set[str] = set()
     next_url = ""
     for number in range(40):
-        page = run_sequence(look_up(channel, word, number, next_url), access)
+        page = run_sequence(query_channel(channel, word, number, next_url), access)
         if page is None or not page.results:
             break
         found |= {result.url for result in page.results}

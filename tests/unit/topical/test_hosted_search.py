@@ -1,4 +1,4 @@
-"""Searches that others run for a site, against real loopback servers of their documented interfaces."""
+"""Searches that third parties run for a site, against loopback servers with their documented interfaces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings, TopicSettings
 from quadloom.topical.access import SiteRequest, SiteResponse, run_sequence
 from quadloom.topical.polite_access import PoliteAccess
-from quadloom.topical.search.channels import SearchChannel, look_up, open_site
+from quadloom.topical.search.channels import SearchChannel, open_site, query_channel
 from quadloom.topical.search.hosted import docsearch_leads, read_algolia, site_leads
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.topic import TopicScope, known_channels, remember_channels
@@ -41,7 +41,7 @@ RECORDS.append({"url": "http://elsewhere.test/x", "content": "looms", "hierarchy
 
 
 class Services:
-    """Algolia, SearXNG, and the site itself, by Host header and path. Remembers what it was asked."""
+    """Algolia, SearXNG, and the site itself, by Host header and path. Records the requests."""
 
     def __init__(self, home: str = "<html><p>Nothing here</p></html>") -> None:
         self.home = home
@@ -191,8 +191,8 @@ def test_docsearch_is_asked_page_by_page_where_the_user_allows_it(tmp_path: Path
         channel = opening.channel
         assert (channel.kind, channel.format) == ("algolia", "algolia")
         assert [result.title for result in opening.first.results][:2] == ["Chapter 0", "Chapter 1"]
-        second = run_sequence(look_up(channel, "looms", 1), polite)
-        third = run_sequence(look_up(channel, "looms", 2), polite)
+        second = run_sequence(query_channel(channel, "looms", 1), polite)
+        third = run_sequence(query_channel(channel, "looms", 2), polite)
     assert second is not None
     assert third is not None
     urls = {result.url for page in (opening.first, second, third) for result in page.results}
@@ -216,7 +216,7 @@ def test_a_site_without_search_is_asked_for_by_site_query(tmp_path: Path) -> Non
         opening = run_sequence(open_site("http://docs.test/", "looms", "zqnonsense", 5.0, None, further), polite)
         assert opening.channel.kind == "websearch"
         assert [result.url for result in opening.first.results] == [f"http://docs.test/found/{n}" for n in range(3)]
-        following = run_sequence(look_up(opening.channel, "looms", 1), polite)
+        following = run_sequence(query_channel(opening.channel, "looms", 1), polite)
         assert following is not None
         assert following.results == ()
     assert not [path for host, _, path in services.log if host == "searx.test" and path == "/robots.txt"]

@@ -1,4 +1,4 @@
-"""Relevance, candidates, terms, web search fusion, strategies: what is learned and what is decided."""
+"""Relevance, candidates, terms, web search fusion, strategies: what they learn and decide."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from quadloom.errors import SettingsError, UsageError
 from quadloom.topical.access import SiteResponse
-from quadloom.topical.crawl import make_strategy, run
+from quadloom.topical.crawl import make_strategy, run_strategy
 from quadloom.topical.embeddings import EmbeddingJudge
 from quadloom.topical.relevance import Example, Relevance, Topic, words_of
 from quadloom.topical.run import TopicalRun
@@ -191,10 +191,10 @@ def world_of(seed: int) -> World:
 @pytest.mark.parametrize("name", ["adaptive", "liu-agah", "best-first", "breadth-first", "random"])
 def test_every_strategy_keeps_its_budget_and_ends(name: str) -> None:
     world = world_of(3)
-    desk = TopicalRun(world.topic(), 120, per_site=15)
-    strategy = make_strategy(name, desk, world._seeds, Random(1), 0.0)  # type: ignore[arg-type]
-    report = run(strategy, desk, SimulatedAccess(world.web), width=4)
+    run = TopicalRun(world.topic(), 120, per_site=15)
+    strategy = make_strategy(name, run, world._seeds, Random(1), 0.0)  # type: ignore[arg-type]
+    report = run_strategy(strategy, run, SimulatedAccess(world.web), width=4)
     assert 0 < report.requests <= 120
     assert sum(report.purposes.values()) == report.requests
-    assert max(desk.taken.values()) <= 15 + 4
+    assert max(run.fetched.values()) <= 15 + 4
     assert len({found.url for found in report.found}) == len(report.found)

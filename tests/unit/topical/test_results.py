@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 
+import msgspec
 import pytest
 
-from quadloom.topical.anchors import read_sheet, unwrapped
+from quadloom.topical.anchors import read_outline, unwrapped
 from quadloom.topical.search.result_formats import read_discourse, read_feed, read_mediawiki, read_solr, read_wordpress
-from quadloom.topical.search.results import learn_wrapper, next_url, read_results, total_of
+from quadloom.topical.search.results import Wrapper, learn_wrapper, next_url, read_results, total_of
 
 NAV = '<nav><a href="/">Home</a> <a href="/about">About us</a></nav>'
 
@@ -23,9 +24,9 @@ def page(query: str, hits: int, *, ads: int = 2, count: str = "", pager: str = "
     return f"<html><body>{NAV}<h1>{query}</h1><p>{count}</p>{promos}<ol>{items}</ol>{pager}</body></html>"
 
 
-def test_what_a_nonsense_query_shows_is_furniture_ads_that_echo_the_query_too() -> None:
-    real = read_sheet(page("paris", 5), "http://x.test/s?q=paris")
-    empty = read_sheet(page("zqxv", 0), "http://x.test/s?q=zqxv")
+def test_what_a_nonsense_query_shows_is_boilerplate_ads_that_echo_the_query_too() -> None:
+    real = read_outline(page("paris", 5), "http://x.test/s?q=paris")
+    empty = read_outline(page("zqxv", 0), "http://x.test/s?q=zqxv")
     wrapper = learn_wrapper(real, empty)
     assert wrapper is not None
     found = read_results(real, wrapper).results
@@ -35,8 +36,8 @@ def test_what_a_nonsense_query_shows_is_furniture_ads_that_echo_the_query_too() 
 
 
 def test_a_page_that_answers_everything_alike_is_no_search() -> None:
-    same = read_sheet(page("x", 3), "http://x.test/s?q=a")
-    assert learn_wrapper(same, read_sheet(page("x", 3), "http://x.test/s?q=b")) is None
+    same = read_outline(page("x", 3), "http://x.test/s?q=a")
+    assert learn_wrapper(same, read_outline(page("x", 3), "http://x.test/s?q=b")) is None
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_a_page_that_answers_everything_alike_is_no_search() -> None:
     ],
 )
 def test_totals_in_any_language(text: str, total: int) -> None:
-    assert total_of(read_sheet(page("paris", 5, count=text), "http://x.test/s?q=paris"), 5) == total
+    assert total_of(read_outline(page("paris", 5, count=text), "http://x.test/s?q=paris"), 5) == total
 
 
 @pytest.mark.parametrize(
@@ -72,14 +73,14 @@ def test_totals_in_any_language(text: str, total: int) -> None:
     ],
 )  # fmt: skip
 def test_next_pages(pager: str, expected: str) -> None:
-    sheet = read_sheet(page("paris", 5, pager=pager), "http://x.test/s?q=paris")
-    assert next_url(sheet) == (f"http://x.test{expected}" if expected else "")
+    outline = read_outline(page("paris", 5, pager=pager), "http://x.test/s?q=paris")
+    assert next_url(outline) == (f"http://x.test{expected}" if expected else "")
 
 
 def test_from_page_two_the_next_is_page_three() -> None:
     pager = "".join(f'<a href="/s?q=paris&page={n}">{n}</a>' for n in range(1, 6))
-    sheet = read_sheet(page("paris", 5, pager=pager), "http://x.test/s?q=paris&page=2")
-    assert next_url(sheet) == "http://x.test/s?q=paris&page=3"
+    outline = read_outline(page("paris", 5, pager=pager), "http://x.test/s?q=paris&page=2")
+    assert next_url(outline) == "http://x.test/s?q=paris&page=3"
 
 
 def test_tracking_redirects_of_the_same_site_are_unwrapped() -> None:
@@ -96,9 +97,9 @@ def test_hostile_pages_are_read_in_linear_time() -> None:
         "<p>" + "1 " * 50_000,
     ):
         started = time.process_time()
-        sheet = read_sheet(html, "http://x.test/")
-        total_of(sheet, 3)
-        next_url(sheet)
+        outline = read_outline(html, "http://x.test/")
+        total_of(outline, 3)
+        next_url(outline)
         assert time.process_time() - started < 5
 
 
@@ -137,3 +138,9 @@ def test_json_of_engines() -> None:
 def test_broken_answers_give_no_results(reader: object, body: bytes) -> None:
     assert callable(reader)
     assert reader(body, "http://x.test/").results == ()
+
+
+def test_a_wrapper_stored_by_an_earlier_version_is_read() -> None:
+    stored = {"signature": "a.", "furniture": ["https://x.test/home"], "shapes": []}
+    assert msgspec.convert(stored, Wrapper).boilerplate == {"https://x.test/home"}
+    assert msgspec.to_builtins(Wrapper("a.", frozenset({"k"})))["furniture"] == ["k"]

@@ -20,7 +20,7 @@ from quadloom.fetching.http.documents import DocumentFetcher
 from quadloom.model.url import Url, resolve
 from quadloom.settings_loading import secret
 from quadloom.topical.access import SiteResponse
-from quadloom.topical.anchors import read_sheet
+from quadloom.topical.anchors import read_outline
 from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
 from quadloom.topical.embeddings import EmbeddingJudge, load_encoder
 from quadloom.topical.relevance import Example, Topic
@@ -232,8 +232,8 @@ def _examples(s: Session, places: Sequence[str]) -> tuple[Example, ...]:
 
 def _read_example(body: bytes, url: str) -> Example:
     if b"<html" in body[:2000].lower() or b"<!doctype html" in body[:200].lower():
-        sheet = read_sheet(body, url or "http://example.invalid/")
-        return Example(sheet.title, " ".join(sheet.runs), url)
+        outline = read_outline(body, url or "http://example.invalid/")
+        return Example(outline.title, " ".join(outline.texts), url)
     title, _, text = body.decode("utf-8", "replace").partition("\n")
     return Example(title.strip(), text, url)
 

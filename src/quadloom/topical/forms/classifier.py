@@ -1,9 +1,9 @@
 """Finds the search form of a page: `find_search_form(html, url)`.
 
-Every form is measured (`form_features`) and judged by a logistic regression whose weights were learned offline on one
-half of a public collection of annotated pages; tests/quality/test_forms_held_out.py measures the other half. The
-judgement is about safety too: a form with a password, a file, a long text or a mail box as its only field is never a
-search, whatever its words say, so nothing that logs in, orders, subscribes or posts is ever submitted.
+Every form is turned into features (`features`) and classified by a logistic regression. Its weights were learned
+offline on one half of a public collection of annotated pages; tests/quality/test_forms_held_out.py measures the other
+half. The classification is also a safeguard: a form with a password, a file, a long text or a mail box as its only
+field is never a search, whatever its words say, so nothing that logs in, orders, subscribes or posts is ever submitted.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _NEVER = frozenset(("password", "file", "textarea"))
 
 
 class SearchForm(msgspec.Struct, frozen=True):
-    """How to ask a site's own search.
+    """How to query a site's own search.
 
-    `fields`: what an untouched form sends besides the query: hidden inputs, defaults of selects, checked boxes, and
-    the first submit button (an image button as `name.x` and `name.y`). `repeated`: further values of the same names.
-    `has_token`: a field changes with every page view, so the form must be read again before each submission.
+    `fields`: what an untouched form sends in addition to the query: hidden inputs, defaults of selects, checked boxes,
+    and the first submit button (an image button as `name.x` and `name.y`). `repeated`: further values of the same
+    names. `has_token`: a field changes with every page view, so the form must be read again before each submission.
     """
 
     action: str
@@ -42,17 +42,17 @@ class SearchForm(msgspec.Struct, frozen=True):
     place: int = 0  # number of the form on its page, from 0
 
     def pairs(self, query: str) -> list[tuple[str, str]]:
-        """All that is sent for a query, in the order of the page."""
+        """All fields to send for a query, in the order of the page."""
         filled = {**self.fields, self.query_field: query}
         return [*filled.items(), *self.repeated]
 
     def url_for(self, query: str) -> str:
-        """Where a GET form leads. The action's own query string is dropped, as browsers do."""
+        """The URL of a GET form for a query. The query string of the action is dropped, as browsers do."""
         return f"{self.action.partition('?')[0]}?{urlencode(self.pairs(query))}"
 
 
 class FormWeights(msgspec.Struct, frozen=True):
-    """What `tools/train_form_weights.py` writes. `threshold`: least probability that counts as found."""
+    """The output of `tools/train_form_weights.py`. `threshold`: least probability of a search form."""
 
     names: tuple[str, ...]
     weights: tuple[float, ...]
@@ -60,7 +60,7 @@ class FormWeights(msgspec.Struct, frozen=True):
 
 
 def find_search_form(html: bytes | str, url: str) -> SearchForm | None:
-    """The page's search form, or None where none is likely enough. Never raises on bad HTML."""
+    """The search form of a page, or None if no form is likely enough. Never raises on bad HTML."""
     best: tuple[float, Form] | None = None
     for form in read_forms(html, url):
         score = probability(form)
@@ -70,7 +70,7 @@ def find_search_form(html: bytes | str, url: str) -> SearchForm | None:
 
 
 def probability(form: Form) -> float:
-    """Estimated probability that a form is a search; 0 for what must never be submitted."""
+    """Estimated probability that a form is a search; 0 if it must never be submitted."""
     if not is_harmless(form):
         return 0.0
     total = sum(weight * value for weight, value in zip(weights().weights, features(form), strict=True))
@@ -78,7 +78,7 @@ def probability(form: Form) -> float:
 
 
 def is_harmless(form: Form) -> bool:
-    """Whether submitting can have no effect but an answer, as far as its controls tell."""
+    """Whether submitting the form only gives an answer and has no other effect, judging by its controls."""
     kinds = {control.kind for control in form.controls}
     boxes = text_boxes(form)
     return not kinds & _NEVER and bool(boxes) and not all(control.kind in ("email", "tel") for control in boxes)
@@ -96,7 +96,7 @@ def weights() -> FormWeights:
 def _search_form(form: Form, score: float) -> SearchForm | None:
     box = best_box(form)
     if box is None or not box.name:
-        return None  # filled in by script only; the caller tries other ways into the site
+        return None  # only a script fills it in; the caller tries other channels
     fields: dict[str, str] = {}
     repeated: list[tuple[str, str]] = []
     pressed = False
@@ -129,5 +129,5 @@ def _sent(control: Control) -> list[tuple[str, str]]:
     if control.kind == "image":
         return [(f"{control.name}.x", "1"), (f"{control.name}.y", "1")]
     if control.kind not in ("hidden", "select", "checkbox", "radio", "submit"):
-        return [(control.name, "")]  # another text box: its grey example text is no wish of ours
+        return [(control.name, "")]  # another text box: its default value is only an example
     return [(control.name, control.value)]

@@ -1,9 +1,9 @@
-"""What tells a search box from other forms, as numbers: structure first, then words in many languages.
+"""Features that tell a search form from other forms: structure first, then words in many languages.
 
-Structure is free of language: how many boxes a person can type into, which kinds of controls, GET or POST. Names that
-programmers choose (`q`, `keyword`, `searchword`) are close to it, since they are English almost everywhere.
-Words that visitors read come from a table of some forty languages. The weights are learned by
-`tools/train_form_weights.py`; this module only measures.
+Structure does not depend on the language: the number of text boxes, the kinds of controls, GET or POST. Names chosen by
+programmers (`q`, `keyword`, `searchword`) hardly do, since they are English almost everywhere. Words for visitors are
+matched against a table of some forty languages. The weights are learned by `tools/train_form_weights.py`; this module
+only computes the features.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ NAMES = (
 
 
 def text_boxes(form: Form) -> list[Control]:
-    """Controls a person types one line into."""
+    """Controls for one line of text."""
     return [control for control in form.controls if control.kind in _LINES or control.kind not in _KNOWN]
 
 
 def features(form: Form) -> list[float]:
-    """Numbers in the order of `NAMES`, each between 0 and about 3."""
+    """The features in the order of `NAMES`, each between 0 and about 3."""
     boxes = text_boxes(form)
     kinds = [control.kind for control in form.controls]
     count = kinds.count
@@ -119,7 +119,7 @@ def features(form: Form) -> list[float]:
 
 
 def best_box(form: Form) -> Control | None:
-    """The control that takes the query: type=search, then a telling name or label, then the first text box."""
+    """The control for the query: type=search, then a typical name or label, then the first text box."""
     boxes = [control for control in text_boxes(form) if control.name] or text_boxes(form)
     if not boxes:
         return None

@@ -1,8 +1,8 @@
 """HTML forms as a browser would submit them: controls, defaults, buttons, labels.
 
-Read with lxml and not with the tree of the HTML standard: old pages write `<table><form><tr>`, where the standard
-leaves the form element empty in the tree and ties its controls by a parser flag that no tree shows. libxml2 keeps them
-inside. Controls elsewhere on the page that name the form (`form="id"`) are found too.
+Parsed with lxml and not with a parser of the HTML standard: for `<table><form><tr>`, as old pages have it, the standard
+leaves the form element empty and links its controls by a parser flag that the tree does not show. libxml2 leaves them
+inside the form. Controls elsewhere on the page that name the form (`form="id"`) are found too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from quadloom.model.url import resolve
 
-MAX_HTML = 4 * 1024 * 1024  # bytes of a page that are looked at; search boxes stand at the top or the foot of templates
+MAX_HTML = 4 * 1024 * 1024  # bytes of a page that are parsed; search boxes are at the top or the end of templates
 MAX_FORMS = 100
 MAX_CONTROLS = 300
 _SPACE = re.compile(r"\s+")
@@ -24,7 +24,7 @@ _NO_TEXT = frozenset(("script", "style", "noscript", "select", "option", "textar
 
 
 class Control(msgspec.Struct, frozen=True):
-    """One control. `kind` is the input's type, or select, textarea, button; `words`: what a person reads at it."""
+    """One control. `kind` is the type of the input, or select, textarea, button; `words`: its visible text."""
 
     name: str
     kind: str
@@ -45,7 +45,7 @@ class Form(msgspec.Struct, frozen=True):
     words: str = ""
     marks: str = ""
     role: str = ""
-    around: str = ""  # tag, id and class of the three elements around it
+    around: str = ""  # tag, id and class of its three nearest ancestors
     has_action: bool = True
     multipart: bool = False
     scripted: bool = False
@@ -70,7 +70,7 @@ def read_forms(html: bytes | str, url: str) -> list[Form]:
 
 
 def parse_html(html: bytes | str) -> lxml.html.HtmlElement | None:
-    """A lenient tree, or None where there is nothing to parse."""
+    """The tree of a lenient parser, or None if there is nothing to parse."""
     data = html.encode("utf-8", "replace") if isinstance(html, str) else html
     data = data[:MAX_HTML].replace(b"\0", b"")
     if not data.strip():
@@ -84,7 +84,7 @@ def parse_html(html: bytes | str) -> lxml.html.HtmlElement | None:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Valid UTF-8 is UTF-8 whatever the page declares; a cut inside the last character does not count against it."""
+    """Valid UTF-8 is UTF-8, whatever the page declares. A cut inside the last character is allowed."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -172,7 +172,7 @@ def _control(element: lxml.html.HtmlElement, labels: dict[str | None, str]) -> C
 
 
 def _chosen(select: lxml.html.HtmlElement) -> tuple[str, int]:
-    """The value a select sends untouched: its last selected option, else its first."""
+    """The default value of a select: its last selected option, else its first; and the number of options."""
     options = list(select.iter("option"))[:1000]
     picked = [option for option in options if option.get("selected") is not None] or options[:1]
     if not picked:

@@ -1,9 +1,9 @@
-"""The way into a site: found once, validated by a real and a nonsense query, kept with an expiry.
+"""The search channel of a site: found once, validated by a real and a nonsense query, stored with an expiry.
 
-`open_site` is a request sequence that tries what the home page tells, in the order of cost and certainty: OpenSearch
-description, SearchAction, engine interfaces and index files, a hosted search, HTML form, sitemap, web search engines
-where the caller has any, and, only where the page hints at a search that needs a script, two guessed templates.
-`look_up` asks a known channel one question.
+`open_site` is a request sequence that tries, in the order of cost and certainty: OpenSearch description, SearchAction,
+engine interfaces and index files, a hosted search, HTML form, sitemap, the web search engines of the caller and, only
+if the page hints at a search that needs a script, two guessed templates. `query_channel` sends one query to a known
+channel.
 """
 
 from __future__ import annotations
@@ -17,20 +17,18 @@ import msgspec
 
 from quadloom.model.url import canonical, host_of, resolve, site_of
 from quadloom.topical.access import RequestSequence, SiteRequest, SiteResponse
-from quadloom.topical.anchors import PageOutline, read_sheet
+from quadloom.topical.anchors import PageOutline, read_outline
 from quadloom.topical.forms.classifier import SearchForm, find_search_form
-from quadloom.topical.search import engines as fingerprints
-from quadloom.topical.search import hosted as hosted_search
-from quadloom.topical.search import site_indexes
+from quadloom.topical.search import engines, hosted, site_indexes
 from quadloom.topical.search.engines import ChannelKind, Format, SearchLead
 from quadloom.topical.search.result_formats import READERS as OWN_READERS
 from quadloom.topical.search.results import ResultPage, SearchResult, Wrapper, learn_wrapper, read_results
 
 READERS = {
     **OWN_READERS,
-    "algolia": hosted_search.read_algolia,
-    "searxng": hosted_search.read_searxng,
-    "brave": hosted_search.read_brave,
+    "algolia": hosted.read_algolia,
+    "searxng": hosted.read_searxng,
+    "brave": hosted.read_brave,
 }
 HOSTED: frozenset[str] = frozenset(("algolia", "websearch"))
 INDEXES: frozenset[str] = frozenset(("sphinx", "documents", "sitemap"))
@@ -42,7 +40,7 @@ _DATA = ("application/json", "text/json", "+json", "javascript", "xml", "text/pl
 
 
 class SearchChannel(msgspec.Struct, frozen=True):
-    """How a site is asked. `kind` "links" = no search was found: links are all there is."""
+    """How to query a site. `kind` "links" = no search was found, only links can be followed."""
 
     kind: ChannelKind
     home: str
@@ -56,7 +54,7 @@ class SearchChannel(msgspec.Struct, frozen=True):
 
     @property
     def searchable(self) -> bool:
-        """Whether it takes queries; index files and bare links do not."""
+        """Whether it takes queries; index files and links do not."""
         return self.kind != "links" and self.format not in INDEXES
 
     def encode(self) -> bytes:
@@ -64,7 +62,7 @@ class SearchChannel(msgspec.Struct, frozen=True):
 
     @classmethod
     def decode(cls, data: bytes) -> SearchChannel | None:
-        """None for bytes that an older version wrote: the site is then looked at again."""
+        """None if an older version wrote the bytes in another form; the site is then opened again."""
         try:
             return msgspec.msgpack.decode(data, type=cls)
         except msgspec.MsgspecError:
@@ -72,13 +70,13 @@ class SearchChannel(msgspec.Struct, frozen=True):
 
 
 class SiteOpening(msgspec.Struct, frozen=True):
-    """What opening a site brought: its channel, the answer to the first query, all entries of an index, home links."""
+    """An opened site: its channel, the answer to the first query, the entries of an index, and its home page."""
 
     channel: SearchChannel
     first: ResultPage = ResultPage()
     entries: tuple[SearchResult, ...] = ()
     home: PageOutline | None = None
-    tried: tuple[str, ...] = ()  # leads that were refused, with the reason
+    tried: tuple[str, ...] = ()  # leads that did not work
 
 
 def open_site(
@@ -89,63 +87,63 @@ def open_site(
     known: SearchChannel | None = None,
     further: Sequence[SearchLead] = (),
 ) -> RequestSequence[SiteOpening]:
-    """Find the way into a site. `nonsense`: a word that no page has. `known`: an unexpired channel, only asked anew.
-    `further`: leads of the caller's, for a site that offers none."""
+    """Find the search channel of a site. `nonsense`: a word that no page has. `known`: a channel that has not expired;
+    if it takes queries, it is used as it is. `further`: leads to try if the site has no search of its own."""
     if known is not None and known.searchable:
-        page = yield from look_up(known, query)
+        page = yield from query_channel(known, query)
         return SiteOpening(known, page or ResultPage())
     answer = yield SiteRequest(home, purpose="home")
     if answer is None or not answer.good:
         return SiteOpening(SearchChannel("links", home, learned_at=now), tried=("home page not reached",))
-    sheet = read_sheet(answer.body, answer.url)
+    outline = read_outline(answer.body, answer.url)
     tried: list[str] = []
     leads = yield from _descriptions(answer)
-    leads += fingerprints.search_actions(answer.body, answer.url) + fingerprints.engine_leads(answer.body, answer.url)
-    leads += hosted_search.docsearch_leads(answer.body, answer.url)
+    leads += engines.search_actions(answer.body, answer.url) + engines.engine_leads(answer.body, answer.url)
+    leads += hosted.docsearch_leads(answer.body, answer.url)
     for lead in leads:
-        opening = yield from _try_lead(lead, answer, sheet, query, nonsense, now)
+        opening = yield from _try_lead(lead, answer, outline, query, nonsense, now)
         if opening is not None:
-            return msgspec.structs.replace(opening, home=sheet, tried=tuple(tried))
+            return msgspec.structs.replace(opening, home=outline, tried=tuple(tried))
         tried.append(f"{lead.kind}: {lead.template}")
     form = find_search_form(answer.body, answer.url)
     if form is not None:
         opening = yield from _validate(
-            SearchChannel("form", answer.url, form=form, learned_at=now), sheet, query, nonsense
+            SearchChannel("form", answer.url, form=form, learned_at=now), outline, query, nonsense
         )
         if opening is not None:
-            return msgspec.structs.replace(opening, home=sheet, tried=tuple(tried))
+            return msgspec.structs.replace(opening, home=outline, tried=tuple(tried))
         tried.append(f"form: {form.action}")
-    opening = yield from _fall_back(answer, sheet, query, nonsense, now, further)
-    return msgspec.structs.replace(opening, home=sheet, tried=tuple(tried))
+    opening = yield from _fall_back(answer, outline, query, nonsense, now, further)
+    return msgspec.structs.replace(opening, home=outline, tried=tuple(tried))
 
 
-def look_up(
+def query_channel(
     channel: SearchChannel, query: str, page: int = 0, next_url: str = ""
 ) -> RequestSequence[ResultPage | None]:
-    """Ask a channel; `page` counts from 0, `next_url` is the link of the page before. None = no answer."""
-    ask = _question(channel, query, page, next_url)
-    if ask is None:
+    """Query a channel. `page` counts from 0; `next_url`: from the page before. None = no answer."""
+    request = _search_request(channel, query, page, next_url)
+    if request is None:
         return ResultPage()
-    answer = yield ask
+    answer = yield request
     form = channel.form
     if (answer is None or not answer.good) and form is not None and form.has_token and not next_url:
-        fresh = yield SiteRequest(channel.home, purpose="home")  # the token may have aged
+        fresh = yield SiteRequest(channel.home, purpose="home")  # the token may have expired
         renewed = find_search_form(fresh.body, fresh.url) if fresh is not None and fresh.good else None
         if renewed is not None and renewed.action == form.action:
-            answer = yield _form_ask(renewed, query)
+            answer = yield _form_request(renewed, query)
     if answer is None or not answer.good:
         return None
     return _read(channel, answer, query)
 
 
-def _question(channel: SearchChannel, query: str, page: int, next_url: str) -> SiteRequest | None:
+def _search_request(channel: SearchChannel, query: str, page: int, next_url: str) -> SiteRequest | None:
     """None = there is no further page."""
     if next_url:
         return SiteRequest(next_url, purpose="search")
     if channel.form is not None:
-        return _form_ask(channel.form, query) if page == 0 else None
+        return _form_request(channel.form, query) if page == 0 else None
     if channel.format == "algolia":
-        payload = hosted_search.algolia_payload(query, page)
+        payload = hosted.algolia_payload(query, page)
         return SiteRequest(channel.template, "post", (), "search", payload=payload, headers=channel.headers)
     pages = any(mark in channel.template for mark in ("{page}", "{page0}", "{offset}", "{offset1}"))
     if page and not pages:
@@ -155,37 +153,41 @@ def _question(channel: SearchChannel, query: str, page: int, next_url: str) -> S
     )
 
 
-def _form_ask(form: SearchForm, query: str) -> SiteRequest:
+def _form_request(form: SearchForm, query: str) -> SiteRequest:
     if form.method == "get":
         return SiteRequest(form.url_for(query), purpose="search")
     return SiteRequest(form.action, "post", tuple(form.pairs(query)), "search", form.multipart)
 
 
 def filled(template: str, query: str, page: int = 0, size: int = 0) -> str:
-    """A template with its places filled."""
+    """Fill in a template."""
     offset = page * (size or 10)
     values = {
-        "{searchTerms}": quote_plus(query), "{page}": str(page + 1), "{page0}": str(page), "{offset}": str(offset),
-        "{offset1}": str(offset + 1), "{count}": "20",
-    }  # fmt: skip
+        "{searchTerms}": quote_plus(query),
+        "{page}": str(page + 1),
+        "{page0}": str(page),
+        "{offset}": str(offset),
+        "{offset1}": str(offset + 1),
+        "{count}": "20",
+    }
     for mark, value in values.items():
         template = template.replace(mark, value)
     return template
 
 
-def _sheet_of(channel: SearchChannel, answer: SiteResponse, query: str) -> PageOutline:
-    """An answer as links and words. A posted form has no query in its URL; its paging links have, so it gets one."""
+def _outline_of(channel: SearchChannel, answer: SiteResponse, query: str) -> PageOutline:
+    """The outline of an answer. A posted form has no query in its URL, but its paging links do, so it is added."""
     url = answer.url
     if channel.form is not None and channel.form.method == "post" and "?" not in url:
         url = f"{url}?{urlencode({channel.form.query_field: query})}"
-    return read_sheet(answer.body, url)
+    return read_outline(answer.body, url)
 
 
 def _read(channel: SearchChannel, answer: SiteResponse, query: str) -> ResultPage:
     if channel.format == "html":
-        return read_results(_sheet_of(channel, answer, query), channel.wrapper)
+        return read_results(_outline_of(channel, answer, query), channel.wrapper)
     page = READERS[channel.format](answer.body, answer.url)
-    if channel.kind in HOSTED:  # others may be in the same index
+    if channel.kind in HOSTED:  # the index may hold other sites too
         site = site_of(host_of(channel.home))
         own = tuple(result for result in page.results if site_of(host_of(result.url)) == site)
         return msgspec.structs.replace(page, results=own)
@@ -195,21 +197,21 @@ def _read(channel: SearchChannel, answer: SiteResponse, query: str) -> ResultPag
 
 def _descriptions(home: SiteResponse) -> RequestSequence[list[SearchLead]]:
     leads: list[SearchLead] = []
-    for link in fingerprints.description_links(home.body, home.url)[:1]:
+    for link in engines.description_links(home.body, home.url)[:1]:
         answer = yield SiteRequest(link, purpose="index")
         if answer is not None and answer.good:
-            leads += fingerprints.read_description(answer.body, answer.url)
+            leads += engines.read_description(answer.body, answer.url)
     return leads
 
 
 def _try_lead(
-    lead: SearchLead, home: SiteResponse, sheet: PageOutline, query: str, nonsense: str, now: float
+    lead: SearchLead, home: SiteResponse, outline: PageOutline, query: str, nonsense: str, now: float
 ) -> RequestSequence[SiteOpening | None]:
     channel = SearchChannel(
         lead.kind, home.url, lead.format, lead.template, lead.page_size, learned_at=now, headers=lead.headers
     )
     if lead.format not in INDEXES:
-        return (yield from _validate(channel, sheet, query, nonsense))
+        return (yield from _validate(channel, outline, query, nonsense))
     answer = yield SiteRequest(lead.template, purpose="index")
     if answer is None or not answer.good:
         return None
@@ -221,21 +223,21 @@ def _try_lead(
 def _validate(
     channel: SearchChannel, home: PageOutline, query: str, nonsense: str
 ) -> RequestSequence[SiteOpening | None]:
-    """Accept a channel iff a real query and a nonsense word are answered differently, the second with nothing."""
+    """Accept a channel only if the answers to a real query and to a nonsense word differ, and the second is empty."""
     if channel.format != "html":
         return (yield from _validate_data(channel, query, nonsense))
-    ask = _question(channel, nonsense, 0, "")
-    empty = (yield ask) if ask else None
+    request = _search_request(channel, nonsense, 0, "")
+    empty = (yield request) if request else None
     if empty is None or not _is_html(empty):
         return None
-    blank = _sheet_of(channel, empty, nonsense)
+    blank = _outline_of(channel, empty, nonsense)
     word = query
     for attempt in range(3):
-        ask = _question(channel, word, 0, "")
-        answer = (yield ask) if ask else None
+        request = _search_request(channel, word, 0, "")
+        answer = (yield request) if request else None
         if answer is None or not _is_html(answer):
             return None
-        full = _sheet_of(channel, answer, word)
+        full = _outline_of(channel, answer, word)
         wrapper = learn_wrapper(full, blank)
         if wrapper is not None:
             channel = msgspec.structs.replace(channel, wrapper=wrapper)
@@ -249,53 +251,55 @@ def _validate(
 
 
 def _validate_data(channel: SearchChannel, query: str, nonsense: str) -> RequestSequence[SiteOpening | None]:
-    ask = _question(channel, nonsense, 0, "")
-    empty = (yield msgspec.structs.replace(ask, purpose="probe")) if ask else None
+    request = _search_request(channel, nonsense, 0, "")
+    empty = (yield msgspec.structs.replace(request, purpose="probe")) if request else None
     if empty is None or not empty.good or not _is_data(empty) or _read(channel, empty, nonsense).results:
         return None
-    page = yield from look_up(channel, query)
+    page = yield from query_channel(channel, query)
     return SiteOpening(channel, page) if page is not None else None
 
 
-def common_word(sheet: PageOutline, without: str) -> str:
-    """A word of the site's own, for sites that have nothing on the topic: does the search work at all? Empty = none.
+def common_word(outline: PageOutline, without: str) -> str:
+    """A word of the site itself, to test whether its search works if it has nothing on the topic. Empty = none.
 
-    Words of longer runs of text count, since those of short ones are navigation, which no engine indexes.
+    Only words of longer texts count: short texts are navigation, which no engine indexes.
     """
-    counts = Counter(word for run in sheet.runs if run.count(" ") >= 2 for word in _LONG_WORD.findall(run.lower()))
+    counts = Counter(
+        word for text in outline.texts if text.count(" ") >= 2 for word in _LONG_WORD.findall(text.lower())
+    )
     ranked = sorted(counts, key=lambda word: (-min(counts[word], 3), -len(word), word))
     return next((word for word in ranked if word not in without.lower()), "")
 
 
 def _word_of_inner_page(home: PageOutline) -> RequestSequence[str]:
-    """A home page of pictures and menus: look at a page from the middle of its links, which is seldom navigation."""
+    """If the home page has only images and menus: a word of the page in the middle of its links, rarely navigation."""
     same = [anchor for anchor in home.anchors if host_of(anchor.url) == host_of(home.url)]
     middle = [anchor for anchor in same if anchor.key != canonical(home.url)][len(same) // 2 :][:1]
     answer = (yield SiteRequest(middle[0].url, purpose="probe")) if middle else None
     if answer is None or not _is_html(answer):
         return ""
-    known = set(home.runs)
-    sheet = read_sheet(answer.body, answer.url)
-    own = tuple(run for run in sheet.runs if run not in known)
-    return common_word(msgspec.structs.replace(sheet, runs=own), "")
+    known = set(home.texts)
+    outline = read_outline(answer.body, answer.url)
+    own = tuple(text for text in outline.texts if text not in known)
+    return common_word(msgspec.structs.replace(outline, texts=own), "")
 
 
 def _fall_back(
-    home: SiteResponse, sheet: PageOutline, query: str, nonsense: str, now: float, further: Sequence[SearchLead]
+    home: SiteResponse, outline: PageOutline, query: str, nonsense: str, now: float, further: Sequence[SearchLead]
 ) -> RequestSequence[SiteOpening]:
     entries = yield from _sitemap(home.url)
-    if entries and site_indexes.tells(entries):
+    if entries and site_indexes.has_titles(entries):
         channel = SearchChannel("sitemap", home.url, "sitemap", learned_at=now)
         return SiteOpening(channel, entries=tuple(entries))
     for lead in further:
-        found = yield from _try_lead(lead, home, sheet, query, nonsense, now)
+        found = yield from _try_lead(lead, home, outline, query, nonsense, now)
         if found is not None and found.first.results:
             return found
     if _HINT.search(home.body):
         for guess in GUESSES:
-            template = fingerprints.resolved_template(guess, home.url)
+            template = engines.resolved_template(guess, home.url)
             channel = SearchChannel("template", home.url, "html", template, learned_at=now)
-            opening = yield from _validate(channel, sheet, query, nonsense)
+            opening = yield from _validate(channel, outline, query, nonsense)
             if opening is not None:
                 return opening
     return SiteOpening(SearchChannel("links", home.url, learned_at=now))

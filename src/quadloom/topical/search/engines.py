@@ -1,7 +1,7 @@
-"""What a home page says about its site's search without being asked: descriptions, actions, engines.
+"""Search-engine detection: what a home page says about the search of its site (descriptions, actions, engines).
 
-Order of trust: an OpenSearch description and a SearchAction are the site's own word; an engine's fingerprint leads to
-an interface that the engine documents. Nothing here sends a request; templates are tried by `channels`.
+In order of trust: an OpenSearch description and a SearchAction are stated by the site itself; the traces of a known
+engine lead to an interface that the engine documents. Nothing here sends a request; `channels` tries the templates.
 """
 
 from __future__ import annotations
@@ -17,29 +17,53 @@ from quadloom.model.url import host_of, resolve, site_of
 from quadloom.topical.forms.reading import parse_html
 
 ChannelKind = Literal[
-    "opensearch", "searchaction", "wordpress", "mediawiki", "discourse", "drupal", "solr", "sphinx", "mkdocs", "lunr",
-    "algolia", "form", "sitemap", "websearch", "template", "links",
-]  # fmt: skip
+    "opensearch",
+    "searchaction",
+    "wordpress",
+    "mediawiki",
+    "discourse",
+    "drupal",
+    "solr",
+    "sphinx",
+    "mkdocs",
+    "lunr",
+    "algolia",
+    "form",
+    "sitemap",
+    "websearch",
+    "template",
+    "links",
+]
 Format = Literal[
-    "html", "rss", "wordpress", "mediawiki", "discourse", "solr", "sphinx", "documents", "sitemap",
-    "algolia", "searxng", "brave",
-]  # fmt: skip
+    "html",
+    "rss",
+    "wordpress",
+    "mediawiki",
+    "discourse",
+    "solr",
+    "sphinx",
+    "documents",
+    "sitemap",
+    "algolia",
+    "searxng",
+    "brave",
+]
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_:][\w:-]*)\??\}")
 _MAX_SCRIPT = 200_000
 
 
 class SearchLead(msgspec.Struct, frozen=True):
-    """A way that may lead into a site. `template` holds {searchTerms}, and {page}, {offset} or {count} where known."""
+    """A possible search interface of a site. `template` has {searchTerms}, and {page}, {offset} or {count} if known."""
 
     kind: ChannelKind
     template: str
     format: Format = "html"
     page_size: int = 0
-    headers: tuple[tuple[str, str], ...] = ()  # that the interface wants, such as a key
+    headers: tuple[tuple[str, str], ...] = ()  # required by the interface, such as a key
 
 
 def description_links(body: bytes | str, url: str) -> list[str]:
-    """Addresses of OpenSearch descriptions."""
+    """URLs of OpenSearch descriptions."""
     tree = parse_html(body)
     if tree is None:
         return []
@@ -53,7 +77,7 @@ def description_links(body: bytes | str, url: str) -> list[str]:
 
 
 def read_description(body: bytes, url: str) -> list[SearchLead]:
-    """Templates of an OpenSearch description; feeds first, since they state totals and need no wrapper."""
+    """Leads from an OpenSearch description; feeds first, since they state totals and need no wrapper."""
     parser = lxml.etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
     try:
         root = lxml.etree.fromstring(body, parser)
@@ -86,7 +110,7 @@ def _open_search_template(raw: str, url: str, method: str) -> str:
 
 
 def search_actions(body: bytes | str, url: str) -> list[SearchLead]:
-    """schema.org SearchAction in JSON-LD or microdata."""
+    """Leads from schema.org SearchAction in JSON-LD or microdata."""
     tree = parse_html(body)
     if tree is None:
         return []
@@ -130,7 +154,7 @@ def _walk(data: object, templates: list[str], depth: int) -> None:
 
 
 def engine_leads(body: bytes | str, url: str) -> list[SearchLead]:
-    """Interfaces that the page's engine is known to have."""
+    """Leads to the documented interfaces of the engine that the page reveals."""
     tree = parse_html(body)
     if tree is None:
         return []
@@ -167,9 +191,14 @@ def _lead(kind: ChannelKind, template: str, url: str, format: Format, size: int 
 
 
 def resolved_template(template: str, url: str) -> str:
-    """An absolute template on the page's own site, or empty: a third party's search is not this site's."""
-    marks = {"{searchTerms}": "qlmark1", "{page}": "qlmark2", "{offset}": "qlmark3", "{offset1}": "qlmark4",
-             "{count}": "qlmark5"}  # fmt: skip
+    """The absolute template; empty if it is not on the site of the page."""
+    marks = {
+        "{searchTerms}": "qlmark1",
+        "{page}": "qlmark2",
+        "{offset}": "qlmark3",
+        "{offset1}": "qlmark4",
+        "{count}": "qlmark5",
+    }
     for mark, word in marks.items():
         template = template.replace(mark, word)
     target = resolve(template, url)

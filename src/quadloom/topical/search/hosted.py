@@ -1,13 +1,11 @@
-"""Searches that somebody else runs for a site: Algolia's DocSearch, and `site:` queries of web search engines.
+"""Searches of a site that a third party runs: Algolia's DocSearch, and `site:` queries of web search engines.
 
-DocSearch runs in the visitor's browser, so the page must tell the browser what to ask: application, index, and a key
-that can search and nothing else. Where the page says so in a script of its own text, the same question can be asked
-without a browser: `POST /1/indexes/INDEX/query`, as Algolia documents it. Its records are sections; those of
-a page become one result.
+DocSearch runs in the visitor's browser, so the page contains what the browser needs: application, index, and a key that
+can only search. If this is in an inline script, the same query can be sent without a browser: `POST
+/1/indexes/INDEX/query`, as Algolia documents it. Its records are sections; the sections of a page become one result.
 
-A web searcher of the configuration that understands `site:host` is the last way into a site whose search cannot be
-used. Whether any of these hosts may be asked is not decided here but by the user: `topic.third_parties` and
-`topic.site_queries`.
+A configured web searcher that understands `site:host` is the last resort for a site whose search cannot be used. The
+user decides whether any of these hosts may be queried: `topic.third_parties` and `topic.site_queries`.
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ _APPLICATION, _KEY, _INDEX = (
     re.compile(_MEMBER.format(name))
     for name in (r"(?:appId|applicationId|app_id)", r"(?:apiKey|searchKey|api_key)", r"(?:indexName|index_name)")
 )
-_NEAR = 2000  # characters within which the three stand together
-_SHARED_APPLICATION = "BH4D9OD16A"  # what DocSearch up to version 2 asks where a page names none
+_NEAR = 2000  # characters within which the three must be
+_SHARED_APPLICATION = "BH4D9OD16A"  # the application of DocSearch up to version 2, if a page names none
 _LEVELS = ("lvl1", "lvl0")
 _DEEPER = ("lvl2", "lvl3", "lvl4", "lvl5", "lvl6")
 _HITS = 50
@@ -40,7 +38,7 @@ _SNIPPET = 1200
 
 
 def docsearch_leads(body: bytes | str, _url: str) -> list[SearchLead]:
-    """What a page's own scripts tell of its DocSearch; empty where they tell nothing or not enough."""
+    """The DocSearch in the inline scripts of a page; empty if there is none or something is missing."""
     tree = parse_html(body)
     if tree is None:
         return []
@@ -70,7 +68,7 @@ def _lead(text: str) -> SearchLead | None:
 
 
 def algolia_payload(query: str, page: int) -> bytes:
-    """The body of a question; the parameters are a query string within JSON."""
+    """The body of a query; the parameters are a query string within JSON."""
     return msgspec.json.encode({"params": f"query={quote_plus(query)}&hitsPerPage={_HITS}&page={page}"})
 
 
@@ -98,7 +96,7 @@ def read_algolia(body: bytes, url: str) -> ResultPage:
 
 
 def site_leads(searchers: Sequence[str], brave_key: str) -> Callable[[str], list[SearchLead]]:
-    """For a host, how the web searchers of the configuration (`searxng:URL`, `brave:`) are asked about it alone."""
+    """For a host, the leads that query the configured web searchers (`searxng:URL`, `brave:`) for that host only."""
 
     def leads(host: str) -> list[SearchLead]:
         about = f"{quote_plus(f'site:{host}')}+{{searchTerms}}"

@@ -1,8 +1,8 @@
-"""Which words to ask next: terms that relevant documents have and others have not, by log-odds and coverage.
+"""Which terms to query next: those that relevant documents have and others do not, by log-odds and coverage.
 
 The log-odds have an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008): a term seen twice by chance does not
-outrank one seen in forty documents. Coverage decides among strong terms, since a query is worth what it finds that is
-not found yet (Ntoulas, Zerfos and Cho 2005), not what it finds.
+outrank one seen in forty documents. Coverage decides among strong terms, since a query is worth the new documents it
+finds (Ntoulas, Zerfos and Cho 2005), not all that it finds.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class TermStatistics:
         self._stale = True
 
     def ranked(self, limit: int = 40) -> list[QueryTerm]:
-        """Telling terms, most promising first: coverage times purity squared among those that are surely not chance.
-        The square keeps words of the wider subject, which most relevant documents have and most others too, behind."""
+        """Significant terms, most promising first, by coverage times purity squared. The square moves back words of the
+        wider subject, which most relevant documents have, but most others too."""
         if self._stale and self.relevant_documents >= 3:
             terms = [term for word, n in self.relevant.items() if n >= 2 and (term := self._term(word)).z > 2.0]
             self._ranked = sorted(terms, key=lambda term: (-(term.purity**2) * term.coverage, term.text))[:limit]
@@ -69,13 +69,13 @@ class TermStatistics:
         z = (math.log(here) - math.log(there)) / math.sqrt(1 / (a + prior) + 1 / (b + prior))
         share_here = a / max(1, self.relevant_documents)
         share_there = b / max(1, self.other_documents)
-        # Classes weigh the same here: what was fetched is mostly relevant, what an engine holds is mostly not.
+        # Both classes have the same weight: most fetched documents are relevant, most documents of an engine are not.
         purity = share_here / (share_here + 2 * share_there + 0.02)
         return QueryTerm(word, z, share_here, purity)
 
 
 def combining(alone: tuple[int, int], together: int) -> Mode:
-    """How an engine joins two words, from the totals of each alone and of both: AND narrows, OR widens."""
+    """How an engine combines two words, from the totals of each alone and of both: AND narrows, OR widens."""
     if min(*alone, together) < 0 or alone == (0, 0):
         return "unknown"
     if together >= max(alone) and max(alone) > 0 and (together > max(alone) or min(alone) > 0):
@@ -84,7 +84,7 @@ def combining(alone: tuple[int, int], together: int) -> Mode:
 
 
 def top_terms(texts: list[tuple[str, str]], stop: set[str], limit: int = 10) -> list[str]:
-    """The most common terms of documents, without stop words: the paper's candidates for a longer query."""
+    """The most frequent terms of documents, without stop words: the paper's candidates for a longer query."""
     counts: Counter[str] = Counter()
     for title, text in texts:
         counts.update(word for word in words_of(f"{title} {text}") if len(word) >= _LEAST_LENGTH and word not in stop)

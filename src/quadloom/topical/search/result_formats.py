@@ -1,8 +1,7 @@
-"""Answers that are data and not pages: RSS and Atom, and the JSON of common engines.
+"""Search results as data instead of pages: RSS and Atom, and the JSON of common engines.
 
-Endpoints and members as their makers document them: WordPress REST `wp/v2/search`, MediaWiki
-`action=query&list=search`, Discourse `search.json`, Solr `select`. All of them state titles and links; most state
-totals, in no human language.
+Endpoints and members are as documented: WordPress REST `wp/v2/search`, MediaWiki `action=query&list=search`, Discourse
+`search.json`, Solr `select`. All of them give titles and links; most give totals, independent of the human language.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Json = dict[str, object]
 
 
 def read_feed(body: bytes, url: str) -> ResultPage:
-    """Items of an RSS or Atom document, with OpenSearch totals where given."""
+    """Items of an RSS or Atom document, with OpenSearch totals if given."""
     parser = lxml.etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
     try:
         root = lxml.etree.fromstring(body, parser)
@@ -86,7 +85,7 @@ def read_wordpress(body: bytes, url: str) -> ResultPage:
 
 
 def read_mediawiki(body: bytes, url: str) -> ResultPage:
-    """`list=search` with `meta=siteinfo`, whose `articlepath` makes addresses of titles."""
+    """`list=search` with `meta=siteinfo`, whose `articlepath` gives the URLs of titles."""
     query = _member(_decode(body), "query")
     info = _member(query, "searchinfo")
     general = _member(query, "general")
@@ -125,7 +124,7 @@ def read_discourse(body: bytes, url: str) -> ResultPage:
 
 
 def read_solr(body: bytes, url: str) -> ResultPage:
-    """`select?wt=json`: documents with any of the usual names for address, title and words."""
+    """`select?wt=json`: documents with any of the usual names for URL, title and text."""
     response = _member(_decode(body), "response")
     rows = response.get("docs")
     results: list[SearchResult] = []
@@ -150,7 +149,7 @@ READERS = {
 
 
 def plain(text: str) -> str:
-    """Words of a marked-up excerpt."""
+    """The text of an excerpt with markup."""
     return _SPACE.sub(" ", unescape(_TAG.sub(" ", text))).strip()
 
 

@@ -1,8 +1,9 @@
-"""Result pages of a site's own search: what is a result, how many there are in all, where the next page is.
+"""Result pages of a site's own search: the results, their total number, and the URL of the next page.
 
 A `Wrapper` is learned from two answers of one engine: to a real query, and to a nonsense word that nothing can match.
-What the second page shows is furniture in any language, advertisements that echo the query included: their URLs
-differ, but their place and shape are the same. What only the first shows, in the most regular list, are results.
+Whatever the second page shows is boilerplate, in any language. That includes advertisements that echo the query: their
+URLs differ, but their position and shape are the same. What only the first page shows, in its most regular list, are
+the results.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _RANGE = re.compile(r"(\d+)\s*(?:[-–—]|to|bis|à|a|до|～|~)\s*(\d+)")
 
 
 class SearchResult(msgspec.Struct, frozen=True):
-    """One hit of a site's search: enough to judge it before it is fetched."""
+    """One hit of a site's search, with enough words to estimate it before it is fetched."""
 
     url: str
     title: str
@@ -36,7 +37,7 @@ class SearchResult(msgspec.Struct, frozen=True):
 
 
 class ResultPage(msgspec.Struct, frozen=True):
-    """`total`: results in all as the engine says, -1 = unknown. `next_url`: empty = the last page, or not found."""
+    """`total`: number of results stated by the engine, -1 = unknown. `next_url`: empty = none found."""
 
     results: tuple[SearchResult, ...] = ()
     total: int = -1
@@ -47,13 +48,14 @@ class Wrapper(msgspec.Struct, frozen=True):
     """What results look like on one site. Empty `signature` = the site has no HTML result pages."""
 
     signature: str = ""
-    furniture: frozenset[str] = frozenset()  # keys of links that every answer shows
-    shapes: frozenset[str] = frozenset()  # URL patterns of links that change with the query but are no results
+    # Keys of links on every answer. Channels are stored, so the field keeps its name in the encoding.
+    boilerplate: frozenset[str] = msgspec.field(default_factory=frozenset, name="furniture")
+    shapes: frozenset[str] = frozenset()  # URL patterns of links that change with the query but are not results
 
 
 def learn_wrapper(real: PageOutline, nonsense: PageOutline) -> Wrapper | None:
-    """What a real answer has and an empty one has not; None where the two do not differ: then this is no search."""
-    furniture = frozenset(anchor.key for anchor in nonsense.anchors)
+    """Learn from a real and an empty answer; None if they do not differ, because then this is not a search."""
+    boilerplate = frozenset(anchor.key for anchor in nonsense.anchors)
     shapes = frozenset(
         anchor.shape
         for anchor in nonsense.anchors
@@ -62,7 +64,7 @@ def learn_wrapper(real: PageOutline, nonsense: PageOutline) -> Wrapper | None:
     fresh = [
         anchor
         for anchor in real.anchors
-        if anchor.key not in furniture and anchor.shape not in shapes and _is_target(anchor, real)
+        if anchor.key not in boilerplate and anchor.shape not in shapes and _is_target(anchor, real)
     ]
     groups: dict[str, dict[str, Anchor]] = {}
     for anchor in fresh:
@@ -70,47 +72,49 @@ def learn_wrapper(real: PageOutline, nonsense: PageOutline) -> Wrapper | None:
     if not groups:
         return None
     signature = max(groups, key=lambda name: _weight(groups[name]))
-    return Wrapper(signature, furniture, shapes)
+    return Wrapper(signature, boilerplate, shapes)
 
 
-def read_results(sheet: PageOutline, wrapper: Wrapper) -> ResultPage:
-    """Results, total and next page of an answer."""
+def read_results(outline: PageOutline, wrapper: Wrapper) -> ResultPage:
+    """The results, total and next page of an answer."""
     found: dict[str, SearchResult] = {}
-    for anchor in sheet.anchors:
-        if anchor.signature != wrapper.signature or anchor.key in wrapper.furniture or anchor.shape in wrapper.shapes:
+    for anchor in outline.anchors:
+        if anchor.signature != wrapper.signature or anchor.key in wrapper.boilerplate or anchor.shape in wrapper.shapes:
             continue
-        if _is_target(anchor, sheet) and anchor.key not in found and anchor.text:
+        if _is_target(anchor, outline) and anchor.key not in found and anchor.text:
             found[anchor.key] = SearchResult(anchor.url, anchor.text, anchor.block, len(found))
     results = tuple(found.values())
-    return ResultPage(results, total_of(sheet, len(results)), next_url(sheet) if results else "")
+    return ResultPage(results, total_of(outline, len(results)), next_url(outline) if results else "")
 
 
-def _is_target(anchor: Anchor, sheet: PageOutline) -> bool:
-    """Could be a result: on the same site, not the search page itself in another order or page."""
-    if site_of(host_of(anchor.url)) != site_of(host_of(sheet.url)):
+def _is_target(anchor: Anchor, outline: PageOutline) -> bool:
+    """Whether a link could be a result: on the same site, and not the search page in another order or page."""
+    if site_of(host_of(anchor.url)) != site_of(host_of(outline.url)):
         return False
-    return anchor.shape.partition("?")[0] != shape_of(sheet.url).partition("?")[0] or not _shares_query(anchor, sheet)
+    return anchor.shape.partition("?")[0] != shape_of(outline.url).partition("?")[0] or not _shares_query(
+        anchor, outline
+    )
 
 
-def _shares_query(anchor: Anchor, sheet: PageOutline) -> bool:
-    ours = {value for _, value in parse_qsl(urlsplit(sheet.url).query) if len(value) > 1}
+def _shares_query(anchor: Anchor, outline: PageOutline) -> bool:
+    ours = {value for _, value in parse_qsl(urlsplit(outline.url).query) if len(value) > 1}
     theirs = {value for _, value in parse_qsl(urlsplit(anchor.url).query)}
     return bool(ours & theirs) or not ours
 
 
 def _weight(group: dict[str, Anchor]) -> float:
-    """Results are many, have words of their own, and words around them."""
+    """Higher for groups of many links with words in them and around them, as results have."""
     words = sum(min(len(anchor.text), 80) + 0.5 * min(len(anchor.block), 200) for anchor in group.values())
     return words + 20.0 * len(group)
 
 
-def total_of(sheet: PageOutline, shown: int) -> int:
-    """The number of results, in any language: a range with a number after it, or the one number in a short line that
-    is not smaller than what is shown. -1 where nothing qualifies."""
+def total_of(outline: PageOutline, shown: int) -> int:
+    """The number of results, in any language: the number after a range, or the only number in a short line if it is at
+    least `shown`. -1 if there is none."""
     if not shown:
         return 0
     best = -1
-    for line in sheet.lines:
+    for line in outline.lines:
         if "%" in line or "http" in line:
             continue
         span = _RANGE.search(line)
@@ -130,17 +134,17 @@ def _value(text: str) -> int:
     return int(digits) if digits and len(digits) < 12 else 0
 
 
-def next_url(sheet: PageOutline) -> str:
-    """rel=next, else a link that is this page with one growing number, else a word or arrow that means `next`."""
-    for anchor in sheet.anchors:
+def next_url(outline: PageOutline) -> str:
+    """The next page: rel=next, else this URL with one larger number, else a link with a word or arrow for `next`."""
+    for anchor in outline.anchors:
         if "next" in anchor.rel.lower().split():
             return anchor.url
-    here = dict(parse_qsl(urlsplit(sheet.url).query, keep_blank_values=True))
-    path = urlsplit(sheet.url).path
+    here = dict(parse_qsl(urlsplit(outline.url).query, keep_blank_values=True))
+    path = urlsplit(outline.url).path
     growing: list[tuple[int, str]] = []
     worded = ""
-    for anchor in sheet.anchors:
-        if site_of(host_of(anchor.url)) != site_of(host_of(sheet.url)):
+    for anchor in outline.anchors:
+        if site_of(host_of(anchor.url)) != site_of(host_of(outline.url)):
             continue
         if (
             not worded
@@ -159,10 +163,10 @@ def next_url(sheet: PageOutline) -> str:
 
 
 def _growth(here: dict[str, str], there: dict[str, str]) -> int:
-    """By how much one number grows where everything else stays; 0 = no such thing. A missing number is page 1."""
+    """How much larger one number is if all else is equal; 0 = no such number. A missing number is page 1."""
     differing = [name for name in there if there[name] != here.get(name)]
-    kept = all(there.get(name, value) == value or name in differing for name, value in here.items())
-    if len(differing) != 1 or not kept or not there[differing[0]].isdigit() or len(there[differing[0]]) > 6:
+    unchanged = all(there.get(name, value) == value or name in differing for name, value in here.items())
+    if len(differing) != 1 or not unchanged or not there[differing[0]].isdigit() or len(there[differing[0]]) > 6:
         return 0
     old = here.get(differing[0], "")
     new = int(there[differing[0]])

@@ -1,7 +1,7 @@
-"""Whole indexes in one request: what documentation builders and static sites put beside their pages, and sitemaps.
+"""Whole indexes in one request: the index files of documentation builders and static sites, and sitemaps.
 
 Sphinx (`searchindex.js`), MkDocs (`search/search_index.json`), Hugo and Jekyll (`index.json`, lunr documents),
-sitemaps. Where the search runs in the visitor's browser, its index is a file, and one request tells all titles of the
+sitemaps. If the search runs in the visitor's browser, its index is a file, and one request gives all titles of the
 site.
 """
 
@@ -24,7 +24,7 @@ _OBJECT = re.compile(rb"[^({]*+\(?\s*+(\{.*\})\s*+\)?;?\Z", re.DOTALL)
 
 
 def read_sphinx(body: bytes, url: str) -> list[SearchResult]:
-    """`Search.setIndex({...})`: names and titles of documents, and which words each of them has."""
+    """`Search.setIndex({...})`: names, titles and words of documents."""
     match = _OBJECT.match(body.strip())
     tree = _decode(match.group(1)) if match else None
     if not isinstance(tree, dict):
@@ -53,7 +53,7 @@ def _sphinx_words(terms: object, size: int) -> list[list[str]]:
 def read_documents(body: bytes, url: str) -> list[SearchResult]:
     """MkDocs `{docs: [{location, title, text}]}`, and the lists that Hugo and Jekyll themes write for lunr or fuse."""
     tree = _decode(body)
-    url = url.removesuffix("search/search_index.json")  # MkDocs' locations count from the root of the site
+    url = url.removesuffix("search/search_index.json")  # locations of MkDocs are relative to the root of the site
     rows = tree.get("docs") or tree.get("documents") or tree.get("items") if isinstance(tree, dict) else tree
     found: dict[str, SearchResult] = {}
     for row in (rows if isinstance(rows, list) else [])[:MAX_ENTRIES]:
@@ -64,7 +64,7 @@ def read_documents(body: bytes, url: str) -> list[SearchResult]:
         if target is None:
             continue
         text = next((row[n] for n in ("text", "content", "contents", "summary", "description") if row.get(n)), "")
-        old = found.get(target)  # MkDocs lists every section; sections of a page become one
+        old = found.get(target)  # MkDocs lists every section; the sections of a page become one result
         title = old.title if old else plain(str(row.get("title") or ""))
         snippet = f"{old.snippet if old else ''} {plain(str(text))}".strip()[:2000]
         found[target] = SearchResult(target, title, snippet, old.rank if old else len(found))
@@ -72,7 +72,7 @@ def read_documents(body: bytes, url: str) -> list[SearchResult]:
 
 
 def read_sitemap(body: bytes, url: str) -> tuple[list[SearchResult], list[str]]:
-    """(pages with the words of their address as title, further sitemaps)."""
+    """(pages with the words of their URL as title, further sitemaps)."""
     parser = lxml.etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
     try:
         root = lxml.etree.fromstring(body, parser)
@@ -89,7 +89,7 @@ def read_sitemap(body: bytes, url: str) -> tuple[list[SearchResult], list[str]]:
 
 
 def slug_words(url: str) -> str:
-    """Words of an address: `/2020/paris-museums.html` → `paris museums`."""
+    """The words of a URL: `/2020/paris-museums.html` → `paris museums`."""
     parts = urlsplit(url)
     path = unquote(
         parts.path.rpartition(".")[0] if parts.path.endswith((".html", ".htm", ".php", ".aspx")) else parts.path
@@ -97,8 +97,8 @@ def slug_words(url: str) -> str:
     return " ".join(word for word in _SLUG.findall(path.replace("_", " ")) if not word.isdigit())
 
 
-def tells(results: Iterable[SearchResult]) -> bool:
-    """Whether titles say anything: addresses such as /node/17 do not."""
+def has_titles(results: Iterable[SearchResult]) -> bool:
+    """Whether at least three results have titles; URLs such as /node/17 give none."""
     worded = [result for result in results if len(result.title.split()) >= 2]
     return len(worded) >= 3
 

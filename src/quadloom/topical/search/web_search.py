@@ -1,9 +1,9 @@
-"""Web searchers: a broad query in, sites out. Several at once are joined by reciprocal rank fusion.
+"""Web searchers: a broad query in, sites out. The results of several are combined by reciprocal rank fusion.
 
 `searxng:URL` (JSON must be enabled on the instance), `brave:` (key in the environment as QUADLOOM_BRAVE_KEY),
-`file:PATH` (one URL a line, or JSON), `warehouse:` (what was crawled before). Each gives ranked hits; a site's score
-is the sum of 1 / (60 + rank) over its hits in all lists (Cormack, Clarke and Büttcher 2009). Liu and Agah keep home
-pages only, which drops every site whose home page does not rank; that is an option here, not the rule.
+`file:PATH` (one URL per line, or JSON), `warehouse:` (sites crawled before). Each gives ranked hits; the score of a
+site is the sum of 1 / (60 + rank) over its hits in all lists (Cormack, Clarke and Büttcher 2009). Liu and Agah use home
+pages only, which drops every site whose home page does not rank; here that is an option, not the default.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from quadloom.errors import SettingsError, UsageError
 from quadloom.model.url import resolve
 from quadloom.stores.protocols.text import SearchRequest, TextIndex
 from quadloom.topical.access import SiteResponse
+from quadloom.topical.search.hosted import BRAVE
 from quadloom.topical.search.result_formats import plain
 from quadloom.topical.sites import SeedSite
 
@@ -27,6 +28,8 @@ Fetch = Callable[[str, tuple[tuple[str, str], ...]], SiteResponse | None]
 
 
 class WebHit(msgspec.Struct, frozen=True):
+    """One hit of a web searcher; `source`: its name."""
+
     url: str
     title: str = ""
     snippet: str = ""
@@ -42,7 +45,7 @@ class WebSearcher(Protocol):
 
 
 class SearxngSearcher:
-    """`/search?format=json`; an instance without JSON answers 403, which is told to the user and not retried."""
+    """`/search?format=json`. An instance without JSON answers 403, which is reported to the user and not retried."""
 
     name = "searxng"
 
@@ -66,12 +69,11 @@ class SearxngSearcher:
 
 
 class BraveSearcher:
-    """Brave's web search API, 20 hits a page."""
+    """Brave's web search API, 20 hits per page."""
 
     name = "brave"
-    _ADDRESS = "https://api.search.brave.com/res/v1/web/search"
 
-    def __init__(self, key: str, fetch: Fetch, address: str = _ADDRESS) -> None:
+    def __init__(self, key: str, fetch: Fetch, address: str = BRAVE) -> None:
         if not key:
             raise SettingsError("no key for Brave search", hint="set QUADLOOM_BRAVE_KEY in the environment")
         self._headers = (("X-Subscription-Token", key), ("Accept", "application/json"))
@@ -90,7 +92,7 @@ class BraveSearcher:
 
 
 class FileSearcher:
-    """A list of results made elsewhere: one URL a line (a tab may part off a title), or JSON with `url` members."""
+    """A list of results from elsewhere: one URL per line (with a title after a tab), or JSON with `url` members."""
 
     name = "file"
 
@@ -101,7 +103,7 @@ class FileSearcher:
         try:
             text = self._path.read_text(encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"cannot read {self._path}: {error.strerror}", hint="one URL a line") from None
+            raise UsageError(f"cannot read {self._path}: {error.strerror}", hint="one URL per line") from None
         if text.lstrip().startswith(("[", "{")):
             return [hit for row in _json_rows(text) if (hit := _hit(row, "url", "snippet", self.name)).url][:limit]
         hits = []
@@ -114,7 +116,7 @@ class FileSearcher:
 
 
 class WarehouseSearcher:
-    """Sites that were crawled before and have pages on the query."""
+    """Sites crawled before that have pages on the query."""
 
     name = "warehouse"
 
@@ -127,7 +129,7 @@ class WarehouseSearcher:
 
 
 def sites_of(rankings: Sequence[Sequence[WebHit]], *, home_pages_only: bool = False) -> list[SeedSite]:
-    """Sites by reciprocal rank fusion, best first; every hit counts for its host, or home pages only."""
+    """Sites by reciprocal rank fusion, best first. Every hit counts for its host, or only home pages."""
     scores: dict[str, float] = {}
     for hits in rankings:
         for rank, hit in enumerate(hits, 1):
@@ -155,7 +157,7 @@ def _json_rows(text: str) -> list[dict[str, object]]:
     try:
         tree: object = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise UsageError(f"not JSON: {error}", hint="a list of objects with `url`, or one URL a line") from None
+        raise UsageError(f"not JSON: {error}", hint="a list of objects with `url`, or one URL per line") from None
     if isinstance(tree, dict):
         tree = tree.get("results")
     return [row for row in tree if isinstance(row, dict)] if isinstance(tree, list) else []

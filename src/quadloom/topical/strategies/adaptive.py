@@ -1,10 +1,10 @@
-"""One queue of actions, ordered by expected new relevant documents per request.
+"""The adaptive strategy: always the action with the most expected new relevant documents per request.
 
-Actions: fetch a candidate (its estimated relevance), ask a site's search for a term or its next page, read a hub of a
-site without search, open a further site. An action that costs a request and then makes N fetches worth M documents
-possible is worth M / (1 + N). Predictions of M are products of what is known of the term (how many relevant documents
-have it), of the site (how many are likely left there), and two corrections that compare what came with what was
-expected, for the term over all sites and for the site over all terms; so one poor guess costs one request.
+Actions: fetch a candidate (its estimated relevance), query a site's search for a term or its next page, fetch a hub
+page of a site without search, open a further site. An action that costs a request and then allows N fetches that give M
+relevant documents is worth M / (1 + N). The prediction of M is a product: how many relevant documents have the term,
+how many are probably left on the site, and two corrections, observed over expected results of the term on all sites and
+of the site for all terms. So a poor guess costs one request.
 """
 
 from __future__ import annotations
@@ -16,52 +16,52 @@ from quadloom.model.url import canonical, host_of
 from quadloom.topical.access import RequestSequence
 from quadloom.topical.anchors import Anchor, PageOutline
 from quadloom.topical.relevance import words_of
-from quadloom.topical.run import RELEVANT, JudgedDocument, TopicalRun, article_links
-from quadloom.topical.search.channels import SearchChannel, SiteOpening, look_up, open_site
+from quadloom.topical.run import RELEVANT, AssessedDocument, TopicalRun, article_links
+from quadloom.topical.search.channels import SearchChannel, SiteOpening, open_site, query_channel
 from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.search.queries import QueryTerm, TermStatistics, combining
 from quadloom.topical.search.results import ResultPage, SearchResult
-from quadloom.topical.sites import Arm, Ratio, SeedSite, TopicalSite
+from quadloom.topical.sites import Arm, Ratio, SeedSite, SiteAction, TopicalSite
 from quadloom.topical.strategies.candidates import Candidate, CandidateModel, CandidateQueue, Source
 
-FLOOR = 0.06  # below this yield per request the crawl ends: sixteen requests for one document do not pay
+FLOOR = 0.06  # the crawl ends below this yield per request: a document would cost more than sixteen requests
 GOOD = 0.5  # candidates that count towards an action's mass
-BUNDLE = 6  # terms in one query where any of them is enough
-# What an action is worth beyond its own yield: an opened site can be asked again, an answer teaches terms. Without it,
-# doubtful documents at hand were read while better ones waited on sites that nobody had opened.
+BUNDLE = 6  # terms of one query, if the engine matches any of them
+# The worth of an action beyond its own yield: an opened site can be queried again, and an answer teaches terms. Without
+# these factors, doubtful documents were fetched while better ones waited on sites that were not opened yet.
 OPENING = 1.6
 ASKING = 1.05
 _HUB_WORDS = 3
 
 
 class Adaptive:
-    """See the module. `next` gives the most promising request sequence whose host is free."""
+    """See the module docstring. `next` returns the most promising request sequence on a free host."""
 
     name = "adaptive"
 
     def __init__(
         self,
-        desk: TopicalRun,
+        run: TopicalRun,
         seeds: Sequence[SeedSite],
         random: Random,
         now: float,
         known: Mapping[str, SearchChannel] | None = None,
         further: Callable[[str], list[SearchLead]] = lambda _host: [],
     ) -> None:
-        self.desk = desk
+        self.run = run
         self._further = further
         self._now = now
         self._nonsense = f"zq{random.getrandbits(40):x}x"
-        self.model = CandidateModel(desk.relevance)
+        self.model = CandidateModel(run.relevance)
         self.queue = CandidateQueue(self.model)
         self.sites = {seed.host: TopicalSite(seed) for seed in seeds}
         for host, channel in (known or {}).items():
             self.sites[host].channel = channel
         self._unopened = sorted(self.sites.values(), key=lambda site: -site.seed.score)
         self.terms = TermStatistics()
-        for example in desk.topic.examples:
+        for example in run.topic.examples:
             self.terms.add(example.title, example.text, True)
-        for example in desk.topic.counterexamples:
+        for example in run.topic.counterexamples:
             self.terms.add(example.title, example.text, False)
         self._ranked: list[QueryTerm] = self.terms.ranked()
         self._ranked_at = 0
@@ -72,8 +72,8 @@ class Adaptive:
         self._titles: dict[str, str] = {}
 
     def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None:
-        """(host, sequence) or None: nothing worth a request whose host is free."""
-        barred = busy | {host for host, site in self.sites.items() if self.desk.full(host) and site.opened}
+        """(host, sequence); None if no free host offers anything worth a request."""
+        barred = busy | {host for host, site in self.sites.items() if self.run.full(host) and site.opened}
         options: list[tuple[float, str, RequestSequence[None]]] = []
         candidate = self.queue.best(barred)
         if candidate is not None:
@@ -96,31 +96,31 @@ class Adaptive:
         return host, sequence
 
     def _best_of(self, site: TopicalSite) -> tuple[float, RequestSequence[None]] | None:
-        """The best question to a site, remembered until the site or the terms change."""
+        """The best query or hub of a site, cached until the site or the terms change."""
         key = (site.version, self._ranked_at)
         if site.cached_key != key:
             site.cached_key = key
             site.cached = self._choose(site)
         if site.cached is None:
             return None
-        value, arm, hub = site.cached
-        return value, (self._search(site, arm) if arm is not None else self._hub(site, hub))
+        action = site.cached
+        return action.value, (self._search(site, action.arm) if action.arm is not None else self._hub(site, action.hub))
 
-    def _choose(self, site: TopicalSite) -> tuple[float, Arm | None, str] | None:
-        best: tuple[float, Arm | None, str] | None = None
+    def _choose(self, site: TopicalSite) -> SiteAction | None:
+        best: SiteAction | None = None
         if site.channel is not None and site.channel.searchable:
             for arm in self._arms(site):
                 value = ASKING * _yield_of(self._mass(site, arm))
-                if best is None or value > best[0]:
-                    best = (value, arm, "")
+                if best is None or value > best.value:
+                    best = SiteAction(value, arm, "")
         if site.hubs:
             mass = self._hubs.value * (0.7 + 0.5 * site.relevant) * 0.8**site.hubs_read
-            if best is None or _yield_of(mass) > best[0]:
-                best = (_yield_of(mass), None, site.hubs[0])
+            if best is None or _yield_of(mass) > best.value:
+                best = SiteAction(_yield_of(mass), None, site.hubs[0])
         return best
 
     def _arms(self, site: TopicalSite) -> list[Arm]:
-        """Further pages of asked queries, terms not asked yet, and bundles of terms where they may help."""
+        """Next pages of earlier queries, terms not queried yet, and bundles of terms if they may help."""
         arms = [arm for arm in site.arms.values() if not arm.done]
         fresh = [term for term in self._ranked[:25] if term.text not in site.arms]
         arms += [Arm(term.text, (term,)) for term in fresh[:12]]
@@ -131,7 +131,7 @@ class Adaptive:
         return arms
 
     def _mass(self, site: TopicalSite, arm: Arm) -> float:
-        """Expected relevance among new results of the arm's next page."""
+        """Expected relevant documents among the new results on the next page of the arm."""
         size = site.page_size or 10
         if arm.pages:
             left = arm.total - arm.shown if arm.total >= 0 else size
@@ -146,7 +146,7 @@ class Adaptive:
         return expected * (ratio.value if ratio else 1.0) * site.ratio.value
 
     def _opening_value(self, site: TopicalSite) -> float:
-        """Documents per request that opening promises: what the last opened sites showed at first, by rank."""
+        """Expected documents per request of opening a site, from the sites opened last, scaled by score."""
         recent = self._recent
         mass = (4.0 + sum(other.first_mass for other in recent)) / (1 + len(recent))
         cost = (3.5 + sum(other.opening_cost for other in recent)) / (1 + len(recent))
@@ -158,21 +158,21 @@ class Adaptive:
     def _open(self, site: TopicalSite) -> RequestSequence[None]:
         self._unopened.remove(site)
         site.opened = True
-        before = self.desk.spent
-        query = self.desk.topic.narrow
+        before = self.run.spent
+        query = self.run.topic.narrow
         opening: SiteOpening = yield from open_site(
             site.seed.home, query, self._nonsense, self._now, site.channel, self._further(site.host)
         )
-        site.opening_cost = self.desk.spent - before
+        site.opening_cost = self.run.spent - before
         site.requests += site.opening_cost
         site.channel = opening.channel
         if opening.home is not None:
-            site.furniture = frozenset(anchor.key for anchor in opening.home.anchors)
-            self.desk.linked.update(site.furniture)
-            self.desk.note_furniture(opening.home)
+            site.boilerplate = frozenset(anchor.key for anchor in opening.home.anchors)
+            self.run.linked.update(site.boilerplate)
+            self.run.note_boilerplate(opening.home)
         if opening.channel.searchable:
             arm = site.arms.setdefault(query, Arm(query, ()))
-            self._took(site, arm, opening.first, expected=0.0)
+            self._enter_results(site, arm, opening.first, expected=0.0)
         for entry in opening.entries:
             self._offer(site, entry, "index", "")
         if opening.channel.kind in ("links", "sitemap") and opening.home is not None:
@@ -182,9 +182,9 @@ class Adaptive:
         site.version += 1
 
     def _use_home(self, site: TopicalSite, home: PageOutline) -> None:
-        """A site without search: links that say something are candidates, short ones are hubs to look into."""
+        """For a site without search: links with enough words are candidates, short ones are hubs to fetch."""
         for anchor in article_links(home):
-            if _says_something(anchor):
+            if _is_descriptive(anchor):
                 self._offer_link(site, anchor, 0.5)
             elif host_of(anchor.url) == site.host:
                 site.hubs.append(anchor.url)
@@ -198,11 +198,11 @@ class Adaptive:
         channel: SearchChannel | None = site.channel
         if channel is None:
             return
-        page = yield from look_up(channel, arm.query, arm.pages, arm.next_url)
-        self._took(site, arm, page, expected)
+        page = yield from query_channel(channel, arm.query, arm.pages, arm.next_url)
+        self._enter_results(site, arm, page, expected)
 
-    def _took(self, site: TopicalSite, arm: Arm, page: ResultPage | None, expected: float) -> None:
-        """Enter an answer: new candidates, the arm's state, and how good the prediction was."""
+    def _enter_results(self, site: TopicalSite, arm: Arm, page: ResultPage | None, expected: float) -> None:
+        """Enter a result page: new candidates, the state of the arm, and how good the prediction was."""
         mass = 0.0
         fresh = 0
         for result in page.results if page else ():
@@ -239,12 +239,12 @@ class Adaptive:
         site.requests += 1
         site.version += 1
         before = len(self.queue)
-        document = yield from self.desk.read(url, 0.0, "link")
+        document = yield from self.run.read(url, 0.0, "link")
         if document is None:
             return
         mass = 0.0
-        for anchor in article_links(document.sheet, site.furniture):
-            if _says_something(anchor):
+        for anchor in article_links(document.outline, site.boilerplate):
+            if _is_descriptive(anchor):
                 candidate = self._offer_link(site, anchor, 0.5)
                 mass += candidate.p if candidate is not None and candidate.p >= GOOD else 0.0
         if len(self.queue) > before or not site.hubs:
@@ -256,27 +256,27 @@ class Adaptive:
         if site is not None:
             site.requests += 1
             site.pending -= candidate.p
-        document = yield from self.desk.read(candidate.url, candidate.p, candidate.source, candidate.query)
+        document = yield from self.run.read(candidate.url, candidate.p, candidate.source, candidate.query)
         changed = self.model.learn(candidate, document.worth if document else 0.0)
         if document is not None:
             self._learn_from(document, site)
         if changed:
             self.queue.renew()
 
-    def _learn_from(self, document: JudgedDocument, site: TopicalSite | None) -> None:
+    def _learn_from(self, document: AssessedDocument, site: TopicalSite | None) -> None:
         relevant = document.verdict >= RELEVANT
         if not document.copy:
             self.terms.add(document.example.title, document.example.text, relevant)
-        if len(self.desk.found) >= self._ranked_at + 12:
-            self._ranked_at = len(self.desk.found)
+        if len(self.run.found) >= self._ranked_at + 12:
+            self._ranked_at = len(self.run.found)
             self._ranked = self.terms.ranked()
         if site is None or not relevant or document.copy:
             return
         site.relevant += 1
         site.version += 1
-        for anchor in article_links(document.sheet, site.furniture):
-            self.desk.met(anchor.key)
-            if _says_something(anchor):
+        for anchor in article_links(document.outline, site.boilerplate):
+            self.run.encountered(anchor.key)
+            if _is_descriptive(anchor):
                 self._offer_link(site, anchor, document.verdict)
 
     def _offer_link(self, site: TopicalSite, anchor: Anchor, parent: float) -> Candidate | None:
@@ -288,7 +288,7 @@ class Adaptive:
 
     def _offer(self, site: TopicalSite, result: SearchResult, source: Source, query: str) -> Candidate | None:
         key = canonical(result.url)
-        self.desk.met(key)
+        self.run.encountered(key)
         if key in self.queue.seen:
             return None
         return self._enqueue(
@@ -297,7 +297,7 @@ class Adaptive:
         )
 
     def _enqueue(self, site: TopicalSite, candidate: Candidate) -> Candidate | None:
-        """A title that another site has shown already is most likely a copy."""
+        """Queue a candidate. A title that another site has shown already is probably a copy, and ranks lower."""
         title = " ".join(words_of(candidate.example.title))
         if len(title) > 15 and self._titles.setdefault(title, candidate.host) != candidate.host:
             candidate.fixed[0] -= 4.0
@@ -308,10 +308,10 @@ class Adaptive:
         return candidate
 
 
-def _says_something(anchor: Anchor) -> bool:
+def _is_descriptive(anchor: Anchor) -> bool:
     return len(anchor.text.split()) + len(anchor.block.split()) >= _HUB_WORDS
 
 
 def _yield_of(mass: float) -> float:
-    """Documents per request of an action that makes `mass` relevant documents known, at the usual precision."""
+    """Documents per request of an action that finds `mass` relevant documents, at the usual precision."""
     return mass / (1.0 + mass / 0.9)

@@ -1,8 +1,8 @@
-"""Pages that are known by title, snippet or anchor only, and how likely each is to be on the topic.
+"""Pages of which only title, snippet or anchor text is known, and the probability that each is on the topic.
 
-The estimate is a small logistic regression over a dozen dense measures. It begins with weights that any text judge
-would start from and is fitted again as verdicts on fetched documents come in, with those first weights as its prior:
-early on it trusts the words, later it knows which sites, queries and kinds of links keep what they promise.
+The estimate is a small logistic regression over a dozen dense features. It starts with plausible weights and is fitted
+again as documents are fetched and assessed, with the first weights as its prior. Early on the words count most; later
+the model knows which sites, queries and kinds of links lead to relevant documents.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from quadloom.topical.search.site_indexes import slug_words
 Vector = NDArray[np.float64]
 Source = Literal["result", "index", "link"]
 
-# bias, words of title and address, words of title and snippet, has snippet, share of query words, link, index, parent,
-# rank, site's record, query's record
+# bias, words of title and URL, words of title and snippet, has snippet, share of query words, link, index, parent,
+# rank, tally of the site, tally of the query
 PRIOR = np.array([-0.4, 0.35, 0.55, 0.0, 0.6, -0.5, 0.0, 1.5, -0.2, 0.6, 0.5])
 _SPREAD = np.array([1.0, 0.3, 0.3, 0.5, 0.7, 1.0, 1.0, 1.0, 0.3, 0.3, 0.3])
-_KEPT = 3000
+_MAX_ROWS = 3000  # fitted at most, the newest
 
 
 class Candidate:
-    """A page that could be fetched. `parent`: estimated relevance of the page that links to it."""
+    """A page that could be fetched. `fixed`: its features without the tallies; `p`: its estimated relevance."""
 
     __slots__ = ("example", "fixed", "host", "key", "p", "query", "source", "url")
 
@@ -47,7 +47,7 @@ class Candidate:
 
 
 class RelevanceTally:
-    """Fetched and relevant so far, for a site or a query."""
+    """Documents fetched and relevant ones so far, of a site or a query."""
 
     __slots__ = ("fetched", "relevant")
 
@@ -63,7 +63,7 @@ class RelevanceTally:
 
 
 class CandidateModel:
-    """Estimates candidates and learns from verdicts."""
+    """Estimates the relevance of candidates and learns from assessed documents."""
 
     def __init__(self, relevance: Relevance) -> None:
         self._relevance = relevance
@@ -77,23 +77,44 @@ class CandidateModel:
         self._next_fit = 12
 
     def candidate(
-        self, url: str, key: str, title: str, snippet: str, source: Source, *, query: str = "", parent: float = 0.5,
+        self,
+        url: str,
+        key: str,
+        title: str,
+        snippet: str,
+        source: Source,
+        *,
+        query: str = "",
+        parent: float = 0.5,
         rank: int = 0,
-    ) -> Candidate:  # fmt: skip
+    ) -> Candidate:
+        """Make a candidate with its features and first estimate. `parent`: relevance of the page that links to it."""
         slug = slug_words(url)
         words = set(words_of(f"{title} {snippet} {slug}"))
         share = len(words & self._query) / len(self._query) if self._query else 0.0
         headline = self._relevance.score(Example(title, slug))
         full = self._relevance.score(Example(title, snippet)) if snippet else headline
-        fixed = np.array([
-            1.0, headline / 2, full / 2, float(bool(snippet)), share, float(source == "link"), float(source == "index"),
-            parent - 0.5 if source == "link" else 0.0, math.log1p(rank) / 3, 0.0, 0.0,
-        ])  # fmt: skip
+        fixed = np.array(
+            [
+                1.0,
+                headline / 2,
+                full / 2,
+                float(bool(snippet)),
+                share,
+                float(source == "link"),
+                float(source == "index"),
+                parent - 0.5 if source == "link" else 0.0,
+                math.log1p(rank) / 3,
+                0.0,  # `row` fills in the tallies
+                0.0,
+            ]
+        )
         found = Candidate(url, key, Example(title, snippet, url), source, query, fixed)
         found.p = self.estimate(found)
         return found
 
     def row(self, candidate: Candidate) -> Vector:
+        """The features of a candidate as of now."""
         mean = self.mean
         row = candidate.fixed.copy()
         site, query = self.sites.get(candidate.host), self.queries.get(candidate.query)
@@ -106,11 +127,12 @@ class CandidateModel:
         return (self.overall.relevant + 2) / (self.overall.fetched + 4)
 
     def estimate(self, candidate: Candidate) -> float:
+        """Probability that a candidate is relevant."""
         z = float(self.row(candidate) @ self.weights)
         return 1.0 / (1.0 + math.exp(-max(-20.0, min(20.0, z))))
 
     def learn(self, candidate: Candidate, verdict: float) -> bool:
-        """Take in a verdict on a fetched candidate. True = the weights have changed, estimates should be renewed."""
+        """Add the relevance of a fetched candidate. True = the weights have changed, so estimates should be renewed."""
         self._rows.append(self.row(candidate))
         self._labels.append(verdict)
         records = [self.overall, self.sites.setdefault(candidate.host, RelevanceTally())]
@@ -126,8 +148,8 @@ class CandidateModel:
         return True
 
     def _fit(self) -> None:
-        """Newton steps towards the maximum a posteriori; eleven unknowns, so a handful of steps is exact."""
-        rows, labels = np.array(self._rows[-_KEPT:]), np.array(self._labels[-_KEPT:])
+        """Newton steps towards the maximum a posteriori; with eleven unknowns, six steps are exact."""
+        rows, labels = np.array(self._rows[-_MAX_ROWS:]), np.array(self._labels[-_MAX_ROWS:])
         precision = np.diag(1.0 / _SPREAD**2)
         w = self.weights.copy()
         for _ in range(6):
@@ -140,7 +162,7 @@ class CandidateModel:
 
 
 class CandidateQueue:
-    """Candidates by estimated relevance, each address once."""
+    """Candidates by estimated relevance, each URL once."""
 
     def __init__(self, model: CandidateModel) -> None:
         self._model = model
@@ -149,7 +171,7 @@ class CandidateQueue:
         self.seen: set[str] = set()
 
     def offer(self, candidate: Candidate) -> bool:
-        """False = known already, here or fetched."""
+        """Add a candidate; False if its URL is queued or was fetched already."""
         if candidate.key in self.seen:
             return False
         self.seen.add(candidate.key)
@@ -157,13 +179,14 @@ class CandidateQueue:
         return True
 
     def best(self, barred: set[str]) -> Candidate | None:
-        """The best whose host is not barred; stays in the queue. Looks past at most fifty that are."""
+        """The best candidate whose host is not barred; it stays in the queue. Only the first fifty are considered."""
         for _, _, candidate in heapq.nsmallest(1 if not barred else 50, self._heap):
             if candidate.host not in barred:
                 return candidate
         return None
 
     def take(self, candidate: Candidate) -> None:
+        """Remove a candidate."""
         if self._heap and self._heap[0][2] is candidate:
             heapq.heappop(self._heap)
             return
@@ -171,7 +194,7 @@ class CandidateQueue:
         heapq.heapify(self._heap)
 
     def renew(self) -> None:
-        """Estimate all again, after the model has changed."""
+        """Estimate all candidates again, after the model has changed."""
         candidates = [entry[2] for entry in self._heap]
         for candidate in candidates:
             candidate.p = self._model.estimate(candidate)

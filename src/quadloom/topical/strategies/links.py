@@ -1,4 +1,4 @@
-"""Baselines that follow links only: best first, breadth first, at random. They judge pages with the same model."""
+"""Baselines that only follow links: best first, breadth first, at random. They use the same relevance model."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LinkOrder = Literal["best-first", "breadth-first", "random"]
 
 
 class LinkCrawl:
-    """A focused crawler after Chakrabarti: a link is worth what its words and its page's relevance promise."""
+    """A focused crawler after Chakrabarti: a link is estimated by its words and the relevance of its page."""
 
-    def __init__(self, desk: TopicalRun, seeds: Sequence[SeedSite], random: Random, order: LinkOrder) -> None:
+    def __init__(self, run: TopicalRun, seeds: Sequence[SeedSite], random: Random, order: LinkOrder) -> None:
         self.name: str = order
-        self.desk = desk
+        self.run = run
         self._random = random
         self._order = order
-        self.model = CandidateModel(desk.relevance)
+        self.model = CandidateModel(run.relevance)
         self._heap: list[tuple[float, int, Candidate]] = []
         self._sequence = count()
         self._seen: set[str] = set()
@@ -41,7 +41,7 @@ class LinkCrawl:
             entry = heapq.heappop(self._heap)
             if entry[2].host in busy:
                 held.append(entry)
-            elif not self.desk.full(entry[2].host):
+            elif not self.run.full(entry[2].host):
                 chosen = entry[2]
                 break
         for entry in held:
@@ -58,7 +58,7 @@ class LinkCrawl:
         heapq.heappush(self._heap, (order, next(self._sequence), candidate))
 
     def _renew(self) -> None:
-        """The model has changed: estimate all that waits again; homes keep their place at the front."""
+        """Estimate all queued links again, after the model has changed; home pages stay at the front."""
         entries = []
         for order, number, candidate in self._heap:
             candidate.p = self.model.estimate(candidate)
@@ -67,13 +67,13 @@ class LinkCrawl:
         self._heap = entries
 
     def _visit(self, candidate: Candidate) -> RequestSequence[None]:
-        document = yield from self.desk.read(candidate.url, candidate.p, "link")
+        document = yield from self.run.read(candidate.url, candidate.p, "link")
         if document is None:
             return
         if candidate.example.title and self.model.learn(candidate, document.worth) and self._order == "best-first":
             self._renew()
-        for anchor in article_links(document.sheet):
-            self.desk.met(anchor.key)
+        for anchor in article_links(document.outline):
+            self.run.encountered(anchor.key)
             if anchor.key not in self._seen:
                 link = self.model.candidate(
                     anchor.url, anchor.key, anchor.text, anchor.block, "link", parent=document.verdict

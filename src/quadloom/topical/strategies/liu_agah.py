@@ -1,8 +1,8 @@
-"""The crawler of Liu and Agah (2012), as published, with its learning loop mended.
+"""The crawler of Liu and Agah (2012), as published, with its learning loop corrected.
 
-Site after site: home page, search form, query learned by twenty probes, its result pages, every result whose title or
-snippet holds the query. The paper's loop counts a probe down only when it was better than all before, so it need not
-end; here every probe counts. A probe costs one search and the documents of its first page that were not fetched
+Site after site: home page, search form, a query learned by twenty probes, its result pages, and every result whose
+title or snippet contains the query. The loop in the paper counts a probe only if it was better than all before, so it
+may not end; here every probe counts. A probe costs one search and the documents of its first page that were not fetched
 before.
 """
 
@@ -14,8 +14,8 @@ from random import Random
 from quadloom.model.url import canonical
 from quadloom.topical.access import RequestSequence
 from quadloom.topical.relevance import words_of
-from quadloom.topical.run import RELEVANT, JudgedDocument, TopicalRun
-from quadloom.topical.search.channels import SearchChannel, SiteOpening, look_up, open_site
+from quadloom.topical.run import RELEVANT, AssessedDocument, TopicalRun
+from quadloom.topical.search.channels import SearchChannel, SiteOpening, open_site, query_channel
 from quadloom.topical.search.queries import top_terms
 from quadloom.topical.search.results import ResultPage, SearchResult
 from quadloom.topical.sites import SeedSite
@@ -29,13 +29,13 @@ class LiuAgah:
 
     name = "liu-agah"
 
-    def __init__(self, desk: TopicalRun, seeds: Sequence[SeedSite], random: Random, now: float) -> None:
-        self.desk = desk
+    def __init__(self, run: TopicalRun, seeds: Sequence[SeedSite], random: Random, now: float) -> None:
+        self.run = run
         self._random = random
         self._now = now
         self._sites = list(seeds)
         self._nonsense = f"zq{random.getrandbits(40):x}x"
-        self._documents: dict[str, JudgedDocument | None] = {}
+        self._documents: dict[str, AssessedDocument | None] = {}
 
     def next(self, busy: set[str]) -> tuple[str, RequestSequence[None]] | None:
         seed = next((seed for seed in self._sites if seed.host not in busy), None)
@@ -45,23 +45,25 @@ class LiuAgah:
         return seed.host, self._site(seed)
 
     def _site(self, seed: SeedSite) -> RequestSequence[None]:
-        query = self.desk.topic.narrow
+        query = self.run.topic.narrow
         opening: SiteOpening = yield from open_site(seed.home, query, self._nonsense, self._now)
         channel = opening.channel
         if opening.home is not None:
-            self.desk.note_furniture(opening.home)
+            self.run.note_boilerplate(opening.home)
         if not channel.searchable:
             return  # the paper leaves sites without a search form to other techniques
         learned, first = yield from self._learn(channel, query, opening.first)
         page: ResultPage | None = first
         number = 0
-        while page is not None and page.results and number < _MAX_PAGES and not self.desk.full(seed.host):
+        while page is not None and page.results and number < _MAX_PAGES and not self.run.full(seed.host):
             for result in page.results:
-                if self._matches(result) and not self.desk.full(seed.host):
+                if self._matches(result) and not self.run.full(seed.host):
                     yield from self._fetch(result, learned)
             number += 1
             page = (
-                (yield from look_up(channel, learned, number, page.next_url)) if self._has_next(channel, page) else None
+                (yield from query_channel(channel, learned, number, page.next_url))
+                if self._has_next(channel, page)
+                else None
             )
 
     def _learn(self, channel: SearchChannel, query: str, first: ResultPage) -> RequestSequence[tuple[str, ResultPage]]:
@@ -78,7 +80,7 @@ class LiuAgah:
         for _ in range(PROBES):
             picked = self._random.sample(terms, min(len(terms), self._random.randint(2, 5)))
             probe = f"{query} {' '.join(picked)}"
-            page = yield from look_up(channel, probe)
+            page = yield from query_channel(channel, probe)
             value = (yield from self._goodness(page, probe)) if page is not None else 0.0
             if page is not None and value > goodness:
                 best, best_page, goodness = probe, page, value
@@ -94,24 +96,24 @@ class LiuAgah:
         total = page.total if page.total >= 0 else len(page.results)
         return relevant / len(page.results) * total
 
-    def _fetch(self, result: SearchResult, query: str) -> RequestSequence[JudgedDocument | None]:
+    def _fetch(self, result: SearchResult, query: str) -> RequestSequence[AssessedDocument | None]:
         key = canonical(result.url)
         if key not in self._documents:
             self._documents[key] = None
-            self._documents[key] = yield from self.desk.read(result.url, 0.5, "result", query)
+            self._documents[key] = yield from self.run.read(result.url, 0.5, "result", query)
         return self._documents[key]
 
     def _matches(self, result: SearchResult) -> bool:
         """The paper's rule: the query in the title or among the forty words after it."""
         words = set(words_of(result.title)) | set(words_of(result.snippet)[:40])
-        return bool(words & set(words_of(self.desk.topic.narrow)))
+        return bool(words & set(words_of(self.run.topic.narrow)))
 
     def _has_next(self, channel: SearchChannel, page: ResultPage) -> bool:
         return bool(page.next_url) or channel.format != "html"
 
 
-def _common(documents: dict[str, JudgedDocument | None]) -> set[str]:
-    """Stop words of a corpus whose language is unknown: words of more than half of the documents read so far."""
+def _common(documents: dict[str, AssessedDocument | None]) -> set[str]:
+    """Stop words of a corpus in an unknown language: words of more than half of the documents fetched so far."""
     texts = [set(words_of(document.example.text)) for document in documents.values() if document is not None]
     if len(texts) < 4:
         return set()

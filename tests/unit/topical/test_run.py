@@ -1,11 +1,11 @@
-"""What is recorded of a topical crawl: own words, copies, links that may be followed, the recall estimate."""
+"""The state of a topical crawl: text without boilerplate, copies, links to follow, the recall estimate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from quadloom.topical.access import SiteRequest, SiteResponse, run_sequence
-from quadloom.topical.anchors import read_sheet
+from quadloom.topical.anchors import read_outline
 from quadloom.topical.relevance import Topic
 from quadloom.topical.run import TopicalRun, article_links
 
@@ -27,9 +27,9 @@ def page(title: str, body: str, head: str = "") -> str:
 
 def test_words_of_the_template_are_not_the_pages_own() -> None:
     access = Site({"http://x.test/1": page("One", "soup"), "http://x.test/2": page("Two", "cake")})
-    desk = TopicalRun(Topic("", "paris"), 10)
-    run_sequence(desk.read("http://x.test/1", 0.5, "link"), access)
-    second = run_sequence(desk.read("http://x.test/2", 0.5, "link"), access)
+    run = TopicalRun(Topic("", "paris"), 10)
+    run_sequence(run.read("http://x.test/1", 0.5, "link"), access)
+    second = run_sequence(run.read("http://x.test/2", 0.5, "link"), access)
     assert second is not None
     assert second.example.text == "cake"
 
@@ -37,21 +37,21 @@ def test_words_of_the_template_are_not_the_pages_own() -> None:
 def test_a_copy_under_another_address_is_worth_nothing() -> None:
     text = page("Paris museums", "paris museums of paris, a long walk through paris")
     access = Site({"http://x.test/1": text, "http://y.test/1": text})
-    desk = TopicalRun(Topic("", "paris"), 10)
-    first = run_sequence(desk.read("http://x.test/1", 0.5, "result"), access)
-    second = run_sequence(desk.read("http://y.test/1", 0.5, "result"), access)
+    run = TopicalRun(Topic("", "paris"), 10)
+    first = run_sequence(run.read("http://x.test/1", 0.5, "result"), access)
+    second = run_sequence(run.read("http://y.test/1", 0.5, "result"), access)
     assert first is not None and second is not None
     assert first.worth > 0.5
     assert second.copy
     assert second.worth == 0.0
-    assert desk.relevant == 1
+    assert run.relevant == 1
 
 
 def test_links_that_authors_do_not_want_followed_are_not_offered() -> None:
     links = '<a href="/a">A</a><a href="/b" rel="nofollow">B</a><a href="http://z.test/">Z</a>'
-    assert [a.text for a in article_links(read_sheet(page("t", links), "http://x.test/"))] == ["A"]
+    assert [a.text for a in article_links(read_outline(page("t", links), "http://x.test/"))] == ["A"]
     closed = page("t", links, '<meta name="robots" content="noindex, NOFOLLOW">')
-    assert article_links(read_sheet(closed, "http://x.test/")) == []
+    assert article_links(read_outline(closed, "http://x.test/")) == []
 
 
 def test_types_are_seen_in_any_syntax() -> None:
@@ -68,12 +68,12 @@ def test_types_are_seen_in_any_syntax() -> None:
 
 def test_documents_met_once_only_lower_the_recall_estimate() -> None:
     pages = {f"http://x.test/{n}": page(f"Paris {n}", f"paris paris number{n}") for n in range(10)}
-    desk = TopicalRun(Topic("", "paris"), 50)
+    run = TopicalRun(Topic("", "paris"), 50)
     for url in pages:
-        run_sequence(desk.read(url, 0.5, "result"), Site(pages))
-        desk.met(url)
-    alone = desk.recall_estimate()
+        run_sequence(run.read(url, 0.5, "result"), Site(pages))
+        run.encountered(url)
+    alone = run.recall_estimate()
     for url in pages:
-        desk.met(url)
-    assert alone < desk.recall_estimate() == 1.0
-    assert all(found.isolated for found in desk.report_found())
+        run.encountered(url)
+    assert alone < run.recall_estimate() == 1.0
+    assert all(found.isolated for found in run.report_found())

@@ -1,4 +1,4 @@
-"""Line charts as SVG, without any dependency; as PNG by matplotlib (the extra `plots`)."""
+"""Line charts: as SVG without any dependency, as PNG by matplotlib (the extra `plots`)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from typing import NamedTuple
 
 from quadloom.errors import UsageError
 
-# Okabe and Ito's palette: told apart by readers with any kind of colour vision.
+# The palette of Okabe and Ito, for readers with any kind of colour vision.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 _WIDTH, _HEIGHT = 860, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 250, 40, 48
 
 
 class Series(NamedTuple):
+    """One line. `band`: (x, low, high) of a shaded range around it."""
+
     name: str
     points: Sequence[tuple[float, float]]
+    band: Sequence[tuple[float, float, float]] = ()
 
 
 def line_chart(path: Path, series: Sequence[Series], *, title: str, x_label: str, y_label: str) -> None:
@@ -34,7 +37,9 @@ def line_chart(path: Path, series: Sequence[Series], *, title: str, x_label: str
 def svg(series: Sequence[Series], *, title: str, x_label: str, y_label: str) -> str:
     """A complete SVG document."""
     xs = [x for line in series for x, _ in line.points] or [0.0, 1.0]
-    ys = [y for line in series for _, y in line.points] or [0.0, 1.0]
+    ys = [y for line in series for _, y in line.points]
+    ys += [y for line in series for _, *bounds in line.band for y in bounds]
+    ys = ys or [0.0, 1.0]
     x_ticks, y_ticks = ticks(min(xs), max(xs)), ticks(min(ys), max(ys))
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -60,6 +65,11 @@ def svg(series: Sequence[Series], *, title: str, x_label: str, y_label: str) -> 
     for number, line in enumerate(series):
         colour = _COLOURS[number % len(_COLOURS)]
         dash = ' stroke-dasharray="6 3"' if number >= len(_COLOURS) else ""
+        if line.band:
+            upper = [place(x, high) for x, _, high in line.band]
+            lower = [place(x, low) for x, low, _ in reversed(line.band)]
+            outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in upper + lower)
+            parts.append(f'<polygon points="{outline}" fill="{colour}" opacity="0.12"/>')
         points = " ".join("{:.1f},{:.1f}".format(*place(x, y)) for x, y in line.points)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
         y = _TOP + 16 * number
@@ -88,6 +98,9 @@ def _png(path: Path, series: Sequence[Series], title: str, x_label: str, y_label
     figure = Figure(figsize=(9, 4.5))
     axes = figure.add_subplot(title=title, xlabel=x_label, ylabel=y_label)
     for line in series:
-        axes.plot([x for x, _ in line.points], [y for _, y in line.points], label=line.name)
+        (drawn,) = axes.plot([x for x, _ in line.points], [y for _, y in line.points], label=line.name)
+        if line.band:
+            xs, low, high = ([row[column] for row in line.band] for column in range(3))
+            axes.fill_between(xs, low, high, color=drawn.get_color(), alpha=0.12)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
     figure.savefig(path, bbox_inches="tight")

@@ -124,7 +124,10 @@ class HostState:
             self.complete = False
 
     def remove(self, fingerprint: int) -> None:
-        self.buffer = [url for url in self.buffer if url.fingerprint != fingerprint]
+        for index, url in enumerate(self.buffer):  # rarely there: a leased URL has left the buffer
+            if url.fingerprint == fingerprint:
+                del self.buffer[index]
+                return
 
 
 class WeightedRoundRobin:

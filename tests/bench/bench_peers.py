@@ -26,10 +26,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from quadloom.demo.exchange import DemoRequest
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.phases.transform import transform
+from quadloom_lab.fakeweb import FakeRequest, FakeWeb, WebSpec
 
 SMALLEST, LARGEST = 15_000, 90_000  # bytes of a page
 
@@ -106,7 +104,7 @@ def from_fake_web(count: int) -> list[Sample]:
     samples = []
     for host, item in places:
         authority, path = layout.authorities[host.index], layout.item_path(host.index, item)
-        answer = web.answer(DemoRequest(authority, path, accept="text/html"))
+        answer = web.answer(FakeRequest(authority, path, accept="text/html"))
         if (
             answer.status == 200
             and answer.header("Content-Type") == "text/html; charset=utf-8"

@@ -34,9 +34,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from quadloom.demo.serving import DemoServer, serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
+from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 
 QUESTIONS = {
     "home": "/",
@@ -157,7 +155,7 @@ def crawl_process(server: int) -> int:
 class Pace:
     """Requests a second that the fake web sees, span by span."""
 
-    def __init__(self, web: DemoServer | None) -> None:
+    def __init__(self, web: FakeWebServer | None) -> None:
         self._web = web
 
     @contextmanager
@@ -201,7 +199,7 @@ def serving_site(warehouse: Path, config: Path, seeds: list[str]) -> Iterator[tu
         server.wait(90)
 
 
-def measure(server: int, port: int, web: DemoServer | None, given: argparse.Namespace) -> dict[str, object]:
+def measure(server: int, port: int, web: FakeWebServer | None, given: argparse.Namespace) -> dict[str, object]:
     kinds = [given.only] if given.only else list(QUESTIONS)
     words, rates = title_words(port), dict[str, float]()
     pace, crawler = Pace(web), crawl_process(server)

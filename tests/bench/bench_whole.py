@@ -23,9 +23,7 @@ from statistics import median
 
 import msgspec
 
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 RIVAL = Path(__file__).with_name("rival_scrapy.py")
 

@@ -28,8 +28,7 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.resolver import CachingThreadedResolver
 from twisted.internet import defer
 
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
+from quadloom_lab.fakeweb import FakeWeb, WebSpec
 
 CHEAP = ["json-ld", "microdata", "opengraph", "microformat"]
 FORMATS = {

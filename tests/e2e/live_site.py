@@ -17,9 +17,8 @@ import msgspec
 import pytest
 
 from quadloom.cli.demo import demo_settings
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.web import demo_web
 from quadloom.settings import Settings
+from quadloom_lab.fakeweb import demo_web, serve_in_process
 
 
 class Live:

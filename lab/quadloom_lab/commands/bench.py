@@ -10,11 +10,9 @@ from cyclopts import App
 
 from quadloom.cli.crawling.crawl import follow
 from quadloom.cli.session import session
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 bench = App(name="bench", help="Measure the pipeline on a fake web on loopback.")
 bench.command("quadloom_lab.commands.bench_topical:topical", name="topical")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from quadloom.demo.layout import Layout, PageRef
-from quadloom.demo.seeding import number, share, stream
+from quadloom_lab.fakeweb.sites.chance import number, share, stream
+from quadloom_lab.fakeweb.sites.layout import Layout, PageRef
 
 LabelWhere = Literal["header", "meta", "bom", "lie"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from quadloom.demo.layout import PER_LISTING, Layout, PageRef
-from quadloom.demo.seeding import number, stream
+from quadloom_lab.fakeweb.sites.chance import number, stream
+from quadloom_lab.fakeweb.sites.layout import PER_LISTING, Layout, PageRef
 
 Role = Literal[
     "nav", "crumb", "paging", "item", "related", "elsewhere", "external", "special", "corner", "feed", "data",

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from isal import isal_zlib
 
-from quadloom.demo.dials import ServerCounters
-from quadloom.demo.exchange import DemoRequest, DemoResponse
-from quadloom.demo.web import FakeWeb
+from quadloom_lab.fakeweb.exchange import FakeRequest, FakeResponse
+from quadloom_lab.fakeweb.server.counters import ServerCounters
+from quadloom_lab.fakeweb.web import FakeWeb
 
 MAX_HEAD = 64 * 1024
 _FLUSH_SECONDS = 0.01
@@ -97,7 +97,7 @@ class Responder:
         host, target, gzip = key
         place = (host, target)
         accept = headers.get(b"accept", _NONE).decode("latin-1")
-        request = DemoRequest(
+        request = FakeRequest(
             host.decode("latin-1"), target.decode("latin-1"), accept=accept, attempt=self._attempts.get(place, 0)
         )
         answer = self._web.answer(request)
@@ -154,7 +154,7 @@ def _quoted(value: bytes) -> str:
     return json.dumps(value.decode("latin-1"))
 
 
-def assemble(answer: DemoResponse, gzip: bool) -> RawResponse:
+def assemble(answer: FakeResponse, gzip: bool) -> RawResponse:
     """Head and body as they go over the wire."""
     body = answer.body
     lines = [f"HTTP/1.1 {answer.status} {_reason(answer.status)}"]

@@ -6,16 +6,16 @@ an outage of every robots.txt. The server, the oracle and the tests all stand on
 
 from __future__ import annotations
 
-from quadloom.demo import bodies
-from quadloom.demo.exchange import DemoRequest, DemoResponse
-from quadloom.demo.feeds import DAY, EPOCH, rfc822
-from quadloom.demo.furniture import SiteSearch, allowed
-from quadloom.demo.hosts import HostPlan
-from quadloom.demo.layout import Layout, PageRef
-from quadloom.demo.oracle import ExpectedResponse, Scope, expected, reachable
-from quadloom.demo.seeding import number
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.traits import changed_at, traits_of, vanished
+from quadloom_lab.fakeweb.content import bodies
+from quadloom_lab.fakeweb.content.feeds import DAY, EPOCH, rfc822
+from quadloom_lab.fakeweb.content.site_files import SiteSearch, allowed
+from quadloom_lab.fakeweb.exchange import FakeRequest, FakeResponse
+from quadloom_lab.fakeweb.oracle import ExpectedResponse, Scope, expected, reachable
+from quadloom_lab.fakeweb.sites.chance import number
+from quadloom_lab.fakeweb.sites.hosts import HostPlan
+from quadloom_lab.fakeweb.sites.layout import Layout, PageRef
+from quadloom_lab.fakeweb.sites.spec import WebSpec
+from quadloom_lab.fakeweb.sites.traits import changed_at, traits_of, vanished
 
 REDIRECTS = {"moved": 301, "found": 302, "other": 303, "temporary": 307, "permanent": 308}
 
@@ -64,12 +64,12 @@ class FakeWeb:
     def reachable(
         self, seeds: list[str] | None = None, *, scope: Scope = "any", sitemaps: bool = True, agent: str = "quadloom"
     ) -> set[str]:
-        """URLs that a correct, polite crawler has asked for when it is done. See `quadloom.demo.oracle`."""
+        """URLs that a correct, polite crawler has asked for when it is done. See `quadloom_lab.fakeweb.oracle`."""
         if self.robots_status >= 500:
             return set()  # RFC 9309, 2.3.1.4: unreachable means complete disallow
         return reachable(self.layout, self.revision, seeds or self.seeds, scope, sitemaps, agent)
 
-    def answer(self, request: DemoRequest) -> DemoResponse:
+    def answer(self, request: FakeRequest) -> FakeResponse:
         host = self.layout.host_of(request.host)
         if host is None:
             return _plain(421, f"no host {request.host} here")
@@ -88,7 +88,7 @@ class FakeWeb:
             case _:
                 return self._page(host, ref, request)
 
-    def _page(self, host: HostPlan, ref: PageRef, request: DemoRequest, delay: float = 0.0) -> DemoResponse:
+    def _page(self, host: HostPlan, ref: PageRef, request: FakeRequest, delay: float = 0.0) -> FakeResponse:
         body = bodies.body_of(self.layout, self._search, ref, self.revision)
         if body is None:
             return self._error(404, "There is no such file here.")
@@ -97,7 +97,7 @@ class FakeWeb:
             traits = traits_of(self.layout, ref)
             if traits.robots and traits.robots_header:
                 headers.append(("X-Robots-Tag", traits.robots))
-        return DemoResponse(200, tuple(headers), body.content, delay)
+        return FakeResponse(200, tuple(headers), body.content, delay)
 
     def _validators(self, host: HostPlan, ref: PageRef) -> list[tuple[str, str]]:
         if ref.area not in ("item", "page", "data"):
@@ -114,7 +114,7 @@ class FakeWeb:
     def _has_banner(self, ref: PageRef) -> bool:
         return self.layout.is_html(ref) and traits_of(self.layout, ref).banner
 
-    def _special(self, host: HostPlan, ref: PageRef, request: DemoRequest) -> DemoResponse:
+    def _special(self, host: HostPlan, ref: PageRef, request: FakeRequest) -> FakeResponse:
         kind = self.layout.special(host, ref.number)
         target = self.special_target(ref)
         if target:
@@ -138,7 +138,7 @@ class FakeWeb:
         """Where a special page redirects to, or the empty string."""
         return bodies.redirect_target(self.layout, ref)
 
-    def _negotiated(self, ref: PageRef, accept: str) -> DemoResponse:
+    def _negotiated(self, ref: PageRef, accept: str) -> FakeResponse:
         """A name that is not a document: 303 to the page or to the data, whichever the reader prefers."""
         ending = preferred(accept)
         there = PageRef(ref.host, "data", ref.number, ending) if ending else PageRef(ref.host, "page", ref.number)
@@ -146,22 +146,22 @@ class FakeWeb:
         return answer._replace(headers=(*answer.headers, ("Vary", "Accept")), cacheable=False)
 
     @staticmethod
-    def _busy() -> DemoResponse:
+    def _busy() -> FakeResponse:
         answer = _plain(503, "Too busy, come back in a second.")
         return answer._replace(headers=(*answer.headers, ("Retry-After", "1")), cacheable=False)
 
     @staticmethod
-    def _error(status: int, text: str) -> DemoResponse:
+    def _error(status: int, text: str) -> FakeResponse:
         page = f"<!DOCTYPE html><html lang=en><title>{status}</title><h1>{status}</h1><p>{text}</p></html>"
-        return DemoResponse(status, (("Content-Type", "text/html; charset=utf-8"),), page.encode())
+        return FakeResponse(status, (("Content-Type", "text/html; charset=utf-8"),), page.encode())
 
 
-def _plain(status: int, text: str) -> DemoResponse:
-    return DemoResponse(status, (("Content-Type", "text/plain; charset=utf-8"),), text.encode())
+def _plain(status: int, text: str) -> FakeResponse:
+    return FakeResponse(status, (("Content-Type", "text/plain; charset=utf-8"),), text.encode())
 
 
-def _redirect(status: int, target: str) -> DemoResponse:
-    return DemoResponse(status, (("Location", target), ("Content-Type", "text/plain")), b"")
+def _redirect(status: int, target: str) -> FakeResponse:
+    return FakeResponse(status, (("Location", target), ("Content-Type", "text/plain")), b"")
 
 
 _RDF_TYPES = {
@@ -197,4 +197,4 @@ def demo_web(port: int = 0) -> FakeWeb:
     )
 
 
-__all__ = ["DemoRequest", "DemoResponse", "FakeWeb", "demo_web"]
+__all__ = ["FakeRequest", "FakeResponse", "FakeWeb", "demo_web"]

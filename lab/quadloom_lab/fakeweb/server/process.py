@@ -12,13 +12,13 @@ from types import TracebackType
 
 import msgspec
 
-from quadloom.demo.dials import ServerCounters, ServerLoad
-from quadloom.demo.web import FakeWeb
+from quadloom_lab.fakeweb.server.counters import ServerCounters, ServerLoad
+from quadloom_lab.fakeweb.web import FakeWeb
 
 _STOP_SECONDS = 10.0
 
 
-class DemoServer:
+class FakeWebServer:
     """A running server. `web` is the same web as the server's, with the port that it got: ask it what to expect."""
 
     def __init__(self, process: subprocess.Popen[bytes], web: FakeWeb, folder: Path, log_path: Path) -> None:
@@ -54,7 +54,7 @@ class DemoServer:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def __enter__(self) -> DemoServer:
+    def __enter__(self) -> FakeWebServer:
         return self
 
     def __exit__(
@@ -68,7 +68,7 @@ class DemoServer:
 
 def serve_in_process(
     web: FakeWeb, *, processes: int = 1, log: Path | None = None, logging: bool = True, prerender: bool = False
-) -> DemoServer:
+) -> FakeWebServer:
     """Serve `web` on loopback; where its spec has port 0, on a free port. Returns when the server listens.
 
     `prerender` makes responses in advance (1 ms each), for benchmarks that must not wait for the server.
@@ -78,7 +78,7 @@ def serve_in_process(
     folder = Path(tempfile.mkdtemp(prefix="quadloom-fakeweb-"))
     log_path = log or folder / "requests.jsonl"
     command = [
-        sys.executable, "-m", "quadloom.demo.server", "--spec", msgspec.json.encode(web.spec).decode(),
+        sys.executable, "-m", "quadloom_lab.fakeweb.server.main", "--spec", msgspec.json.encode(web.spec).decode(),
         "--dials", str(folder / "dials"), "--processes", str(processes),
     ]  # fmt: skip
     if prerender:
@@ -94,6 +94,6 @@ def serve_in_process(
         raise OSError(f"the fake web's server did not start (exit code {process.returncode})")
     port: int = json.loads(line)["port"]
     served = FakeWeb(msgspec.structs.replace(web.spec, port=port))
-    serving = DemoServer(process, served, folder, log_path)
+    serving = FakeWebServer(process, served, folder, log_path)
     serving.turn(revision=web.revision, robots_status=web.robots_status)
     return serving

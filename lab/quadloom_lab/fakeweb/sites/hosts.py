@@ -10,9 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from quadloom.demo import words
-from quadloom.demo.seeding import number
-from quadloom.demo.spec import SUBJECTS, Language, Subject, WebSpec
+from quadloom_lab.fakeweb.content import words
+from quadloom_lab.fakeweb.sites.chance import number
+from quadloom_lab.fakeweb.sites.spec import SUBJECTS, Language, Subject, WebSpec
 
 RobotsStyle = Literal["plain", "delay", "none", "patterns", "agent"]
 SitemapStyle = Literal["index", "plain", "none"]

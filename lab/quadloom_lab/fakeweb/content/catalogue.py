@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from quadloom.demo import words
-from quadloom.demo.content import description
-from quadloom.demo.seeding import number, pick, share
-from quadloom.demo.spec import Language, Subject
-from quadloom.demo.things import SCHEMA, DateValue, Fact, Iri, Thing, Value
+from quadloom_lab.fakeweb.content import words
+from quadloom_lab.fakeweb.content.prose import description
+from quadloom_lab.fakeweb.content.things import SCHEMA, DateValue, Fact, Iri, Thing, Value
+from quadloom_lab.fakeweb.sites.chance import number, pick, share
+from quadloom_lab.fakeweb.sites.spec import Language, Subject
 
 ERROR_SHARE = 1 / 12  # descriptions with one fact that contradicts the other sites'
 

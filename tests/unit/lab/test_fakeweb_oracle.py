@@ -6,13 +6,13 @@ import pytest
 from protego import Protego
 
 from fakeweb.reader import Reader
-from quadloom.demo import DemoServer, FakeWeb, WebSpec
-from quadloom.demo.furniture import allowed, robots_text
-from quadloom.demo.oracle import Scope
+from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec
+from quadloom_lab.fakeweb.content.site_files import allowed, robots_text
+from quadloom_lab.fakeweb.oracle import Scope
 
 
 @pytest.mark.parametrize("scope", ["any", "site", "host"])
-def test_reachable_is_what_an_independent_crawl_finds(fake_web: DemoServer, scope: Scope) -> None:
+def test_reachable_is_what_an_independent_crawl_finds(fake_web: FakeWebServer, scope: Scope) -> None:
     web = fake_web.web
     hosts = {
         "any": set(web.layout.authorities),
@@ -24,7 +24,7 @@ def test_reachable_is_what_an_independent_crawl_finds(fake_web: DemoServer, scop
     assert len(found) > web.hosts[0].size  # the numbered pages of the first host and its furniture
 
 
-def test_expected_tells_the_status_and_type_of_every_page(fake_web: DemoServer) -> None:
+def test_expected_tells_the_status_and_type_of_every_page(fake_web: FakeWebServer) -> None:
     web = fake_web.web
     reader = Reader(fake_web.port)
     statuses = set()

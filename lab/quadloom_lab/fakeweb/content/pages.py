@@ -10,11 +10,7 @@ from functools import lru_cache
 from html import escape
 from typing import NamedTuple
 
-from quadloom.demo.content import paragraphs, pool
-from quadloom.demo.hosts import HostPlan
-from quadloom.demo.layout import Layout, PageRef
-from quadloom.demo.links import LinkPlan, Role, links_of
-from quadloom.demo.markup import (
+from quadloom_lab.fakeweb.content.markup import (
     broken_jsonld,
     dublin_core,
     jsonld_script,
@@ -24,9 +20,13 @@ from quadloom.demo.markup import (
     plain_facts,
     rdfa,
 )
-from quadloom.demo.seeding import number, pick, stream
-from quadloom.demo.things import Fact, Iri, Thing, count, words_of
-from quadloom.demo.traits import PageTraits, traits_of, version
+from quadloom_lab.fakeweb.content.prose import paragraphs, pool
+from quadloom_lab.fakeweb.content.things import Fact, Iri, Thing, count, words_of
+from quadloom_lab.fakeweb.sites.chance import number, pick, stream
+from quadloom_lab.fakeweb.sites.hosts import HostPlan
+from quadloom_lab.fakeweb.sites.layout import Layout, PageRef
+from quadloom_lab.fakeweb.sites.links import LinkPlan, Role, links_of
+from quadloom_lab.fakeweb.sites.traits import PageTraits, traits_of, version
 
 _STYLE = "".join(
     f".c{k}{{margin:{k % 7}px;padding:{k % 5}px;color:#{k * 4099 % 4096:03x};border:{k % 3}px solid}}\n"

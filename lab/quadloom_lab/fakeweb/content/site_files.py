@@ -9,44 +9,42 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
 
-from quadloom.demo.feeds import DAY, EPOCH, iso
-from quadloom.demo.hosts import HostPlan
-from quadloom.demo.layout import PER_SITEMAP, Layout, PageRef
-from quadloom.demo.links import LinkPlan
-from quadloom.demo.traits import changed_at, vanished
+from quadloom_lab.fakeweb.content.feeds import DAY, EPOCH, iso
+from quadloom_lab.fakeweb.sites.hosts import HostPlan
+from quadloom_lab.fakeweb.sites.layout import PER_SITEMAP, Layout, PageRef
+from quadloom_lab.fakeweb.sites.links import LinkPlan
+from quadloom_lab.fakeweb.sites.traits import changed_at, vanished
 
 PRODUCT = "quadloom"  # the crawler that the `agent` style of robots.txt has a group for
 
 
-class DemoRobotsRule(NamedTuple):
+class RobotsLine(NamedTuple):
     allow: bool
     pattern: str
 
 
 # Three lengths within each other: a crawler that lets any Allow win, or the first match, goes wrong on one of them.
 _PATTERNS = (
-    DemoRobotsRule(False, "/private/"),
-    DemoRobotsRule(True, "/private/open-"),
-    DemoRobotsRule(False, "/private/open-2"),
-    DemoRobotsRule(False, "/*?sort="),
-    DemoRobotsRule(False, "/search"),
+    RobotsLine(False, "/private/"),
+    RobotsLine(True, "/private/open-"),
+    RobotsLine(False, "/private/open-2"),
+    RobotsLine(False, "/*?sort="),
+    RobotsLine(False, "/search"),
 )
 
 
-def robots_rules(host: HostPlan, agent: str) -> tuple[DemoRobotsRule, ...]:
+def robots_rules(host: HostPlan, agent: str) -> tuple[RobotsLine, ...]:
     """The rules of the group that this crawler has to obey; none where there is no robots.txt."""
     match host.robots:
         case "none":
             return ()
         case "plain" | "delay":
-            return (DemoRobotsRule(False, "/private/"),)
+            return (RobotsLine(False, "/private/"),)
         case "patterns":
             return _PATTERNS
         case "agent":
             return (
-                (DemoRobotsRule(False, "/private/*2$"),)
-                if PRODUCT in agent.lower()
-                else (DemoRobotsRule(False, "/private/"),)
+                (RobotsLine(False, "/private/*2$"),) if PRODUCT in agent.lower() else (RobotsLine(False, "/private/"),)
             )
 
 
@@ -65,7 +63,7 @@ def robots_text(layout: Layout, host: HostPlan) -> str | None:
     return "\n".join(lines) + "\n"
 
 
-def _rule_lines(rules: tuple[DemoRobotsRule, ...]) -> list[str]:
+def _rule_lines(rules: tuple[RobotsLine, ...]) -> list[str]:
     return [f"{'Allow' if rule.allow else 'Disallow'}: {rule.pattern}" for rule in rules]
 
 

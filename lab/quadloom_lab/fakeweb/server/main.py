@@ -4,7 +4,7 @@ A hand-written asyncio protocol: one parse, one cache lookup, one write per requ
 body) are cached by (host, target) up to a bound of bytes. With `--processes N` the processes share the listening
 sockets. It runs until its standard input closes, so it cannot outlive the process that started it, or until a signal.
 
-    python -m quadloom.demo.server --port 0 --pages 2000 --hosts 40 --seed 1
+    python -m quadloom_lab.fakeweb.server.main --port 0 --pages 2000 --hosts 40 --seed 1
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.demo.dials import WORKERS, ServerCounters
-from quadloom.demo.listening import listen
-from quadloom.demo.responding import Connection, Responder
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb, demo_web
+from quadloom_lab.fakeweb.server.connection import Connection, Responder
+from quadloom_lab.fakeweb.server.counters import WORKERS, ServerCounters
+from quadloom_lab.fakeweb.server.listening import listen
+from quadloom_lab.fakeweb.sites.spec import WebSpec
+from quadloom_lab.fakeweb.web import FakeWeb, demo_web
 
 
 def main() -> int:
@@ -63,7 +63,9 @@ def _fork(responder: Responder, count: int) -> list[int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m quadloom.demo.server", description="Serve a fake web on loopback.")
+    parser = argparse.ArgumentParser(
+        prog="python -m quadloom_lab.fakeweb.server.main", description="Serve a fake web on loopback."
+    )
     parser.add_argument("--port", type=int, default=0, help="0 = any free one; it is printed first, as JSON")
     parser.add_argument("--pages", type=int, default=2000)
     parser.add_argument("--hosts", type=int, default=40)
@@ -73,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--demo", action="store_true", help="the small web of `quadloom demo`")
     parser.add_argument("--spec", default="", help="a whole WebSpec as JSON, instead of the options above")
     parser.add_argument("--log", default="", help="file for the request log, JSON lines")
-    parser.add_argument("--dials", default="", help="file shared with the test, see quadloom.demo.dials")
+    parser.add_argument(
+        "--dials", default="", help="file shared with the test, see quadloom_lab.fakeweb.server.counters"
+    )
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--prerender", action="store_true", help="fill the cache before listening, for benchmarks")
     parser.add_argument("--cache", type=int, default=192, help="MiB of responses kept ready, per process")

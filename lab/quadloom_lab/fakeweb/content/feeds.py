@@ -16,20 +16,20 @@ EPOCH = 1_735_689_600  # 2025-01-01T00:00:00Z, revision 0 of every fake web
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-class DemoFeedEntry(NamedTuple):
+class FeedItem(NamedTuple):
     url: str
     title: str
     summary: str
     updated: float  # unix time
 
 
-class DemoFeed(NamedTuple):
+class FeedPlan(NamedTuple):
     """A feed independent of its format."""
 
     url: str
     home: str
     title: str
-    entries: tuple[DemoFeedEntry, ...]
+    entries: tuple[FeedItem, ...]
 
 
 def rfc822(moment: float) -> str:
@@ -40,7 +40,7 @@ def iso(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def rss(channel: DemoFeed, total: int | None = None) -> str:
+def rss(channel: FeedPlan, total: int | None = None) -> str:
     """RSS 2.0; with a total, as an OpenSearch result list."""
     items = "".join(
         f"<item><title>{escape(entry.title)}</title><link>{escape(entry.url)}</link><guid>{escape(entry.url)}</guid>"
@@ -55,7 +55,7 @@ def rss(channel: DemoFeed, total: int | None = None) -> str:
     )
 
 
-def atom(channel: DemoFeed) -> str:
+def atom(channel: FeedPlan) -> str:
     entries = "".join(
         f"<entry><title>{escape(entry.title)}</title><link href={quoteattr(entry.url)}/><id>{escape(entry.url)}</id>"
         f"<updated>{iso(entry.updated)}</updated><summary>{escape(entry.summary)}</summary></entry>\n"
@@ -69,7 +69,7 @@ def atom(channel: DemoFeed) -> str:
     )
 
 
-def rss1(channel: DemoFeed) -> str:
+def rss1(channel: FeedPlan) -> str:
     listed = "".join(f"<rdf:li rdf:resource={quoteattr(entry.url)}/>" for entry in channel.entries)
     items = "".join(
         f"<item rdf:about={quoteattr(entry.url)}><title>{escape(entry.title)}</title><link>{escape(entry.url)}</link>"
@@ -85,7 +85,7 @@ def rss1(channel: DemoFeed) -> str:
     )
 
 
-def json_feed(channel: DemoFeed) -> str:
+def json_feed(channel: FeedPlan) -> str:
     items = [
         {"id": e.url, "url": e.url, "title": e.title, "content_text": e.summary, "date_published": iso(e.updated)}
         for e in channel.entries
@@ -100,7 +100,7 @@ def json_feed(channel: DemoFeed) -> str:
     return json.dumps(feed, ensure_ascii=False)
 
 
-def opml(channel: DemoFeed) -> str:
+def opml(channel: FeedPlan) -> str:
     outlines = "".join(
         f'<outline text={quoteattr(entry.title)} type="link" url={quoteattr(entry.url)}/>\n'
         for entry in channel.entries
@@ -110,7 +110,7 @@ def opml(channel: DemoFeed) -> str:
     )
 
 
-def catalogue_xml(channel: DemoFeed) -> str:
+def catalogue_xml(channel: FeedPlan) -> str:
     """XML in a vocabulary of the site's own."""
     rows = "".join(
         f'<record updated="{iso(entry.updated)}"><label>{escape(entry.title)}</label>'

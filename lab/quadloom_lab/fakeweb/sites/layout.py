@@ -13,12 +13,12 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from quadloom.demo.catalogue import Catalogue, ThingView
-from quadloom.demo.hosts import HostPlan, plan_hosts, pool_size
-from quadloom.demo.seeding import number, share
-from quadloom.demo.spec import SUBJECTS, Subject, WebSpec
-from quadloom.demo.things import Thing
-from quadloom.demo.words import SECTIONS
+from quadloom_lab.fakeweb.content.catalogue import Catalogue, ThingView
+from quadloom_lab.fakeweb.content.things import Thing
+from quadloom_lab.fakeweb.content.words import SECTIONS
+from quadloom_lab.fakeweb.sites.chance import number, share
+from quadloom_lab.fakeweb.sites.hosts import HostPlan, plan_hosts, pool_size
+from quadloom_lab.fakeweb.sites.spec import SUBJECTS, Subject, WebSpec
 
 Area = Literal[
     "home", "listing", "facet", "item", "about", "contact", "search", "searchfeed", "opensearch", "calendar",

@@ -13,10 +13,9 @@ import pyoxigraph
 import pytest
 from lxml import etree, html
 
-from quadloom.demo import FakeWeb, WebSpec
-from quadloom.demo.exchange import DemoRequest, DemoResponse
-from quadloom.demo.layout import PageRef
-from quadloom.demo.traits import traits_of
+from quadloom_lab.fakeweb import FakeRequest, FakeResponse, FakeWeb, WebSpec
+from quadloom_lab.fakeweb.sites.layout import PageRef
+from quadloom_lab.fakeweb.sites.traits import traits_of
 
 SPEC = WebSpec(seed=5, pages=700, hosts=12, scale=0.1, links=20, port=8080)
 RDF = {
@@ -29,9 +28,9 @@ RDF = {
 }
 
 
-def answer(web: FakeWeb, url: str, accept: str = "") -> DemoResponse:
+def answer(web: FakeWeb, url: str, accept: str = "") -> FakeResponse:
     authority, slash, rest = url.removeprefix("http://").partition("/")
-    return web.answer(DemoRequest(authority, slash + rest, accept=accept))
+    return web.answer(FakeRequest(authority, slash + rest, accept=accept))
 
 
 def digest(spec: WebSpec) -> str:
@@ -48,7 +47,7 @@ def web() -> FakeWeb:
 
 
 @pytest.fixture(scope="module")
-def pages(web: FakeWeb) -> dict[str, DemoResponse]:
+def pages(web: FakeWeb) -> dict[str, FakeResponse]:
     return {url: answer(web, url) for url in sorted(web.reachable())}
 
 
@@ -56,7 +55,7 @@ def test_another_process_makes_the_same_bytes() -> None:
     spec = WebSpec(seed=9, pages=80, hosts=5, scale=0.1)
     script = (
         "import sys; sys.path[:0] = sys.argv[1:]\n"
-        "from test_demo_content import digest; from quadloom.demo import WebSpec\n"
+        "from test_fakeweb_content import digest; from quadloom_lab.fakeweb import WebSpec\n"
         "print(digest(WebSpec(seed=9, pages=80, hosts=5, scale=0.1)))"
     )
     command = [sys.executable, "-c", script, *sys.path]
@@ -75,7 +74,7 @@ def test_the_mix_is_as_announced(web: FakeWeb) -> None:
     assert set(forms) >= {"rss", "atom", "rss1", "jsonfeed", "ttl", "rdf", "nt", "trig", "nq", "jsonld", "png", "pdf"}
 
 
-def test_rdf_files_hold_exactly_the_expected_triples(web: FakeWeb, pages: dict[str, DemoResponse]) -> None:
+def test_rdf_files_hold_exactly_the_expected_triples(web: FakeWeb, pages: dict[str, FakeResponse]) -> None:
     seen = set()
     for url, given in pages.items():
         wanted = web.expected(url)
@@ -88,7 +87,7 @@ def test_rdf_files_hold_exactly_the_expected_triples(web: FakeWeb, pages: dict[s
     assert seen == set(RDF)
 
 
-def test_html_holds_exactly_the_expected_items(web: FakeWeb, pages: dict[str, DemoResponse]) -> None:
+def test_html_holds_exactly_the_expected_items(web: FakeWeb, pages: dict[str, FakeResponse]) -> None:
     seen: set[str] = set()
     for url, given in pages.items():
         wanted = web.expected(url)
@@ -121,7 +120,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def test_feeds_and_other_xml_parse(web: FakeWeb, pages: dict[str, DemoResponse]) -> None:
+def test_feeds_and_other_xml_parse(web: FakeWeb, pages: dict[str, FakeResponse]) -> None:
     roots = {
         "rss": ("rss", "RDF"),
         "atom": ("feed",),
@@ -146,7 +145,7 @@ def test_feeds_and_other_xml_parse(web: FakeWeb, pages: dict[str, DemoResponse])
     assert seen == {*roots, "jsonfeed"}
 
 
-def test_binaries_are_what_they_say(web: FakeWeb, pages: dict[str, DemoResponse]) -> None:
+def test_binaries_are_what_they_say(web: FakeWeb, pages: dict[str, FakeResponse]) -> None:
     kinds = {url: web.expected(url).kind for url in pages}
     images = [pages[url].body for url, kind in kinds.items() if kind == "image"]
     papers = [pages[url].body for url, kind in kinds.items() if kind == "pdf"]
@@ -189,7 +188,7 @@ def test_things_on_two_sites_agree_but_for_some_errors(web: FakeWeb) -> None:
     assert same > 4 * different > 0
 
 
-def test_no_page_leads_to_the_real_web(web: FakeWeb, pages: dict[str, DemoResponse]) -> None:
+def test_no_page_leads_to_the_real_web(web: FakeWeb, pages: dict[str, FakeResponse]) -> None:
     """But for schema.org and other vocabularies, which name terms and are no links."""
     vocabularies = {
         "schema.org",

@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from quadloom.demo.bodies import body_of, latest, neighbours, redirect_target
-from quadloom.demo.exchange import DemoRequest, DemoResponse
-from quadloom.demo.furniture import SiteSearch, allowed, sitemap_refs
-from quadloom.demo.hosts import HostPlan
-from quadloom.demo.layout import Layout, PageRef
-from quadloom.demo.links import OPTIONAL, links_of
-from quadloom.demo.traits import traits_of, vanished
+from quadloom_lab.fakeweb.content.bodies import body_of, latest, neighbours, redirect_target
+from quadloom_lab.fakeweb.content.site_files import SiteSearch, allowed, sitemap_refs
+from quadloom_lab.fakeweb.exchange import FakeRequest, FakeResponse
+from quadloom_lab.fakeweb.sites.hosts import HostPlan
+from quadloom_lab.fakeweb.sites.layout import Layout, PageRef
+from quadloom_lab.fakeweb.sites.links import OPTIONAL, links_of
+from quadloom_lab.fakeweb.sites.traits import traits_of, vanished
 
 Scope = Literal["page", "host", "site", "any"]
 
@@ -40,10 +40,10 @@ class ExpectedResponse(msgspec.Struct, frozen=True):
 
 
 def expected(
-    layout: Layout, answer: Callable[[DemoRequest], DemoResponse], revision: int, url: str
+    layout: Layout, answer: Callable[[FakeRequest], FakeResponse], revision: int, url: str
 ) -> ExpectedResponse:
     parts = urlsplit(url)
-    given = answer(DemoRequest(parts.netloc, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")))
+    given = answer(FakeRequest(parts.netloc, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")))
     ref = layout.locate(url)
     media_type = given.header("Content-Type").partition(";")[0]
     if given.status != 200 or ref is None:

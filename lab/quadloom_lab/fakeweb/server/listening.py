@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 
-from quadloom.demo.hosts import plan_hosts
-from quadloom.demo.layout import Layout
-from quadloom.demo.spec import WebSpec
+from quadloom_lab.fakeweb.sites.hosts import plan_hosts
+from quadloom_lab.fakeweb.sites.layout import Layout
+from quadloom_lab.fakeweb.sites.spec import WebSpec
 
 _TRIES = 50
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from random import Random
 
-from quadloom.demo import words
-from quadloom.demo.seeding import stream
+from quadloom_lab.fakeweb.content import words
+from quadloom_lab.fakeweb.sites.chance import stream
 
 POOL = 320  # sentences per language and subject
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from quadloom.demo import feeds, pages
-from quadloom.demo.content import pool
-from quadloom.demo.feeds import DAY, EPOCH, DemoFeed, DemoFeedEntry
-from quadloom.demo.furniture import SiteSearch, opensearch, robots_text, sitemap_body, sitemap_refs
-from quadloom.demo.hosts import HostPlan
-from quadloom.demo.layout import Form, Layout, PageRef
-from quadloom.demo.pages import RenderedPage
-from quadloom.demo.rdf_documents import MEDIA_TYPES, RdfFormat, document
-from quadloom.demo.seeding import number, pick, share
-from quadloom.demo.things import count, statements
-from quadloom.demo.traits import PageTraits, changed_at, traits_of, version
+from quadloom_lab.fakeweb.content import feeds, pages
+from quadloom_lab.fakeweb.content.feeds import DAY, EPOCH, FeedItem, FeedPlan
+from quadloom_lab.fakeweb.content.pages import RenderedPage
+from quadloom_lab.fakeweb.content.prose import pool
+from quadloom_lab.fakeweb.content.rdf_documents import MEDIA_TYPES, RdfFormat, document
+from quadloom_lab.fakeweb.content.site_files import SiteSearch, opensearch, robots_text, sitemap_body, sitemap_refs
+from quadloom_lab.fakeweb.content.things import count, statements
+from quadloom_lab.fakeweb.sites.chance import number, pick, share
+from quadloom_lab.fakeweb.sites.hosts import HostPlan
+from quadloom_lab.fakeweb.sites.layout import Form, Layout, PageRef
+from quadloom_lab.fakeweb.sites.traits import PageTraits, changed_at, traits_of, version
 
 RDF_FORMS: tuple[RdfFormat, ...] = ("ttl", "rdf", "nt", "trig", "nq", "jsonld")
 FEED_ENTRIES = 15
@@ -38,7 +38,7 @@ _KINDS: dict[str, str] = {
 }  # fmt: skip
 
 
-class DemoBody(NamedTuple):
+class PageBody(NamedTuple):
     """A page's bytes and what a reader should find in them: `kind` is a word of `quadloom.model.document.Kind`."""
 
     content: bytes
@@ -48,7 +48,7 @@ class DemoBody(NamedTuple):
     items: tuple[tuple[str, int], ...] = ()
 
 
-def body_of(layout: Layout, search: SiteSearch, ref: PageRef, revision: int) -> DemoBody | None:
+def body_of(layout: Layout, search: SiteSearch, ref: PageRef, revision: int) -> PageBody | None:
     """The page at `ref`, or None for files that this host does not have."""
     host = layout.hosts[ref.host]
     match ref.area:
@@ -56,16 +56,16 @@ def body_of(layout: Layout, search: SiteSearch, ref: PageRef, revision: int) -> 
             return _item(layout, ref, revision)
         case "robots":
             text = robots_text(layout, host)
-            return None if text is None else DemoBody(text.encode(), "text/plain; charset=utf-8", "text")
+            return None if text is None else PageBody(text.encode(), "text/plain; charset=utf-8", "text")
         case "sitemap":
             return _sitemap(layout, host, ref, revision)
         case "style":
-            return DemoBody(b"body{font-family:serif;max-width:60em;margin:auto}\n", "text/css", "css")
+            return PageBody(b"body{font-family:serif;max-width:60em;margin:auto}\n", "text/css", "css")
         case "photo":
-            return DemoBody(feeds.png(pages.photo_value(layout, ref)), "image/png", "image")
+            return PageBody(feeds.png(pages.photo_value(layout, ref)), "image/png", "image")
         case "opensearch":
             text = opensearch(layout, host)
-            return DemoBody(text.encode(), "application/opensearchdescription+xml", "opensearch")
+            return PageBody(text.encode(), "application/opensearchdescription+xml", "opensearch")
         case "feed":
             return _feed("rss", layout, ref, latest(layout, ref, revision))
         case "search" | "searchfeed":
@@ -95,18 +95,18 @@ def redirect_target(layout: Layout, ref: PageRef) -> str:
             return ""
 
 
-def _html(page: RenderedPage) -> DemoBody:
-    return DemoBody(page.text.encode(), "text/html; charset=utf-8", "html", page.title, page.items)
+def _html(page: RenderedPage) -> PageBody:
+    return PageBody(page.text.encode(), "text/html; charset=utf-8", "html", page.title, page.items)
 
 
-def _item(layout: Layout, ref: PageRef, revision: int) -> DemoBody:
+def _item(layout: Layout, ref: PageRef, revision: int) -> PageBody:
     form = layout.form(ref.host, ref.number)
     body = _form_body(layout, ref, form, revision)
     odd = layout.spec.faults and form != "html" and share(layout.spec.seed, "label", ref.host, ref.number) < 0.06
     return body._replace(content_type=_WRONG_TYPES[form]) if odd and form in _WRONG_TYPES else body
 
 
-def _form_body(layout: Layout, ref: PageRef, form: Form, revision: int) -> DemoBody:
+def _form_body(layout: Layout, ref: PageRef, form: Form, revision: int) -> PageBody:
     title = layout.name(layout.hosts[ref.host], ref.number)
     match form:
         case "html":
@@ -117,16 +117,16 @@ def _form_body(layout: Layout, ref: PageRef, form: Form, revision: int) -> DemoB
             return _rdf(layout, ref, form, revision)
         case "svg":
             text = feeds.svg(title, number(layout.spec.seed, "bars", ref.host, ref.number))
-            return DemoBody(text.encode(), _TYPES[form], "svg", title)
+            return PageBody(text.encode(), _TYPES[form], "svg", title)
         case "xsd":
-            return DemoBody(feeds.xsd(title).encode(), _TYPES[form], "xsd", title)
+            return PageBody(feeds.xsd(title).encode(), _TYPES[form], "xsd", title)
         case "png":
-            return DemoBody(feeds.png(pages.photo_value(layout, ref)), _TYPES[form], "image")
+            return PageBody(feeds.png(pages.photo_value(layout, ref)), _TYPES[form], "image")
         case "pdf":
-            return DemoBody(feeds.pdf(title), _TYPES[form], "pdf", title)
+            return PageBody(feeds.pdf(title), _TYPES[form], "pdf", title)
 
 
-def _encoded(page: RenderedPage, traits: PageTraits) -> DemoBody:
+def _encoded(page: RenderedPage, traits: PageTraits) -> PageBody:
     """The page in its charset: labelled in the header, in a meta element, by a byte order mark, or falsely."""
     text, label = page.text, traits.label
     content_type = "text/html; charset=utf-8"
@@ -143,10 +143,10 @@ def _encoded(page: RenderedPage, traits: PageTraits) -> DemoBody:
     codec = "utf-16-le" if label == "bom" else traits.charset
     if traits.wrong_type:
         content_type = _WRONG_TYPES["html"]
-    return DemoBody(text.encode(codec, "xmlcharrefreplace"), content_type, "html", page.title, page.items)
+    return PageBody(text.encode(codec, "xmlcharrefreplace"), content_type, "html", page.title, page.items)
 
 
-def neighbours(layout: Layout, ref: PageRef, revision: int) -> DemoFeed:
+def neighbours(layout: Layout, ref: PageRef, revision: int) -> FeedPlan:
     """A feed about the pages that follow this one on its host."""
     host = layout.hosts[ref.host]
     items = range(ref.number + 1, min(ref.number + 1 + FEED_ENTRIES, host.size))
@@ -154,36 +154,34 @@ def neighbours(layout: Layout, ref: PageRef, revision: int) -> DemoFeed:
     return _channel(layout, host, ref, list(items) or [0], as_of)
 
 
-def latest(layout: Layout, ref: PageRef, revision: int) -> DemoFeed:
+def latest(layout: Layout, ref: PageRef, revision: int) -> FeedPlan:
     host = layout.hosts[ref.host]
     size = layout.size(host, revision)
     return _channel(layout, host, ref, list(range(size - 1, max(-1, size - 1 - FEED_ENTRIES), -1)), revision)
 
 
-def _channel(layout: Layout, host: HostPlan, ref: PageRef, items: list[int], revision: int) -> DemoFeed:
+def _channel(layout: Layout, host: HostPlan, ref: PageRef, items: list[int], revision: int) -> FeedPlan:
     sentences = pool(layout.spec.seed, host.language, host.subject)
     entries = []
     for item in items:
         page = PageRef(ref.host, "item", item)
         updated = EPOCH + DAY * changed_at(layout, page, revision)
-        entries.append(
-            DemoFeedEntry(layout.url(page), layout.name(host, item), pick(sentences, ref.host, item), updated)
-        )
-    return DemoFeed(
+        entries.append(FeedItem(layout.url(page), layout.name(host, item), pick(sentences, ref.host, item), updated))
+    return FeedPlan(
         layout.url(ref), layout.bases[ref.host] + "/", f"{host.title}: latest {host.subject}", tuple(entries)
     )
 
 
-def _feed(form: Form, layout: Layout, ref: PageRef, channel: DemoFeed) -> DemoBody:
+def _feed(form: Form, layout: Layout, ref: PageRef, channel: FeedPlan) -> PageBody:
     writers = {
         "rss": feeds.rss, "atom": feeds.atom, "rss1": feeds.rss1, "jsonfeed": feeds.json_feed, "opml": feeds.opml,
         "xml": feeds.catalogue_xml,
     }  # fmt: skip
     text = writers[form](channel)
-    return DemoBody(text.encode(), _TYPES[form], _KINDS[form], channel.title, (("entries", len(channel.entries)),))
+    return PageBody(text.encode(), _TYPES[form], _KINDS[form], channel.title, (("entries", len(channel.entries)),))
 
 
-def _rdf(layout: Layout, ref: PageRef, form: RdfFormat, revision: int) -> DemoBody:
+def _rdf(layout: Layout, ref: PageRef, form: RdfFormat, revision: int) -> PageBody:
     """The page's own thing and the things of the four pages after it."""
     host = layout.hosts[ref.host]
     chosen = sorted({(ref.number + step) % host.size for step in range(5)})
@@ -196,23 +194,23 @@ def _rdf(layout: Layout, ref: PageRef, form: RdfFormat, revision: int) -> DemoBo
     ]
     text = document(form, things, layout.url(ref))
     items = (("nodes", sum(map(count, things))), ("triples", sum(map(statements, things))))
-    return DemoBody(text.encode(), MEDIA_TYPES[form], _KINDS[form], "", items)
+    return PageBody(text.encode(), MEDIA_TYPES[form], _KINDS[form], "", items)
 
 
-def _registered(layout: Layout, ref: PageRef, revision: int) -> DemoBody:
+def _registered(layout: Layout, ref: PageRef, revision: int) -> PageBody:
     """What the registry knows about a person, with the names that other sites use for it."""
     thing = layout.thing(PageRef(ref.host, "page", ref.number), 0)
     form = next(known for known in RDF_FORMS if known == ref.extra)
     text = document(form, [thing], layout.url(ref))
     items = (("nodes", count(thing)), ("triples", statements(thing)))
-    return DemoBody(text.encode(), MEDIA_TYPES[form], _KINDS[form], "", items)
+    return PageBody(text.encode(), MEDIA_TYPES[form], _KINDS[form], "", items)
 
 
-def _sitemap(layout: Layout, host: HostPlan, ref: PageRef, revision: int) -> DemoBody:
+def _sitemap(layout: Layout, host: HostPlan, ref: PageRef, revision: int) -> PageBody:
     refs = sitemap_refs(layout, host, ref.number, revision)
     is_index = bool(refs) and refs[0].area == "sitemap"
     packed = ref.number > 0 and ref.number % 2 == 0
-    return DemoBody(
+    return PageBody(
         sitemap_body(layout, host, ref.number, revision),
         "application/gzip" if packed else "application/xml",
         "sitemapindex" if is_index else "sitemap",
@@ -221,13 +219,13 @@ def _sitemap(layout: Layout, host: HostPlan, ref: PageRef, revision: int) -> Dem
     )
 
 
-def _search(layout: Layout, search: SiteSearch, ref: PageRef) -> DemoBody:
+def _search(layout: Layout, search: SiteSearch, ref: PageRef) -> PageBody:
     host = layout.hosts[ref.host]
     hits = search.find(host, ref.extra)
     if ref.area == "search":
         return _html(pages.search_page(layout, host, hits.query, hits.links, hits.total, hits.page))
-    entries = tuple(DemoFeedEntry(link.url, link.text, link.text, EPOCH) for link in hits.links)
-    channel = DemoFeed(layout.url(ref), layout.bases[ref.host] + "/", f"{hits.query}: {host.title}", entries)
-    return DemoBody(
+    entries = tuple(FeedItem(link.url, link.text, link.text, EPOCH) for link in hits.links)
+    channel = FeedPlan(layout.url(ref), layout.bases[ref.host] + "/", f"{hits.query}: {host.title}", entries)
+    return PageBody(
         feeds.rss(channel, hits.total).encode(), _TYPES["rss"], "rss", channel.title, (("entries", len(entries)),)
     )

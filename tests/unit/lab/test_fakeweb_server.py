@@ -13,12 +13,11 @@ import pytest
 from fakeweb import HostileServer, RequestLog
 from fakeweb.hostile import ATTACKS
 from fakeweb.reader import Reader
-from quadloom.demo import DemoServer, FakeWeb, WebSpec, serve_in_process
-from quadloom.demo.exchange import DemoRequest, DemoResponse
-from quadloom.demo.layout import SPECIALS, PageRef
-from quadloom.demo.traits import period, traits_of
+from quadloom_lab.fakeweb import FakeRequest, FakeResponse, FakeWeb, FakeWebServer, WebSpec, serve_in_process
+from quadloom_lab.fakeweb.sites.layout import SPECIALS, PageRef
+from quadloom_lab.fakeweb.sites.traits import period, traits_of
 
-Start = Callable[..., DemoServer]
+Start = Callable[..., FakeWebServer]
 TINY = WebSpec(seed=2, pages=60, hosts=5, scale=0.05, links=8, slow_seconds=0.05)
 
 
@@ -69,12 +68,12 @@ def test_unchanged_validators_mean_unchanged_bytes() -> None:
     assert again > 100
 
 
-def _answer(web: FakeWeb, url: str) -> DemoResponse:
+def _answer(web: FakeWeb, url: str) -> FakeResponse:
     authority, slash, rest = url.removeprefix("http://").partition("/")
-    return web.answer(DemoRequest(authority, slash + rest))
+    return web.answer(FakeRequest(authority, slash + rest))
 
 
-def test_the_registry_negotiates(fake_web: DemoServer) -> None:
+def test_the_registry_negotiates(fake_web: FakeWebServer) -> None:
     reader = Reader(fake_web.port)
     url = f"{fake_web.web.layout.bases[-1]}/id/person/3"
     cases = {
@@ -90,7 +89,7 @@ def test_the_registry_negotiates(fake_web: DemoServer) -> None:
         assert got.headers["location"] == fake_web.web.layout.bases[-1] + path, accept
 
 
-def test_site_search_finds_by_words_and_nothing_for_nonsense(fake_web: DemoServer) -> None:
+def test_site_search_finds_by_words_and_nothing_for_nonsense(fake_web: FakeWebServer) -> None:
     web, reader = fake_web.web, Reader(fake_web.port)
     host = next(host for host in web.hosts if host.search)
     base = web.layout.bases[host.index]
@@ -101,7 +100,7 @@ def test_site_search_finds_by_words_and_nothing_for_nonsense(fake_web: DemoServe
     assert b"{searchTerms}" in reader.get(f"{base}/opensearch.xml").body
 
 
-def test_flaky_pages_get_well_and_busy_ones_ask_for_patience(fake_web: DemoServer) -> None:
+def test_flaky_pages_get_well_and_busy_ones_ask_for_patience(fake_web: FakeWebServer) -> None:
     web, reader = fake_web.web, Reader(fake_web.port)
     special = {
         web.layout.special(h, n): web.layout.url(PageRef(h.index, "special", n))
@@ -154,7 +153,7 @@ def test_spread_names_have_an_address_each(serve: Start) -> None:
             assert sock.recv(12) == b"HTTP/1.1 200"
 
 
-def test_pipelined_requests_are_answered_in_order(fake_web: DemoServer) -> None:
+def test_pipelined_requests_are_answered_in_order(fake_web: FakeWebServer) -> None:
     web = fake_web.web
     slow = [
         web.layout.url(PageRef(h.index, "special", n))
@@ -173,7 +172,7 @@ def test_pipelined_requests_are_answered_in_order(fake_web: DemoServer) -> None:
     assert data.index(b" 200 ") < data.index(b" 404 ")
 
 
-def test_what_is_not_http_is_refused(fake_web: DemoServer) -> None:
+def test_what_is_not_http_is_refused(fake_web: FakeWebServer) -> None:
     for bad, status in ((b"POST / HTTP/1.1\r\n\r\n", b"405"), (b"nonsense\r\n\r\n", b"400"), (b"x" * 70_000, b"431")):
         with socket.create_connection(("127.0.0.1", fake_web.port), timeout=5) as sock:
             sock.sendall(bad)

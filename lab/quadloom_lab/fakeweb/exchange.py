@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class DemoRequest(NamedTuple):
+class FakeRequest(NamedTuple):
     """What matters of a request. `attempt` counts earlier requests for the same target: flaky pages get well."""
 
     host: str  # the Host header
@@ -16,7 +16,7 @@ class DemoRequest(NamedTuple):
     attempt: int = 0
 
 
-class DemoResponse(NamedTuple):
+class FakeResponse(NamedTuple):
     """A response before content coding. `delay` is how long a slow page lets its reader wait, in seconds."""
 
     status: int

@@ -1,6 +1,6 @@
 """A small site written in the test that needs it: paths to answers, with a log of every request and its headers.
 
-`quadloom.demo` serves whole webs; this one is for questions about a single rule, where the test should show the page.
+`quadloom_lab.fakeweb` serves whole webs; this one is for tests of a single rule, which should show the page.
 """
 
 from __future__ import annotations

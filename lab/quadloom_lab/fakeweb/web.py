@@ -164,7 +164,7 @@ def _redirect(status: int, target: str) -> FakeResponse:
     return FakeResponse(status, (("Location", target), ("Content-Type", "text/plain")), b"")
 
 
-_RDF_TYPES = {
+RDF_TYPES = {
     "text/turtle": "ttl",
     "application/rdf+xml": "rdf",
     "application/ld+json": "jsonld",
@@ -183,8 +183,8 @@ def preferred(accept: str) -> str:
             if name.strip() == "q":
                 quality = float(value) if value.replace(".", "", 1).isdecimal() else 0.0
         wins = quality > best or (quality == best and not ending)
-        if media in _RDF_TYPES and quality > best:
-            best, ending = quality, _RDF_TYPES[media]
+        if media in RDF_TYPES and quality > best:
+            best, ending = quality, RDF_TYPES[media]
         elif media in ("text/html", "application/xhtml+xml") and wins and quality > 0:
             best, ending = quality, ""
     return ending

@@ -9,7 +9,9 @@ import difflib
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -87,19 +89,34 @@ _GROUPS = {
         ),
         "config": ("quadloom.cli.upkeep.config:config", "Show the settings in force and where each came from."),
     },
-    "Measure": {
-        "bench": ("quadloom_lab.commands.bench:bench", "Measure the pipeline on a fake web on loopback."),
-        "simulate": ("quadloom_lab.commands.simulate:simulate", "Compare refresh policies on a simulated web."),
-    },
 }
 COMMANDS = {name: found for group in _GROUPS.values() for name, found in group.items()}
 for _place, (_title, _commands) in enumerate(_GROUPS.items()):
     _group = Group(_title, sort_key=_place)
     for _order, (_name, (_where, _help)) in enumerate(_commands.items()):
         app.command(_where, name=_name, help=_help, group=_group, sort_key=_order)
-_OPTIONS = Group("Options of every command", sort_key=len(_GROUPS))
+_MEASURE = Group("Measure", sort_key=len(_GROUPS))
+_OPTIONS = Group("Options of every command", sort_key=len(_GROUPS) + 1)
 _EVERYWHERE = Parameter(group=_OPTIONS)
 app["--help"].group = app["--version"].group = _OPTIONS
+
+PLUG_INS = "quadloom.commands"  # entry point group; each entry is a table like those of _GROUPS
+_OF_THE_LAB = ("bench", "simulate")
+
+
+def add_commands(commands: Mapping[str, tuple[str, str]]) -> None:
+    """Add commands of another package: name → (where it is, one line of help). Those already added stay as they are."""
+    for name, (where, help_) in commands.items():
+        if name not in COMMANDS:
+            COMMANDS[name] = (where, help_)
+            app.command(where, name=name, help=help_, group=_MEASURE, sort_key=len(COMMANDS))
+
+
+def add_installed_commands() -> None:
+    """Add the commands of all installed packages that register some; a package that cannot be imported is skipped."""
+    for entry in entry_points(group=PLUG_INS):
+        with suppress(ImportError, AttributeError):  # left over from a folder that was moved or removed
+            add_commands(entry.load())
 
 
 @app.meta.default
@@ -136,11 +153,15 @@ def launch(
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; returns the exit code instead of leaving the process."""
+    add_installed_commands()
     try:
         code = app.meta(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         return code if isinstance(code, int) else 0
     except UnknownCommandError as error:
         word = next(iter(error.unused_tokens or arguments), "")
+        if word in _OF_THE_LAB:
+            message = f"`quadloom {word}` is part of the lab, which is not installed"
+            return _complain(message, "in a checkout of Quadloom: `pip install -e lab`", 2)
         near = difflib.get_close_matches(word, COMMANDS, n=1)
         hint = f"did you mean `quadloom {near[0]}`?" if near else "`quadloom --help` lists the commands"
         return _complain(f"there is no command {word!r}", hint, 2)

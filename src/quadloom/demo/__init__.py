@@ -1,7 +1,7 @@
 """The web of `quadloom demo`: six small sites in one data file, a loopback server for them, and three questions.
 
-In: `sites.json.gz`, rendered by the lab's `quadloom_lab.fakeweb.demo_data`. Out: `DemoServer`, `QUESTIONS`. Imports nothing
-of Quadloom.
+In: `sites.json.gz`, rendered by the lab's `quadloom_lab.fakeweb.demo_data`. Out: `DemoServer`, `QUESTIONS`. Imports
+nothing of Quadloom.
 """
 
 from quadloom.demo.questions import QUESTIONS, Question

@@ -83,7 +83,7 @@ class DemoServer:
         if stored.alternates and (media := preferred(headers.get("Accept", ""), stored.alternates)):
             fields["Location"] = self._with_port(stored.alternates[media])
         if stored.status == HTTPStatus.OK and _has_current_version(headers, fields):
-            validators = {key: fields[key] for key in ("ETag", "Last-Modified") if key in fields}
+            validators = {key: value for key, value in fields.items() if key in ("ETag", "Last-Modified")}
             return _wire(HTTPStatus.NOT_MODIFIED, validators, b"")
         body = stored.data or self._with_port(stored.text).encode()
         if (

@@ -1,4 +1,4 @@
-"""What the sites of a fake web say: words, things and their facts, and the bytes of pages, feeds, RDF and site files.
+"""The bytes of a fake web: HTML with its markup, feeds, RDF, robots.txt, sitemaps and the sites' own search.
 
 In: a `PageRef` of `fakeweb.sites`. Out: a body with its media type and title. Imports `fakeweb.sites` only.
 """

@@ -7,13 +7,13 @@ from typing import NamedTuple
 from quadloom_lab.fakeweb.content import feeds, pages
 from quadloom_lab.fakeweb.content.feeds import DAY, EPOCH, FeedItem, FeedPlan
 from quadloom_lab.fakeweb.content.pages import RenderedPage
-from quadloom_lab.fakeweb.content.prose import pool
 from quadloom_lab.fakeweb.content.rdf_documents import MEDIA_TYPES, RdfFormat, document
 from quadloom_lab.fakeweb.content.site_files import SiteSearch, opensearch, robots_text, sitemap_body, sitemap_refs
-from quadloom_lab.fakeweb.content.things import count, statements
 from quadloom_lab.fakeweb.sites.chance import number, pick, share
 from quadloom_lab.fakeweb.sites.hosts import HostPlan
 from quadloom_lab.fakeweb.sites.layout import Form, Layout, PageRef
+from quadloom_lab.fakeweb.sites.prose import pool
+from quadloom_lab.fakeweb.sites.things import count, statements
 from quadloom_lab.fakeweb.sites.traits import PageTraits, changed_at, traits_of, version
 
 RDF_FORMS: tuple[RdfFormat, ...] = ("ttl", "rdf", "nt", "trig", "nq", "jsonld")

@@ -6,7 +6,7 @@ import json
 from html import escape
 from typing import TypeAlias
 
-from quadloom_lab.fakeweb.content.things import SCHEMA, DateValue, Fact, Iri, Thing, Value, words_of
+from quadloom_lab.fakeweb.sites.things import SCHEMA, DateValue, Fact, Iri, Thing, Value, words_of
 
 Json: TypeAlias = "str | int | float | list[Json] | dict[str, Json]"
 

@@ -20,12 +20,12 @@ from quadloom_lab.fakeweb.content.markup import (
     plain_facts,
     rdfa,
 )
-from quadloom_lab.fakeweb.content.prose import paragraphs, pool
-from quadloom_lab.fakeweb.content.things import Fact, Iri, Thing, count, words_of
 from quadloom_lab.fakeweb.sites.chance import number, pick, stream
 from quadloom_lab.fakeweb.sites.hosts import HostPlan
 from quadloom_lab.fakeweb.sites.layout import Layout, PageRef
 from quadloom_lab.fakeweb.sites.links import LinkPlan, Role, links_of
+from quadloom_lab.fakeweb.sites.prose import paragraphs, pool
+from quadloom_lab.fakeweb.sites.things import Fact, Iri, Thing, count, words_of
 from quadloom_lab.fakeweb.sites.traits import PageTraits, traits_of, version
 
 _STYLE = "".join(

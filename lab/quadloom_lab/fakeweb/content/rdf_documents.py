@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape
 
 from quadloom_lab.fakeweb.content.markup import jsonld_tree
-from quadloom_lab.fakeweb.content.things import SCHEMA, DateValue, Iri, Thing
+from quadloom_lab.fakeweb.sites.things import SCHEMA, DateValue, Iri, Thing
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

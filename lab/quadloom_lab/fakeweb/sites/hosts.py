@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from quadloom_lab.fakeweb.content import words
+from quadloom_lab.fakeweb.sites import words
 from quadloom_lab.fakeweb.sites.chance import number
 from quadloom_lab.fakeweb.sites.spec import SUBJECTS, Language, Subject, WebSpec
 

@@ -13,12 +13,12 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from quadloom_lab.fakeweb.content.catalogue import Catalogue, ThingView
-from quadloom_lab.fakeweb.content.things import Thing
-from quadloom_lab.fakeweb.content.words import SECTIONS
+from quadloom_lab.fakeweb.sites.catalogue import Catalogue, ThingView
 from quadloom_lab.fakeweb.sites.chance import number, share
 from quadloom_lab.fakeweb.sites.hosts import HostPlan, plan_hosts, pool_size
 from quadloom_lab.fakeweb.sites.spec import SUBJECTS, Subject, WebSpec
+from quadloom_lab.fakeweb.sites.things import Thing
+from quadloom_lab.fakeweb.sites.words import SECTIONS
 
 Area = Literal[
     "home", "listing", "facet", "item", "about", "contact", "search", "searchfeed", "opensearch", "calendar",

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from quadloom_lab.fakeweb.content import words
-from quadloom_lab.fakeweb.content.prose import description
-from quadloom_lab.fakeweb.content.things import SCHEMA, DateValue, Fact, Iri, Thing, Value
+from quadloom_lab.fakeweb.sites import words
 from quadloom_lab.fakeweb.sites.chance import number, pick, share
+from quadloom_lab.fakeweb.sites.prose import description
 from quadloom_lab.fakeweb.sites.spec import Language, Subject
+from quadloom_lab.fakeweb.sites.things import SCHEMA, DateValue, Fact, Iri, Thing, Value
 
 ERROR_SHARE = 1 / 12  # descriptions with one fact that contradicts the other sites'
 

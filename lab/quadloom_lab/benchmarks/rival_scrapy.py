@@ -1,4 +1,4 @@
-"""The rival of `bench_whole.py`: Scrapy, extruct and pyoxigraph, tuned, on the web that is served on a port.
+"""The rival of `whole.py`: Scrapy, extruct and pyoxigraph, tuned, on the web that is served on a port.
 
     python rival_scrapy.py PORT SPEC RESPONSES FOLDER
 

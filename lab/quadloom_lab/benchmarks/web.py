@@ -1,6 +1,6 @@
 """How the site answers many clients at once, and what that costs a crawl beside it.
 
-    python tests/bench/bench_web.py [--warehouse DIR] [--clients 100] [--seconds 20] [--pages 3000] [--hosts 60]
+    python -m quadloom_lab.benchmarks.web [--warehouse DIR] [--clients 100] [--seconds 20] [--pages 3000] [--hosts 60]
                                     [--pace 60] [--only KIND] [--no-crawl]
 
 Without --warehouse one is filled from the fake web first (about 15 s). Then `quadloom serve --crawl` runs on it; the

@@ -1,4 +1,4 @@
-"""CPU time of detect and transform on generated pages: `python tests/bench/bench_transform.py [pages]`.
+"""CPU time of detect and transform on generated pages: `python -m quadloom_lab.benchmarks.transform [pages]`.
 
 Prints the best of several rounds, which is the figure least disturbed by neighbours on the machine; the median is given
 beside it. Parse is the floor that no extractor can go below.
@@ -10,17 +10,14 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from pages import page
 from selectolax.lexbor import LexborHTMLParser
 
 from quadloom.phases.detect import detect
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings, TransformSettings
 from quadloom.syntaxes.installed import SYNTAXES
+from quadloom_lab.benchmarks.sample_pages import page
 
 URL = "https://news.example/articles/1"
 TYPE = "text/html; charset=utf-8"

@@ -1,7 +1,7 @@
 """Our transform beside extruct, interleaved on the same pages: CPU-ms per page and the ratio.
 
     pip install --target /tmp/peers extruct
-    python tests/bench/bench_peers.py --peers /tmp/peers [--pages 20] [--folder DIR]
+    python -m quadloom_lab.benchmarks.peers --peers /tmp/peers [--pages 20] [--folder DIR]
 
 Without `--folder` the pages are those of the fake web; with it, HTML files of 15 to 90 KB found below DIR, such as the
 documentation of an operating system. extruct reads all its syntaxes (JSON-LD, microdata, OpenGraph, RDFa, microformats,

@@ -1,6 +1,6 @@
 """CPU time of the fetch process per page, beside other clients in the same run.
 
-    python tests/bench/bench_fetch.py [pages] [hosts]
+    python -m quadloom_lab.benchmarks.fetch [pages] [hosts]
 
 A server in its own process gives gzip pages (about 40 KB decoded) over keep-alive HTTP/1.1 on loopback to `hosts`
 names. Each client reads all pages with 64 requests under way; its CPU time (user and system, its own process only) is
@@ -21,6 +21,10 @@ import resource
 import subprocess
 import sys
 import time
+
+from quadloom.model.page import Failure, Page
+from quadloom.model.visit import Visit
+from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
 
 CONNECTIONS = 300  # the default of limits.connections: one kept-alive connection for each host
 UNDER_WAY = 64
@@ -78,15 +82,19 @@ def urls(port: int, pages: int, hosts: int) -> list[str]:
     return [f"http://h{n % hosts}.bench.test:{port}/page/{n}" for n in range(pages)]
 
 
-def settings(**politeness: float):  # type: ignore[no-untyped-def]
-    from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
-
+def settings() -> Settings:
     return Settings(
         crawl=CrawlSettings(contact="https://example.org/bot"),
         guard=GuardSettings(allow=["127.0.0.0/8"], hosts={"*.bench.test": "127.0.0.1"}),
         limits=LimitSettings(connections=CONNECTIONS),
         politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0),
     )
+
+
+def _size(result: Page | Failure) -> int:
+    if isinstance(result, Failure):
+        raise AssertionError(f"a page was not read: {result}")
+    return len(result.body)
 
 
 def quadloom_client(targets: list[str]) -> int:
@@ -98,7 +106,7 @@ def quadloom_client(targets: list[str]) -> int:
     waiting = iter(targets)
     while len(done) < len(targets):
         while client.in_flight < UNDER_WAY and (href := next(waiting, None)) is not None:
-            client.submit(FetchRequest(href=href), lambda page: done.append(len(page.body)))
+            client.submit(FetchRequest(href=href), lambda result: done.append(_size(result)))
         client.step(1.0)
     client.close()
     return sum(done)
@@ -107,20 +115,19 @@ def quadloom_client(targets: list[str]) -> int:
 def quadloom_fetcher(targets: list[str]) -> int:
     from quadloom.fetching.fetcher import Fetcher
     from quadloom.model.url import Url
-    from quadloom.model.visit import Visit
 
     fetcher = Fetcher(settings())
     records = (Url.parse(href) for href in targets)
     visits = iter([Visit(url.href, url.key, url.host, url.fingerprint) for url in records])
     done = size = 0
     while done < len(targets):
-        batch = []
+        batch: list[Visit] = []
         while fetcher.in_flight + len(batch) < UNDER_WAY and (visit := next(visits, None)) is not None:
             batch.append(visit)
         fetcher.submit(batch)
         for fetched in fetcher.step(1.0):
             done += 1
-            size += len(fetched.result.body)
+            size += _size(fetched.result)
     fetcher.close()
     return size
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from random import Random
 
-from quadloom_lab.fakeweb.content import words
+from quadloom_lab.fakeweb.sites import words
 from quadloom_lab.fakeweb.sites.chance import stream
 
 POOL = 320  # sentences per language and subject

@@ -1,4 +1,6 @@
-"""CPU time of feeds per statement, beside pyoxigraph's parser and XSLT: `python tests/bench/bench_feeds.py [entries]`.
+"""CPU time of feeds per statement, beside pyoxigraph's parser and XSLT.
+
+    python -m quadloom_lab.benchmarks.feeds [entries]
 
 All run interleaved on the same statements, bytes in and N-Quads out; the best of several rounds is given, which is the
 figure least disturbed by neighbours on the machine.
@@ -10,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from email.utils import formatdate
+from functools import partial
 
 import pyoxigraph as ox
 
@@ -89,10 +92,10 @@ def main() -> None:
         rdfxml = ox.serialize(triples, format=ox.RdfFormat.RDF_XML) or b""
         best = compare(
             {
-                "native": lambda body=body: native(body),
-                "XSLT": lambda name=name, body=body: styled(name, body),
-                "pyoxigraph, N-Quads": lambda nquads=nquads: parsed(nquads, ox.RdfFormat.N_QUADS),
-                "pyoxigraph, RDF/XML": lambda rdfxml=rdfxml: parsed(rdfxml, ox.RdfFormat.RDF_XML),
+                "native": partial(native, body),
+                "XSLT": partial(styled, name, body),
+                "pyoxigraph, N-Quads": partial(parsed, nquads, ox.RdfFormat.N_QUADS),
+                "pyoxigraph, RDF/XML": partial(parsed, rdfxml, ox.RdfFormat.RDF_XML),
             }
         )
         statements = nquads.count(b"\n")

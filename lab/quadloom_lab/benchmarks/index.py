@@ -1,4 +1,4 @@
-"""What indexing and searching cost, in CPU time: `python tests/bench/bench_index.py [refresh|growth|search] …`.
+"""What indexing and searching cost, in CPU time: `python -m quadloom_lab.benchmarks.index [refresh|growth|search] …`.
 
 refresh  pages per CPU-second when 2–3 of 30 statements changed: difference against drop-and-insert, in turn
 growth   CPU-ms per new page at 1 M quads against 50 k quads, in turn
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -63,12 +64,12 @@ def refresh(pages: int = 100, rounds: int = 15, base: int = 5_000) -> None:
             changed = [page(number, 1) for number in numbers]
             known = [line_fingerprints(page(number).nquads) for number in numbers]
             ways: list[tuple[str, Callable[[], object]]] = [
-                ("difference", lambda c=changed, k=known: [store.replace(*pair) for pair in zip(c, k, strict=True)]),
-                ("drop and insert", lambda c=changed: [_drop_and_insert(engine, item) for item in c]),
+                ("difference", partial(_replace, store, changed, known)),
+                ("drop and insert", partial(_drop_and_insert, engine, changed)),
             ]
             for name, way in ways if turn % 2 else reversed(ways):
                 costs[name].append(cpu(way) / pages)
-            costs["nothing changed"].append(cpu(lambda c=changed: [store.replace(item) for item in c]) / pages)
+            costs["nothing changed"].append(cpu(partial(_replace, store, changed)) / pages)
         store.close()
     ratios = [dropped / by for by, dropped in zip(costs["difference"], costs["drop and insert"], strict=True)]
     for name, each in costs.items():
@@ -76,10 +77,16 @@ def refresh(pages: int = 100, rounds: int = 15, base: int = 5_000) -> None:
     print(f"ratio {_spread(ratios)}")
 
 
-def _drop_and_insert(engine: ox.Store, item: Quads) -> None:
-    tail = f" <{item.graph}> ."
-    triples = item.nquads.decode().replace(tail, " .")
-    engine.update(f"DROP SILENT GRAPH <{item.graph}> ; INSERT DATA {{ GRAPH <{item.graph}> {{ {triples} }} }}")
+def _replace(store: OxigraphQuads, items: list[Quads], known: list[bytes] | None = None) -> None:
+    for item, fingerprints in zip(items, known or [b""] * len(items), strict=True):
+        store.replace(item, fingerprints)
+
+
+def _drop_and_insert(engine: ox.Store, items: list[Quads]) -> None:
+    for item in items:
+        tail = f" <{item.graph}> ."
+        triples = item.nquads.decode().replace(tail, " .")
+        engine.update(f"DROP SILENT GRAPH <{item.graph}> ; INSERT DATA {{ GRAPH <{item.graph}> {{ {triples} }} }}")
 
 
 def growth(small: int = 50_000, large: int = 1_000_000, rounds: int = 12, batch: int = 128) -> None:
@@ -95,7 +102,7 @@ def growth(small: int = 50_000, large: int = 1_000_000, rounds: int = 12, batch:
             start = large + turn * batch
             new = [page(number) for number in range(start, start + batch)]
             for size in (small, large) if turn % 2 else (large, small):
-                costs[size].append(cpu(lambda s=stores[size], n=new: s.insert_new(n)) / batch)
+                costs[size].append(cpu(partial(stores[size].insert_new, new)) / batch)
         for store in stores.values():
             store.close()
     for size, each in costs.items():
@@ -151,6 +158,6 @@ def _fill_text(
 
 
 if __name__ == "__main__":
-    known = {"refresh": refresh, "growth": growth, "search": search}
+    known: dict[str, Callable[[], None]] = {"refresh": refresh, "growth": growth, "search": search}
     for chosen in sys.argv[1:] or known:
         known[chosen]()

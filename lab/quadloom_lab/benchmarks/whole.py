@@ -1,7 +1,7 @@
 """The whole pipeline beside a tuned Scrapy + extruct + pyoxigraph, by turns on the same fake web: CPU per page.
 
     pip install --target /tmp/peers scrapy extruct uvloop
-    python tests/bench/bench_whole.py --peers /tmp/peers [--pages 10000] [--responses 800] [--rounds 2]
+    python -m quadloom_lab.benchmarks.whole --peers /tmp/peers [--pages 10000] [--responses 800] [--rounds 2]
 
 Both crawl from the same seeds on loopback without pauses, robots.txt obeyed, and store what they read. The server is
 left out, and the rival's imports; ours, of two processes besides the one that counts, are in the figure, under .1 ms a
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def own(pages: int, hosts: int) -> float:
-    command = [sys.executable, "-m", "quadloom.cli", "bench", "pipeline", "--json", "--quiet"]
+    command = [sys.executable, "-m", "quadloom_lab", "bench", "pipeline", "--json", "--quiet"]
     answer = subprocess.run(
         [*command, "--pages", str(pages), "--hosts", str(hosts)], capture_output=True, text=True, check=True
     )

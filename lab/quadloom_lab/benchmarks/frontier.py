@@ -1,6 +1,6 @@
 """CPU cost of the frontier: settle a page with 100 links offered, 90 of them met before, 8 of 10 within the host.
 
-Run: python tests/bench/bench_frontier.py [pages]
+Run: python -m quadloom_lab.benchmarks.frontier [pages]
 """
 
 from __future__ import annotations

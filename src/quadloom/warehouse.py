@@ -41,7 +41,7 @@ from quadloom.refresh.state import Schedule, schedule_of
 from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
-from quadloom.settings_loading import load, with_limits
+from quadloom.settings.loading import load, with_limits
 from quadloom.stores.backends import fresh_quads, open_archive, open_quads, open_state, open_text, query_source
 from quadloom.stores.postgres.frontier import PostgresFrontier
 from quadloom.stores.postgres.state import ClusterState

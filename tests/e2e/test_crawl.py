@@ -15,7 +15,7 @@ import quadloom
 from fakeweb.request_log import RequestLog
 from faults.crawling import command, finish, must_be_read, run_config, start, wait_for_requests
 from quadloom.model import Outcome
-from quadloom.settings_loading import load
+from quadloom.settings.loading import load
 from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 
 

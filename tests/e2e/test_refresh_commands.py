@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from faults.crawling import command, write_config
-from quadloom.settings_loading import load
+from quadloom.settings.loading import load
 from quadloom.warehouse import Warehouse
 from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 

@@ -15,7 +15,7 @@ from fakeweb.scripted import Answer, ScriptedSite, html
 from faults.crawling import finish
 from quadloom.ingest.traps import read_traps
 from quadloom.settings import Settings, SiteSettings
-from quadloom.settings_loading import Value, load
+from quadloom.settings.loading import Value, load
 from quadloom.warehouse import Warehouse
 
 DATA = '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "Person", "name": "N"}</script>'

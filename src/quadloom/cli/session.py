@@ -20,7 +20,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from quadloom.settings import Settings
-from quadloom.settings_loading import LoadedSettings, Value, load, warehouse_path
+from quadloom.settings.loading import LoadedSettings, Value, load, warehouse_path
 
 
 class Session:

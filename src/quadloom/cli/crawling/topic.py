@@ -18,7 +18,7 @@ from quadloom.cli.session import Session, session
 from quadloom.errors import FetchError, NothingFound, UsageError
 from quadloom.fetching.http.document import HttpTransport
 from quadloom.model.url import Url, resolve
-from quadloom.settings_loading import secret
+from quadloom.settings.loading import secret
 from quadloom.topical.access import SiteResponse
 from quadloom.topical.anchors import read_sheet
 from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport

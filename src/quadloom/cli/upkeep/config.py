@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
 from quadloom.settings import ServiceSettings, SiteSettings, without_password
-from quadloom.settings_loading import fields
+from quadloom.settings.loading import fields
 
 config = App(name="config", help="Show the settings in force and where each came from.")
 

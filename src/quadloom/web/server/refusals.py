@@ -10,7 +10,6 @@ import msgspec
 
 from quadloom.errors import (
     DiskFull,
-    LimitReached,
     NothingFound,
     QuadloomError,
     QueryLimit,
@@ -59,7 +58,6 @@ _STATUSES: tuple[tuple[type[QuadloomError], int], ...] = (
     (QuerySyntaxError, 400),
     (QueryRefused, 400),
     (QueryLimit, 503),
-    (LimitReached, 503),
     (UsageError, 400),
     (DiskFull, 503),
     (StoreError, 503),

@@ -17,7 +17,7 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 import msgspec
 
 from quadloom.errors import SettingsError, UsageError
-from quadloom.settings import CrawlSettings, ServiceSettings, Settings, SiteSettings
+from quadloom.settings.tree import CrawlSettings, ServiceSettings, Settings, SiteSettings
 
 PREFIX = "QUADLOOM_"
 # Variables that are not settings: where the warehouse and the config file are, and secrets of plug-ins.

@@ -1,8 +1,8 @@
 """Settings from files, environment and flags, each value with its origin.
 
 Precedence: flags > environment > `./quadloom.toml` (or --config) > `~/.config/quadloom/config.toml` > defaults.
-This is the only module that reads the environment. An unknown key is an error that names the nearest known one,
-because a misspelt limit that is silently ignored is worse than none.
+This is the only module that reads the environment. An unknown key is an error that names the closest known one,
+because a misspelt limit that is silently ignored is worse than no limit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, get_args, get_origin, get_type_hints
+from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -20,13 +20,8 @@ from quadloom.errors import SettingsError, UsageError
 from quadloom.settings.tree import CrawlSettings, ServiceSettings, Settings, SiteSettings
 
 PREFIX = "QUADLOOM_"
-# Variables that are not settings: where the warehouse and the config file are, and secrets of plug-ins.
-NOT_SETTINGS = {
-    "QUADLOOM_WAREHOUSE", "QUADLOOM_CONFIG", "QUADLOOM_SHARED", "QUADLOOM_BRAVE_KEY", "QUADLOOM_TOKEN",
-    "QUADLOOM_QUADS_PASSWORD",
-}  # fmt: skip
 
-_OF_THE_FRONTIER = frozenset(("max_pages_per_host", "order"))  # settings of [crawl] that it is opened with
+_FIXED_WHEN_OPENED = frozenset(("max_pages_per_host", "order"))  # keys of [crawl] that the frontier is opened with
 
 Value = str | int | float | bool | list["Value"] | dict[str, "Value"]
 Tree = dict[str, Value]
@@ -37,6 +32,14 @@ class LoadedSettings(msgspec.Struct, frozen=True):
 
     settings: Settings
     origins: dict[str, str]
+
+
+class SettingField(NamedTuple):
+    """One setting as documented. `name` is dotted: `crawl.max_pages`."""
+
+    name: str
+    default: object
+    meaning: str
 
 
 def load(
@@ -57,7 +60,8 @@ def load(
     for path in _files(config, environ, directory):
         _merge(tree, origins, _read(path), str(path))
     for name, raw in sorted(environ.items()):
-        if name.startswith(PREFIX) and name not in NOT_SETTINGS and "__" in name:
+        # Variables without "__" are no settings: QUADLOOM_WAREHOUSE, QUADLOOM_CONFIG and secrets.
+        if name.startswith(PREFIX) and "__" in name:
             dotted = name[len(PREFIX) :].lower().replace("__", ".")
             _check_known(dotted, f"environment {name}")
             _put(tree, origins, dotted, _from_text(dotted, raw), f"environment {name}")
@@ -77,8 +81,8 @@ def load(
 
 
 def with_limits(crawl: CrawlSettings, limits: Mapping[str, int | float | str]) -> CrawlSettings:
-    """Settings of `[crawl]` that a program gives as arguments. Raises `UsageError` where they make no sense."""
-    known = {field.name for field in msgspec.structs.fields(CrawlSettings)} - _OF_THE_FRONTIER
+    """The settings of `[crawl]` with the arguments of a call. Raises `UsageError` for unknown names and bad values."""
+    known = {field.name for field in msgspec.structs.fields(CrawlSettings)} - _FIXED_WHEN_OPENED
     unknown = sorted(set(limits) - known)
     if unknown:
         raise UsageError(
@@ -87,7 +91,7 @@ def with_limits(crawl: CrawlSettings, limits: Mapping[str, int | float | str]) -
     try:
         return msgspec.convert({**msgspec.structs.asdict(crawl), **limits}, CrawlSettings)
     except msgspec.ValidationError as error:
-        raise UsageError(f"crawl(): {error}", hint="docs/reference/settings.md has what [crawl] takes") from None
+        raise UsageError(f"crawl(): {error}", hint="docs/reference/settings.md lists the settings of [crawl]") from None
 
 
 def warehouse_path(environ: Mapping[str, str] | None = None) -> Path:
@@ -97,13 +101,13 @@ def warehouse_path(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def secret(name: str, environ: Mapping[str, str] | None = None) -> str:
-    """A key or token from the environment (`QUADLOOM_<NAME>`); secrets never stand in config files."""
+    """A key or token from the environment (`QUADLOOM_<NAME>`); secrets are never in config files."""
     environ = os.environ if environ is None else environ
     return environ.get(PREFIX + name, "")
 
 
-def fields() -> Iterator[tuple[str, object, str]]:
-    """(dotted name, default, meaning) of every plain setting, in order: source of docs and `config show`."""
+def fields() -> Iterator[SettingField]:
+    """Every plain setting in order; the reference page and `config show` are made from it."""
     for section in msgspec.structs.fields(Settings):
         if section.name in ("site", "service"):
             continue
@@ -111,7 +115,7 @@ def fields() -> Iterator[tuple[str, object, str]]:
         hints = get_type_hints(struct, include_extras=True)
         for field in msgspec.structs.fields(struct):
             default = getattr(struct(), field.name)
-            yield f"{section.name}.{field.name}", default, _meaning(hints[field.name])
+            yield SettingField(f"{section.name}.{field.name}", default, _meaning(hints[field.name]))
 
 
 def _meaning(hint: object) -> str:
@@ -127,7 +131,7 @@ def _files(config: Path | None, environ: Mapping[str, str], directory: Path | No
     home = Path(environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME", "/")) / ".config") / "quadloom/config.toml"
     local = (directory or Path()) / "quadloom.toml"
     if chosen is not None and not chosen.is_file():
-        raise SettingsError(f"no config file at {chosen}", hint="`quadloom init` writes one with comments")
+        raise SettingsError(f"no config file at {chosen}", hint="to write a commented one: `quadloom init`")
     return [path for path in (home, chosen or local) if path.is_file()]
 
 
@@ -136,7 +140,7 @@ def _read(path: Path) -> Tree:
         tree: Tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"{path} is not valid TOML: {error}", hint="correct that line; `quadloom init` shows a valid file"
+            f"{path} is not valid TOML: {error}", hint="correct that line; for a valid example: `quadloom init`"
         ) from None
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
@@ -150,7 +154,7 @@ def _read(path: Path) -> Tree:
 
 
 def _known() -> set[str]:
-    return {name for name, _, _ in fields()} | {"site", "service"}
+    return {field.name for field in fields()} | {"site", "service"}
 
 
 def _check_known(dotted: str, origin: str) -> None:
@@ -160,7 +164,7 @@ def _check_known(dotted: str, origin: str) -> None:
     if dotted.split(".")[0] in ("site", "service") and "." not in dotted:
         return
     near = difflib.get_close_matches(dotted, known, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]}?" if near else "`quadloom config show` lists all settings"
+    hint = f"did you mean {near[0]}?" if near else "to list all settings: `quadloom config show`"
     raise SettingsError(f"unknown setting {dotted!r} ({origin})", hint=hint)
 
 
@@ -178,14 +182,16 @@ def _put(tree: Tree, origins: dict[str, str], dotted: str, value: Value, origin:
     section, _, key = dotted.partition(".")
     inner = tree.setdefault(section, {})
     if not isinstance(inner, dict):
-        raise SettingsError(f"{section} must be a table ({origin})", hint=f"write [{section}] and its keys below")
+        raise SettingsError(
+            f"{section} must be a table ({origin})", hint=f"write [{section}] and its keys on the lines below"
+        )
     inner[key] = value
     origins[dotted] = origin
 
 
 def _from_text(dotted: str, raw: str) -> Value:
-    """Environment values are text; the type of the default says how to read them. Lists are separated by commas."""
-    default = next(value for name, value, _ in fields() if name == dotted)
+    """The value of an environment variable, read by the type of the default. Lists are separated by commas."""
+    default = next(field.default for field in fields() if field.name == dotted)
     if isinstance(default, bool):
         if raw.lower() in ("1", "true", "yes", "on"):
             return True
@@ -209,8 +215,10 @@ def _from_text(dotted: str, raw: str) -> Value:
 
 
 def _check_services(settings: Settings) -> None:
-    """All services that may read one page, each with all its tries, must be done before the page's own deadline: else
-    a slow service would cost the page its worker, and twice that its place in the index."""
+    """Check that all services for one page, with all retries, end before the page's own deadline.
+
+    Otherwise a slow service would cost the page its worker, and after two such attempts its place in the index.
+    """
     limit = settings.limits.transform_seconds
     words = {word for service in settings.service for word in service.kinds} | {""}
     for word in sorted(words):
@@ -218,7 +226,7 @@ def _check_services(settings: Settings) -> None:
         longest = sum(service.timeout * (1 + max(0, service.retries)) for service in readers)
         if longest > limit:
             raise SettingsError(
-                f"services for {word or 'every kind'} may take {longest:g} s with their retries, and a page has only"
+                f"services for {word or 'every kind'} may take {longest:g} s with their retries, but a page has only"
                 f" {limit:g} s (limits.transform_seconds): {', '.join(service.url for service in readers)}",
                 hint="lower timeout or retries of [[service]], or raise limits.transform_seconds",
             )
@@ -229,10 +237,10 @@ def _explained(error: msgspec.ValidationError, origins: Mapping[str, str]) -> Se
     place = text.rpartition("`$.")[2].rstrip("`") if "`$." in text else ""
     origin = origins.get(place, "")
     known = sorted(field.name for struct in (SiteSettings, ServiceSettings) for field in msgspec.structs.fields(struct))
-    problem, hint = text.split(" - at")[0], "`quadloom config show` prints every setting with its default"
+    problem, hint = text.split(" - at")[0], "to see every setting with its default: `quadloom config show`"
     if "unknown field" in text:
         hint = f"keys of [[site]] and [[service]]: {', '.join(known)}"
-    elif "matching regex" in text:  # of all settings only lengths of time have a pattern
+    elif "matching regex" in text:  # only lengths of time have a pattern
         problem, hint = "not a length of time", "write `90d`, `12h`, `30m` or `forever`"
     return SettingsError(
         f"bad value for {place or 'a setting'}: {problem}" + (f" ({origin})" if origin else ""), hint=hint

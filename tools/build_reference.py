@@ -1,4 +1,4 @@
-"""Writes docs/reference/settings.md and commands.md from the code. `make docs` runs it, a test compares."""
+"""Write docs/reference/settings.md and commands.md from the code. `make docs` runs it; a test compares."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from cyclopts import App
 from cyclopts.argument import Argument
 
 from quadloom import settings as tree
-from quadloom.cli.main import COMMANDS, app
+from quadloom.cli.main import COMMANDS, add_commands, app
 from quadloom.settings.loading import fields
+from quadloom_lab.commands import COMMANDS as LAB_COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = ROOT / "docs/reference/settings.md"
@@ -58,7 +59,8 @@ def settings_page() -> str:
 
 
 def commands_page() -> str:
-    """Every command with its arguments, from the program's own help."""
+    """Every command with its arguments, from the program's own help; those of the lab last."""
+    add_commands(LAB_COMMANDS)
     lines = [
         "# Commands",
         "",
@@ -71,6 +73,8 @@ def commands_page() -> str:
     for name in COMMANDS:
         command = app[name]
         lines += ["", f"## quadloom {name}", ""]
+        if name in LAB_COMMANDS:
+            lines += ["Part of the lab: `pip install -e lab` in a checkout of Quadloom.", ""]
         lines += _described(command) if command.default_command else [command.help.strip()]
         for child in (child for child in command if not child.startswith("-")):
             lines += ["", f"### quadloom {name} {child}", ""]
@@ -79,7 +83,7 @@ def commands_page() -> str:
 
 
 def _described(command: App) -> list[str]:
-    """First sentence of the help, then the arguments with the meanings that the function's docstring gives them."""
+    """The first sentence of the help, then the arguments with their meanings from the function's docstring."""
     lines = [inspect.cleandoc(command.help or "").split("\n\nParameters")[0].strip()]
     parsed = docstring_parser.parse(command.default_command.__doc__ or "") if command.default_command else None
     meanings = {item.arg_name: item.description or "" for item in parsed.params} if parsed else {}
@@ -93,14 +97,14 @@ def _described(command: App) -> list[str]:
 
 
 def _names(argument: Argument) -> list[str]:
-    """A place in the line comes first, where the argument has one; the option of the same name works too."""
+    """The positional name first, if the argument has one; the option of the same name works too."""
     if argument.field_info.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
         return [argument.field_info.name.upper(), *argument.names]
     return list(argument.names) or [argument.name]
 
 
 def _choices(hint: object) -> str:
-    """What may be written, of settings that take one of a few words."""
+    """The allowed values of a setting that takes one of a few words."""
     if get_origin(hint) is Literal:
         return f" ({', '.join(f'`{word}`' for word in get_args(hint))})"
     return next((found for inner in get_args(hint) if (found := _choices(inner))), "")

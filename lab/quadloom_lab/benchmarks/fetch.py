@@ -178,10 +178,14 @@ def scrapy_client(targets: list[str]) -> int:
 
     process = CrawlerProcess(
         {
-            "LOG_ENABLED": False, "CONCURRENT_REQUESTS": UNDER_WAY, "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
-            "ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "DNS_RESOLVER": f"{__name__}.LoopbackResolver",
+            "LOG_ENABLED": False,
+            "CONCURRENT_REQUESTS": UNDER_WAY,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
+            "ROBOTSTXT_OBEY": True,
+            "TELNETCONSOLE_ENABLED": False,
+            "DNS_RESOLVER": f"{__name__}.LoopbackResolver",
         }
-    )  # fmt: skip
+    )
     process.crawl(Bench)
     process.start()
     return total[0]

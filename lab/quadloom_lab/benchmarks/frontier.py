@@ -52,9 +52,18 @@ class Web:
 
 def settled(visit: Visit, discoveries: tuple[Discovery, ...], now: float) -> Settlement:
     page = PageRow(
-        fingerprint=visit.fingerprint, key=visit.key, href=visit.href, host=visit.host, status=200, kind="html",
-        outcome=Outcome.NEW, fetched_at=now, quads_digest=b"q" * 16, text_digest=b"t" * 16, title="Some title",
-    )  # fmt: skip
+        fingerprint=visit.fingerprint,
+        key=visit.key,
+        href=visit.href,
+        host=visit.host,
+        status=200,
+        kind="html",
+        outcome=Outcome.NEW,
+        fetched_at=now,
+        quads_digest=b"q" * 16,
+        text_digest=b"t" * 16,
+        title="Some title",
+    )
     return Settlement(visit, Outcome.NEW, page, HostPace(visit.host, "", 0.0, now), discoveries)
 
 

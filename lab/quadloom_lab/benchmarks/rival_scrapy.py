@@ -127,13 +127,19 @@ def main() -> None:
     store = Store(str(folder))
     process = CrawlerProcess(
         {
-            "LOG_ENABLED": False, "CONCURRENT_REQUESTS": 128, "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
-            "ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "DNS_RESOLVER": f"{__name__}.LoopbackResolver",
-            "COOKIES_ENABLED": False, "RETRY_ENABLED": False, "DOWNLOAD_DELAY": 0,
+            "LOG_ENABLED": False,
+            "CONCURRENT_REQUESTS": 128,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
+            "ROBOTSTXT_OBEY": True,
+            "TELNETCONSOLE_ENABLED": False,
+            "DNS_RESOLVER": f"{__name__}.LoopbackResolver",
+            "COOKIES_ENABLED": False,
+            "RETRY_ENABLED": False,
+            "DOWNLOAD_DELAY": 0,
             "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
             "ASYNCIO_EVENT_LOOP": "uvloop.Loop",
         }
-    )  # fmt: skip
+    )
     crawler = process.create_crawler(Rival)
     cpu, wall = time.process_time(), time.perf_counter()
     process.crawl(crawler, seeds=web.seeds, store=store, responses=responses)

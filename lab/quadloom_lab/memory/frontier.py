@@ -139,9 +139,23 @@ class MemoryFrontier:
     def _hand_out(self, url: _Url, now: float, duration: float) -> Visit:
         host = self._hosts[url.host]
         visit = Visit(
-            url.href, url.key, url.host, url.fingerprint, url.depth, url.priority, url.kind, url.attempt, now,
-            now + duration, url.etag, url.last_modified, url.visits > 0, url.via, url.anchor, url.score,
-        )  # fmt: skip
+            url.href,
+            url.key,
+            url.host,
+            url.fingerprint,
+            url.depth,
+            url.priority,
+            url.kind,
+            url.attempt,
+            now,
+            now + duration,
+            url.etag,
+            url.last_modified,
+            url.visits > 0,
+            url.via,
+            url.anchor,
+            url.score,
+        )
         address_clock = self._addresses.get(host.row.address, 0.0)
         self._leases[url.fingerprint] = (visit, host.row.next_at, address_clock)
         self._set(host, next_at=now + self._delay(host.row))
@@ -249,9 +263,13 @@ class MemoryFrontier:
     def put_host(self, row: HostRow) -> None:
         host = self._hosts.setdefault(row.host, _Host(row.host))
         self._set(
-            host, delay=row.delay, budget=row.budget, crawl_delay=row.crawl_delay, robots=row.robots,
+            host,
+            delay=row.delay,
+            budget=row.budget,
+            crawl_delay=row.crawl_delay,
+            robots=row.robots,
             robots_expires=row.robots_expires,
-        )  # fmt: skip
+        )
         self._set(host, next_at=max(host.row.next_at, host.asked_at + self._delay(host.row)))
         self._apply_budget(host)
 
@@ -306,22 +324,33 @@ class MemoryFrontier:
         lease = self._leases.get(url.fingerprint)
         peers = [u for u in self._urls.values() if u.host == url.host and u.state is UrlState.QUEUED and u is not url]
         facts = rules.UrlFacts(
-            key=url.key, state=url.state, leased_until=lease[0].deadline if lease else 0.0, priority=url.priority,
-            depth=url.depth, score=url.score, due=url.due, attempt=url.attempt, visits=url.visits,
+            key=url.key,
+            state=url.state,
+            leased_until=lease[0].deadline if lease else 0.0,
+            priority=url.priority,
+            depth=url.depth,
+            score=url.score,
+            due=url.due,
+            attempt=url.attempt,
+            visits=url.visits,
             past=rules.UrlPast(url.outcome, url.kind, url.via),
             ahead=sum(self._turn_of(peer) < self._turn_of(url) for peer in peers),
-        )  # fmt: skip
+        )
         return rules.explain(facts, row, self._delay(row), self._budget(row), now)
 
     def stats(self, now: float) -> FrontierStats:
         count = {state: sum(url.state is state for url in self._urls.values()) for state in UrlState}
         leased = sum(self._urls[key].state is UrlState.QUEUED for key in self._leases)
         return FrontierStats(
-            queued=count[UrlState.QUEUED] - leased, waiting=count[UrlState.WAITING], leased=leased,
-            done=count[UrlState.DONE], dead=count[UrlState.DEAD],
-            parked=count[UrlState.OUT_OF_SCOPE] + count[UrlState.OVER_BUDGET], hosts=len(self._hosts),
+            queued=count[UrlState.QUEUED] - leased,
+            waiting=count[UrlState.WAITING],
+            leased=leased,
+            done=count[UrlState.DONE],
+            dead=count[UrlState.DEAD],
+            parked=count[UrlState.OUT_OF_SCOPE] + count[UrlState.OVER_BUDGET],
+            hosts=len(self._hosts),
             blocked_hosts=sum(host.row.blocked_until > now for host in self._hosts.values()),
-        )  # fmt: skip
+        )
 
     def close(self) -> None:
         self._leases.clear()

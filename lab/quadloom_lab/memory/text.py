@@ -96,10 +96,16 @@ def _passes(document: TextDocument, request: SearchRequest) -> bool:
 
 def _hit(score: float, document: TextDocument, clauses: tuple[Clause, ...]) -> Hit:
     return Hit(
-        id=document.id, score=score, title=document.title,
-        snippet=text_query.snippet(document.body or document.literals, clauses), types=document.types,
-        site=document.site, language=document.language, kind=document.kind, fetched_at=document.fetched_at,
-    )  # fmt: skip
+        id=document.id,
+        score=score,
+        title=document.title,
+        snippet=text_query.snippet(document.body or document.literals, clauses),
+        types=document.types,
+        site=document.site,
+        language=document.language,
+        kind=document.kind,
+        fetched_at=document.fetched_at,
+    )
 
 
 def _facets(documents: Sequence[TextDocument]) -> dict[str, list[tuple[str, int]]]:

@@ -58,11 +58,15 @@ def closed_forms(bandwidths: Sequence[float] = BANDWIDTHS, pages: int = 10_000) 
         reads["freshness"] = optimal_rates(weights, rates, total, policy="freshness")
         rows += [
             ClosedForm(
-                per_page, policy, freshness(weights, rates, f), xyleme_cost(weights, rates, f),
-                harmonic_cost(weights, rates, f), float(np.mean(f == 0.0)),
+                per_page,
+                policy,
+                freshness(weights, rates, f),
+                xyleme_cost(weights, rates, f),
+                harmonic_cost(weights, rates, f),
+                float(np.mean(f == 0.0)),
             )
             for policy, f in reads.items()
-        ]  # fmt: skip
+        ]
     return rows
 
 

@@ -123,12 +123,19 @@ def compare(pages: int, degree: int, *, engine: Engine = "auto", turns: int = 4)
             times["fine"].append(_timed(lambda: sweep(iteration, pool)))
     best = {name: SweepSeconds(min(t.cpu for t in all_), min(t.wall for t in all_)) for name, all_ in times.items()}
     return Comparison(
-        pages=pages, links=pages * degree, engine=type(ours).__name__, threads=ours.threads,
-        product=best["product"], power_step=best["power"], sweep=best["sweep"], fine_sweep=best["fine"],
-        cutting=cutting, scipy_matrix=_scipy_bytes(pages, degree) / _MEBI,
+        pages=pages,
+        links=pages * degree,
+        engine=type(ours).__name__,
+        threads=ours.threads,
+        product=best["product"],
+        power_step=best["power"],
+        sweep=best["sweep"],
+        fine_sweep=best["fine"],
+        cutting=cutting,
+        scipy_matrix=_scipy_bytes(pages, degree) / _MEBI,
         own_matrix=pages * degree * bytes_per_link / _MEBI,
         peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    )  # fmt: skip
+    )
 
 
 def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> SweepCounts:
@@ -171,9 +178,14 @@ def under_limit(pages: int, degree: int, tolerance: float = 1e-6) -> LimitedFixp
         )
     whole, sweeps, total, seconds = msgspec.json.decode(done.stdout, type=tuple[float, int, float, float])
     return LimitedFixpoint(
-        limit=limit / _MEBI, whole=whole / _MEBI, own_matrix=matrix / _MEBI,
-        scipy_matrix=_scipy_bytes(pages, degree) / _MEBI, sweeps=sweeps, total=total, seconds=seconds,
-    )  # fmt: skip
+        limit=limit / _MEBI,
+        whole=whole / _MEBI,
+        own_matrix=matrix / _MEBI,
+        scipy_matrix=_scipy_bytes(pages, degree) / _MEBI,
+        sweeps=sweeps,
+        total=total,
+        seconds=seconds,
+    )
 
 
 def random_links(pages: int, degree: int) -> sparse.csr_array:

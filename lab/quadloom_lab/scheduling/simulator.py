@@ -189,9 +189,16 @@ class _Simulation:
             rates = np.where(told, rates, rates * (1.0 - self.signals.recall[hosts]))
         index = elapsed[alive] * (rates if self.by_rate else 1.0)
         best = most_valuable(
-            count, self.web.weights[alive], rates, index, policy=self.policy, alpha=_ALPHA, noticed=noticed,
-            min_interval=self.plan.min_interval, max_interval=self.plan.max_interval,
-        )  # fmt: skip
+            count,
+            self.web.weights[alive],
+            rates,
+            index,
+            policy=self.policy,
+            alpha=_ALPHA,
+            noticed=noticed,
+            min_interval=self.plan.min_interval,
+            max_interval=self.plan.max_interval,
+        )
         return np.asarray(alive[best])
 
     def _account(self, pages: npt.NDArray[np.intp], now: float) -> None:
@@ -237,11 +244,15 @@ class _Simulation:
         error = np.abs(np.log(self.rates / web.rates))
         curve = [((n + 0.5) * web.days / 10.0, float(f / s)) for n, (f, s) in enumerate(self.tenths) if s > 0.0]
         return SimulationRow(
-            process=process, policy=self.name, estimator=self.estimator,
+            process=process,
+            policy=self.name,
+            estimator=self.estimator,
             freshness=float(web.weights @ self.fresh / (web.weights @ lived)),
             plain=float(self.fresh.sum() / lived.sum()),
             cost=float(web.weights @ self.cost / (web.weights @ lived)),
             reads_per_day=float(counts.sum() / max(web.days - plan.warm_up, 1e-9)),
-            slot_spread=spread, unread=float(np.mean(self.reads[lived > 0] == 0)),
-            rate_error=float(np.median(error)), curve=tuple(curve),
-        )  # fmt: skip
+            slot_spread=spread,
+            unread=float(np.mean(self.reads[lived > 0] == 0)),
+            rate_error=float(np.median(error)),
+            curve=tuple(curve),
+        )

@@ -174,9 +174,13 @@ def _channel(layout: Layout, host: HostPlan, ref: PageRef, items: list[int], rev
 
 def _feed(form: Form, layout: Layout, ref: PageRef, channel: FeedPlan) -> PageBody:
     writers = {
-        "rss": feeds.rss, "atom": feeds.atom, "rss1": feeds.rss1, "jsonfeed": feeds.json_feed, "opml": feeds.opml,
+        "rss": feeds.rss,
+        "atom": feeds.atom,
+        "rss1": feeds.rss1,
+        "jsonfeed": feeds.json_feed,
+        "opml": feeds.opml,
         "xml": feeds.catalogue_xml,
-    }  # fmt: skip
+    }
     text = writers[form](channel)
     return PageBody(text.encode(), _TYPES[form], _KINDS[form], channel.title, (("entries", len(channel.entries)),))
 

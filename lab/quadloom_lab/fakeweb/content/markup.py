@@ -123,9 +123,13 @@ def opengraph(thing: Thing, url: str, site: str, image: str) -> str:
         thing.type, "website"
     )
     pairs = (
-        ("og:type", kind), ("og:title", thing.text("name")), ("og:url", url), ("og:site_name", site),
-        ("og:image", image), ("og:description", thing.text("description")),
-    )  # fmt: skip
+        ("og:type", kind),
+        ("og:title", thing.text("name")),
+        ("og:url", url),
+        ("og:site_name", site),
+        ("og:image", image),
+        ("og:description", thing.text("description")),
+    )
     return "".join(f'<meta property="{name}" content="{escape(value)}">\n' for name, value in pairs)
 
 

@@ -78,9 +78,16 @@ def serve_in_process(
     folder = Path(tempfile.mkdtemp(prefix="quadloom-fakeweb-"))
     log_path = log or folder / "requests.jsonl"
     command = [
-        sys.executable, "-m", "quadloom_lab.fakeweb.server.main", "--spec", msgspec.json.encode(web.spec).decode(),
-        "--dials", str(folder / "dials"), "--processes", str(processes),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "quadloom_lab.fakeweb.server.main",
+        "--spec",
+        msgspec.json.encode(web.spec).decode(),
+        "--dials",
+        str(folder / "dials"),
+        "--processes",
+        str(processes),
+    ]
     if prerender:
         command.append("--prerender")
     if logging:

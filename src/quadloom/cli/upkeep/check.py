@@ -1,4 +1,4 @@
-"""`quadloom check`: looks for what could be wrong, and tells the cure."""
+"""`quadloom check`: check the set-up and suggest fixes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOW_DISK = 1 << 30
 
 
 def check() -> int:
-    """Check versions, configuration, plug-ins, disk, lock, names and stores. Exit code 1 where something is wrong."""
+    """Check versions, configuration, plug-ins, disk, name resolution and stores. Exit code 1 if something is wrong."""
     s = session()
     results = list(_checks(s))
     if s.json:
@@ -46,7 +46,7 @@ def _checks(s: Session) -> Iterator[tuple[str, bool, str, str]]:
         try:
             yield name, True, importlib.metadata.version(name), ""
         except importlib.metadata.PackageNotFoundError:
-            yield name, False, "not installed", "install quadloom again"
+            yield name, False, "not installed", "reinstall quadloom"
     try:
         yield "configuration", True, f"{len(s.loaded.origins)} values set", ""
     except QuadloomError as error:
@@ -80,7 +80,7 @@ def _database(s: Session) -> Iterator[tuple[str, bool, str, str]]:
 
 
 def _extensions(s: Session) -> Iterator[tuple[str, bool, str, str]]:
-    """Plug-ins, services and stylesheets as a worker would meet them."""
+    """Plug-ins, services and stylesheets as a worker would find them."""
     for finding in all_syntaxes(s.settings).findings:
         yield f"plug-in {finding.syntax}", False, finding.message, finding.advice
     for service in s.settings.service:
@@ -93,7 +93,7 @@ def _extensions(s: Session) -> Iterator[tuple[str, bool, str, str]]:
 
 
 def _reachable(url: str, seconds: float) -> tuple[bool, str]:
-    """Whether something listens there. Nothing is sent: a service may take any request for work."""
+    """Whether something listens there. Nothing is sent: a service might take any request for work."""
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -112,7 +112,7 @@ def _disk(s: Session) -> Iterator[tuple[str, bool, str, str]]:
         "disk",
         free > _LOW_DISK,
         f"{free >> 20} MiB free at {folder}",
-        "make room, or name another disk in stores.directories",
+        "free some space, or add another disk to stores.directories",
     )
     yield (
         "writable",
@@ -125,13 +125,13 @@ def _disk(s: Session) -> Iterator[tuple[str, bool, str, str]]:
 def _names() -> Iterator[tuple[str, bool, str, str]]:
     try:
         socket.getaddrinfo("localhost", 80)
-        yield "name resolution", True, "localhost is known", ""
+        yield "name resolution", True, "localhost resolves", ""
     except OSError as error:
         yield "name resolution", False, str(error), "check /etc/resolv.conf and /etc/hosts"
 
 
 def _servers(s: Session) -> Iterator[tuple[str, bool, str, str]]:
-    """Stores on other machines, before there is a warehouse too: whether something listens at their address."""
+    """Whether something listens at the addresses of remote stores; works before there is a warehouse."""
     stores = s.settings.stores
     quads = stores.quads.removeprefix("sparql+") if stores.quads.startswith("sparql+") else ""
     bucket = stores.archive_endpoint if stores.archive.startswith("s3:") else ""

@@ -1,4 +1,4 @@
-"""`quadloom export` and `quadloom import`."""
+"""`quadloom export` and `quadloom import`: data out of the warehouse, and into it from files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from quadloom.export.dump import parse_format
 from quadloom.export.selection import Selection
 from quadloom.warehouse import Warehouse
 
-_EVERY = 1000  # pages between two words of progress
+_EVERY = 1000  # pages between two progress messages
 
 
 def export(
@@ -35,60 +35,67 @@ def export(
     Parameters
     ----------
     target
-        file; its suffix gives the format (`out.nq.gz`) [default: standard output]
+        file to write; its suffix gives the format (`out.nq.gz`) [default: standard output]
     format
-        nq, trig, ttl, nt, jsonld, rdf, parquet, warc or void, with .gz or .zst where wanted [default: nq]
+        nq, trig, ttl, nt, jsonld, rdf, parquet, warc or void, optionally with .gz or .zst [default: nq]
     site
         only pages of this registered domain
     type
-        only pages about such things: schema:Event, Event or a full IRI
+        only pages about things of this type: schema:Event, Event or a full IRI
     since
         only pages that changed on this date or later
     until
         only pages that changed on this date or before
     fail_empty
-        exit with 4 when nothing was selected
+        exit with code 4 if nothing was selected
     """
     s = session()
     if target is None and sys.stdout.isatty() and not format:
-        raise UsageError("this would fill your terminal", hint="name a file, or pipe it: quadloom export | head")
+        raise UsageError(
+            "the export would be printed on your terminal", hint="give a file, or pipe it: `quadloom export | head`"
+        )
     selection = Selection(
-        sites=site, types=tuple(iri for name in type for iri in type_iris(name)), since=moment(since),
+        sites=site,
+        types=tuple(iri for name in type for iri in type_iris(name)),
+        since=moment(since),
         until=moment(until),
-    )  # fmt: skip
+    )
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         written = warehouse.export(
-            target if target is not None else sys.stdout.buffer, format=format, selection=selection, progress=_told(s)
+            target if target is not None else sys.stdout.buffer,
+            format=format,
+            selection=selection,
+            progress=_progress(s),
         )
     if s.json and target is not None:
         s.emit({"pages": written.pages, "quads": written.quads, "file": target})
     chosen, _ = parse_format(format or (target.name.partition(".")[2] if target else "") or "nq")
     s.say(f"{written.pages} pages, {written.quads} {'records' if chosen == 'warc' else 'quads'}")
     if fail_empty and not written.pages:
-        raise NothingFound("no page was selected", hint="`quadloom stats` shows which sites and types there are")
+        raise NothingFound("no page was selected", hint="to see which sites and types there are: `quadloom stats`")
 
 
 def import_(*paths: Path, graph: str = "") -> None:
-    """Read WARC files and RDF dumps into the warehouse, through the same phases as a crawl. Visits nobody.
+    """Read WARC files and RDF dumps into the warehouse, through the same phases as a crawl. Visits no site.
 
     Parameters
     ----------
     paths
         files: .warc.gz, .nq, .trig, .ttl, .nt, .jsonld, .rdf, each with .gz or .zst
     graph
-        URL under which statements are kept that name no graph
+        graph (URL) for statements that name none
     """
     s = session()
     if not paths:
-        raise UsageError("no file given", hint="quadloom import crawl.warc.gz dump.nq.gz")
+        raise UsageError("no file given", hint="for example: `quadloom import crawl.warc.gz dump.nq.gz`")
     for path in paths:
         if not path.is_file():
             raise UsageError(
-                f"there is no file {path}", hint="name .warc.gz, .nq, .trig, .ttl, .nt, .jsonld or .rdf files"
+                f"there is no file {path}", hint="give .warc.gz, .nq, .trig, .ttl, .nt, .jsonld or .rdf files"
             )
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         report = warehouse.import_(
-            *paths, graph=graph, progress=_told(s), notice=lambda kind, text: s.say(f"{kind}: {text}")
+            *paths, graph=graph, progress=_progress(s), notice=lambda kind, text: s.say(f"{kind}: {text}")
         )
     if s.json:
         s.emit(report)
@@ -100,14 +107,14 @@ def import_(*paths: Path, graph: str = "") -> None:
         )
 
 
-def _told(s: Session) -> Callable[[int], None]:
-    """Progress for people, now and then."""
-    told = 0
+def _progress(s: Session) -> Callable[[int], None]:
+    """Prints the number of pages every `_EVERY` pages."""
+    printed = 0
 
-    def tell(pages: int) -> None:
-        nonlocal told
-        if pages - told >= _EVERY:
-            told = pages
+    def show(pages: int) -> None:
+        nonlocal printed
+        if pages - printed >= _EVERY:
+            printed = pages
             s.say(f"{pages} pages")
 
-    return tell
+    return show

@@ -171,10 +171,10 @@ def settings_file(path: Path, web: FakeWeb | None, *, pace: float = 0.0, max_pag
     lines = ["[web]", "rate = 0.0", "concurrency = 0"]
     if web is not None:
         hosts = ", ".join(f"{json.dumps(name)} = {json.dumps(place)}" for name, place in web.hosts_override().items())
-        lines += ["[crawl]", 'scope = "any"', 'contact = "bench@quadloom.invalid"', "workers = 1", "max_wait = 0.5",
-                  f"max_pages = {max_pages}", "[freshness]", f"bandwidth = {pace or 10.0}",
-                  "[politeness]", "delay = 0.0", "ip_delay = 0.0", "adaptive = 0.0", "retries = 0", "per_site = 16",
-                  "[guard]", 'allow = ["127.0.0.0/8"]', f"hosts = {{{hosts}}}"]  # fmt: skip
+        lines += ["[crawl]", 'scope = "any"', 'contact = "bench@quadloom.invalid"', "workers = 1", "max_wait = 0.5"]
+        lines += [f"max_pages = {max_pages}", "[freshness]", f"bandwidth = {pace or 10.0}"]
+        lines += ["[politeness]", "delay = 0.0", "ip_delay = 0.0", "adaptive = 0.0", "retries = 0", "per_site = 16"]
+        lines += ["[guard]", 'allow = ["127.0.0.0/8"]', f"hosts = {{{hosts}}}"]
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -248,8 +248,9 @@ def main() -> None:
                 print(json.dumps(measure(server, port, None, given), indent=2))
             return
         # Three times as many pages as are filled in: the crawl beside the clients must not run dry.
-        spec = WebSpec(pages=3 * given.pages, hosts=given.hosts, crawl_delay=0.0, slow_seconds=0.0, faults=False,
-                       traps=False)  # fmt: skip
+        spec = WebSpec(
+            pages=3 * given.pages, hosts=given.hosts, crawl_delay=0.0, slow_seconds=0.0, faults=False, traps=False
+        )
         with serve_in_process(FakeWeb(spec), logging=False) as web:
             if not warehouse.exists():
                 config = settings_file(folder / "fill.toml", web.web, max_pages=given.pages)

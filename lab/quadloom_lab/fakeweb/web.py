@@ -1,7 +1,7 @@
 """The fake web as a function from requests to answers.
 
-`FakeWeb.answer` is pure but for two dials that a test may turn: `revision`, the day of the web, and `robots_status`,
-an outage of every robots.txt. The server, the oracle and the tests all stand on it.
+`FakeWeb.answer` is a pure function of the request and two attributes that a test may set: `revision`, the day of the
+web, and `robots_status`, an outage of every robots.txt. The server, the oracle and the tests build on it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REDIRECTS = {"moved": 301, "found": 302, "other": 303, "temporary": 307, "perman
 
 
 class FakeWeb:
-    """One web. Equal specs and dials give equal answers, in any process."""
+    """One web. Equal specs, revisions and robots statuses give equal answers, in any process."""
 
     def __init__(self, spec: WebSpec | None = None) -> None:
         self.spec = spec or WebSpec()
@@ -52,13 +52,13 @@ class FakeWeb:
         return {"*.example": "127.0.0.1", "*.test": "127.0.0.1"}
 
     def allowed(self, url: str, agent: str = "quadloom") -> bool:
-        """Whether robots.txt lets this crawler read the URL. False for hosts that are not of this web."""
+        """Whether robots.txt lets this crawler read the URL. False for hosts outside this web."""
         authority, slash, rest = url.removeprefix("http://").partition("/")
         host = self.layout.host_of(authority)
         return host is not None and allowed(host, slash + rest or "/", agent)
 
     def expected(self, url: str) -> ExpectedResponse:
-        """What a plain GET of the URL brings now, according to the plan."""
+        """What a plain GET of the URL returns now, according to the plan."""
         return expected(self.layout, self.answer, self.revision, url)
 
     def reachable(

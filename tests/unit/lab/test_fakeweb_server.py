@@ -1,4 +1,4 @@
-"""The server over real sockets: HTTP behaviour, dials, addressing, log and speed."""
+"""The server over real sockets: HTTP behaviour, shared state, addressing, log and speed."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_the_log_tells_haste_and_trespass(serve: Start) -> None:
     assert log.robots_first()
 
 
-def test_several_processes_share_port_log_and_dials(serve: Start) -> None:
+def test_several_processes_share_port_log_and_state(serve: Start) -> None:
     serving = serve(FakeWeb(TINY), processes=2)
     for _ in range(12):
         assert Reader(serving.port).get(serving.web.homes[0]).status == 200

@@ -38,10 +38,10 @@ class RawResponse(NamedTuple):
 class Responder:
     """Answers for all connections of one server process."""
 
-    def __init__(self, web: FakeWeb, dials: ServerCounters, log: str, cache_mib: int) -> None:
+    def __init__(self, web: FakeWeb, counters: ServerCounters, log: str, cache_mib: int) -> None:
         self._web = web
-        self._dials = dials
-        self.worker = 0  # which counter is ours; set after the fork
+        self._counters = counters
+        self.worker = 0  # which counters to write; set after the fork
         self._cache: OrderedDict[tuple[bytes, bytes, bool], RawResponse] = OrderedDict()
         self._cache_left = self._cache_bytes = cache_mib << 20
         self._attempts: dict[tuple[bytes, bytes], int] = {}
@@ -49,13 +49,13 @@ class Responder:
         self._lines: list[str] = []
         self._dirty = False
         self._requests = 0
-        self._turned = dials.read()
+        self._applied = counters.state()
 
     def reply(
         self, target: bytes, headers: dict[bytes, bytes], address: str, method: str, connection: int
     ) -> RawResponse:
-        if self._dials.read() != self._turned:
-            self._turn()
+        if self._counters.state() != self._applied:
+            self._apply_state()
         host = headers.get(b"host", _NONE)
         key = (host, target, b"gzip" in headers.get(b"accept-encoding", _NONE))
         found = self._cache.get(key)
@@ -86,10 +86,10 @@ class Responder:
                     return len(self._cache)
         return len(self._cache)
 
-    def _turn(self) -> None:
-        """The test turned a dial: all that is cached may be old."""
-        self._turned = self._dials.read()
-        self._web.revision, self._web.robots_status = self._turned
+    def _apply_state(self) -> None:
+        """The test changed the revision or the robots status: cached responses may be old."""
+        self._applied = self._counters.state()
+        self._web.revision, self._web.robots_status = self._applied
         self._cache.clear()
         self._cache_left = self._cache_bytes
 
@@ -146,7 +146,7 @@ class Responder:
         if self._lines:
             os.write(self._log, "".join(self._lines).encode())
             self._lines.clear()
-        self._dials.count(self.worker, self._requests, time.process_time_ns())
+        self._counters.count(self.worker, self._requests, time.process_time_ns())
 
 
 @lru_cache(maxsize=4096)
@@ -173,7 +173,7 @@ def _reason(status: int) -> str:
 
 
 def _conditional(found: RawResponse, headers: dict[bytes, bytes]) -> RawResponse:
-    """304 where the reader has this version. RFC 9110, 13.2.2: If-None-Match goes before If-Modified-Since."""
+    """304 if the reader has this version. RFC 9110, 13.2.2: If-None-Match takes precedence over If-Modified-Since."""
     if b"if-none-match" in headers:
         known = [tag.strip().removeprefix("W/") for tag in headers[b"if-none-match"].decode("latin-1").split(",")]
         same = bool(found.etag) and (found.etag in known or "*" in known)
@@ -195,7 +195,7 @@ def _not_before(given: bytes, last_modified: str) -> bool:
     try:
         return parsedate_to_datetime(given.decode("latin-1")) >= parsedate_to_datetime(last_modified)
     except (TypeError, ValueError):
-        return False  # RFC 9110, 13.1.3: a date that is none is ignored
+        return False  # RFC 9110, 13.1.3: an invalid date is ignored
 
 
 class Connection(asyncio.Protocol):
@@ -207,7 +207,7 @@ class Connection(asyncio.Protocol):
         self._responder = responder
         self._loop = loop
         self._buffer = b""
-        self._waiting = False  # a slow page is on its way; later requests of this connection wait behind it
+        self._waiting = False  # a slow page is being sent; later requests of this connection wait
         Connection._count += 1
         self._number = Connection._count
 

@@ -23,9 +23,12 @@ import msgspec
 
 from quadloom_lab.fakeweb.server.connection import Connection, Responder
 from quadloom_lab.fakeweb.server.counters import WORKERS, ServerCounters
-from quadloom_lab.fakeweb.server.listening import listen
+from quadloom_lab.fakeweb.sites.hosts import plan_hosts
+from quadloom_lab.fakeweb.sites.layout import Layout
 from quadloom_lab.fakeweb.sites.spec import WebSpec
 from quadloom_lab.fakeweb.web import FakeWeb, demo_web
+
+_TRIES = 50  # of finding a port that is free on all addresses
 
 
 def main() -> int:
@@ -34,10 +37,10 @@ def main() -> int:
     sockets, port = listen(spec)
     web = FakeWeb(msgspec.structs.replace(spec, port=port))
     with tempfile.TemporaryDirectory(prefix="fakeweb-") as folder:
-        dials = ServerCounters(Path(arguments.dials or f"{folder}/dials"))
-        responder = Responder(web, dials, arguments.log, arguments.cache)
+        counters = ServerCounters(Path(arguments.counters or f"{folder}/counters"))
+        responder = Responder(web, counters, arguments.log, arguments.cache)
         ready = responder.prerender() if arguments.prerender else 0
-        responder.flush()  # so that the counters before the first request do not hide what starting cost
+        responder.flush()  # so that the counters include the cost of starting before the first request
         sys.stdout.write(json.dumps({"port": port, "seeds": web.seeds, "hosts": len(web.hosts), "ready": ready}) + "\n")
         sys.stdout.flush()
         children = _fork(responder, min(arguments.processes, WORKERS) - 1)
@@ -48,6 +51,49 @@ def main() -> int:
             os.kill(child, signal.SIGTERM)
             os.waitpid(child, 0)
     return 0
+
+
+def listen(spec: WebSpec) -> tuple[list[socket.socket], int]:
+    """Sockets that listen, and the first port: one address, an address per host, or a port per host.
+
+    With port 0, a port is chosen that is free on all addresses.
+    """
+    count = len(plan_hosts(spec))
+    for _ in range(_TRIES if spec.port == 0 else 1):
+        sockets: list[socket.socket] = []
+        try:
+            first = _bind(_address_of(spec, 0), spec.port)
+            sockets.append(first)
+            port: int = first.getsockname()[1]
+            for index in range(1, count):
+                if spec.addressing == "ports":
+                    sockets.append(_bind("127.0.0.1", port + index))
+                elif spec.addressing == "addresses" or spec.spread:
+                    sockets.append(_bind(_address_of(spec, index), port))
+            return sockets, port
+        except OSError:
+            for sock in sockets:
+                sock.close()
+            if spec.port:
+                raise
+    raise OSError(f"no free port for {count} hosts after {_TRIES} tries")
+
+
+def _address_of(spec: WebSpec, index: int) -> str:
+    return Layout.address(index) if spec.addressing == "addresses" or spec.spread else "127.0.0.1"
+
+
+def _bind(address: str, port: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((address, port))
+        sock.listen(1024)
+    except (OSError, OverflowError) as error:
+        sock.close()
+        raise OSError(str(error)) from error
+    sock.setblocking(False)
+    return sock
 
 
 def _fork(responder: Responder, count: int) -> list[int]:
@@ -66,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m quadloom_lab.fakeweb.server.main", description="Serve a fake web on loopback."
     )
-    parser.add_argument("--port", type=int, default=0, help="0 = any free one; it is printed first, as JSON")
+    parser.add_argument("--port", type=int, default=0, help="0 = any free port; it is printed first, as JSON")
     parser.add_argument("--pages", type=int, default=2000)
     parser.add_argument("--hosts", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
@@ -76,11 +122,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--spec", default="", help="a whole WebSpec as JSON, instead of the options above")
     parser.add_argument("--log", default="", help="file for the request log, JSON lines")
     parser.add_argument(
-        "--dials", default="", help="file shared with the test, see quadloom_lab.fakeweb.server.counters"
+        "--counters", default="", help="file shared with the test, see quadloom_lab.fakeweb.server.counters"
     )
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--prerender", action="store_true", help="fill the cache before listening, for benchmarks")
-    parser.add_argument("--cache", type=int, default=192, help="MiB of responses kept ready, per process")
+    parser.add_argument("--cache", type=int, default=192, help="MiB of cached responses, per process")
     return parser
 
 
@@ -114,7 +160,7 @@ async def _serve(responder: Responder, sockets: list[socket.socket]) -> None:
     responder.flush()
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.remove_signal_handler(name)
-        signal.signal(name, signal.SIG_IGN)  # the first process may still tell us to end while the loop closes
+        signal.signal(name, signal.SIG_IGN)  # the first process may send another signal while the loop closes
 
 
 def _end_with_stdin(loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:
@@ -126,7 +172,7 @@ def _end_with_stdin(loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> Non
     try:
         loop.add_reader(0, ready)
     except (PermissionError, ValueError, OSError):
-        return  # a plain file or /dev/null: epoll refuses those, and a signal will end us
+        return  # a plain file or /dev/null: epoll refuses those; a signal ends the server
 
 
 if __name__ == "__main__":

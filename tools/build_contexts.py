@@ -1,4 +1,4 @@
-"""Build a compact table of a published JSON-LD context for `quadloom/syntaxes/contexts/`.
+"""Build a compact table of a published JSON-LD context for `quadloom/syntaxes/jsonld/contexts/`.
 
     python tools/build_contexts.py CONTEXT.jsonld NAME --url URL --source "title, version, licence"
 

@@ -1,9 +1,9 @@
-"""CPU time of feeds per statement, beside pyoxigraph's parser and XSLT.
+"""CPU time of feeds per statement, compared with pyoxigraph's parser and XSLT.
 
     python -m quadloom_lab.benchmarks.feeds [entries]
 
-All run interleaved on the same statements, bytes in and N-Quads out; the best of several rounds is given, which is the
-figure least disturbed by neighbours on the machine.
+All run interleaved on the same statements, bytes in and N-Quads out; the best of several rounds is printed, which is
+the figure least disturbed by other programs on the machine.
 """
 
 from __future__ import annotations

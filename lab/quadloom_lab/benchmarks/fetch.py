@@ -1,12 +1,12 @@
-"""CPU time of the fetch process per page, beside other clients in the same run.
+"""CPU time of the fetch process per page, compared with other clients in the same run.
 
     python -m quadloom_lab.benchmarks.fetch [pages] [hosts]
 
 A server in its own process gives gzip pages (about 40 KB decoded) over keep-alive HTTP/1.1 on loopback to `hosts`
-names. Each client reads all pages with 64 requests under way; its CPU time (user and system, its own process only) is
+names. Each client reads all pages with 64 requests at a time; its CPU time (user and system, its own process only) is
 divided by the pages. The clients take turns, twice, because the machine's speed drifts. `quadloom fetcher` is
 everything the fetch process does for a page: robots rules, guard, DNS table, pace and decoding; `quadloom client`
-is the client alone. aiohttp and Scrapy are measured where they are installed.
+is the client alone. aiohttp and Scrapy are measured if they are installed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, GuardSettings, LimitSettings, PolitenessSettings, Settings
 
-CONNECTIONS = 300  # the default of limits.connections: one kept-alive connection for each host
-UNDER_WAY = 64
+CONNECTIONS = 300  # the default of limits.connections: one keep-alive connection for each host
+IN_FLIGHT = 64
 
 
 def page_bytes() -> bytes:
@@ -105,7 +105,7 @@ def quadloom_client(targets: list[str]) -> int:
     done: list[int] = []
     waiting = iter(targets)
     while len(done) < len(targets):
-        while client.in_flight < UNDER_WAY and (href := next(waiting, None)) is not None:
+        while client.in_flight < IN_FLIGHT and (href := next(waiting, None)) is not None:
             client.submit(FetchRequest(href=href), lambda result: done.append(_size(result)))
         client.step(1.0)
     client.close()
@@ -122,7 +122,7 @@ def quadloom_fetcher(targets: list[str]) -> int:
     done = size = 0
     while done < len(targets):
         batch: list[Visit] = []
-        while fetcher.in_flight + len(batch) < UNDER_WAY and (visit := next(visits, None)) is not None:
+        while fetcher.in_flight + len(batch) < IN_FLIGHT and (visit := next(visits, None)) is not None:
             batch.append(visit)
         fetcher.submit(batch)
         for fetched in fetcher.step(1.0):
@@ -154,7 +154,7 @@ def aiohttp_client(targets: list[str]) -> int:
                     size += len(await response.read())
 
         async with aiohttp.ClientSession(connector=connector) as session:
-            await asyncio.gather(*(work(session) for _ in range(UNDER_WAY)))
+            await asyncio.gather(*(work(session) for _ in range(IN_FLIGHT)))
         return size
 
     return asyncio.run(main())
@@ -179,7 +179,7 @@ def scrapy_client(targets: list[str]) -> int:
     process = CrawlerProcess(
         {
             "LOG_ENABLED": False,
-            "CONCURRENT_REQUESTS": UNDER_WAY,
+            "CONCURRENT_REQUESTS": IN_FLIGHT,
             "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
             "ROBOTSTXT_OBEY": True,
             "TELNETCONSOLE_ENABLED": False,
@@ -228,7 +228,7 @@ def main() -> None:
     server = multiprocessing.Process(target=serve, args=(there,), daemon=True)
     server.start()
     port = here.recv()
-    print(f"{pages} pages of {len(page_bytes()) // 1024} KB on {hosts} hosts, {UNDER_WAY} requests at a time")
+    print(f"{pages} pages of {len(page_bytes()) // 1024} KB on {hosts} hosts, {IN_FLIGHT} requests at a time")
     print(f"{'client':18} {'CPU-ms/page':>12} {'pages/s':>9} {'RSS MB':>7}")
     names = [name for name, (_, module) in CLIENTS.items() if importlib.util.find_spec(module)]
     for name in names * 2:

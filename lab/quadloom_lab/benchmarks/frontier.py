@@ -1,4 +1,4 @@
-"""CPU cost of the frontier: settle a page with 100 links offered, 90 of them met before, 8 of 10 within the host.
+"""CPU cost of the frontier: settle a page with 100 links, 90 of them seen before, 8 of 10 within the host.
 
 Run: python -m quadloom_lab.benchmarks.frontier [pages]
 """

@@ -1,4 +1,4 @@
-"""What indexing and searching cost, in CPU time: `python -m quadloom_lab.benchmarks.index [refresh|growth|search] …`.
+"""CPU cost of indexing and searching: `python -m quadloom_lab.benchmarks.index [refresh|growth|search] …`.
 
 refresh  pages per CPU-second when 2–3 of 30 statements changed: difference against drop-and-insert, in turn
 growth   CPU-ms per new page at 1 M quads against 50 k quads, in turn
@@ -56,7 +56,7 @@ def refresh(pages: int = 100, rounds: int = 15, base: int = 5_000) -> None:
             batch = [page(number) for number in range(start, start + 500)]
             store.insert_new(batch)
             engine.bulk_load(b"".join(item.nquads for item in batch), ox.RdfFormat.N_QUADS)
-        store.optimize()  # as an idle crawl does; both sides alike
+        store.optimize()  # as an idle crawl does; for both
         engine.optimize()
         costs: dict[str, list[float]] = {"difference": [], "drop and insert": [], "nothing changed": []}
         for turn in range(rounds):
@@ -90,7 +90,7 @@ def _drop_and_insert(engine: ox.Store, items: list[Quads]) -> None:
 
 
 def growth(small: int = 50_000, large: int = 1_000_000, rounds: int = 12, batch: int = 128) -> None:
-    """Two stores side by side take the same new pages in turn."""
+    """Two stores take the same new pages in turn."""
     with tempfile.TemporaryDirectory() as folder:
         stores = {size: OxigraphQuads(Path(folder) / str(size)) for size in (small, large)}
         for size, store in stores.items():
@@ -118,7 +118,7 @@ def _spread(values: list[float]) -> str:
 def search(documents: int = 300_000, words: int = 60, questions: int = 300) -> None:
     draw = random.Random(7)
     vocabulary = [f"{a}{b}" for a in WORDS for b in WORDS[:100]]
-    weights = [1.0 / (rank + 5) for rank in range(len(vocabulary))]  # as words are: few common, most rare
+    weights = [1.0 / (rank + 5) for rank in range(len(vocabulary))]  # like real words: few common, most rare
     with tempfile.TemporaryDirectory() as folder:
         index = TantivyText(Path(folder) / "text")
         used = cpu(lambda: _fill_text(index, documents, words, vocabulary, weights, draw))

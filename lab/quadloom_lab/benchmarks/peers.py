@@ -1,14 +1,15 @@
-"""Our transform beside extruct, interleaved on the same pages: CPU-ms per page and the ratio.
+"""Quadloom's transform compared with extruct, interleaved on the same pages: CPU-ms per page and the ratio.
 
     pip install --target /tmp/peers extruct
     python -m quadloom_lab.benchmarks.peers --peers /tmp/peers [--pages 20] [--folder DIR]
 
 Without `--folder` the pages are those of the fake web; with it, HTML files of 15 to 90 KB found below DIR, such as the
 documentation of an operating system. extruct reads all its syntaxes (JSON-LD, microdata, OpenGraph, RDFa, microformats,
-Dublin Core) and gives Python objects; our figure covers more: detection, links, text and N-Quads of all syntaxes.
+Dublin Core) and returns Python objects; Quadloom's figure covers more: detection, links, text and N-Quads of all
+syntaxes.
 
-Each page goes to one and then to the other, so that a busy neighbour disturbs both alike, and to us three times in a
-row: a worker has its code in the processor's caches, from which 40 ms of another program drive it. The best of several
+Each page goes to one and then to the other, so that other programs disturb both alike, and to Quadloom three times in a
+row: a worker has its code in the processor's caches, and 40 ms of another program evict it. The best of several
 rounds of each page counts; the figures are means over the pages. extruct stays out of the project's environment: its
 folder is searched last, so both use the same lxml.
 """

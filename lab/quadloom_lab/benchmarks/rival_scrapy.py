@@ -2,12 +2,12 @@
 
     python rival_scrapy.py PORT SPEC RESPONSES FOLDER
 
-What was tuned, so that the comparison is fair: links by one XPath instead of `LinkExtractor` (8 ms a page), extruct's
+What was tuned, so that the comparison is fair: links by one XPath instead of `LinkExtractor` (8 ms per page), extruct's
 RDFa, 94 % of its cost, only on pages with `typeof=` or `vocab=`, many requests at a time, no logging, uvloop, one write
 to the store per page. It does less than Quadloom: no archive, no text index, no durable queue, no detection, values
 become plain literals, and nothing is compared with an earlier version.
 
-Prints one JSON object: responses, quads, CPU seconds from the first request to the end, imports left out.
+Prints one JSON object: responses, quads, CPU seconds from the first request to the end, without imports.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def html_quads(response: scrapy.http.HtmlResponse, graph: NamedNode) -> Iterator
 
 
 def tree_quads(item: dict[str, object], graph: NamedNode) -> tuple[NamedNode | BlankNode, list[Quad]]:
-    """Statements of one of extruct's trees, keys taken as they stand."""
+    """Statements of one of extruct's trees, with its keys as they are."""
     name = item.get("@id")
     subject = NamedNode(name) if isinstance(name, str) and ":" in name and " " not in name else BlankNode()
     quads: list[Quad] = []

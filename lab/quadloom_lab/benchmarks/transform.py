@@ -1,7 +1,7 @@
 """CPU time of detect and transform on generated pages: `python -m quadloom_lab.benchmarks.transform [pages]`.
 
-Prints the best of several rounds, which is the figure least disturbed by neighbours on the machine; the median is given
-beside it. Parse is the floor that no extractor can go below.
+Prints the best of several rounds, which is the figure least disturbed by other programs on the machine, and the median.
+Parsing is the minimum for any extractor.
 """
 
 from __future__ import annotations

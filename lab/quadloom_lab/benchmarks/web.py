@@ -1,17 +1,17 @@
-"""How the site answers many clients at once, and what that costs a crawl beside it.
+"""How the site answers many clients at once, and what that costs a crawl that runs at the same time.
 
     python -m quadloom_lab.benchmarks.web [--warehouse DIR] [--clients 100] [--seconds 20] [--pages 3000] [--hosts 60]
                                     [--pace 60] [--only KIND] [--no-crawl]
 
 Without --warehouse one is filled from the fake web first (about 15 s). Then `quadloom serve --crawl` runs on it; the
-crawl goes on over pages it has not seen, at the bandwidth of --pace. Three
-spans of equal length are measured: the crawl alone, the crawl with the clients, the crawl alone again.
+crawl continues with pages it has not seen, at the bandwidth of --pace. Three periods of equal length are measured: the
+crawl alone, the crawl with the clients, the crawl alone again.
 
 Clients keep their connections and ask one question after the other, without pauses; their first seconds are not
 counted. The words they search for are taken from titles in the index, several hundred different ones, so that no cache
 can answer most of them. Printed are p50 and p99 by kind of question, refusals by status, the server's CPU per answer
-(its query processes included, the crawl excluded) and the crawl's requests a second in each span. CPU is the figure to
-compare between two machines or two days; waiting times also tell how busy the machine was with others.
+(its query processes included, the crawl excluded) and the crawl's requests per second in each period. Compare CPU
+between machines or days; waiting times also depend on how busy the machine was.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Load:
 
 
 async def client(port: int, kinds: list[str], words: list[str], until: float, load: Load, seed: int) -> None:
-    """One kept connection, one question after the other."""
+    """One keep-alive connection, one question after the other."""
     choose = random.Random(seed)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while time.monotonic() < until:
@@ -153,7 +153,7 @@ def crawl_process(server: int) -> int:
 
 
 class Pace:
-    """Requests a second that the fake web sees, span by span."""
+    """Requests per second that the fake web receives, period by period."""
 
     def __init__(self, web: FakeWebServer | None) -> None:
         self._web = web
@@ -181,7 +181,7 @@ def settings_file(path: Path, web: FakeWeb | None, *, pace: float = 0.0, max_pag
 
 @contextmanager
 def serving_site(warehouse: Path, config: Path, seeds: list[str]) -> Iterator[tuple[int, int]]:
-    """(process, port) of `quadloom serve`, with a crawl beside it where there are seeds."""
+    """Process and port of `quadloom serve`, which also crawls if there are seeds."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -203,7 +203,7 @@ def measure(server: int, port: int, web: FakeWebServer | None, given: argparse.N
     kinds = [given.only] if given.only else list(QUESTIONS)
     words, rates = title_words(port), dict[str, float]()
     pace, crawler = Pace(web), crawl_process(server)
-    # The first seconds start query processes and compile templates, once for weeks of answers.
+    # The first seconds start query processes and compile templates, which happens once.
     asyncio.run(press(port, given.clients, WARM_SECONDS, kinds, words))
     if web is not None:
         time.sleep(3.0)
@@ -247,7 +247,7 @@ def main() -> None:
             with serving_site(warehouse, config, []) as (server, port):
                 print(json.dumps(measure(server, port, None, given), indent=2))
             return
-        # Three times as many pages as are filled in: the crawl beside the clients must not run dry.
+        # Three times as many pages as are filled in: the crawl must not run out of pages while the clients ask.
         spec = WebSpec(
             pages=3 * given.pages, hosts=given.hosts, crawl_delay=0.0, slow_seconds=0.0, faults=False, traps=False
         )

@@ -1,13 +1,13 @@
-"""The whole pipeline beside a tuned Scrapy + extruct + pyoxigraph, by turns on the same fake web: CPU per page.
+"""The whole pipeline compared with a tuned Scrapy + extruct + pyoxigraph, in turns on the same fake web: CPU per page.
 
     pip install --target /tmp/peers scrapy extruct uvloop
     python -m quadloom_lab.benchmarks.whole --peers /tmp/peers [--pages 10000] [--responses 800] [--rounds 2]
 
-Both crawl from the same seeds on loopback without pauses, robots.txt obeyed, and store what they read. The server is
-left out, and the rival's imports; ours, of two processes besides the one that counts, are in the figure, under .1 ms a
-page at 10,000 pages (and more where PYTHONDONTWRITEBYTECODE is set). `rival_scrapy.py` says what was tuned and what the
-rival need not do. The rival stops after `--responses` pages of the same web, which is an order of magnitude slower to
-read.
+Both crawl from the same seeds on loopback without pauses, robots.txt obeyed, and store what they read. The figures
+exclude the server and the rival's imports, but include Quadloom's, of two processes besides the main one: under 0.1 ms
+per page at 10,000 pages (more if PYTHONDONTWRITEBYTECODE is set). `rival_scrapy.py` says what was tuned and what the
+rival need not do. The rival stops after `--responses` pages of the same web, because it is an order of magnitude
+slower.
 """
 
 from __future__ import annotations

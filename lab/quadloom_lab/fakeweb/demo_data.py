@@ -2,8 +2,8 @@
 
     python -m quadloom_lab.fakeweb.demo_data
 
-Every URL that the pages name is asked of the generator once. URLs are rendered without a port; the demo's server puts
-its own in. Run it again after a change of the generator; a test compares the file with what the generator says today.
+Every URL in the pages is requested from the generator once. URLs are rendered without a port; the demo's server inserts
+its own. Run it again after a change of the generator; a test compares the file with what the generator says today.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a correct crawler must find: judged from the plan of the web, not from its bytes.
+"""What a correct crawler must find, computed from the plan of the web, not from its bytes.
 
 `reachable` holds every page that a polite crawler has to ask for: through links, redirects, feed entries and
-sitemaps, within scope, as robots.txt, nofollow and X-Robots-Tag allow. It leaves out what a crawler may skip
+sitemaps, within scope, as robots.txt, nofollow and X-Robots-Tag allow. It excludes what a crawler may skip
 (traps, session ids, facets, searches, images, stylesheets, IRIs in data), robots.txt and the sitemap files themselves.
 So a crawl is right if it asked for all of these, and for nothing that `FakeWeb.allowed` denies.
 """
@@ -27,7 +27,7 @@ Scope = Literal["page", "host", "site", "any"]
 
 
 class ExpectedResponse(msgspec.Struct, frozen=True):
-    """What a GET of one URL must bring. `items`: things per syntax, entries of a list, nodes and triples of RDF."""
+    """What a GET of one URL must return. `items`: things per syntax, entries of a list, nodes and triples of RDF."""
 
     url: str
     status: int

@@ -1,7 +1,7 @@
 """The frontier as plain dictionaries: the reference of the contract suite and a test double.
 
-Every call looks at everything, so each rule can be read off the code; `sqlite_frontier` does the same by index.
-What is durable elsewhere is simply kept here: `reopen` stands for the end of a process.
+Every call scans everything, so that each rule can be read in the code; the SQLite frontier does the same by index.
+Nothing is durable here: `reopen` simulates the end of a process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Host:
     def __init__(self, name: str) -> None:
         self.row = HostRow(host=name, site=site_of(name))
         self.asked_at = float("-inf")  # last lease
-        self.turn = 0  # of its site's last lease, for fairness
+        self.turn = 0  # number of its site's last lease, for fairness
         self.turns = WeightedRoundRobin()
 
 
@@ -51,13 +51,13 @@ class MemoryFrontier:
         self._scope = scope
         self._urls: dict[int, _Url] = {}
         self._hosts: dict[str, _Host] = {}
-        self._leases: dict[int, tuple[Visit, float, float]] = {}  # visit, clocks of host and address before it
+        self._leases: dict[int, tuple[Visit, float, float]] = {}  # visit; clocks of host and address before it
         self._addresses: dict[str, float] = {}
         self._site_turns: dict[str, int] = {}
         self._turn = 0
 
     def reopen(self, now: float, scope: ScopeRules | None = None) -> None:
-        """As after a kill: leases are gone, and every host waits its full delay."""
+        """Behave as after a kill: leases are gone, and every host waits its full delay."""
         for leased in self._leases:
             self._urls[leased].attempt += 1
         self._leases.clear()
@@ -105,7 +105,7 @@ class MemoryFrontier:
         return visits
 
     def _of_class_in_turn(self, urls: list[_Url], quota: Quota) -> _Url:
-        """Of one host's URLs that the quota allows."""
+        """Those URLs of one host that the quota allows."""
         waiting = {VisitClass.of(url.priority, url.visits > 0) for url in urls}
         turns = self._hosts[urls[0].host].turns
         kind = turns.next(quota.shares, waiting)
@@ -123,7 +123,7 @@ class MemoryFrontier:
                 url.priority = rules.priority_due(url.priority, url.visits, refresh_first)
 
     def _candidates(self) -> list[_Url]:
-        """Queued URLs that only politeness may hold back."""
+        """Queued URLs that only politeness can delay."""
         active: dict[str, int] = {}
         for visit, _, _ in self._leases.values():
             active[visit.host] = active.get(visit.host, 0) + 1
@@ -232,7 +232,7 @@ class MemoryFrontier:
             before, after = after, before
         for url in self._urls.values():
             mine = url.host == host.row.host and url.state is before and url.fingerprint not in self._leases
-            if mine and url.priority > 0 and not url.visits:  # requests and refreshes are not what a budget is for
+            if mine and url.priority > 0 and not url.visits:  # requested pages and refreshes cost no budget
                 url.state = after
 
     def release(self, visits: Sequence[Visit], now: float) -> None:
@@ -284,7 +284,7 @@ class MemoryFrontier:
         moved = 0
         for url in self._urls.values():
             if url.fingerprint in self._leases:
-                continue  # under way: its settlement decides
+                continue  # in progress: its settlement decides
             inside = scope.verdict(url.href, url.host, url.depth) is None
             if inside and url.state is UrlState.OUT_OF_SCOPE:
                 url.state = UrlState.WAITING if url.due else UrlState.QUEUED
@@ -368,7 +368,7 @@ class MemoryFrontier:
         self._leases = {key: lease for key, lease in self._leases.items() if key in self._urls}
 
     def _room(self, host: str) -> int:
-        """Visits at a time: `per_site`, what the budget still pays for, or one while the host is in trouble."""
+        """Visits at the same time: `per_site`, what is left of the budget, or one while the host has failures."""
         row = self._hosts[host].row
         room = 1 if row.failures else self._rules(host).per_site or 1
         return min(room, max(1, ceil(self._budget(row) - row.spent))) if self._budget(row) > 0 else room

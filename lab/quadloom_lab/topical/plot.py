@@ -1,4 +1,4 @@
-"""Recall over requests as SVG: one line a strategy, the mean over webs, with a band from the worst web to the best."""
+"""Recall over requests as SVG: a line per strategy, the mean over webs, with a band from the worst web to the best."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def recall_plot(evaluation: Evaluation) -> str:
 
 
 def recall_at(run: EvaluationRun, requests: float) -> float:
-    """Share of relevant documents found with so many requests."""
+    """Share of relevant documents found within this many requests."""
     found = 0
     for spent, relevant, _ in run.curve:
         if spent > requests:

@@ -1,4 +1,4 @@
-"""The bytes of each page: which renderer makes them, in which charset, under which label."""
+"""The bytes of each page: which renderer makes them, in which charset, with which Content-Type."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TYPES: dict[Form, str] = {
     "svg": "image/svg+xml", "opml": "text/x-opml", "xsd": "application/xml", "png": "image/png",
     "pdf": "application/pdf",
 }  # fmt: skip
-# Labels as servers really send them: content has to win over these.
+# Wrong Content-Types as real servers send them: the content has to win.
 _WRONG_TYPES: dict[str, str] = {
     "html": "text/plain", "rss": "text/html", "atom": "text/xml", "jsonfeed": "application/json",
     "ttl": "text/plain", "rdf": "text/xml", "nt": "text/plain", "jsonld": "application/json", "png": "text/plain",
@@ -77,7 +77,7 @@ def body_of(layout: Layout, search: SiteSearch, ref: PageRef, revision: int) -> 
 
 
 def redirect_target(layout: Layout, ref: PageRef) -> str:
-    """Where a special page redirects to, or the empty string where it does not."""
+    """Where a special page redirects to, or the empty string."""
     host = layout.hosts[ref.host]
     item = layout.url(PageRef(ref.host, "item", number(layout.spec.seed, "target", ref.host, ref.number) % host.size))
     match layout.special(host, ref.number):
@@ -150,7 +150,7 @@ def neighbours(layout: Layout, ref: PageRef, revision: int) -> FeedPlan:
     """A feed about the pages that follow this one on its host."""
     host = layout.hosts[ref.host]
     items = range(ref.number + 1, min(ref.number + 1 + FEED_ENTRIES, host.size))
-    as_of = changed_at(layout, ref, revision)  # the feed itself changes in its own rhythm, as its validators say
+    as_of = changed_at(layout, ref, revision)  # the feed itself changes at its own intervals, as its validators say
     return _channel(layout, host, ref, list(items) or [0], as_of)
 
 

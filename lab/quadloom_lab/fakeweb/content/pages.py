@@ -162,7 +162,7 @@ _OPENINGS = {
 
 
 def plain_page(layout: Layout, ref: PageRef, revision: int) -> RenderedPage:
-    """Home, listings, about, contact, corners, calendar, registry: pages without an item's variety."""
+    """Home, listings, about, contact, corners, calendar, registry: all pages but items."""
     host = layout.hosts[ref.host]
     title, head, main, items = _simple(layout, host, ref)
     rng = stream(layout.spec.seed, "prose", ref.host, ref.area, ref.number)
@@ -255,7 +255,7 @@ def _list(name: str, roles: tuple[Role, ...], links: list[LinkPlan], local: str)
 
 @lru_cache(maxsize=65536)
 def _row(link: LinkPlan, local: str) -> str:
-    """Cached, because a page is linked from about a hundred others and escaping is the dearest part of rendering."""
+    """Cached, because about a hundred pages link to each page and escaping is the most expensive part of rendering."""
     rel = f' rel="{link.rel}"' if link.rel else ""
     href = escape(link.url.removeprefix(local))
     return f'<li class="{link.role}"><a href="{href}"{rel}>{escape(link.text, quote=False)}</a></li>\n'
@@ -270,7 +270,7 @@ def _break(text: str) -> str:
 def search_page(
     layout: Layout, host: HostPlan, query: str, hits: list[LinkPlan], total: int, page: int
 ) -> RenderedPage:
-    """Results of the site's own search: ten a page, with a total and a link to the next ten."""
+    """Results of the site's own search: ten per page, with a total and a link to the next ten."""
     rows = "".join(f'<li class="result"><a href="{escape(hit.url)}">{escape(hit.text)}</a></li>\n' for hit in hits)
     shown = escape(query)
     main = f'<p class="count">{total} results for <em>{shown}</em></p>\n<ol class="results">\n{rows}</ol>\n'

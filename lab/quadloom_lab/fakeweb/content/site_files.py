@@ -23,7 +23,7 @@ class RobotsLine(NamedTuple):
     pattern: str
 
 
-# Three lengths within each other: a crawler that lets any Allow win, or the first match, goes wrong on one of them.
+# Three nested patterns: a crawler that lets any Allow win, or the first match, is wrong on one of them.
 _PATTERNS = (
     RobotsLine(False, "/private/"),
     RobotsLine(True, "/private/open-"),
@@ -34,7 +34,7 @@ _PATTERNS = (
 
 
 def robots_rules(host: HostPlan, agent: str) -> tuple[RobotsLine, ...]:
-    """The rules of the group that this crawler has to obey; none where there is no robots.txt."""
+    """The rules of the group that this crawler has to obey; none if there is no robots.txt."""
     match host.robots:
         case "none":
             return ()
@@ -133,7 +133,7 @@ class SiteSearchHits(NamedTuple):
 
 
 class SiteSearch:
-    """A site's own search: pages whose title holds all words of the query, in page order."""
+    """A site's own search: pages whose title contains all words of the query, in page order."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout

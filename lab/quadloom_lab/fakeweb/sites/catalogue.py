@@ -25,7 +25,7 @@ TYPES: dict[Subject, str] = {
 
 
 class ThingView:
-    """How one host sees one thing: which names it uses, which version it tells, and whether it errs."""
+    """How one host describes one thing: the names it uses, the version, and whether a fact is wrong."""
 
     def __init__(self, iri: str, same_as: tuple[str, ...], language: Language, host: int, version: int) -> None:
         self.iri = iri
@@ -50,7 +50,7 @@ class Catalogue:
         return self._pools[subject]
 
     def describe(self, subject: Subject, index: int, view: ThingView) -> Thing:
-        """The thing as the view's host tells it."""
+        """The thing as the view's host describes it."""
         facts: list[Fact] = [Fact("name", self.name(subject, index))]
         facts += _BUILDERS[subject](self, index, view)
         facts.append(Fact("description", description(view.language, subject, self.name(subject, index))))
@@ -104,7 +104,7 @@ class Catalogue:
         return number(self._seed, index, *key)
 
     def errs(self, subject: Subject, index: int, view: ThingView) -> int:
-        """1 where this host has this thing wrong, else 0: what the facts below are off by."""
+        """1 if this host describes this thing wrongly, else 0: the error of the facts below."""
         return int(share(self._seed, "error", subject, index, view.host) < ERROR_SHARE)
 
 

@@ -1,4 +1,4 @@
-"""Numbers that depend on names only: the one source of chance in the fake web.
+"""Random numbers that depend only on names: the one source of randomness in the fake web.
 
 Everything about a page follows from (seed, host, path), so nothing has to be stored and two runs give the same
 bytes. Python's own `hash` is salted per process, therefore BLAKE2.
@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 
 def number(*key: object) -> int:
-    """64 bits that stand for the key."""
+    """64 random bits that depend on the key."""
     text = "\x1f".join(map(str, key))
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def share(*key: object) -> float:
-    """A number in [0, 1) that stands for the key."""
+    """A random number in [0, 1) that depends on the key."""
     return (number(*key) >> 11) / (1 << 53)
 
 
@@ -30,5 +30,5 @@ def pick(choices: Sequence[T], *key: object) -> T:
 
 
 def stream(*key: object) -> random.Random:
-    """A generator of its own for the key, where many numbers are needed."""
+    """A random generator for the key, for many numbers."""
     return random.Random(number(*key))

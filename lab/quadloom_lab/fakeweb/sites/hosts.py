@@ -1,7 +1,7 @@
 """The sites of a fake web: names, subjects, sizes and habits of each host, all from the seed.
 
-Habits (which robots.txt, whether there is a sitemap, a search page, validators) go by the host's position and not by
-chance, so that even a web of six hosts shows most of them.
+Habits (which robots.txt, whether there is a sitemap, a search page, validators) depend on the host's position and are
+not random, so that even a web of six hosts has most of them.
 """
 
 from __future__ import annotations

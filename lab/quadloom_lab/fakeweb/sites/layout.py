@@ -1,4 +1,4 @@
-"""Where everything is: the two-way map between page references and URLs, computed and never stored.
+"""The two-way map between page references and URLs, computed and never stored.
 
 A `PageRef` names a page by host, area and number. `Layout.url` gives its URL and `Layout.find` reads one back, so the
 server needs no table of pages and a web of 20,000 pages is ready at once.
@@ -70,7 +70,7 @@ _PERSON = re.compile(r"^/(id|page|data)/person/(\d+)(?:\.(ttl|rdf|jsonld|nt))?$"
 
 
 class PageRef(NamedTuple):
-    """A page: host index, area, number within the area; `extra` is a query or an ending where the area has one."""
+    """A page: host index, area, number within the area; `extra` is a query or an ending, if the area has one."""
 
     host: int
     area: Area
@@ -137,7 +137,7 @@ class Layout:
         return max(3, host.size // 16) if self.spec.faults and not host.registry else 0
 
     def special(self, host: HostPlan, position: int) -> str:
-        """Each host goes on where the one before ended, so that a web of six hosts already shows every kind."""
+        """Each host continues the list of the previous one, so that a web of six hosts already has every kind."""
         return SPECIALS[(position + self._special_starts[host.index]) % len(SPECIALS)]
 
     def section(self, host: HostPlan) -> str:
@@ -165,7 +165,7 @@ class Layout:
             yield from (PageRef(host.index, "item", item) for item in range(first, host.size, pool))
 
     def thing(self, ref: PageRef, version: int) -> Thing:
-        """What an item page (or a page of the registry) is about, as its host tells it."""
+        """What an item page (or a page of the registry) is about, as its host describes it."""
         host = self.hosts[ref.host]
         index = self.thing_index(host, ref.number)
         if host.registry:
@@ -187,7 +187,7 @@ class Layout:
     def _form(self, host: int, item: int) -> Form:
         if not self.spec.files or item == 0:
             return "html"
-        if self.spec.curated:  # most pages for people, and a few files for variety
+        if self.spec.curated:  # mostly HTML, and a few files for variety
             return _CURATED_FORMS[item // 7 % len(_CURATED_FORMS)] if item % 7 == 6 else "html"
         value = share(self.spec.seed, "form", host, item)
         for limit, forms in _FORMS:
@@ -316,7 +316,7 @@ class Layout:
         return self.spec.traps and host.subject == "events"
 
     def sitemap_files(self, host: HostPlan, revision: int) -> int:
-        """Files below the sitemap index; 0 where `/sitemap.xml` lists the pages itself."""
+        """Files below the sitemap index; 0 if `/sitemap.xml` lists the pages itself."""
         return -(-self.size(host, revision) // PER_SITEMAP) if host.sitemap == "index" else 0
 
     def _has_sitemap(self, host: HostPlan, position: int, revision: int) -> bool:

@@ -1,6 +1,6 @@
 """Which page links to which: the graph of the web, without rendering a byte.
 
-The renderer prints exactly these links and the oracle walks exactly these links; a test compares both with what an
+The renderer prints exactly these links and the oracle follows exactly these links; a test compares both with what an
 independent crawler finds in the bytes. Everything that must be found is linked from home or listing pages, which have
 no defects, so an odd item page never decides whether another page is reachable.
 """
@@ -18,7 +18,7 @@ Role = Literal[
     "session", "facet", "calendar", "sponsored", "search", "photo",
 ]  # fmt: skip
 
-# A crawler may follow these but need not: traps, and targets that carry no page.
+# Links that a crawler may follow but need not: traps, and targets that are not pages.
 OPTIONAL: frozenset[Role] = frozenset(("session", "facet", "calendar", "search", "photo"))
 
 
@@ -34,7 +34,7 @@ class LinkPlan(NamedTuple):
 
 
 def links_of(layout: Layout, ref: PageRef, revision: int) -> list[LinkPlan]:
-    """Every link of an HTML page, in the order in which it stands on the page."""
+    """Every link of an HTML page, in the order of the page."""
     match ref.area:
         case "home":
             return _nav(layout, ref) + _home(layout, ref, revision)

@@ -36,8 +36,8 @@ class WebSpec(msgspec.Struct, frozen=True, kw_only=True):
     faults: bool = True  # errors, odd charsets, broken markup, wrong labels, slow pages
     traps: bool = True  # endless calendar, session ids, query facets
     files: bool = True  # feeds, RDF, XML and binaries among the numbered pages; without, all are HTML
-    languages: bool = True  # every fifth domain speaks another language than English
+    languages: bool = True  # every fifth domain is in another language than English
     growth: int = 1  # new pages per revision on a news host
-    crawl_delay: float = 1.0  # what the hosts that ask for one ask for, seconds
+    crawl_delay: float = 1.0  # Crawl-delay of the hosts that have one, seconds
     slow_seconds: float = 0.4
     curated: bool = False  # the small web of `quadloom demo`

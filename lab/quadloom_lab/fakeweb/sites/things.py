@@ -1,6 +1,6 @@
 """A described thing, independent of syntax: a tree of schema.org facts.
 
-Each serialiser (JSON-LD, Microdata, RDFa, Turtle, …) walks the same tree, so all syntaxes tell the same facts and a
+Each serialiser (JSON-LD, Microdata, RDFa, Turtle, …) walks the same tree, so all syntaxes state the same facts and a
 test can compare them.
 """
 

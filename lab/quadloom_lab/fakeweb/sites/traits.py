@@ -1,4 +1,4 @@
-"""What is particular about one page: its syntaxes, its defects, how often it changes. All from the seed."""
+"""The traits of one page: its syntaxes, its defects, how often it changes. All from the seed."""
 
 from __future__ import annotations
 

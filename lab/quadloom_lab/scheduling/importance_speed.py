@@ -139,7 +139,7 @@ def compare(pages: int, degree: int, *, engine: Engine = "auto", turns: int = 4)
 
 
 def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> SweepCounts:
-    """Gauss–Seidel over slices against Jacobi, on random links and on a web whose links stay on their site 9 times in 10."""
+    """Gauss–Seidel over slices against Jacobi, on random links and on a web with nine of ten links within a site."""
     rng = np.random.default_rng(2)
     sources = np.repeat(np.arange(pages), degree)
     home = sources // _HOME * _HOME + rng.integers(0, _HOME, len(sources))

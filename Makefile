@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 setup: $(STAMP)
 
-# Each is made anew only when the dependencies change, so it costs nothing the second time. The demo needs no test tools.
+# Each runs again only when the dependencies change, so it costs nothing the second time. The demo needs no test tools.
 $(RUNTIME): pyproject.toml requirements.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "setting up $(VENV) …"
@@ -21,9 +21,10 @@ $(RUNTIME): pyproject.toml requirements.txt
 	@$(PIP) --no-deps -e .
 	@touch $@
 
-$(STAMP): $(RUNTIME) requirements-dev.txt requirements-data.txt tools/browser.sh
+$(STAMP): $(RUNTIME) requirements-dev.txt requirements-data.txt lab/pyproject.toml tools/browser.sh
 	@$(PIP) -r requirements-dev.txt
 	@$(PIP) --no-deps -r requirements-data.txt
+	@$(PIP) --no-deps -e lab
 	@tools/browser.sh
 	@touch $@
 
@@ -31,17 +32,17 @@ demo: $(RUNTIME)
 	@$(BIN)/quadloom demo --offline
 
 # Four at a time on two cores: tests of whole crawls wait as much as they work. File by file in the order of the folders,
-# which begins with those that take long. What fails among the others is judged once more, alone: it must pass then.
+# which begins with those that take long. A test that fails is run a second time, alone: it must pass then.
 test: setup lint
-	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder || { echo "once more, alone:" && \
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder || { echo "a second time, alone:" && \
 		$(BIN)/python -m pytest --last-failed --last-failed-no-failures none; }
 
 test-all: setup lint
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow" --timeout 1800
 
 lint: setup
-	@$(BIN)/ruff check src tests tools
-	@$(BIN)/ruff format --check --quiet src tests tools
+	@$(BIN)/ruff check src lab tests tools
+	@$(BIN)/ruff format --check --quiet src lab tests tools
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo >$(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
 	@$(BIN)/python tools/check_lengths.py

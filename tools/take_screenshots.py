@@ -1,4 +1,4 @@
-"""Takes the pictures in docs/images anew: the demo's web, crawled and served here, in a headless Chromium.
+"""Take the pictures in docs/images again: the demo's web, crawled and served here, in a headless Chromium.
 
     python tools/take_screenshots.py
 

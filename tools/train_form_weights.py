@@ -1,4 +1,4 @@
-"""Learns the weights of `quadloom.topical.forms.classifier` from annotated pages.
+"""Learn the weights of `quadloom.topical.forms.classifier` from annotated pages.
 
     python tools/train_form_weights.py [--report]
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from quadloom.errors import UsageError
 
 # The palette of Okabe and Ito, for readers with any kind of colour vision.
+# Okabe and Ito's palette, which readers with any kind of colour vision can distinguish.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 _WIDTH, _HEIGHT = 860, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 250, 40, 48

@@ -3,26 +3,25 @@
 ::
 
     QuadloomError                 base; carries a hint and an exit code
-    ├── UsageError                a command or call that cannot be right         exit 2
-    │   ├── InputError            numbers a function cannot work with (ValueError)  exit 2
+    ├── UsageError                a command or call with wrong arguments         exit 2
+    │   ├── InputError            a number out of range (also a ValueError)      exit 2
     │   └── UrlError              text that is not an http(s) URL                exit 2
     ├── SettingsError             configuration that cannot be used              exit 3
-    ├── NothingFound              an empty answer where one was demanded         exit 4
-    ├── LimitReached              a budget or limit ended the work               exit 5
-    ├── StoreError                a store cannot do what its seam promises       exit 6
+    ├── NothingFound              the answer is empty                            exit 4
+    ├── StoreError                a store cannot do what its protocol promises   exit 6
     │   ├── WarehouseLocked       another process owns the warehouse             exit 7
-    │   ├── DiskFull              no room left; nothing acknowledged was lost    exit 6
-    │   ├── StoreUnavailable      a server is away; the same may be tried again  exit 6
-    │   ├── ShardsLost            another worker owns these shards by now        exit 6
+    │   ├── DiskFull              no space left; nothing acknowledged was lost   exit 6
+    │   ├── StoreUnavailable      a server is unreachable; retrying may help     exit 6
+    │   ├── ShardsLost            another worker owns these shards now           exit 6
     │   └── ArchiveDamaged        an archive record cannot be read back          exit 6
-    ├── QueryError                a query refused, ended or wrong                exit 1
-    │   ├── QueryRefused          forbidden or over a static limit               exit 2
-    │   ├── QuerySyntaxError      does not parse; says where                     exit 2
+    ├── QueryError                a query was refused, failed or was ended       exit 1
+    │   ├── QueryRefused          forbidden, or over a static limit              exit 2
+    │   ├── QuerySyntaxError      does not parse; has line and column            exit 2
     │   └── QueryLimit            ended by its time, memory, row or byte limit   exit 5
     ├── FetchError                one request failed; `kind` says how            exit 1
-    └── SyntaxInvalid             a document breaks its own syntax's rules       exit 1
+    └── SyntaxInvalid             a document breaks the rules of its syntax      exit 1
 
-The web's defects are not exceptions: they become `Finding`s. `FetchError` and `SyntaxInvalid` never leave
+Defects of web pages are not exceptions: they become `Finding`s. `FetchError` and `SyntaxInvalid` never leave
 their phase; the pipeline turns them into an `Outcome` and a `Finding`.
 """
 
@@ -30,7 +29,7 @@ from __future__ import annotations
 
 
 class QuadloomError(Exception):
-    """Something went wrong that the user can understand. `hint` says what to do next."""
+    """An error that a user can understand. `message` says what happened, `hint` what to do next."""
 
     exit_code = 1
 
@@ -45,11 +44,11 @@ class UsageError(QuadloomError):
 
 
 class InputError(UsageError, ValueError):
-    """An argument of a public function that has no meaning: not finite, negative, of the wrong shape."""
+    """An argument of a public function is out of range: not finite, negative or of the wrong shape."""
 
 
 class UrlError(UsageError):
-    """The text is not a URL that could be visited."""
+    """The text is not a URL that can be visited."""
 
 
 class SettingsError(QuadloomError):
@@ -58,10 +57,6 @@ class SettingsError(QuadloomError):
 
 class NothingFound(QuadloomError):
     exit_code = 4
-
-
-class LimitReached(QuadloomError):
-    exit_code = 5
 
 
 class StoreError(QuadloomError):
@@ -77,11 +72,11 @@ class DiskFull(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """A server cannot be reached, or ended the transaction: nothing was written, the same may be tried again."""
+    """A server is unreachable or ended the transaction. Nothing was written; the call may be repeated."""
 
 
 class ShardsLost(StoreError):
-    """Another worker has taken over these shards: what was to be written for them must be dropped."""
+    """Another worker has taken over these shards; writes for them must be dropped."""
 
     def __init__(self, message: str, *, shards: frozenset[int], hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -114,10 +109,10 @@ class QueryLimit(QueryError):
 
 
 class FetchError(QuadloomError):
-    """A request that brought no page.
+    """A request that returned no page.
 
-    `kind` is one of the words in `quadloom.model.page.FailureKind`; `transient` says whether asking again
-    later can help; `retry_after` is the server's own wish in seconds, where it gave one.
+    `kind` is one of `quadloom.model.page.FailureKind`; `transient` says whether a later retry can help;
+    `retry_after` is the server's Retry-After in seconds, if it sent one.
     """
 
     def __init__(
@@ -138,7 +133,7 @@ class FetchError(QuadloomError):
 
 
 class SyntaxInvalid(QuadloomError):
-    """A document (or one block of it) is not valid in its own syntax. `line` and `column` count from 1; 0 = unknown."""
+    """A document, or one block of it, is not valid in its syntax. `line` and `column` count from 1; 0 = unknown."""
 
     def __init__(self, message: str, *, code: str = "invalid", line: int = 0, column: int = 0) -> None:
         super().__init__(message)

@@ -1,3 +1,3 @@
-"""The version, where every layer may read it: the package itself imports the layers, so they cannot import it."""
+"""The version, in a module of its own: all layers may import it, which they cannot do with the package itself."""
 
 __version__ = "0.1.0"

@@ -25,7 +25,7 @@ from quadloom.fetching.replay import without_pauses
 from quadloom.maintenance.maintenance import Maintenance
 from quadloom.maintenance.rebuild import set_damaged_aside
 from quadloom.settings import Settings
-from quadloom.settings_loading import load, with_limits
+from quadloom.settings.loading import load, with_limits
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.sqlite.database import WarehouseLock
 from quadloom.stores.stores import Stores, open_stores

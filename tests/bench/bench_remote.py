@@ -15,12 +15,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.bench_index import page
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.quads.sparql import SparqlQuads
 from quadloom.stores.quads.sparql_client import SparqlServer
+from quadloom_lab.benchmarks.index import page
 from servers import Server, sparql_server
 
 _BATCH = 500

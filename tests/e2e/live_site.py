@@ -17,9 +17,8 @@ import msgspec
 import pytest
 
 from quadloom.cli.demo import demo_settings
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.web import demo_web
 from quadloom.settings import Settings
+from quadloom_lab.fakeweb import demo_web, serve_in_process
 
 
 class Live:
@@ -43,7 +42,7 @@ class Live:
 def live_site(folder: Path, *, delay: float = 0.2) -> Iterator[Live]:
     """Yields when the first pages are searchable; the crawl is slow enough to be watched. Whoever uses it ends it."""
     with serve_in_process(demo_web(), logging=False) as serving:
-        settings = demo_settings(Settings(), serving.web)
+        settings = demo_settings(Settings(), serving.web.hosts_override())
         polite = msgspec.structs.replace(settings.politeness, delay=delay)
         web = msgspec.structs.replace(settings.web, rate=1000.0, port=free_port())
         settings = msgspec.structs.replace(settings, politeness=polite, web=web)

@@ -15,12 +15,10 @@ import pytest
 
 from faults.crawling import finish, start, write_config
 from quadloom.cli.main import run as run_command
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.export.selection import Selection
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 SPEC = WebSpec(seed=11, pages=120, hosts=4, scale=0.1, links=12, traps=False, slow_seconds=0.0, crawl_delay=0.0)
 

@@ -163,9 +163,7 @@ def test_init_writes_a_file_that_loads(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to mount a small tmpfs")
 def test_a_full_disk_ends_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
     from faults.crawling import command, finish, write_config
-    from quadloom.demo.serving import serve_in_process
-    from quadloom.demo.spec import WebSpec
-    from quadloom.demo.web import FakeWeb
+    from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -17,14 +17,12 @@ import pytest
 from fakeweb.request_log import RequestLog
 from faults.crawling import command, finish, kill_group, must_be_read, requests, run_config, start
 from postgres_server import PostgresServer, postgres, start_postgres
-from quadloom.demo.serving import DemoServer, serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.model.event import Event
 from quadloom.model.outcome import PageRow
 from quadloom.model.wire import decode
 from quadloom.stores.postgres.schema import BEHIND
 from quadloom.stores.shards import SHARDS
+from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 from servers import new_bucket, sparql_server
 
 pytestmark = pytest.mark.cluster
@@ -40,7 +38,7 @@ class Cluster:
     def __init__(
         self,
         folder: Path,
-        serving: DemoServer,
+        serving: FakeWebServer,
         *,
         delay: float = DELAY,
         server: PostgresServer | None = None,

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from fakeweb.request_log import RequestLog
-from quadloom.demo import DemoServer, FakeWeb, WebSpec, serve_in_process
 from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
+from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 
 SPEC = WebSpec(seed=5, pages=60, hosts=6, scale=0.1, links=12, traps=False, slow_seconds=0.0, crawl_delay=0.0)
 BANDWIDTH = 40.0
 BEGIN, SLOT, SLOTS = 3.0, 4.0, 4  # seconds after the second page; the first ones wait for robots.txt of new hosts
 
 
-def settings_for(serving: DemoServer) -> Settings:
+def settings_for(serving: FakeWebServer) -> Settings:
     return Settings(
         crawl=CrawlSettings(contact="test@quadloom.invalid", scope="any", workers=1, batch_seconds=0.1),
         politeness=PolitenessSettings(

@@ -14,10 +14,9 @@ from xxhash import xxh3_128_digest
 
 from quadloom.crawl.control import Value, ask
 from quadloom.crawl.explain import Why
-from quadloom.demo import DemoServer, FakeWeb, WebSpec, serve_in_process
-from quadloom.demo.exchange import DemoRequest
 from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
+from quadloom_lab.fakeweb import FakeRequest, FakeWeb, FakeWebServer, WebSpec, serve_in_process
 
 SPEC = WebSpec(seed=3, pages=60, hosts=4, scale=0.1, links=16, traps=False, slow_seconds=0.0, crawl_delay=0.0)
 
@@ -27,7 +26,7 @@ _STANDING = """PREFIX ql: <urn:quadloom:> SELECT ?page ?low ?high { GRAPH ql:pag
         ql:changesPerDayHigh ?high FILTER(?i > 0 && ?rate > 0) } }"""
 
 
-def settings_for(serving: DemoServer) -> Settings:
+def settings_for(serving: FakeWebServer) -> Settings:
     return Settings(
         crawl=CrawlSettings(
             contact="test@quadloom.invalid", scope="any", workers=1, batch_seconds=0.1, max_seconds=14.0,
@@ -114,13 +113,13 @@ def _assert_complete(explained: Why) -> None:
     assert all(reason.rule for reason in explained.reasons)
 
 
-def _behind(serving: DemoServer, warehouse: Path) -> tuple[list[str], int]:
+def _behind(serving: FakeWebServer, warehouse: Path) -> tuple[list[str], int]:
     """Pages of the fake web whose present body is not the one that was read last, and how many were compared."""
     stale, compared = [], 0
     with Warehouse.read(warehouse) as reading:
         for row in reading.stores.catalog.scan(limit=10_000):
             parts = urlsplit(row.href)
-            answer = serving.web.answer(DemoRequest(parts.netloc, parts._replace(scheme="", netloc="").geturl() or "/"))
+            answer = serving.web.answer(FakeRequest(parts.netloc, parts._replace(scheme="", netloc="").geturl() or "/"))
             if answer.status == 200 and row.status == 200:
                 compared += 1
                 stale += [row.href] if xxh3_128_digest(answer.body) != row.body_digest else []

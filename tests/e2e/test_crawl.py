@@ -14,26 +14,24 @@ import pytest
 import quadloom
 from fakeweb.request_log import RequestLog
 from faults.crawling import command, finish, must_be_read, run_config, start, wait_for_requests
-from quadloom.demo.serving import DemoServer, serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.model import Outcome
-from quadloom.settings_loading import load
+from quadloom.settings.loading import load
+from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 
 
 @pytest.fixture
-def serving(tmp_path: Path) -> Iterator[DemoServer]:
+def serving(tmp_path: Path) -> Iterator[FakeWebServer]:
     spec = WebSpec(seed=11, pages=300, hosts=8, scale=0.1, links=30, traps=False, slow_seconds=0.0, crawl_delay=0.0)
     with serve_in_process(FakeWeb(spec), log=tmp_path / "requests.jsonl") as running:
         yield running
 
 
-def _config(folder: Path, serving: DemoServer, delay: float = 0.0) -> Path:
+def _config(folder: Path, serving: FakeWebServer, delay: float = 0.0) -> Path:
     politeness = {"delay": delay, "ip_delay": 0.0, "per_site": 4, "adaptive": 0.0, "retries": 1, "backoff": 0.2}
     return run_config(folder, serving, crawl={"max_wait": 1.0}, politeness=politeness)
 
 
-def test_a_complete_crawl(tmp_path: Path, serving: DemoServer) -> None:
+def test_a_complete_crawl(tmp_path: Path, serving: FakeWebServer) -> None:
     config = _config(tmp_path, serving)
     last = finish(tmp_path / "w", config, "crawl", *serving.web.seeds, "--json")
     assert {"pages", "quads", "failed", "seconds", "cpu_seconds", "frontier"} <= set(last)
@@ -49,7 +47,7 @@ def test_a_complete_crawl(tmp_path: Path, serving: DemoServer) -> None:
     assert status["quads"] == last["quads"] or int(str(status["quads"])) > 0
 
 
-def test_the_limit_of_pages_is_kept_and_a_later_crawl_goes_on(tmp_path: Path, serving: DemoServer) -> None:
+def test_the_limit_of_pages_is_kept_and_a_later_crawl_goes_on(tmp_path: Path, serving: FakeWebServer) -> None:
     config = _config(tmp_path, serving)
     first = finish(tmp_path / "w", config, "crawl", *serving.web.seeds, "--max-pages", "25", "--json")
     assert first["pages"] == 25
@@ -58,7 +56,7 @@ def test_the_limit_of_pages_is_kept_and_a_later_crawl_goes_on(tmp_path: Path, se
     assert max(RequestLog(serving.log_path).count_by_url().values()) <= 2
 
 
-def test_control_from_another_process(tmp_path: Path, serving: DemoServer) -> None:
+def test_control_from_another_process(tmp_path: Path, serving: FakeWebServer) -> None:
     config = _config(tmp_path, serving, delay=0.2)
     warehouse = tmp_path / "w"
     process = start(warehouse, config, "crawl", *serving.web.seeds, "--json")
@@ -83,7 +81,7 @@ def test_control_from_another_process(tmp_path: Path, serving: DemoServer) -> No
     assert json.loads(out.splitlines()[-1])["pages"] > 0
 
 
-def test_ctrl_c_drains_and_saves(tmp_path: Path, serving: DemoServer) -> None:
+def test_ctrl_c_drains_and_saves(tmp_path: Path, serving: FakeWebServer) -> None:
     config = _config(tmp_path, serving, delay=0.2)
     warehouse = tmp_path / "w"
     process = start(warehouse, config, "crawl", *serving.web.seeds, "--json")
@@ -103,7 +101,7 @@ def test_ctrl_c_drains_and_saves(tmp_path: Path, serving: DemoServer) -> None:
     assert all(serving.web.expected(url).status >= 400 for url in again), again[:5]
 
 
-def test_the_library(tmp_path: Path, serving: DemoServer) -> None:
+def test_the_library(tmp_path: Path, serving: FakeWebServer) -> None:
     settings = load(config=_config(tmp_path, serving), environ={}).settings
     with quadloom.open(tmp_path / "w", settings=settings) as warehouse:
         outcomes = []

@@ -13,9 +13,7 @@ import pytest
 
 from fakeweb.request_log import RequestLog
 from faults.crawling import kill_group, run_config, start, wait_for_requests
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 HOST_DELAY = 0.5
 ADDRESS_DELAY = 0.03

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from faults.crawling import command, write_config
-from quadloom.demo import DemoServer, FakeWeb, WebSpec, serve_in_process
-from quadloom.settings_loading import load
+from quadloom.settings.loading import load
 from quadloom.warehouse import Warehouse
+from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 
 SPEC = WebSpec(seed=3, pages=30, hosts=3, scale=0.1, links=8, traps=False, slow_seconds=0.0, crawl_delay=0.0)
 
@@ -21,7 +21,7 @@ SPEC = WebSpec(seed=3, pages=30, hosts=3, scale=0.1, links=8, traps=False, slow_
 class Place:
     """A warehouse that was filled by one crawl, and the web that it was filled from."""
 
-    def __init__(self, folder: Path, serving: DemoServer) -> None:
+    def __init__(self, folder: Path, serving: FakeWebServer) -> None:
         self.path = folder / "w"
         self.serving = serving
         self.config = write_config(folder, serving)

@@ -12,19 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from quadloom.maintenance.upkeep import all_pages
+from quadloom.settings_loading import load
 from starlette.testclient import TestClient
 
 from faults.crawling import command, finish, kill_group, must_be_read, requests, start, wait_for_requests, write_config
-from quadloom.demo.serving import DemoServer, serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.ingest.failpoints import EXIT_CODE
-from quadloom.settings_loading import load
+from quadloom.maintenance.verify import all_pages
+from quadloom.settings.loading import load
 from quadloom.stores.archive.s3_bucket import S3Address, S3Bucket
 from quadloom.warehouse import Warehouse
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
+from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, WebSpec, serve_in_process
 from servers import Server, new_bucket, sparql_server
 
 SPEC = WebSpec(seed=5, pages=60, hosts=5, scale=0.1, links=30, traps=False, slow_seconds=0.0, crawl_delay=0.0)
@@ -33,7 +32,7 @@ SPEC = WebSpec(seed=5, pages=60, hosts=5, scale=0.1, links=30, traps=False, slow
 class Remote:
     """A SPARQL server, a bucket, a fake web, and configurations that name them."""
 
-    def __init__(self, folder: Path, serving: DemoServer, sparql: Server, bucket: S3Address) -> None:
+    def __init__(self, folder: Path, serving: FakeWebServer, sparql: Server, bucket: S3Address) -> None:
         self.serving = serving
         self.bucket = bucket
         self.sparql = sparql

@@ -7,12 +7,10 @@ from pathlib import Path
 
 from fakeweb.request_log import RequestLog
 from faults.crawling import finish, run_config
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.model.outcome import PageRow
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 PAGES_GRAPH = b" <urn:quadloom:pages> ."
 SPEC = WebSpec(seed=11, pages=120, hosts=6, scale=0.1, links=30, traps=False, slow_seconds=0.0, crawl_delay=0.0)

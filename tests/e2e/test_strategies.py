@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from faults.crawling import command, finish, requests, write_config
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.ingest.failpoints import EXIT_CODE
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 # The same as `all`, asked of the page's own graph.
 EVERYTHING = """

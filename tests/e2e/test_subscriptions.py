@@ -21,7 +21,7 @@ from quadloom.model.url import canonical, fingerprint
 from quadloom.model.wire import decode
 from quadloom.refresh.state import PageScheduleRow
 from quadloom.settings import Settings
-from quadloom.settings_loading import load
+from quadloom.settings.loading import load
 from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.state import DATABASE

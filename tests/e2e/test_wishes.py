@@ -9,13 +9,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from quadloom.settings_loading import Value, load
 
 import quadloom
 from fakeweb.scripted import Answer, ScriptedSite, html
 from faults.crawling import finish
 from quadloom.ingest.traps import read_traps
 from quadloom.settings import Settings, SiteSettings
-from quadloom.settings_loading import Value, load
+from quadloom.settings.loading import Value, load
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.warehouse import Warehouse
 

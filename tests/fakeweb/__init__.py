@@ -1,6 +1,6 @@
 """The fake web as tests use it: fixtures that serve one, a reader of its request log, and a hostile server.
 
-The generator and the server are `quadloom.demo`, because `quadloom demo --offline` needs them from a wheel.
+The generator and its server are `quadloom_lab.fakeweb`.
 """
 
 from fakeweb.hostile import HostileServer

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from quadloom.demo.exchange import DemoRequest
-from quadloom.demo.web import FakeWeb
 from quadloom.fetching.in_process import Responder, respond
 from quadloom.fetching.transport import FetchRequest
 from quadloom.model.page import Page
+from quadloom_lab.fakeweb import FakeRequest, FakeWeb
 
 
 def respond_from(web: FakeWeb) -> Responder:
@@ -17,7 +16,7 @@ def respond_from(web: FakeWeb) -> Responder:
 
     def answer(request: FetchRequest) -> Page:
         host, slash, rest = request.href.partition("://")[2].partition("/")
-        response = web.answer(DemoRequest(host, slash + rest, request.accept, attempt=attempts[request.href]))
+        response = web.answer(FakeRequest(host, slash + rest, request.accept, attempt=attempts[request.href]))
         if not response.cacheable:
             attempts[request.href] += 1
         headers = tuple((name.lower(), value) for name, value in response.headers)

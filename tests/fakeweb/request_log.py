@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.demo import FakeWeb
+from quadloom_lab.fakeweb import FakeWeb
 
 
 class Served(msgspec.Struct, frozen=True):

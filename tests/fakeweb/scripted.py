@@ -1,6 +1,6 @@
 """A small site written in the test that needs it: paths to answers, with a log of every request and its headers.
 
-`quadloom.demo` serves whole webs; this one is for questions about a single rule, where the test should show the page.
+`quadloom_lab.fakeweb` serves whole webs; this one is for tests of a single rule, which should show the page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import NamedTuple
 
-from quadloom.settings_loading import Value
+from quadloom.settings.loading import Value
 
 
 class Answer(NamedTuple):
@@ -69,7 +69,7 @@ class ScriptedSite:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def settings(self, **sections: dict[str, Value]) -> dict[str, Value]:
-        """Overrides for `settings_loading.load`: visits to this site are allowed, quick and by one worker."""
+        """Overrides for `quadloom.settings.loading.load`: visits to this site are allowed, quick and by one worker."""
         merged: dict[str, dict[str, Value]] = {
             "crawl": {"contact": "test@quadloom.invalid", "workers": 1, "max_wait": 1.0, "batch_seconds": 0.02},
             "politeness": {"delay": 0.0, "ip_delay": 0.0, "adaptive": 0.0, "per_site": 4, "retries": 0},

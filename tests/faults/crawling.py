@@ -12,12 +12,12 @@ from collections import Counter
 from pathlib import Path
 
 from fakeweb.request_log import RequestLog
-from quadloom.demo.serving import DemoServer
+from quadloom_lab.fakeweb import FakeWebServer
 
 IN_FLIGHT = 64
 
 
-def write_config(folder: Path, serving: DemoServer, **crawl: str | int | float) -> Path:
+def write_config(folder: Path, serving: FakeWebServer, **crawl: str | int | float) -> Path:
     """A config for crawling the fake web without pauses."""
     hosts = ", ".join(f'"{name}" = "{address}"' for name, address in serving.web.hosts_override().items())
     extra = "\n".join(f"{key} = {json.dumps(value)}" for key, value in crawl.items())
@@ -52,7 +52,7 @@ hosts = {{ {hosts} }}
     return path
 
 
-def run_config(folder: Path, serving: DemoServer, **sections: dict[str, str | int | float]) -> Path:
+def run_config(folder: Path, serving: FakeWebServer, **sections: dict[str, str | int | float]) -> Path:
     """Like `write_config`, with sections of one's own choice."""
     hosts = ", ".join(f'"{name}" = "{address}"' for name, address in serving.web.hosts_override().items())
     crawl = {"contact": "test@quadloom.invalid", "scope": "any", "workers": 1, **sections.pop("crawl", {})}
@@ -91,17 +91,19 @@ def finish(warehouse: Path, config: Path, *arguments: str, timeout: float = 120)
     return answer
 
 
-def requests(serving: DemoServer) -> Counter[str]:
+def requests(serving: FakeWebServer) -> Counter[str]:
     """URL → number of requests so far."""
     return RequestLog(serving.log_path).count_by_url()
 
 
-def must_be_read(serving: DemoServer) -> set[str]:
+def must_be_read(serving: FakeWebServer) -> set[str]:
     """What a complete crawl has asked for. Which document of a person the registry redirects to depends on Accept."""
     return {url for url in serving.web.reachable() if "://id.registry." not in url}
 
 
-def wait_for_requests(serving: DemoServer, count: int, process: subprocess.Popen[bytes], seconds: float = 60) -> bool:
+def wait_for_requests(
+    serving: FakeWebServer, count: int, process: subprocess.Popen[bytes], seconds: float = 60
+) -> bool:
     """Wait until the server has answered `count` requests; False when the crawl ended before."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:

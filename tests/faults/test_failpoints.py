@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from faults.crawling import command, finish, must_be_read, requests, write_config
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.ingest.failpoints import EXIT_CODE, POINTS
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 
 @pytest.mark.parametrize("point", POINTS)

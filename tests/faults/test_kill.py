@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 
 import pytest
-from quadloom.maintenance.upkeep import all_pages
 
 from faults.crawling import (
     IN_FLIGHT,
@@ -18,10 +17,9 @@ from faults.crawling import (
     wait_for_requests,
     write_config,
 )
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
+from quadloom.maintenance.verify import all_pages
 from quadloom.warehouse import Warehouse
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 
 @pytest.mark.parametrize(

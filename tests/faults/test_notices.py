@@ -17,14 +17,12 @@ import pytest
 from fakeweb.receiver import receiving
 from fakeweb.scripted import ScriptedSite, html
 from faults.crawling import command, finish, kill_group, start, wait_for_requests, write_config
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.ingest.failpoints import EXIT_CODE
 from quadloom.model.subscription import Subscription
 from quadloom.stores.protocols.outbox import Delivery
 from quadloom.subscriptions.deliver import NoticeMessage
 from quadloom.warehouse import Warehouse
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 SECRET = "a secret of the test"
 FRESHNESS = """

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from quadloom.cli.main import COMMANDS
-from quadloom.settings_loading import fields
+from quadloom.settings.loading import fields
 
 ROOT = Path(__file__).resolve().parents[2]
 

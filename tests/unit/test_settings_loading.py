@@ -8,7 +8,7 @@ import pytest
 
 from quadloom.errors import SettingsError
 from quadloom.settings import length_of
-from quadloom.settings_loading import load
+from quadloom.settings.loading import load
 
 
 def loading(folder: Path, text: str) -> None:

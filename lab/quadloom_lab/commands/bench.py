@@ -1,4 +1,4 @@
-"""`quadloom bench`: what the pipeline costs, on the fake web on loopback; other benches have modules of their own."""
+"""`quadloom bench`: the cost of the pipeline on the fake web on loopback; other benchmarks have their own modules."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from cyclopts import App
 
 from quadloom.cli.crawling.crawl import follow
 from quadloom.cli.session import session
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 bench = App(name="bench", help="Measure the pipeline on a fake web on loopback.")
 bench.command("quadloom_lab.commands.bench_topical:topical", name="topical")
 bench.command("quadloom_lab.commands.bench_importance:importance", name="importance")
-bench.command("quadloom_lab.commands.bench_scheduling:scheduling", name="scheduling")
+bench.command("quadloom_lab.commands.simulate:scheduling", name="scheduling")
 
 
 @bench.command
@@ -33,13 +31,13 @@ def pipeline(
     pages
         content pages of the fake web
     hosts
-        hosts it is spread over
+        number of hosts
     workers
         transform processes
     seed
-        which fake web
+        seed of the fake web
     folder
-        where to put the warehouse; a temporary folder without
+        folder of the warehouse [default: a temporary one]
     """
     s = session()
     web = FakeWeb(
@@ -78,7 +76,7 @@ def pipeline(
 
 
 def bench_settings(settings: Settings, web: FakeWeb, workers: int) -> Settings:
-    """No pauses, loopback allowed, names of the fake web known; everything else as configured."""
+    """No pauses, loopback allowed, names of the fake web resolved; everything else as configured."""
     return msgspec.structs.replace(
         settings,
         crawl=msgspec.structs.replace(

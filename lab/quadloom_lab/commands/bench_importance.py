@@ -1,4 +1,4 @@
-"""`quadloom bench importance`: a sweep of the importance fixpoint beside scipy's sparse product, and under a limit."""
+"""`quadloom bench importance`: the importance computation compared with scipy's sparse product, and under a limit."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def importance(
     engine: Literal["auto", "scipy"] = "auto",
     limited: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Time importance on random links beside scipy's sparse product in the same run; 20 million pages need 5 GB.
+    """Time importance on random links against scipy's sparse product in the same run; 20 million pages need 5 GB.
 
     Parameters
     ----------
     pages
         pages of the random web
     links
-        links of a page
+        links per page
     engine
-        auto: packed slices, compiled where numba is installed; scipy: what is used for small webs and weighted links
+        auto: packed slices, compiled if numba is installed; scipy: as used for small webs and weighted links
     limited
-        instead, compute from disk in a process that may allocate less than the matrix takes (Linux)
+        compute from disk instead, in a process that may allocate less memory than the matrix needs (Linux)
     """
     s = session()
     if pages < 1 or links < 1:

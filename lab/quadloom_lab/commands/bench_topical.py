@@ -1,4 +1,4 @@
-"""`quadloom bench topical`: strategies of the topical crawl side by side on a simulated web."""
+"""`quadloom bench topical`: compare strategies of the topical crawl on simulated webs."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def topical(
     plot: Path | None = None,
     curves: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Compare topical strategies where the truth is known; every request counts.
+    """Compare topical strategies on webs where the relevant pages are known; every request counts.
 
     Parameters
     ----------
     seeds
-        webs, each with a topic and words of its own
+        number of webs, each with its own topic and words
     budget
-        requests of one run
+        requests per run
     sites
-        sites of a web
+        sites per web
     templates
-        page templates and worlds: those set aside for measuring, or those used while tuning
+        page templates and worlds: those reserved for measuring, or those used for tuning
     plot
         SVG file for recall over requests
     curves
-        with --json, the whole curves too
+        with --json, also print the whole curves
     """
     s = session()
     family: Literal["held_out", "known"] = "held_out" if templates == "held-out" else "known"

@@ -1,7 +1,8 @@
-"""`quadloom simulate`: refresh policies and estimators side by side on webs whose every change is known."""
+"""`quadloom simulate` and `quadloom bench scheduling`: compare refresh policies and estimators on simulated webs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from cyclopts import Parameter
 
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
+from quadloom_lab.scheduling.figures import LearnedFreshness, closed_forms, learned_rates, real_history
 from quadloom_lab.scheduling.simulated_web import Process, WebShape
 from quadloom_lab.scheduling.simulator import Estimator, SimulatedPolicy, SimulationPlan, run
 
@@ -31,7 +33,7 @@ def simulate(
     plot: Path | None = None,
     seed: int = 1,
 ) -> None:
-    """Run policies and estimators on simulated webs, or on a real history of changes, and compare freshness.
+    """Compare the freshness of policies and estimators on simulated webs, or on a real history of changes.
 
     Parameters
     ----------
@@ -47,15 +49,15 @@ def simulate(
     days
         length of the simulation
     per_page
-        bandwidth: reads per page and day
+        bandwidth, as reads per page and day
     min_interval
         shortest time between two reads of a page, days
     history
-        replay this file of real changes instead
+        CSV file of real changes to replay instead
     plot
         write freshness over time to this .svg or .png (which needs the extra `plots`)
     seed
-        of the random numbers
+        seed of the random numbers
     """
     s = session()
     if pages < 1 or days <= 0.0 or per_page <= 0.0:
@@ -79,3 +81,46 @@ def simulate(
     if plot is not None:
         report.save(plot)
         s.say(f"wrote {plot}")
+
+
+def scheduling(*, history: Path | None = None, pages: int = 1000) -> None:
+    """Compare refresh policies in closed form, learned with known change rates, and both on a real history of changes.
+
+    Parameters
+    ----------
+    history
+        CSV file (gzipped or not) of real changes, with the columns page and changed_at in unix seconds
+    pages
+        pages of the simulated webs
+    """
+    s = session()
+    if pages < 1:
+        raise UsageError("pages must be positive", hint="the default is 1000")
+    if history is not None and not history.is_file():
+        raise UsageError(f"no file at {history}", hint="give a CSV file with the columns page and changed_at")
+    closed, learned = closed_forms(), learned_rates(pages)
+    replayed = [] if history is None else real_history(history)
+    if s.json:
+        s.emit({"closed_forms": closed, "learned_rates": learned, "real_history": replayed})
+        return
+    s.table(
+        ("reads per page and day", "policy", "weighted freshness", "COST", "harmonic", "starved"),
+        [
+            (
+                f"{r.per_page:g}",
+                r.policy,
+                f"{r.freshness:.4f}",
+                f"{r.cost:.4f}",
+                f"{r.harmonic:.4f}",
+                f"{r.starved:.1%}",
+            )
+            for r in closed
+        ],
+    )
+    s.table(("simulated web", "rates", "weighted freshness", "of known"), _rows(learned))
+    if replayed:
+        s.table(("real history", "rates", "weighted freshness", "of known"), _rows(replayed))
+
+
+def _rows(found: Sequence[LearnedFreshness]) -> list[tuple[str, str, str, str]]:
+    return [(r.policy, r.estimator, f"{r.freshness:.4f}", f"{r.kept:.2%}") for r in found]

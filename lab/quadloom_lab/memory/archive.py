@@ -12,7 +12,7 @@ from quadloom.stores.protocols.archive import ArchiveRecord
 
 
 class MemoryArchive:
-    """Records are the same gzip members that files hold. A file is endless until it is sealed."""
+    """Records are the same gzip members as in files. A file grows without limit until it is sealed."""
 
     def __init__(self) -> None:
         self._files: dict[str, bytearray] = {}
@@ -34,7 +34,7 @@ class MemoryArchive:
         return refs
 
     def sync(self) -> None:
-        """Memory is as durable as it gets."""
+        """Does nothing: memory has nothing to sync."""
 
     def get(self, ref: ArchiveRef) -> Page | Failure:
         place = f"{ref.file}:{ref.offset}"

@@ -35,7 +35,7 @@ class MemoryCatalog:
         self._joined: list[JoinedStore] = [frontier]
 
     def join(self, store: JoinedStore) -> None:
-        """What is done to `store` inside a transaction is undone with it."""
+        """Changes of `store` inside a transaction are rolled back with it."""
         self._joined.append(store)
 
     def transaction(self) -> AbstractContextManager[None]:

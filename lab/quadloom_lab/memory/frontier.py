@@ -52,7 +52,7 @@ class _Host:
     def __init__(self, name: str) -> None:
         self.row = HostRow(host=name, site=site_of(name))
         self.asked_at = float("-inf")  # last lease
-        self.turn = 0  # of its site's last lease, for fairness
+        self.turn = 0  # number of its site's last lease, for fairness
         self.turns = WeightedRoundRobin()
 
 
@@ -142,7 +142,7 @@ class MemoryFrontier:
                 url.priority = rules.priority_due(url.priority, url.visits, refresh_first)
 
     def _candidates(self) -> list[_Url]:
-        """Queued URLs that only politeness may hold back."""
+        """Queued URLs that only politeness can delay."""
         active: dict[str, int] = {}
         for lease in self._leases.values():
             active[lease.visit.host] = active.get(lease.visit.host, 0) + 1
@@ -252,7 +252,7 @@ class MemoryFrontier:
             before, after = after, before
         for url in self._urls.values():
             mine = url.host == host.row.host and url.state is before and url.fingerprint not in self._leases
-            if mine and url.priority > 0 and not url.visits:  # requests and refreshes are not what a budget is for
+            if mine and url.priority > 0 and not url.visits:  # requested pages and refreshes cost no budget
                 url.state = after
 
     def release(self, visits: Sequence[Visit], now: float) -> None:

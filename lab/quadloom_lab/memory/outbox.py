@@ -55,6 +55,6 @@ class MemoryOutbox:
         return list(self._notices), dict(self._deliveries)
 
     def restore(self, snapshot: object) -> None:
-        """The counter is not set back: an id that was given once is never given again."""
+        """The counter is not reset: an id is never used twice."""
         assert isinstance(snapshot, tuple)
         self._notices, self._deliveries = snapshot

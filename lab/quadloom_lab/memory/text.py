@@ -1,6 +1,6 @@
 """The text index as a dictionary: the reference of the contract suite and a test double.
 
-Looks at every document for every question and ranks by weighted word counts.
+Scans every document for every query and ranks by weighted word counts.
 """
 
 from __future__ import annotations

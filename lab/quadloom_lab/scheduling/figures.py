@@ -1,9 +1,9 @@
-"""The figures that this scheduler is judged by, as tables: `quadloom bench scheduling`, quoted in the documentation.
+"""The scheduler's quality as tables, quoted in the documentation: `quadloom bench scheduling`.
 
-* Closed forms: policies side by side under several bandwidths, on 10,000 pages with log-normal rates (median one change
+* Closed forms: policies compared under several bandwidths, on 10,000 pages with log-normal rates (median one change
   in 20 days) and Pareto weights.
-* Learned rates: weighted freshness of the harmonic policy after 20 visits a page, beside the same with known rates.
-* A real history: weighted freshness where rates have to be learned, beside reading all pages evenly.
+* Learned rates: weighted freshness of the harmonic policy after 20 visits per page, compared with known rates.
+* A real history: weighted freshness with learned rates, compared with reading all pages evenly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quadloom_lab.scheduling.simulated_web import WebShape
 from quadloom_lab.scheduling.simulator import Estimator, SimulatedPolicy, SimulationPlan, run
 
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.2, 1.0)
-SEEDS = (1, 2, 3)  # weights are drawn, and a few heavy pages decide a single run
+SEEDS = (1, 2, 3)  # weights are random, and a few heavy pages decide a single run
 
 
 class ClosedForm(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class ClosedForm(msgspec.Struct, frozen=True):
 
 
 class LearnedFreshness(msgspec.Struct, frozen=True):
-    """Weighted freshness, mean over `SEEDS`; `kept`: its part of what the same policy reaches with known rates."""
+    """Weighted freshness, mean over `SEEDS`; `kept`: its ratio to the same policy with known rates."""
 
     policy: str
     estimator: str
@@ -58,23 +58,27 @@ def closed_forms(bandwidths: Sequence[float] = BANDWIDTHS, pages: int = 10_000) 
         reads["freshness"] = optimal_rates(weights, rates, total, policy="freshness")
         rows += [
             ClosedForm(
-                per_page, policy, freshness(weights, rates, f), xyleme_cost(weights, rates, f),
-                harmonic_cost(weights, rates, f), float(np.mean(f == 0.0)),
+                per_page,
+                policy,
+                freshness(weights, rates, f),
+                xyleme_cost(weights, rates, f),
+                harmonic_cost(weights, rates, f),
+                float(np.mean(f == 0.0)),
             )
             for policy, f in reads.items()
-        ]  # fmt: skip
+        ]
     return rows
 
 
 def learned_rates(pages: int = 1000) -> list[LearnedFreshness]:
-    """Poisson webs at 0.1 reads per page and day, counted after 200 days: 20 visits a page."""
+    """Poisson webs at 0.1 reads per page and day, counted after 200 days: 20 visits per page."""
     plan = SimulationPlan(per_page=0.1, slot=0.5, warm_up=200.0)
     estimators: tuple[Estimator, ...] = ("known", "bits", "dates", "lying-dates", "lying-dates+trust", "push")
     return _means(("harmonic",), estimators, plan, WebShape(pages=pages))
 
 
 def real_history(history: Path) -> list[LearnedFreshness]:
-    """Replay of `history` at a read per page in 410 days, counted after the first year."""
+    """Replay of `history` at one read per page in 410 days, counted after the first year."""
     plan = SimulationPlan(per_page=1 / 410, slot=6.0, warm_up=365.0)
     return _means(("uniform", "xyleme", "harmonic", "freshness"), ("known", "bits"), plan, WebShape(), history)
 

@@ -1,13 +1,13 @@
-"""How fast the importance fixpoint is, beside scipy's sparse product in the same run: `quadloom bench importance`.
+"""The speed of the importance fixpoint, compared with scipy's sparse product: `quadloom bench importance`.
 
-`compare` takes turns: one product of scipy's, one step of a power iteration written with scipy, one sweep of ours, and
-so on; each figure is the best of its turns, because the machine may be shared and a neighbour only ever adds.
-CPU seconds count all threads, wall seconds are what a user waits. Uniformly random links are the worst case for any
-cache, and the best one for the number of sweeps, which `count_sweeps` counts on a web of sites as well.
+`compare` takes turns: one product by scipy, one step of a power iteration written with scipy, one sweep by Quadloom,
+and so on; each figure is the best of its turns, because other programs on the machine can only add time. CPU seconds
+count all threads; wall seconds are what a user waits. Uniformly random links are the worst case for any cache, and the
+best one for the number of sweeps, which `count_sweeps` counts on a web of sites as well.
 
-`under_limit` proves that the matrix need not fit: a process cuts it into slice files, another one, which may allocate
-less than the packed matrix beyond what its libraries hold already, computes the fixpoint from them. RLIMIT_DATA counts
-private memory, and not the slices that are mapped from disk.
+`under_limit` proves that the matrix need not fit into memory: one process cuts it into slice files, another computes
+the fixpoint from them, and may allocate, beyond what its libraries hold already, less than the packed matrix.
+RLIMIT_DATA counts private memory, but not the slices that are mapped from disk.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Vector = npt.NDArray[np.float64]
 _MEBI = 1 << 20
 _DAMPING = 0.85
 _ROOM = 48 * _MEBI  # under a limit: stacks and heaps of threads (16 MiB each), masks and one-time temporaries
-_HOME = 1000  # pages of a site, in the web that counts sweeps
+_HOME = 1000  # pages per site, in the web that counts sweeps
 
 
 class SweepSeconds(msgspec.Struct, frozen=True):
@@ -49,8 +49,8 @@ class SweepSeconds(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """`product`: scipy's alone; `power_step`: with the vector arithmetic of an iteration; `sweep`, `fine_sweep`: ours,
-    with values in single and in double precision. Memory in MiB."""
+    """`product`: scipy's alone; `power_step`: with the vector arithmetic of an iteration; `sweep`, `fine_sweep`:
+    Quadloom's, in single and in double precision. Memory in MiB."""
 
     pages: int
     links: int
@@ -76,7 +76,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 class SweepCounts(msgspec.Struct, frozen=True):
     """Sweeps to a tolerance: Jacobi's (one slice) and block Gauss–Seidel's (64 slices), on random and site-like links.
-    Gauss–Seidel saves less where links stay within their slice, because a slice is finished at once."""
+    Gauss–Seidel saves less if links stay within their slice, because a slice is computed at once."""
 
     tolerance: float
     random_jacobi: int
@@ -98,7 +98,7 @@ class LimitedFixpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare(pages: int, degree: int, *, engine: Engine = "auto", turns: int = 4) -> Comparison:
-    """Time a sweep over `pages` × `degree` random links beside scipy's product over the same."""
+    """Time a sweep over `pages` × `degree` random links, and scipy's product over the same links."""
     csr = random_links(pages, degree)
     began = time.process_time()
     if engine == "scipy" or kernels() is None:
@@ -124,16 +124,23 @@ def compare(pages: int, degree: int, *, engine: Engine = "auto", turns: int = 4)
             times["fine"].append(_timed(lambda: sweep(iteration, pool)))
     best = {name: SweepSeconds(min(t.cpu for t in all_), min(t.wall for t in all_)) for name, all_ in times.items()}
     return Comparison(
-        pages=pages, links=pages * degree, engine=type(ours).__name__, threads=ours.threads,
-        product=best["product"], power_step=best["power"], sweep=best["sweep"], fine_sweep=best["fine"],
-        cutting=cutting, scipy_matrix=_scipy_bytes(pages, degree) / _MEBI,
+        pages=pages,
+        links=pages * degree,
+        engine=type(ours).__name__,
+        threads=ours.threads,
+        product=best["product"],
+        power_step=best["power"],
+        sweep=best["sweep"],
+        fine_sweep=best["fine"],
+        cutting=cutting,
+        scipy_matrix=_scipy_bytes(pages, degree) / _MEBI,
         own_matrix=pages * degree * bytes_per_link / _MEBI,
         peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    )  # fmt: skip
+    )
 
 
 def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> SweepCounts:
-    """Gauss–Seidel over slices against Jacobi, on random links and on a web where nine links of ten stay on a site."""
+    """Gauss–Seidel over slices against Jacobi, on random links and on a web with nine of ten links within a site."""
     rng = np.random.default_rng(2)
     sources = np.repeat(np.arange(pages), degree)
     home = sources // _HOME * _HOME + rng.integers(0, _HOME, len(sources))
@@ -150,7 +157,7 @@ def count_sweeps(pages: int, degree: int, tolerance: float = 1e-9) -> SweepCount
 
 
 def under_limit(pages: int, degree: int, tolerance: float = 1e-6) -> LimitedFixpoint:
-    """The fixpoint from disk, in a process that must not allocate as much as the matrix takes."""
+    """Compute the fixpoint from disk, in a process that may not allocate as much as the matrix takes."""
     width = max(min(slice_width(pages), pages // 16), 1)
     with tempfile.TemporaryDirectory(prefix="quadloom-bench-") as name:
         csr = random_links(pages, degree)
@@ -172,9 +179,14 @@ def under_limit(pages: int, degree: int, tolerance: float = 1e-6) -> LimitedFixp
         )
     whole, sweeps, total, seconds = msgspec.json.decode(done.stdout, type=tuple[float, int, float, float])
     return LimitedFixpoint(
-        limit=limit / _MEBI, whole=whole / _MEBI, own_matrix=matrix / _MEBI,
-        scipy_matrix=_scipy_bytes(pages, degree) / _MEBI, sweeps=sweeps, total=total, seconds=seconds,
-    )  # fmt: skip
+        limit=limit / _MEBI,
+        whole=whole / _MEBI,
+        own_matrix=matrix / _MEBI,
+        scipy_matrix=_scipy_bytes(pages, degree) / _MEBI,
+        sweeps=sweeps,
+        total=total,
+        seconds=seconds,
+    )
 
 
 def random_links(pages: int, degree: int) -> sparse.csr_array:
@@ -187,7 +199,7 @@ def random_links(pages: int, degree: int) -> sparse.csr_array:
 
 
 def _power_step(csr: sparse.csr_array, vector: Vector, degree: int) -> float:
-    """What anybody would write with scipy: the new vector, normalised, and its change."""
+    """The obvious code with scipy: the new vector, normalised, and its change."""
     new = _DAMPING * (csr @ (vector / degree)) + (1.0 - _DAMPING) / len(vector)
     new /= new.sum()
     return float(np.abs(new - vector).sum())
@@ -212,7 +224,7 @@ def _private_bytes() -> int:
 
 
 def _limited(directory: Path, pages: int, width: int, limit: int, tolerance: float) -> tuple[float, int, float, float]:
-    # Load and compile everything first, in both precisions, so that what is held now is the libraries' own.
+    # Load and compile everything first, in both precisions, so that the memory in use now belongs to the libraries.
     importance_of_slices(MemorySlices(np.array([0, 1, 1]), np.array([1], dtype=np.int32), 2))
     whole = _private_bytes() + limit
     resource.setrlimit(resource.RLIMIT_DATA, (whole, whole))

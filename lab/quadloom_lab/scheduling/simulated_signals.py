@@ -2,13 +2,13 @@
 
 ============ =====================================================================================================
 dates        Last-Modified of honest servers: the time of the last change
-lying-dates  the same, but every second host stamps its pages anew each midnight, changed or not
-lastmod      a sitemap that misses 3 changes of 10 and of whose announcements 3 of 10 are no changes
+lying-dates  the same, but every second host updates all dates at midnight, changed or not
+lastmod      a sitemap that misses 3 of 10 changes, and of whose announcements 3 of 10 are false
 push         notices at the moment of a change, 9 of 10 of them; a page can be read because of one
 ============ =====================================================================================================
 
-Each can be believed as it is, or only where its host has earned it (`Trust`, as in the planner). Push always counts
-by what trust has measured: how many changes it announces, and how many announcements are changes.
+Each can be believed as it is, or only if its host has earned trust (`Trust`, as in the planner). Push always counts
+by the measured trust: how many changes it announces, and how many announcements are changes.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Signals:
         hosts = int(web.hosts.max()) + 1
         self._trust = [Trust() for _ in range(hosts)]
         self._believed = np.full(hosts, not check)
-        self.recall = np.zeros(hosts)  # of a host's notices; 0 until they are believed
+        self.recall = np.zeros(hosts)  # trust in a host's notices; 0 until they are believed
         self.precision = np.zeros(hosts)
 
     def ages(self, pages: Pages, last: Vector, now: float, changed: Mask) -> Vector:
-        """Age of the last change that is announced for the time since `last`; NaN = none, or not believed.
+        """Age of the last change announced since `last`; NaN = none, or not believed.
 
         Every visit is evidence for or against its host, as in the planner.
         """
@@ -63,7 +63,7 @@ class Signals:
         return np.where(announced & believed, quiet, np.nan)
 
     def noticed(self, pages: Pages, last: Vector, now: float) -> Mask:
-        """Which pages had a notice since their last reading."""
+        """Which pages had a notice since they were last read."""
         return np.asarray(self._announced.next(pages, last) <= now)
 
     def _judge(self, pages: Pages, changed: Mask, announced: Mask) -> None:

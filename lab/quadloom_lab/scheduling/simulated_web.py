@@ -1,4 +1,4 @@
-"""Webs whose every change is known: the ground on which estimators and policies are compared.
+"""Webs whose every change is known, on which estimators and policies are compared.
 
 A `SimulatedWeb` is a list of change times per page over a number of days, made by one of the processes below or taken
 from a real history. `rates` are the long-run rates that an all-knowing scheduler would use.
@@ -38,8 +38,8 @@ _PAGES_PER_HOST = 100
 
 
 class ChangeTimes:
-    """Points in time of many pages. Page and time in one sorted key make "the first one after t" a binary search for
-    all pages at once."""
+    """Points in time of many pages. Page and time form one sorted key, so that "the first after t" is a binary search
+    for all pages at once."""
 
     def __init__(self, pages: npt.NDArray[np.int64], times: Vector, days: float) -> None:
         self._span = 2.0 * days + 2.0
@@ -75,7 +75,7 @@ class ChangeTimes:
 class SimulatedWeb:
     """Pages with weights, hosts and change times; all times in days from the start.
 
-    `born`: when a page came into being; before that it cannot be read and counts for nothing.
+    `born`: when a page came into existence; before that it cannot be read and does not count.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ def simulated_web(process: Process, shape: WebShape, rng: np.random.Generator) -
 
 
 def replayed_web(history: Path, rng: np.random.Generator, *, tail: float = 1.2) -> SimulatedWeb:
-    """A real history: a CSV file (gzipped or not) of page and changed_at, unix seconds. A page is born at its first."""
+    """A real history from a CSV file (gzipped or not): page, changed_at in unix seconds. `born` is the first change."""
     opener: Callable[..., object] = gzip.open if history.suffix == ".gz" else open
     with opener(history, "rt", encoding="utf-8", newline="") as file:  # type: ignore[attr-defined]  # both are text files
         rows = list(csv.DictReader(file))
@@ -162,7 +162,7 @@ def _poisson(rates: Vector, days: float, rng: np.random.Generator) -> Events:
 
 
 def _renewal(shape: float) -> Callable[[Vector, float, np.random.Generator], Events]:
-    """Gamma gaps of mean 1/λ, begun long before the first day so that the start is not special."""
+    """Gamma gaps of mean 1/λ, starting long before the first day, so that the start is not special."""
 
     def events(rates: Vector, days: float, rng: np.random.Generator) -> Events:
         pages, times = [], []

@@ -1,11 +1,11 @@
-"""Policies and estimators side by side on webs whose every change is known: `quadloom simulate`, and the tests' tool.
+"""Compare policies and estimators on webs whose every change is known: `quadloom simulate`; the tests use it too.
 
 Time passes in slots; in each slot the index policy reads the same number of pages (bandwidth × slot). Freshness is not
-sampled but integrated: a copy is fresh from its reading to the page's next change. Nothing is counted before `warm_up`.
+sampled but integrated: a copy is fresh from the read to the page's next change. Nothing is counted before `warm_up`.
 
 Estimators: `known` (the long-run rates), `bits` (only whether a page changed between two visits), and bits with one of
 the sources of `simulated_signals` besides: `dates`, `lying-dates`, `lastmod` as they are, `lying-dates+trust` and
-`lastmod+trust` where hosts have earned belief, `push`. The learning ones begin with a prior that knows nothing of the
+`lastmod+trust` if hosts have earned trust, `push`. The learning ones start from a prior that is independent of the
 web's true rates.
 """
 
@@ -33,7 +33,7 @@ SimulatedPolicy = Literal["harmonic", "xyleme", "freshness", "uniform", "by-rate
 POLICIES: tuple[SimulatedPolicy, ...] = get_args(SimulatedPolicy)
 Vector = npt.NDArray[np.float64]
 
-# What a learning estimator hears besides bits, and whether a host must earn belief.
+# The signal that a learning estimator has besides bits, and whether a host must earn trust.
 _SOURCES: dict[Estimator, tuple[Source, bool]] = {
     "dates": ("dates", False),
     "lying-dates": ("lying-dates", False),
@@ -58,7 +58,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 class SimulationRow(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `freshness`: weighted, over time; `plain`: unweighted; `cost`: Xyleme's with true rates, per unit of
-    weight; `slot_spread`: largest deviation of a slot's reads from their mean; `rate_error`: median |ln λ̂/λ|."""
+    weight; `slot_spread`: largest deviation of the reads per slot from their mean; `rate_error`: median |ln λ̂/λ|."""
 
     process: str
     policy: str
@@ -77,7 +77,7 @@ class SimulationReport(msgspec.Struct, frozen=True):
     rows: tuple[SimulationRow, ...]
 
     def table(self) -> str:
-        """For people, one line per run."""
+        """A text table, one line per run."""
         head = (
             f"{'process':<10} {'policy':<10} {'rates':<17} {'F(w)':>7} {'F':>7} {'COST':>9} {'reads/d':>9} {'slot±':>6}"
         )
@@ -128,7 +128,7 @@ def simulate(
     process: str = "",
     seed: int = 1,
 ) -> SimulationRow:
-    """One web, one policy, one estimator. `seed`: of what signals miss and invent."""
+    """One web, one policy, one estimator. `seed` decides which changes signals miss and invent."""
     return _Simulation(web, policy, estimator, plan, np.random.default_rng(seed)).run(process)
 
 
@@ -185,17 +185,24 @@ class _Simulation:
             hosts = self.web.hosts[alive]
             told = self.signals.noticed(alive, self.last[alive], now)
             noticed = np.where(told, self.signals.precision[hosts], 0.0)
-            # Silence is news as well: only changes that nobody announces are left to guess.
+            # Silence is evidence too: only unannounced changes are left to estimate.
             rates = np.where(told, rates, rates * (1.0 - self.signals.recall[hosts]))
         index = elapsed[alive] * (rates if self.by_rate else 1.0)
         best = most_valuable(
-            count, self.web.weights[alive], rates, index, policy=self.policy, alpha=_ALPHA, noticed=noticed,
-            min_interval=self.plan.min_interval, max_interval=self.plan.max_interval,
-        )  # fmt: skip
+            count,
+            self.web.weights[alive],
+            rates,
+            index,
+            policy=self.policy,
+            alpha=_ALPHA,
+            noticed=noticed,
+            min_interval=self.plan.min_interval,
+            max_interval=self.plan.max_interval,
+        )
         return np.asarray(alive[best])
 
     def _account(self, pages: npt.NDArray[np.intp], now: float) -> None:
-        """Integrate freshness and cost of `pages` from their last reading to now."""
+        """Integrate freshness and cost of `pages` from their last read to now."""
         warm = self.plan.warm_up
         last = self.last[pages]
         begun = np.maximum(last, warm)
@@ -237,11 +244,15 @@ class _Simulation:
         error = np.abs(np.log(self.rates / web.rates))
         curve = [((n + 0.5) * web.days / 10.0, float(f / s)) for n, (f, s) in enumerate(self.tenths) if s > 0.0]
         return SimulationRow(
-            process=process, policy=self.name, estimator=self.estimator,
+            process=process,
+            policy=self.name,
+            estimator=self.estimator,
             freshness=float(web.weights @ self.fresh / (web.weights @ lived)),
             plain=float(self.fresh.sum() / lived.sum()),
             cost=float(web.weights @ self.cost / (web.weights @ lived)),
             reads_per_day=float(counts.sum() / max(web.days - plan.warm_up, 1e-9)),
-            slot_spread=spread, unread=float(np.mean(self.reads[lived > 0] == 0)),
-            rate_error=float(np.median(error)), curve=tuple(curve),
-        )  # fmt: skip
+            slot_spread=spread,
+            unread=float(np.mean(self.reads[lived > 0] == 0)),
+            rate_error=float(np.median(error)),
+            curve=tuple(curve),
+        )

@@ -1,9 +1,9 @@
-"""Labelled documents for the topical bench: made from a word model, so that truth is exact and nothing is copied.
+"""Labelled documents for the topical benchmark, generated from a word model, so that the labels are exact.
 
-Categories hold sibling topics. A document's words come from three urns: words of everybody (Zipf), of its category,
-of its topic. A topic has a few core words and three facets with words of their own, and a document draws on one
-facet, so that no single query finds all of a topic. Siblings are hard negatives: they share the category's words, and
-some mention the topic's core words in passing.
+Categories hold sibling topics. The words of a document come from three sources: common words (Zipf), words of its
+category and words of its topic. A topic has a few core words and three facets with words of their own, and a document
+draws on one facet, so that no single query finds all of a topic. Siblings are hard negatives: they share the category's
+words, and some mention the topic's core words in passing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SIBLINGS = 5
 
 
 class CorpusTopic(NamedTuple):
-    """`core`: the words that name it, the best known first; `facets`: words of its three sides."""
+    """`core`: the words that name it, most frequent first; `facets`: the words of its three facets."""
 
     name: str
     category: int
@@ -62,7 +62,7 @@ class CorpusTopic(NamedTuple):
 
 
 class CorpusText(NamedTuple):
-    """A document before it has a place. `topic`: its label, never shown to a crawler."""
+    """A document without a URL. `topic` is its label, which no crawler sees."""
 
     title: str
     words: tuple[str, ...]
@@ -76,7 +76,7 @@ class CorpusText(NamedTuple):
 
 
 class Corpus:
-    """One world of words and topics. The same seed gives the same world and the same texts."""
+    """A set of words and topics. The same seed gives the same words, topics and texts."""
 
     def __init__(self, seed: int) -> None:
         random = Random(f"corpus {seed}")
@@ -100,11 +100,11 @@ class Corpus:
         return [other for other, t in enumerate(self.topics) if t.category == category and other != topic]
 
     def broad_query(self, topic: int) -> str:
-        """Names the category: for finding sites."""
+        """The words of the category, to find sites."""
         return " ".join(self.category_words[self.topics[topic].category][:2])
 
     def narrow_query(self, topic: int) -> str:
-        """Names the topic: for finding pages."""
+        """The words of the topic, to find pages."""
         return self.topics[topic].core[0]
 
     def text(self, topic: int, random: Random) -> CorpusText:

@@ -1,9 +1,9 @@
-"""Search engines of the simulated sites. Real ones, each with the habits that a topical crawler has to cope with.
+"""Search engines of the simulated sites: real ones, each with habits that a topical crawler has to handle.
 
 `all`     SQLite FTS5, every word must occur, ranked by BM25
 `any`     SQLite FTS5, one word is enough, ranked by BM25
 `tantivy` tantivy with its own parser: any word, BM25, title counts more
-`newest`  naive substring of the whole query, newest first, as home-made searches are
+`newest`  naive substring of the whole query, newest first, as in home-made searches
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def make_engine(kind: EngineKind, documents: Sequence[tuple[str, str, int]]) -> 
 class Fts5Engine:
     def __init__(self, documents: Sequence[tuple[str, str, int]], joint: str) -> None:
         self._joint = joint
-        self._database = sqlite3.connect(":memory:", check_same_thread=False)  # servers ask from one thread at a time
+        self._database = sqlite3.connect(
+            ":memory:", check_same_thread=False
+        )  # servers call it from one thread at a time
         self._database.execute("CREATE VIRTUAL TABLE pages USING fts5(title, body)")
         self._database.executemany(
             "INSERT INTO pages(rowid, title, body) VALUES (?, ?, ?)",

@@ -1,9 +1,9 @@
-"""Strategies side by side on a simulated web whose truth is known: `quadloom bench topical`.
+"""Compare strategies on simulated webs whose relevant documents are known: `quadloom bench topical`.
 
 Every request counts: home pages, probes, result pages, documents, failures. `harvest` is the paper's measure,
-relevant among documents; `per request` is the headline. At equal recall, relevant documents per request compare as
-the requests needed compare, inversely. Copies of a document count once. The judge (labels) never meets the crawler,
-which sees twenty examples and two hundred counterexamples from texts that no site serves.
+the share of relevant documents; `per request` is the main figure. At equal recall, relevant documents per request are
+inversely proportional to the requests needed. Copies of a document count once. The crawler never sees the labels, only
+twenty examples and two hundred counterexamples from texts that no site serves.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Evaluation(msgspec.Struct, frozen=True):
 
 
 class SimulatedAccess:
-    """The web of a bench as `Access`; redirects are followed, as a browser would, each at the price of a request."""
+    """A simulated web as `Access`; redirects are followed as in a browser, and each costs a request."""
 
     def __init__(self, web: TopicalWeb) -> None:
         self._web = web
@@ -119,7 +119,7 @@ def run(
     strategies: Sequence[StrategyName] = STRATEGIES,
     progress: Callable[[str], None] = lambda _line: None,
 ) -> Evaluation:
-    """Run all strategies on `seeds` webs, each with a topic of its own."""
+    """Run all strategies on `seeds` webs, each with its own topic."""
     runs = []
     for seed in range(seeds):
         world = World(seed, family, sites)
@@ -254,7 +254,7 @@ def recall_at(run: EvaluationRun, requests: float) -> float:
 
 
 def equal_recall_ratio(ours: EvaluationRun, theirs: EvaluationRun) -> float:
-    """Our documents per request over theirs, at the recall both reached but no more than `RECALL`."""
+    """Ratio of documents per request, ours to theirs, at the recall that both reached, at most `RECALL`."""
     level = min(RECALL, ours.recall, theirs.recall)
     a, b = ours.at_recall(level), theirs.at_recall(level)
     return b[0] / a[0] if a and b and a[0] else 1.0
@@ -275,7 +275,7 @@ def _row(name: str, runs: Sequence[EvaluationRun]) -> EvaluationRow:
 
 
 def interval(values: Sequence[float], draws: int = 2000) -> Interval:
-    """Mean with a 95 % percentile bootstrap; the draws are the same every time."""
+    """Mean with a 95 % percentile bootstrap; the random draws are the same every time."""
     data = np.asarray(values, dtype=float)
     generator = np.random.default_rng(7)
     means = data[generator.integers(0, len(data), (draws, len(data)))].mean(axis=1)

@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus
 
 from quadloom_lab.topical.sites import SitePlan
 
-NUMBERED = frozenset(("page", "p", "pg", "seite", "pn", "paged"))  # page numbers; other parameters are offsets
+NUMBERED = frozenset(("page", "p", "pg", "seite", "pn", "paged"))  # parameters with page numbers; others are offsets
 _PER_SECTION = 25
 _HEADS = {
     "opensearch": '<link rel="search" type="application/opensearchdescription+xml" href="/osd.xml" title="Search">',
@@ -36,7 +36,7 @@ _EXTRAS = {
 
 
 class SitePages:
-    """Renders what the plan says; pure functions of the plan and the arguments."""
+    """Renders pages from the plan; pure functions of the plan and the arguments."""
 
     def __init__(self, plan: SitePlan) -> None:
         self._plan = plan

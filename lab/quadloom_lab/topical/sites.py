@@ -1,7 +1,7 @@
-"""Which sites the simulated web has: what they hold, how they look, and how they can be searched.
+"""The sites of the simulated web: their content, their look, and how they can be searched.
 
-Two families of templates, `known` and `held_out`, share no class name, paging style, count text or furniture
-language, so that what was tuned on one can be measured on the other.
+Two families of templates, `known` and `held_out`, share no class name, paging style, count text or wording of
+the boilerplate, so that a strategy tuned on one can be measured on the other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENGINES: tuple[EngineKind, ...] = ("all", "any", "tantivy", "newest")
 
 
 class SiteTemplate(NamedTuple):
-    """A template: class names, words of the furniture, paging and count style."""
+    """A template: class names, words of the boilerplate, paging and count style."""
 
     item: str
     list_tag: str
@@ -61,13 +61,12 @@ _LOOKS: dict[Family, tuple[SiteTemplate, ...]] = {
 
 
 class PlacedDocument(NamedTuple):
-    """A document with an address. `links`: numbers of pages that it links to; `orphan`: nothing links to it."""
+    """A document with a URL. `links`: numbers of pages that it links to; `orphan`: nothing links to it."""
 
     text: CorpusText
     path: str
     links: tuple[int, ...]
     orphan: bool
-    mirror: bool
 
 
 class SitePlan(NamedTuple):
@@ -81,8 +80,8 @@ class SitePlan(NamedTuple):
     tracked: bool  # result links go through /out?u=
     sitemap: bool
     soft_404: bool
-    teaser: str  # how listings show an article: its title linked, its title beside a link, or a date only
-    extra: str  # further form on the page: login, newsletter or none
+    teaser: str  # how listings show an article: its title as a link, its title next to a link, or only a date
+    extra: str  # another form on the page: login, newsletter or none
 
 
 def plan_sites(
@@ -141,7 +140,6 @@ def _site(
             _path(search, place, text.title, style),
             _links(place, text, all_texts, orphans, random),
             place in orphans,
-            place >= len(texts),
         )
         for place, text in enumerate(all_texts)
     ]
@@ -163,7 +161,7 @@ def _site(
 
 
 def _path(search: SearchKind, place: int, title: str, style: int) -> str:
-    """Engines with addresses of their own keep them; the others have one of four styles."""
+    """Engines with their own URL scheme keep it; the others use one of four styles."""
     own = {
         "mediawiki": f"/wiki/{title.replace(' ', '_')}",
         "discourse": f"/t/t/{place}",
@@ -179,7 +177,7 @@ def _path(search: SearchKind, place: int, title: str, style: int) -> str:
 
 
 def _links(place: int, text: CorpusText, texts: list[CorpusText], orphans: set[int], random: Random) -> tuple[int, ...]:
-    """`Related` links of an article: two in five on its own topic where the site has more, the others anywhere."""
+    """`Related` links of an article: two in five on its own topic if the site has more, the others anywhere."""
     reachable = [other for other in range(len(texts)) if other != place and other not in orphans]
     same = [other for other in reachable if texts[other].topic == text.topic]
     chosen: list[int] = []

@@ -1,7 +1,7 @@
-"""The simulated web of the topical bench: answers requests in process, byte for byte as servers on the wire would.
+"""The simulated web of the topical benchmark: answers requests in this process, with the bytes that servers would send.
 
 No crawler sees more than `respond` gives: HTML with navigation, forms, ads, paging, feeds and the APIs of common
-engines. Truth (`labels`, `canonical`) is for the judge alone.
+engines. The labels (`labels`, `canonical`) are for the evaluation only.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TopicalWeb:
 
 
 class _Site:
-    """One site: routes, engine (made when first asked) and pages."""
+    """One site: routes, engine (built on first use) and pages."""
 
     def __init__(self, plan: SitePlan) -> None:
         self.plan = plan

@@ -1,4 +1,5 @@
 """The command line. In: arguments, TOML, environment. Out: data on stdout, everything else on stderr, an exit code.
 
-`main.py` has the commands' names and the error boundary; each command lives in the file named after what it is about.
+`main.py` has the table of commands and turns errors into messages; each command is in the file that has its name, or
+that of its family. May import everything; nothing imports it but the lab's commands.
 """

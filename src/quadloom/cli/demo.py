@@ -1,4 +1,4 @@
-"""`quadloom demo`: the first minute. Crawls a small web that comes with the program, then asks it three questions."""
+"""`quadloom demo`: crawl six small sites that come with the program, then answer three questions from the result."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from cyclopts import Parameter
 
 from quadloom.cli.crawling.crawl import follow
 from quadloom.cli.session import Session, session
-from quadloom.demo.questions import QUESTIONS, Question
-from quadloom.demo.serving import serve_in_process
-from quadloom.demo.web import FakeWeb, demo_web
+from quadloom.demo import QUESTIONS, DemoServer, Question
 from quadloom.errors import UsageError
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom.stores.protocols.text import SearchRequest
@@ -26,28 +24,28 @@ _FOLDER = Path("quadloom-demo")
 def demo(
     *, offline: Annotated[bool, Parameter(negative="")] = True, keep: Annotated[bool, Parameter(negative="")] = False
 ) -> None:
-    """Crawl a small web that comes with Quadloom, and show what can be asked.
+    """Crawl six small sites that come with Quadloom, then answer three questions about them.
 
     Parameters
     ----------
     offline
-        use the web inside the package, served on loopback; the demo never leaves this machine
+        use the sites inside the package, served on loopback; the demo never leaves this machine
     keep
-        go on with an earlier demo's warehouse instead of starting anew
+        continue with the warehouse of an earlier demo instead of starting over
     """
     s = session()
     if not offline:
-        raise UsageError("the demo runs offline only", hint="`quadloom crawl https://your.site` reads the real web")
+        raise UsageError("the demo runs offline only", hint="to read the real web: `quadloom crawl https://your.site`")
     if _FOLDER.exists() and not keep:
         if not (_FOLDER / "quadloom.db").exists():
-            raise UsageError(f"{_FOLDER} exists and is no warehouse", hint="run the demo in another directory")
+            raise UsageError(f"{_FOLDER} exists and is not a warehouse", hint="run the demo in another directory")
         shutil.rmtree(_FOLDER)
     started = time.monotonic()
-    with serve_in_process(demo_web(), logging=False) as serving:
-        settings = demo_settings(s.settings, serving.web)
-        s.say(f"Crawling {len(serving.web.hosts)} small sites on this machine, politely. Data in ./{_FOLDER}")
+    with DemoServer() as server:
+        settings = demo_settings(s.settings, server.hosts_override())
+        s.say(f"Crawling {len(server.homes)} small sites on this machine, politely. Data in ./{_FOLDER}")
         with Warehouse.open(_FOLDER, settings=settings) as warehouse:
-            report, _ = follow(s, warehouse.crawl(serving.web.homes))
+            report, _ = follow(s, warehouse.crawl(server.homes))
             quads, graphs = len(warehouse.stores.quads), sum(1 for _ in warehouse.stores.quads.graphs())
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
     if s.json:
@@ -65,12 +63,13 @@ def demo(
     s.write("       quadloom crawl https://your.site      quadloom inspect URL      quadloom --help")
 
 
-def demo_settings(settings: Settings, web: FakeWeb) -> Settings:
+def demo_settings(settings: Settings, hosts: dict[str, str]) -> Settings:
+    """Short pauses, loopback allowed; `hosts` says how the demo's names are reached."""
     return msgspec.structs.replace(
         settings,
         crawl=msgspec.structs.replace(settings.crawl, scope="site", contact="demo@quadloom.invalid", max_wait=5.0),
         politeness=PolitenessSettings(delay=0.05, ip_delay=0.0, per_site=2, adaptive=0.0, max_crawl_delay=0.2),
-        guard=GuardSettings(allow=["127.0.0.0/8"], hosts=web.hosts_override()),
+        guard=GuardSettings(allow=["127.0.0.0/8"], hosts=hosts),
     )
 
 

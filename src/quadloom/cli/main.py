@@ -1,4 +1,4 @@
-"""`quadloom`: the list of commands and the one place where errors become messages and exit codes.
+"""`quadloom`: the table of commands, and the one place where errors become messages and exit codes.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 config, 4 empty, 5 limit, 6 unreachable, 7 locked, 130 interrupted.
 """
@@ -9,7 +9,9 @@ import difflib
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -21,75 +23,77 @@ from quadloom.errors import QuadloomError
 
 app = App(
     name="quadloom",
-    help="Weave the web into a graph you can query: crawl sites, read their data, search it, ask it in SPARQL.",
+    help="Turn websites into a graph you can query: crawl sites, extract their data, search it, ask it in SPARQL.",
     version=__version__,
-    default_parameter=Parameter(negative_iterable=()),  # no --empty-site: leaving --site away says the same
+    default_parameter=Parameter(negative_iterable=()),  # no --empty-site: leaving out --site means the same
 )
 
-# What for → name → (where it is, one line of help). Loaded when used, so that `quadloom --version` does not wait for
+# Purpose → name → (where it is, one line of help). Loaded when used, so that `quadloom --version` does not import
 # parsers and engines.
 _GROUPS = {
     "Begin": {
-        "demo": ("quadloom.cli.demo:demo", "Crawl a small web that comes with Quadloom, and show what can be asked."),
+        "demo": (
+            "quadloom.cli.demo:demo",
+            "Crawl six small sites that come with Quadloom, then answer three questions.",
+        ),
         "init": ("quadloom.cli.upkeep.config:init", "Write a commented quadloom.toml."),
-        "crawl": ("quadloom.cli.crawling.crawl:crawl", "Crawl from URLs, or go on where the last crawl stopped."),
-        "topic": ("quadloom.cli.crawling.topic:topic", "Gather pages on a topic through sites' own search."),
-        "inspect": ("quadloom.cli.asking.inspect:inspect", "Show what one page, file or stream says. Stores nothing."),
+        "crawl": ("quadloom.cli.crawling.crawl:crawl", "Crawl from URLs, or continue the last crawl."),
+        "topic": ("quadloom.cli.crawling.topic:topic", "Collect pages on a topic, using the sites' own search."),
+        "inspect": (
+            "quadloom.cli.asking.inspect:inspect",
+            "Show the data, links and defects of one page or file. Stores nothing.",
+        ),
         "serve": ("quadloom.cli.serve:serve", "Serve search, SPARQL, entity pages and the live monitor."),
-        "check": ("quadloom.cli.upkeep.check:check", "Look for what could be wrong, and tell the cure."),
+        "check": ("quadloom.cli.upkeep.check:check", "Check the set-up and suggest fixes."),
     },
     "Ask": {
-        "search": ("quadloom.cli.asking.ask:search", "Find pages by words, types, sites."),
-        "sparql": ("quadloom.cli.asking.ask:sparql", "Ask the graph in SPARQL."),
-        "show": ("quadloom.cli.asking.ask:show", "Show an entity, or a page and its history."),
-        "stats": ("quadloom.cli.asking.ask:stats", "Count classes, properties, vocabularies, sites, kinds."),
+        "search": ("quadloom.cli.asking.search:search", "Find pages by words, types and sites."),
+        "sparql": ("quadloom.cli.asking.sparql:sparql", "Ask the graph in SPARQL."),
+        "show": ("quadloom.cli.asking.show:show", "Show an entity, or a page and its history."),
+        "stats": ("quadloom.cli.asking.stats:stats", "Count classes, properties, vocabularies, sites and kinds."),
         "findings": (
-            "quadloom.cli.asking.findings:findings",
-            "Count the defects in what was read, and list where they are.",
+            "quadloom.cli.asking.stats:findings",
+            "Count the defects found in pages, or list the pages that have them.",
         ),
-        "why": ("quadloom.cli.asking.why:why", "Why a URL is read when it is: every number and its rule."),
-        "changes": ("quadloom.cli.crawling.subscribe:changes", "Print notices of changes, and follow new ones."),
+        "why": ("quadloom.cli.asking.status:why", "Explain when a URL is read: every number and its rule."),
+        "changes": ("quadloom.cli.crawling.subscribe:changes", "Print notices of changes, or follow new ones."),
         "subscribe": (
             "quadloom.cli.crawling.subscribe:subscribe",
-            "Be told when pages, sites, types or a query's answer change.",
+            "Get notices when pages, sites, types or a query's answer change.",
         ),
     },
     "Watch and steer a crawl": {
-        "status": ("quadloom.cli.asking.status:status", "What the warehouse holds, and what a running crawl does."),
-        "sites": ("quadloom.cli.asking.status:sites", "Hosts with pages, queue, pace and blocks."),
+        "status": ("quadloom.cli.asking.status:status", "Show what the warehouse holds and what a running crawl does."),
+        "sites": ("quadloom.cli.asking.status:sites", "List hosts with their pages, queue, pace and blocks."),
         "seeds": ("quadloom.cli.crawling.seeds:seeds", "Add URLs to start from, or list them."),
         "scope": (
             "quadloom.cli.crawling.scope:scope",
             "Show or change which URLs may be visited, also while a crawl runs.",
         ),
-        "refresh": ("quadloom.cli.crawling.refresh:refresh", "Read pages again, before anything else."),
+        "refresh": ("quadloom.cli.crawling.control:refresh", "Read pages again, before all others."),
         "freshness": (
-            "quadloom.cli.crawling.refresh:freshness",
+            "quadloom.cli.crawling.control:freshness",
             "Show or change how a running crawl divides its bandwidth.",
         ),
-        "pause": ("quadloom.cli.crawling.control:pause", "Let a running crawl rest."),
-        "resume": ("quadloom.cli.crawling.control:resume", "Let a paused crawl go on."),
-        "stop": ("quadloom.cli.crawling.control:stop", "End a running crawl; what is under way is finished and saved."),
-        "worker": ("quadloom.cli.crawling.worker:worker", "Be one of many machines that crawl together."),
+        "pause": ("quadloom.cli.crawling.control:pause", "Pause a running crawl."),
+        "resume": ("quadloom.cli.crawling.control:resume", "Resume a paused crawl."),
+        "stop": ("quadloom.cli.crawling.control:stop", "Stop a running crawl after saving what is in progress."),
+        "worker": ("quadloom.cli.crawling.worker:worker", "Crawl as one of many machines on a shared database."),
     },
     "Data in and out, upkeep": {
-        "export": ("quadloom.cli.upkeep.exchange:export", "Write quads, pages or a description of the data."),
-        "import": ("quadloom.cli.upkeep.exchange:import_", "Read WARC files and RDF dumps through the same phases."),
+        "export": ("quadloom.cli.upkeep.export_import:export", "Write quads, pages or a description of the data."),
+        "import": ("quadloom.cli.upkeep.export_import:import_", "Read WARC files and RDF dumps into the warehouse."),
         "verify": ("quadloom.cli.upkeep.maintenance:verify", "Compare archive, quads and text with the catalog."),
-        "rebuild": ("quadloom.cli.upkeep.maintenance:rebuild", "Make quads and text anew from the archive."),
+        "rebuild": ("quadloom.cli.upkeep.maintenance:rebuild", "Rebuild quads and text from the archive."),
         "prune": (
             "quadloom.cli.upkeep.maintenance:prune",
-            "Drop superseded visits older than index.retention from the archive.",
+            "Remove superseded visits older than index.retention from the archive.",
         ),
         "contexts": (
             "quadloom.cli.upkeep.contexts:contexts",
-            "Keep JSON-LD contexts in a folder, instead of asking for them.",
+            "Keep JSON-LD contexts in a folder instead of fetching them.",
         ),
-        "config": ("quadloom.cli.upkeep.config:config", "Show the settings in force and where each came from."),
-    },
-    "Measure": {
-        "bench": ("quadloom_lab.commands.bench:bench", "Measure the pipeline on a fake web on loopback."),
-        "simulate": ("quadloom_lab.commands.simulate:simulate", "Compare refresh policies on a simulated web."),
+        "config": ("quadloom.cli.upkeep.config:config", "Show the settings in effect and where each comes from."),
     },
 }
 COMMANDS = {name: found for group in _GROUPS.values() for name, found in group.items()}
@@ -97,9 +101,28 @@ for _place, (_title, _commands) in enumerate(_GROUPS.items()):
     _group = Group(_title, sort_key=_place)
     for _order, (_name, (_where, _help)) in enumerate(_commands.items()):
         app.command(_where, name=_name, help=_help, group=_group, sort_key=_order)
-_OPTIONS = Group("Options of every command", sort_key=len(_GROUPS))
+_MEASURE = Group("Measure", sort_key=len(_GROUPS))
+_OPTIONS = Group("Options of every command", sort_key=len(_GROUPS) + 1)
 _EVERYWHERE = Parameter(group=_OPTIONS)
 app["--help"].group = app["--version"].group = _OPTIONS
+
+PLUG_INS = "quadloom.commands"  # entry point group; each entry is a table like those of _GROUPS
+_OF_THE_LAB = ("bench", "simulate")
+
+
+def add_commands(commands: Mapping[str, tuple[str, str]]) -> None:
+    """Add commands of another package: name → (where it is, one line of help). Those already added stay as they are."""
+    for name, (where, help_) in commands.items():
+        if name not in COMMANDS:
+            COMMANDS[name] = (where, help_)
+            app.command(where, name=name, help=help_, group=_MEASURE, sort_key=len(COMMANDS))
+
+
+def add_installed_commands() -> None:
+    """Add the commands of all installed packages that register some; a package that cannot be imported is skipped."""
+    for entry in entry_points(group=PLUG_INS):
+        with suppress(ImportError, AttributeError):  # left over from a folder that was moved or removed
+            add_commands(entry.load())
 
 
 @app.meta.default
@@ -125,9 +148,9 @@ def launch(
     quiet
         no progress and no messages, only data and errors
     verbose
-        `serve` tells of every request
+        `serve` logs every request
     color
-        colours on a terminal; NO_COLOR is honoured too
+        colours on a terminal; NO_COLOR switches them off too
     """
     begin(Session(warehouse=warehouse, config=config, json=json, quiet=quiet, verbose=verbose, color=color))
     result = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
@@ -136,34 +159,38 @@ def launch(
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; returns the exit code instead of leaving the process."""
+    add_installed_commands()
     try:
         code = app.meta(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         return code if isinstance(code, int) else 0
     except UnknownCommandError as error:
         word = next(iter(error.unused_tokens or arguments), "")
+        if word in _OF_THE_LAB:
+            message = f"`quadloom {word}` is part of the lab, which is not installed"
+            return _complain(message, "in a checkout of Quadloom: `pip install -e lab`", 2)
         near = difflib.get_close_matches(word, COMMANDS, n=1)
-        hint = f"did you mean `quadloom {near[0]}`?" if near else "`quadloom --help` lists the commands"
+        hint = f"did you mean `quadloom {near[0]}`?" if near else "to list the commands: `quadloom --help`"
         return _complain(f"there is no command {word!r}", hint, 2)
     except CycloptsError as error:
-        return _complain(str(error).strip(), f"`quadloom {_command(arguments)}--help` shows what it takes", 2)
+        return _complain(str(error).strip(), f"to see its arguments: `quadloom {_command(arguments)}--help`", 2)
     except QuadloomError as error:
-        return _complain(error.message, error.hint or "`quadloom check` looks for common causes", error.exit_code)
+        return _complain(error.message, error.hint or "to look for common causes: `quadloom check`", error.exit_code)
     except KeyboardInterrupt:
-        return _complain("interrupted", "run the same command again to go on where it stopped", 130)
+        return _complain("interrupted", "to continue, run the same command again", 130)
     except UnicodeDecodeError as error:
         return _complain(f"a file or stream is not UTF-8 text: {error.reason}", "save it as UTF-8", 2)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader (head, less) has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader (head, less) has closed the pipe
         return 0
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):
-            return 0  # the same, met by the console that prints a help page
+            return 0  # the same, while a help page was printed
         raise
     except OSError as error:
         hint = (
-            "make room and run the command again; nothing acknowledged was lost"
+            "free some disk space and run the command again; nothing acknowledged was lost"
             if error.errno == errno.ENOSPC
-            else "`quadloom check` looks for common causes"
+            else "to look for common causes: `quadloom check`"
         )
         return _complain(
             f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""),

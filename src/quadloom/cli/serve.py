@@ -1,4 +1,4 @@
-"""`quadloom serve`: the site and API of a warehouse, and with --crawl a crawl beside it."""
+"""`quadloom serve`: the website and API of a warehouse; with --crawl, also a crawl in a process of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from quadloom.web.server.state import SiteState
 from quadloom.web.server.tokens import FILE, Tokens
 
 _STOP_SECONDS = 60.0
-_BACKLOG = 2048  # connections that wait to be taken; the system's own limit may be lower
+_BACKLOG = 2048  # connections that wait to be accepted; the system's own limit may be lower
 
 
 def serve(
@@ -40,15 +40,15 @@ def serve(
     Parameters
     ----------
     urls
-        with --crawl: where to start; without any, the crawl goes on where it stopped
+        with --crawl: URLs to start from; without any, the last crawl continues
     port
         port to listen on
     host
         address to listen on; anything but loopback needs a token
     crawl
-        run a continuous crawl beside the site, which a token can steer
+        also run a continuous crawl, which holders of a token can control
     new_token
-        make a token, print it once, store its hash, and end
+        create a token, print it once, store its hash, and exit
     """
     s = session()
     s.override({"web.port": port, "web.host": host})
@@ -57,13 +57,13 @@ def serve(
         s.write(tokens.make(time.strftime("%Y-%m-%d")))
         return 0
     _check(s, tokens, urls, crawl)
-    # The server gives a signal back to whoever was there before it; SIGTERM must not skip the end of the crawl.
+    # uvicorn re-raises a signal for the previous handler; SIGTERM must not skip the end of the crawl.
     signal.signal(signal.SIGTERM, _interrupt)
     listening = _listen(s.settings.web.host, s.settings.web.port)
     child = _start_crawl(s, urls) if crawl else None
     try:
         if crawl and not tokens:
-            s.say(f"Token  {tokens.make('first')}   (shown once; /sign-in takes it)")
+            s.say(f"Token  {tokens.make('first')}   (shown only once; enter it at /sign-in)")
         _run(s, listening, may_control=crawl)
     except KeyboardInterrupt:
         s.say("stopped")
@@ -80,24 +80,26 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 def _check(s: Session, tokens: Tokens, urls: tuple[str, ...], crawl: bool) -> None:
     if urls and not crawl:
-        raise UsageError("URLs are for crawling", hint="add --crawl, or run `quadloom crawl` beside the server")
+        raise UsageError("URLs are only for --crawl", hint="add --crawl, or run `quadloom crawl` in another terminal")
     if not is_loopback(s.settings.web.host) and not tokens:
         raise SettingsError(
             f"listening on {s.settings.web.host} needs a token",
-            hint="`quadloom serve --new-token` makes one; or stay on 127.0.0.1",
+            hint="to create one: `quadloom serve --new-token`; or listen on 127.0.0.1",
         )
     if not crawl and not exists(s.warehouse, s.settings):
-        raise StoreError(f"there is no warehouse at {s.warehouse}", hint="run `quadloom crawl URL` or `quadloom demo`")
+        raise StoreError(
+            f"there is no warehouse at {s.warehouse}", hint="to make one: `quadloom crawl URL` or `quadloom demo`"
+        )
 
 
 def _run(s: Session, listening: socket.socket, *, may_control: bool) -> None:
     host = s.settings.web.host
-    # Crawling needs its own interpreter lock and memory; the site must answer whatever the crawl is doing.
-    desk = SiteState(s.warehouse, s.settings, may_control=may_control)
-    app = create_app(desk)
+    # The crawl has its own process, hence its own interpreter lock and memory, so that the site always answers.
+    state = SiteState(s.warehouse, s.settings, may_control=may_control)
+    app = create_app(state)
     name = f"[{host}]" if ":" in host else host
-    threading.Thread(target=desk.warm, name="warming", daemon=True).start()
-    s.say(f"Open   http://{name}:{listening.getsockname()[1]}/   (search, SPARQL, monitor) - Ctrl-C stops")
+    threading.Thread(target=state.warm, name="warming", daemon=True).start()
+    s.say(f"Open   http://{name}:{listening.getsockname()[1]}/   (search, SPARQL, monitor) - press Ctrl-C to stop")
     config = uvicorn.Config(
         app,
         log_level="info" if s.verbose else "warning",
@@ -105,7 +107,7 @@ def _run(s: Session, listening: socket.socket, *, may_control: bool) -> None:
         timeout_graceful_shutdown=3,
         server_header=False,
         limit_concurrency=1000,
-        # Also where httptools is installed: that saves .1 ms a request, but reads a request's head without any limit.
+        # Even if httptools is installed: it saves 0.1 ms per request, but reads the head of a request without a limit.
         http="h11",
         h11_max_incomplete_event_size=256 * 1024,
     )
@@ -113,29 +115,31 @@ def _run(s: Session, listening: socket.socket, *, may_control: bool) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Before a crawl is begun and an address is printed: both would be in vain on a port that is taken."""
+    """Bind the port before a crawl starts and an address is printed: both are useless if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        reason = "another program listens there" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        reason = (
+            "another program is listening there" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        )
         hint = "choose another with --port or --host"
         raise UsageError(f"cannot listen on {host}:{port}: {reason}", hint=hint) from None
 
 
 def _start_crawl(s: Session, urls: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    """The crawl owns the warehouse in a process of its own; both sides speak through its control socket."""
+    """Start the crawl, which owns the warehouse, in a process of its own; its control socket connects both."""
     command = [sys.executable, "-m", "quadloom.cli", "-w", str(s.warehouse)]
     if s.config is not None:
         command += ["--config", str(s.config)]
     if s.quiet:
         command.append("--quiet")
-    # The pipe to its input is the crawl's lifeline: it ends with us, also where we are killed.
+    # The pipe to its standard input ends with this process, even if it is killed, and that ends the crawl.
     child = subprocess.Popen([*command, "crawl", "--forever", "--until-input-ends", *urls], stdin=subprocess.PIPE)
     deadline = time.monotonic() + 30
     while not exists(s.warehouse, s.settings) and time.monotonic() < deadline:
         if child.poll() is not None:
-            raise StoreError("the crawl could not begin", hint="its message stands above")
+            raise StoreError("the crawl could not start", hint="see its message above")
         time.sleep(0.1)
     return child
 
@@ -148,4 +152,4 @@ def _stop_crawl(s: Session, child: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()
-    s.say("the crawl is stopped and saved")
+    s.say("the crawl has stopped and is saved")

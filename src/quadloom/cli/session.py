@@ -1,4 +1,4 @@
-"""What all commands share: the warehouse's path, settings, and the way they speak.
+"""What all commands share: the path of the warehouse, the settings, and how they print.
 
 Data goes to stdout; progress, hints and messages to stderr. `--json` gives one object, or JSON Lines for streams.
 Colour and live displays only on a terminal, and never with NO_COLOR.
@@ -20,11 +20,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from quadloom.settings import Settings
-from quadloom.settings_loading import LoadedSettings, Value, load, warehouse_path
+from quadloom.settings.loading import LoadedSettings, Value, load, warehouse_path
 
 
 class Session:
-    """Options that stand before or after any command."""
+    """The options of every command, and the settings that follow from them."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Session:
         self.json = json
         self.quiet = quiet
         self.verbose = verbose
-        # Without emoji: a title with `:key:` in it means just that.
+        # Without emoji: `:key:` in a title is printed as it is.
         self.out = Console(no_color=not color or None, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
         self.err = Console(
             stderr=True, no_color=not color or None, highlight=False, emoji=False, soft_wrap=not sys.stderr.isatty()
@@ -49,7 +49,7 @@ class Session:
         self._overrides: dict[str, Value] = {}
 
     def override(self, values: Mapping[str, Value | None]) -> None:
-        """Flags of a command, by dotted setting name; None = not given."""
+        """Set the flags of a command, by dotted setting name; None = not given."""
         self._overrides.update({name: value for name, value in values.items() if value is not None})
         self.__dict__.pop("loaded", None)
 
@@ -63,22 +63,22 @@ class Session:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether data goes to a person, not to a file or another program."""
+        """Whether stdout is a terminal, not a file or another program."""
         return sys.stdout.isatty()
 
     def say(self, text: str) -> None:
-        """A message for people; silent with --quiet."""
+        """Print a message for people on stderr; nothing with --quiet."""
         if not self.quiet:
             self.err.print(harmless(text), markup=False)
 
     def say_at_once(self, text: str) -> None:
-        """The same from a signal handler, which may come while another message is being made: straight to the file."""
+        """The same from a signal handler, which may interrupt another message: written directly to stderr."""
         if not self.quiet:
             os.write(sys.stderr.fileno(), f"{text}\n".encode())
 
     def emit(self, record: object) -> None:
-        """One JSON line on stdout. On a terminal with those controls escaped that JSON leaves as they are: U+009B is
-        the beginning of a command there, as ESC [ is."""
+        """Print one JSON line on stdout. On a terminal, control characters that JSON allows are escaped too: U+009B
+        starts a terminal command, as ESC [ does."""
         line = msgspec.json.encode(record, enc_hook=_plain).decode()
         if self.is_terminal:
             line = _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", line)
@@ -86,12 +86,12 @@ class Session:
         sys.stdout.flush()
 
     def write(self, text: str) -> None:
-        """Lines on stdout. On a terminal without control characters: a page's title must not move the cursor."""
+        """Print lines on stdout. On a terminal, control characters are replaced: a title must not move the cursor."""
         text = text if text.endswith("\n") else text + "\n"
         sys.stdout.write(harmless(text) if self.is_terminal else text)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
-        """A table on a terminal, empty columns left out; elsewhere lines with tabs, so that `cut` and `awk` work."""
+        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`."""
         if not self.is_terminal:
             for row in rows:
                 self.write("\t".join(_cell(value) for value in row))
@@ -100,7 +100,7 @@ class Session:
         table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
         shown = [index for index in range(len(columns)) if not cells or any(row[index] != "" for row in cells)]
         for index in shown:
-            # Numbers stay whole and under each other; what may be long takes the rest of the line.
+            # Numbers are aligned and never wrapped; long values take the rest of the line.
             is_number = all(isinstance(row[index], int | float) or row[index] == "" for row in cells)
             table.add_column(
                 columns[index], overflow="fold", no_wrap=is_number, justify="right" if is_number else "left"
@@ -110,13 +110,13 @@ class Session:
         self.out.print(table)
 
 
-# C0 and C1 without tab and line feed; directional overrides, which make a name look like another one.
+# C0 and C1 except tab and line feed; directional overrides, which can make one name look like another.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _current: ContextVar[Session] = ContextVar("session")
 
 
 def session() -> Session:
-    """The running command's session."""
+    """The session of the running command."""
     return _current.get()
 
 
@@ -125,7 +125,7 @@ def begin(new: Session) -> None:
 
 
 def harmless(text: str) -> str:
-    """The text with control characters made visible, tabs and line ends excepted."""
+    """The text with control characters replaced by U+FFFD, except tabs and line ends."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

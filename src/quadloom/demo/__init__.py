@@ -1,12 +1,10 @@
-"""A small web of its own: a deterministic generator of sites and a loopback server for them.
+"""The web of `quadloom demo`: six small sites in one data file, a loopback server for them, and three questions.
 
-In: a `WebSpec` (seed, pages, hosts, …). Out: `FakeWeb.answer()`, the bytes that a site would send for any request,
-and an oracle that knows what a correct crawler must read. It is part of the package and not of the tests, because
-`quadloom demo --offline` has to work from an installed wheel. It imports nothing else of Quadloom.
+In: `sites.json.gz`, rendered by the lab's `quadloom_lab.fakeweb.demo_data`. Out: `DemoServer`, `QUESTIONS`. Imports
+nothing of Quadloom.
 """
 
-from quadloom.demo.serving import DemoServer, serve_in_process
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb, demo_web
+from quadloom.demo.questions import QUESTIONS, Question
+from quadloom.demo.server import DemoServer
 
-__all__ = ["DemoServer", "FakeWeb", "WebSpec", "demo_web", "serve_in_process"]
+__all__ = ["QUESTIONS", "DemoServer", "Question"]

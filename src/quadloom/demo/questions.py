@@ -16,7 +16,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 QUESTIONS: tuple[Question, ...] = (
-    Question("Which pages speak of a lighthouse?", "search", "lighthouse"),
+    Question("Which pages mention a lighthouse?", "search", "lighthouse"),
     Question(
         "Which events are there, by city?",
         "sparql",

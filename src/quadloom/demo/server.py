@@ -1,129 +1,155 @@
-"""A loopback HTTP/1.1 server for the fake web, fast enough not to be what a benchmark measures.
+"""Serve the demo's stored sites on loopback, as ordinary web servers would.
 
-A hand-written asyncio protocol: one parse, one cache lookup, one write per request. Whole responses (head and gzip
-body) are cached by (host, target) up to a bound of bytes. With `--processes N` the processes share the listening
-sockets. It runs until its standard input closes, so it cannot outlive the process that started it, or until a signal.
-
-    python -m quadloom.demo.server --port 0 --pages 2000 --hosts 40 --seed 1
+The data file holds every response of the six sites: robots.txt, sitemaps, feeds, pages, RDF and the redirects of the
+registry of names. The server adds what depends on the request: the port in URLs, gzip, HEAD, 304 for a reader that has
+the current version, and the choice between a page and its data by the Accept header.
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import json
-import os
-import signal
-import socket
-import sys
-import tempfile
+import gzip
+import threading
+from collections.abc import Mapping
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import TracebackType
 
 import msgspec
 
-from quadloom.demo.dials import WORKERS, ServerCounters
-from quadloom.demo.listening import listen
-from quadloom.demo.responding import Connection, Responder
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb, demo_web
+SITES = Path(__file__).with_name("sites.json.gz")
+_GZIP_FROM = 200  # bytes; shorter bodies are sent as they are
+_PACKED = ("image/",)  # gzip would only make these longer
 
 
-def main() -> int:
-    arguments = _parser().parse_args()
-    spec = _spec(arguments)
-    sockets, port = listen(spec)
-    web = FakeWeb(msgspec.structs.replace(spec, port=port))
-    with tempfile.TemporaryDirectory(prefix="fakeweb-") as folder:
-        dials = ServerCounters(Path(arguments.dials or f"{folder}/dials"))
-        responder = Responder(web, dials, arguments.log, arguments.cache)
-        ready = responder.prerender() if arguments.prerender else 0
-        responder.flush()  # so that the counters before the first request do not hide what starting cost
-        sys.stdout.write(json.dumps({"port": port, "seeds": web.seeds, "hosts": len(web.hosts), "ready": ready}) + "\n")
-        sys.stdout.flush()
-        children = _fork(responder, min(arguments.processes, WORKERS) - 1)
-        asyncio.run(_serve(responder, sockets))
-        if responder.worker:
-            os._exit(0)  # the folder and the other children belong to the first process
-        for child in children:
-            os.kill(child, signal.SIGTERM)
-            os.waitpid(child, 0)
-    return 0
+class StoredResponse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One response. The body is `text`, or `data` if it is no UTF-8 text. URLs in it have no port."""
+
+    status: int
+    headers: dict[str, str]
+    text: str = ""
+    data: bytes = b""
+    alternates: dict[str, str] = {}  # for a 303: media type of the data → Location, preferred over HTML on request
 
 
-def _fork(responder: Responder, count: int) -> list[int]:
-    """Start further processes on the same sockets; in each of them `responder.worker` is its number."""
-    children: list[int] = []
-    for number in range(1, count + 1):
-        child = os.fork()
-        if child == 0:
-            responder.worker = number
-            return []
-        children.append(child)
-    return children
+class StoredSites(msgspec.Struct, frozen=True):
+    """All sites: host name → request target → response, and the page for targets that do not exist."""
+
+    sites: dict[str, dict[str, StoredResponse]]
+    missing: StoredResponse
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m quadloom.demo.server", description="Serve a fake web on loopback.")
-    parser.add_argument("--port", type=int, default=0, help="0 = any free one; it is printed first, as JSON")
-    parser.add_argument("--pages", type=int, default=2000)
-    parser.add_argument("--hosts", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scale", type=float, default=1.0, help="size of pages, 1 = 40 KB on average")
-    parser.add_argument("--addressing", choices=("names", "addresses", "ports"), default="names")
-    parser.add_argument("--demo", action="store_true", help="the small web of `quadloom demo`")
-    parser.add_argument("--spec", default="", help="a whole WebSpec as JSON, instead of the options above")
-    parser.add_argument("--log", default="", help="file for the request log, JSON lines")
-    parser.add_argument("--dials", default="", help="file shared with the test, see quadloom.demo.dials")
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--prerender", action="store_true", help="fill the cache before listening, for benchmarks")
-    parser.add_argument("--cache", type=int, default=192, help="MiB of responses kept ready, per process")
-    return parser
+def load_sites(path: Path = SITES) -> StoredSites:
+    return msgspec.json.decode(gzip.decompress(path.read_bytes()), type=StoredSites)
 
 
-def _spec(arguments: argparse.Namespace) -> WebSpec:
-    if arguments.spec:
-        return msgspec.json.decode(arguments.spec, type=WebSpec)
-    if arguments.demo:
-        return msgspec.structs.replace(demo_web().spec, port=arguments.port)
-    return WebSpec(
-        seed=arguments.seed,
-        pages=arguments.pages,
-        hosts=arguments.hosts,
-        scale=arguments.scale,
-        addressing=arguments.addressing,
-        port=arguments.port,
-    )
+class DemoServer:
+    """The stored sites, served by threads of this process until the `with` block ends."""
+
+    def __init__(self, sites: StoredSites | None = None) -> None:
+        self._stored = sites or load_sites()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._server.block_on_close = False  # idle keep-alive connections must not delay the end
+        self.port: int = self._server.server_address[1]
+
+    @property
+    def homes(self) -> list[str]:
+        """The home page of each site."""
+        return [f"http://{name}:{self.port}/" for name in self._stored.sites]
+
+    def hosts_override(self) -> dict[str, str]:
+        """For the setting `guard.hosts`: how the reserved names are reached."""
+        return {"*.example": "127.0.0.1"}
+
+    def __enter__(self) -> DemoServer:
+        threading.Thread(target=self._server.serve_forever, name="demo-server", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def respond(self, target: str, headers: Message, *, head_only: bool = False) -> bytes:
+        """The whole response to a GET or HEAD, as it goes over the wire."""
+        name = headers.get("Host", "").partition(":")[0]
+        site = self._stored.sites.get(name, {})
+        stored = site.get(target) or site.get(target.partition("?")[0]) or self._stored.missing
+        fields = {key: self._with_port(value) for key, value in stored.headers.items()}
+        if stored.alternates and (media := preferred(headers.get("Accept", ""), stored.alternates)):
+            fields["Location"] = self._with_port(stored.alternates[media])
+        if stored.status == HTTPStatus.OK and _has_current_version(headers, fields):
+            validators = {key: value for key, value in fields.items() if key in ("ETag", "Last-Modified")}
+            return _wire(HTTPStatus.NOT_MODIFIED, validators, b"")
+        body = stored.data or self._with_port(stored.text).encode()
+        if (
+            "gzip" in headers.get("Accept-Encoding", "")
+            and len(body) > _GZIP_FROM
+            and not fields.get("Content-Type", "").startswith(_PACKED)
+        ):
+            body = gzip.compress(body, 1, mtime=0)
+            fields |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+        fields["Content-Length"] = str(len(body))
+        return _wire(stored.status, fields, b"" if head_only else body)
+
+    def _with_port(self, text: str) -> str:
+        for name in self._stored.sites:
+            text = text.replace(f"http://{name}", f"http://{name}:{self.port}")
+        return text
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        respond = self.respond
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                self.wfile.write(respond(self.path, self.headers))
+
+            def do_HEAD(self) -> None:
+                self.wfile.write(respond(self.path, self.headers, head_only=True))
+
+            def log_message(self, format: str, *args: object) -> None:
+                """The demo prints its own progress."""
+
+        return Handler
 
 
-async def _serve(responder: Responder, sockets: list[socket.socket]) -> None:
-    loop = asyncio.get_running_loop()
-    over = asyncio.Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, over.set)
-    _end_with_stdin(loop, over)
-    servers = [
-        await loop.create_server(lambda: Connection(responder, loop), sock=sock, backlog=1024) for sock in sockets
-    ]
-    await over.wait()
-    for server in servers:
-        server.close()
-    responder.flush()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.remove_signal_handler(name)
-        signal.signal(name, signal.SIG_IGN)  # the first process may still tell us to end while the loop closes
+def preferred(accept: str, offered: Mapping[str, str]) -> str:
+    """The offered media type that the Accept header ranks above HTML, or the empty string for the HTML page."""
+    best, choice = 0.0, ""
+    for part in accept.split(","):
+        media, *parameters = [piece.strip() for piece in part.split(";")]
+        quality = 1.0
+        for parameter in parameters:
+            name, _, value = parameter.partition("=")
+            if name.strip() == "q":
+                quality = float(value) if value.replace(".", "", 1).isdecimal() else 0.0
+        wins = quality > best or (quality == best and not choice)
+        if media in offered and quality > best:
+            best, choice = quality, media
+        elif media in ("text/html", "application/xhtml+xml") and wins and quality > 0:
+            best, choice = quality, ""
+    return choice
 
 
-def _end_with_stdin(loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:
-    def ready() -> None:
-        if not os.read(0, 4096):
-            loop.remove_reader(0)
-            over.set()
-
+def _has_current_version(headers: Message, fields: Mapping[str, str]) -> bool:
+    """RFC 9110, 13.2.2: If-None-Match takes precedence over If-Modified-Since."""
+    if (given := headers.get("If-None-Match")) is not None:
+        tags = [tag.strip().removeprefix("W/") for tag in given.split(",")]
+        return "ETag" in fields and (fields["ETag"] in tags or "*" in tags)
+    if (since := headers.get("If-Modified-Since")) is None or "Last-Modified" not in fields:
+        return False
     try:
-        loop.add_reader(0, ready)
-    except (PermissionError, ValueError, OSError):
-        return  # a plain file or /dev/null: epoll refuses those, and a signal will end us
+        return parsedate_to_datetime(since) >= parsedate_to_datetime(fields["Last-Modified"])
+    except (TypeError, ValueError):
+        return False  # RFC 9110, 13.1.3: an invalid date is ignored
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _wire(status: int, fields: Mapping[str, str], body: bytes) -> bytes:
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: {value}" for name, value in fields.items())]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body

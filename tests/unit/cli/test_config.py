@@ -10,7 +10,7 @@ import pytest
 
 from quadloom.cli.main import run
 from quadloom.settings import Settings
-from quadloom.settings_loading import load
+from quadloom.settings.loading import load
 
 
 def test_a_new_file_hides_nothing_of_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from quadloom.cli.asking import status
-from quadloom.cli.asking.ask import _print_hits
+from quadloom.cli.asking.search import _print_hits
 from quadloom.cli.session import Session, harmless
 from quadloom.stores.protocols.text import Hit, SearchAnswer
 

@@ -7,10 +7,10 @@ import io
 import pyoxigraph
 
 from fakeweb.reader import Reader
-from quadloom.demo import DemoServer, FakeWeb, demo_web
-from quadloom.demo.layout import PageRef
 from quadloom.demo.questions import QUESTIONS
-from quadloom.demo.rdf_documents import document
+from quadloom_lab.fakeweb import FakeWeb, FakeWebServer, demo_web
+from quadloom_lab.fakeweb.content.rdf_documents import document
+from quadloom_lab.fakeweb.sites.layout import PageRef
 
 
 def store_of(web: FakeWeb) -> pyoxigraph.Store:
@@ -26,7 +26,7 @@ def store_of(web: FakeWeb) -> pyoxigraph.Store:
     return store
 
 
-def test_the_demo_web_is_small_and_sound(demo_site: DemoServer) -> None:
+def test_the_demo_web_is_small_and_sound(demo_site: FakeWebServer) -> None:
     web = demo_site.web
     assert len(web.hosts) == 6
     reachable = web.reachable()

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from fakeweb.in_process import respond_from
-from quadloom.demo.spec import WebSpec
-from quadloom.demo.web import FakeWeb
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.in_process import InProcessTransport, respond
 from quadloom.fetching.process import FetchProcess
@@ -20,6 +18,7 @@ from quadloom.model.page import Page
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.settings import PolitenessSettings, Settings
+from quadloom_lab.fakeweb import FakeWeb, WebSpec
 
 QUICK = Settings(politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, adaptive=0.0))
 

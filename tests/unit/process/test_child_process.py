@@ -55,7 +55,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("module", ["quadloom.workers.worker_main", "quadloom.crawl.fetcher_main"])
+@pytest.mark.parametrize("module", ["quadloom.workers.worker_main", "quadloom.fetching.process"])
 def test_an_interrupt_at_birth_does_not_end_a_child(module: str) -> None:
     """The interpreter has just begun: nothing of the child's own has run yet that could ignore the signal."""
     child = start(module, Settings())

@@ -1,4 +1,4 @@
-"""`quadloom inspect`: one document looked at from all sides."""
+"""`quadloom inspect`: the data, links and findings of one document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyoxigraph as ox
 from cyclopts import Parameter
 
 from quadloom.asking.inspect.inspect import PREFIXES, Inspection
-from quadloom.asking.inspect.inspect import inspect as look
+from quadloom.asking.inspect.inspect import inspect as inspect_document
 from quadloom.cli.session import session
 from quadloom.model.finding import Finding
 
@@ -29,7 +29,7 @@ def inspect(
     url: str = "",
     content_type: str | None = None,
 ) -> int:
-    """Look at one page or file: verdict, data by syntax, links, findings. Stores nothing.
+    """Show one page or file: verdict, data by syntax, links, findings. Stores nothing.
 
     Parameters
     ----------
@@ -40,14 +40,16 @@ def inspect(
     syntax
         read only this syntax, such as jsonld; may be repeated
     url
-        the address a file stands for: its base and graph name
+        URL that a file stands for: its base and graph name
     content_type
-        the label a file would have had
+        Content-Type that a file would have been sent with
     """
     s = session()
     s.override({"transform.syntaxes": list(syntax) if syntax else None})
     body = sys.stdin.buffer.read(s.settings.limits.body_bytes) if source == "-" else None
-    seen = look(body if body is not None else source, settings=s.settings, url=url, content_type=content_type)
+    seen = inspect_document(
+        body if body is not None else source, settings=s.settings, url=url, content_type=content_type
+    )
     if s.json or format == "json":
         s.emit({**msgspec.to_builtins(seen, builtin_types=(bytes,)), "nquads": seen.nquads.decode("utf-8", "replace")})
     elif format == "text":
@@ -55,7 +57,7 @@ def inspect(
             s.write(line)
         s.say(_next(source, seen))
     else:
-        s.write(serialised(seen.nquads, format))
+        s.write(serialize(seen.nquads, format))
     if seen.failure:
         if format != "text":
             s.say(f"{seen.url}: {seen.failure}")
@@ -63,11 +65,11 @@ def inspect(
     return 0
 
 
-def serialised(nquads: bytes, format: Literal["turtle", "nquads", "jsonld"]) -> str:
-    """The statements in a syntax. Turtle has one graph, the page's, so it leaves graph names out."""
+def serialize(nquads: bytes, format: Literal["turtle", "nquads", "jsonld"]) -> str:
+    """The statements in a syntax. Turtle has no graph names; all statements are in the graph of the page."""
     if format == "nquads" or not nquads:
         return nquads.decode("utf-8", "replace")
-    quads = ox.parse(nquads, ox.RdfFormat.N_QUADS, lenient=True)  # a page may name things by odd IRIs
+    quads = ox.parse(nquads, ox.RdfFormat.N_QUADS, lenient=True)  # pages may contain invalid IRIs
     if format == "jsonld":
         data = ox.serialize(quads, format=ox.RdfFormat.JSON_LD)
     else:
@@ -77,7 +79,7 @@ def serialised(nquads: bytes, format: Literal["turtle", "nquads", "jsonld"]) -> 
 
 
 def report(seen: Inspection) -> Iterator[str]:
-    """The lines for people, at most 80 columns where what they hold allows it."""
+    """The report as lines of at most 80 columns, if URLs allow it."""
     yield _headline(seen)
     for hop in seen.hops:
         yield f"  redirected ({hop.status}) to {hop.location}"
@@ -136,7 +138,7 @@ def _table(seen: Inspection) -> Iterator[str]:
 
 
 def _locals(properties: tuple[str, ...]) -> list[str]:
-    """Names without prefix: in a table the type's prefix tells it; a full IRI keeps its last part."""
+    """Names without prefix, which the type already shows; of a full IRI the last part."""
     return list(
         dict.fromkeys(name[max(name.rfind(":"), name.rfind("/"), name.rfind("#")) + 1 :] for name in properties)
     )
@@ -157,11 +159,11 @@ def _finding(finding: Finding) -> Iterator[str]:
 
 def _next(source: str, seen: Inspection) -> str:
     if seen.robots == "disallowed":
-        return 'next: the site asks robots to stay away; for a site of your own set [[site]] robots = "ignore"'
+        return 'next: robots.txt disallows this page; if the site is yours, set [[site]] robots = "ignore"'
     if seen.failure:
-        return "next: quadloom check looks for common causes"
-    keeps = f" · quadloom crawl {source} keeps them" if seen.status else ""
-    return f"next: --format turtle prints the quads{keeps}"
+        return "next: to look for common causes: quadloom check"
+    keeps = f" · to store them: quadloom crawl {source}" if seen.status else ""
+    return f"next: to print the quads: --format turtle{keeps}"
 
 
 def _size(size: int) -> str:

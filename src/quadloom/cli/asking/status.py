@@ -1,4 +1,4 @@
-"""`quadloom status` and `quadloom sites`: what a warehouse holds, and what a running crawl does."""
+"""`quadloom status`, `sites` and `why`: the state of a warehouse and its crawl, of its hosts, and of one URL."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from quadloom.cli.session import Session, session
 from quadloom.crawl.balancing import balance_of
 from quadloom.crawl.control import Value, ask
+from quadloom.crawl.explain import Why
 from quadloom.crawl.heartbeat import heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.ingest.traps import TrapCount, read_traps
@@ -19,14 +20,14 @@ from quadloom.warehouse import Warehouse
 
 
 def status(*, watch: Annotated[bool, Parameter(negative="")] = False, interval: float = 2.0) -> None:
-    """One screen: running or not, rates, frontier by state, pages by outcome, sizes.
+    """Show whether a crawl runs, its rates, URLs by state, pages by outcome, and sizes.
 
     Parameters
     ----------
     watch
         print again until interrupted
     interval
-        seconds between two looks with --watch
+        seconds between two prints with --watch
     """
     s = session()
     _print(s)
@@ -36,14 +37,14 @@ def status(*, watch: Annotated[bool, Parameter(negative="")] = False, interval: 
 
 
 def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit: int = 50) -> None:
-    """Hosts with pages, queue, pace, blocks, and how many of their URLs were refused as traps.
+    """List hosts with their pages, queue, pace and blocks, and how many of their URLs were refused as traps.
 
     Parameters
     ----------
     sort
-        which column decides the order
+        column to sort by
     limit
-        how many to print
+        number of hosts to print
     """
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
@@ -62,23 +63,64 @@ def sites(*, sort: Literal["pages", "queued", "failed", "next"] = "pages", limit
         for row in rows:
             s.emit(
                 {
-                    "host": row.host, "site": row.site, "pages": row.pages, "queued": row.queued, "delay": row.delay,
-                    "next_at": row.next_at, "blocked_until": row.blocked_until, "reason": row.block_reason,
-                    "failures": row.failures, "spent": row.spent, "budget": row.budget, "address": row.address,
+                    "host": row.host,
+                    "site": row.site,
+                    "pages": row.pages,
+                    "queued": row.queued,
+                    "delay": row.delay,
+                    "next_at": row.next_at,
+                    "blocked_until": row.blocked_until,
+                    "reason": row.block_reason,
+                    "failures": row.failures,
+                    "spent": row.spent,
+                    "budget": row.budget,
+                    "address": row.address,
                     "traps": traps.get(row.host, []),
                 }
-            )  # fmt: skip
+            )
         return
     now = time.time()
     s.table(
         ["host", "pages", "queued", "delay s", "failures", "next in s", "blocked", "trapped URLs"],
         [
-            (r.host, r.pages, r.queued, r.delay, r.failures, max(0.0, r.next_at - now),
-             f"{r.blocked_until - now:.0f} s: {r.block_reason}" if r.blocked_until > now else "",
-             "; ".join(f"{trap.count}: {trap.reason}" for trap in traps.get(r.host, [])))
+            (
+                r.host,
+                r.pages,
+                r.queued,
+                r.delay,
+                r.failures,
+                max(0.0, r.next_at - now),
+                f"{r.blocked_until - now:.0f} s: {r.block_reason}" if r.blocked_until > now else "",
+                "; ".join(f"{trap.count}: {trap.reason}" for trap in traps.get(r.host, [])),
+            )
             for r in rows
         ],
-    )  # fmt: skip
+    )
+
+
+def why(url: str) -> None:
+    """Explain when a URL is read: scope, robots.txt, place in the queue, change rate, weight, price, next visit.
+
+    Parameters
+    ----------
+    url
+        the page to explain
+    """
+    s = session()
+    answer = ask(s.warehouse, "why", url=url)
+    if answer is not None:
+        explained = msgspec.convert(answer, Why)
+    else:
+        with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+            explained = warehouse.requests.why(url)
+    if s.json:
+        s.emit(explained)
+        return
+    s.say(f"{explained.url} is {explained.state}")
+    s.table(
+        ["part", "what", "value", "rule"],
+        [(reason.part, reason.what, reason.value, reason.rule) for reason in explained.reasons],
+    )
 
 
 def _print(s: Session) -> None:
@@ -88,7 +130,7 @@ def _print(s: Session) -> None:
         traps = read_traps(warehouse.stores.catalog)
     summary["trapped"] = sum(trap.count for trap in traps)
     if isinstance(live, dict):
-        # The run counts what it has read, statuses and statements too; this tells what the warehouse holds.
+        # The crawl counts what this run has read; these two must say what the warehouse holds.
         held = {name: summary[name] for name in ("quads", "statuses")}
         summary = {**summary, **live, **held, "running": True}
     if s.json:
@@ -104,14 +146,14 @@ def _print(s: Session) -> None:
                 s.write(f"{name}\t{value}")
     if traps:
         first = traps[0]
-        s.say(f"{first.host}: {first.count} URLs refused: {first.reason}, for instance {first.example}")
-        s.say("`quadloom sites` tells all of them")
+        s.say(f"{first.host}: {first.count} URLs refused: {first.reason}, for example {first.example}")
+        s.say("to list all of them: `quadloom sites`")
     if isinstance(live, dict):
         _print_balance(s, msgspec.convert(live, CrawlReport))
 
 
 def _print_screen(s: Session, summary: dict[str, Value]) -> None:
-    """The same for people: words, thousands and sizes that can be read at a glance."""
+    """Print the summary for a terminal, with thousands separators and readable sizes."""
     groups = {name: value for name, value in summary.items() if isinstance(value, dict)}
     sizes = {name: _bytes(value) for name, value in groups.get("sizes", {}).items() if isinstance(value, int)}
     frontier = groups.get("frontier", {})
@@ -123,7 +165,7 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
         (
             "quads",
             summary.get("quads"),
-            f"{sizes.get('quads', '')}, with what the warehouse itself says of its pages".lstrip(", "),
+            f"{sizes.get('quads', '')}, including the warehouse's own statements about its pages".lstrip(", "),
         ),
         ("documents", summary.get("documents"), sizes.get("text", "")),
         ("archive", "", sizes.get("archive", "")),
@@ -146,7 +188,7 @@ def _numbers(group: Mapping[str, Value]) -> dict[str, int]:
 
 
 def _counted(group: Mapping[str, Value], leave_out: Sequence[str] = ()) -> str:
-    """`html 1,204, rss 12`: the largest first."""
+    """`html 1,204, rss 12`, largest first."""
     counts = [(name, count) for name, count in _numbers(group).items() if count and name not in leave_out]
     return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in sorted(counts, key=lambda pair: -pair[1]))
 
@@ -159,7 +201,7 @@ def _bytes(count: int) -> str:
 
 
 def _print_balance(s: Session, report: CrawlReport) -> None:
-    """What each phase can do, which one holds up the others, and every process with the sums below."""
+    """Print the capacity of each phase, which one is the bottleneck, and every process with totals."""
     found = balance_of(report)
     s.table(
         ["phase", "pages", "pages/s now", "pages/s a core", "ratio", "cores busy", "cores due"],

@@ -1,35 +1,124 @@
-"""`quadloom pause | resume | stop`: words to a running crawl."""
+"""`quadloom pause`, `resume`, `stop`, `refresh` and `freshness`: requests to a running crawl."""
 
 from __future__ import annotations
+
+import time
 
 from quadloom.cli.session import session
 from quadloom.crawl.control import ask
 from quadloom.errors import UsageError
+from quadloom.scheduling.objectives import Policy
+from quadloom.settings import seconds
+from quadloom.warehouse import Warehouse
 
 
 def pause() -> None:
-    """Let a running crawl rest: what is under way is finished, nothing new is fetched."""
-    _say("pause")
+    """Pause a running crawl: pages in progress are finished, no new ones are fetched."""
+    _request("pause")
 
 
 def resume() -> None:
-    """Let a paused crawl go on."""
-    _say("resume")
+    """Resume a paused crawl."""
+    _request("resume")
 
 
 def stop() -> None:
-    """End a running crawl: what is under way is finished and saved."""
-    _say("stop")
+    """Stop a running crawl; pages in progress are finished and saved."""
+    _request("stop")
 
 
-def _say(verb: str) -> None:
+def _request(verb: str) -> None:
     s = session()
     answer = ask(s.warehouse, verb)
     if answer is None:
         raise UsageError(
-            f"no crawl is running on {s.warehouse}", hint="`quadloom crawl` starts one; -w names another warehouse"
+            f"no crawl is running on {s.warehouse}",
+            hint="to start one: `quadloom crawl`; to name another warehouse: -w",
         )
     if s.json:
         s.emit(answer)
     else:
         s.say(f"{answer}")
+
+
+def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
+    """Read pages again: a running crawl reads them next, otherwise the next `quadloom crawl` does.
+
+    Parameters
+    ----------
+    urls
+        pages to read again, known or not
+    site
+        all pages of this site or host
+    older_than
+        all pages last read longer ago than this: 7d, 12h, 30m
+    """
+    s = session()
+    if not urls and not site and not older_than:
+        raise UsageError("no pages to refresh were named", hint="give URLs, --site example.org or --older-than 7d")
+    before = time.time() - _span(older_than) if older_than else None
+    answer = ask(s.warehouse, "refresh", urls=list(urls), site=site, read_before=before)
+    if answer is None:
+        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+            answer = warehouse.requests.refresh(urls, site=site, read_before=before)
+    if s.json:
+        s.emit({"requested": answer})
+    else:
+        s.write(f"{answer} requested")
+
+
+def _span(text: str) -> float:
+    try:
+        return seconds(text)
+    except ValueError:
+        raise UsageError(f"not a length of time: {text!r}", hint="write 7d, 12h, 30m or 45s") from None
+
+
+def freshness(
+    *,
+    bandwidth: float | None = None,
+    suspect_share: float | None = None,
+    discovery_share: float | None = None,
+    policy: Policy | None = None,
+    alpha: float | None = None,
+    chi: float | None = None,
+) -> None:
+    """Show or change how a running crawl divides its bandwidth and weighs pages, until it ends.
+
+    Parameters
+    ----------
+    bandwidth
+        pages per second, first reads and refresh together
+    suspect_share
+        σ_X: share for first reads of suspected data
+    discovery_share
+        σ_H: share for first reads of other pages; the rest is for re-reading
+    policy
+        what the refresh schedule optimises
+    alpha
+        α of the policy xyleme: how much worse a copy is that missed many changes than one that missed one
+    chi
+        χ: average weight of a page with structured data; an ordinary page weighs 1
+    """
+    s = session()
+    if bandwidth is not None and bandwidth <= 0.0:
+        raise UsageError("the bandwidth must be positive", hint="to stop fetching for a while: `quadloom pause`")
+    answer = ask(
+        s.warehouse,
+        "freshness",
+        bandwidth=bandwidth,
+        suspect_share=suspect_share,
+        discovery_share=discovery_share,
+        policy=policy,
+        alpha=alpha,
+        chi=chi,
+    )
+    if not isinstance(answer, dict):
+        raise UsageError(
+            f"no crawl is running on {s.warehouse}",
+            hint="the next crawl takes its values from [freshness] in quadloom.toml",
+        )
+    if s.json:
+        s.emit(answer)
+    else:
+        s.table(["what", "value"], [(name, value) for name, value in answer.items()])

@@ -1,4 +1,4 @@
-"""`quadloom crawl`: read sites, and go on where it stopped."""
+"""`quadloom crawl`: crawl sites, or continue the last crawl; its progress and its end."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal
@@ -15,17 +16,17 @@ from cyclopts import Parameter
 from rich.live import Live
 from rich.text import Text
 
-from quadloom.cli.crawling.lifeline import when_input_ends
 from quadloom.cli.session import Session, session
 from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.session import RunningCrawl
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
 from quadloom.model.url import Url
-from quadloom.stores.backends import exists
+from quadloom.stores.state import exists
 from quadloom.warehouse import Warehouse
 
 _BARE = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/|$)")  # example.org/page, as people write it
+_PIECE = 4096  # bytes of standard input read at a time
 
 
 def crawl(
@@ -45,26 +46,26 @@ def crawl(
     ray: str | None = None,
     ray_workers: int = 0,
 ) -> int:
-    """Crawl from URLs: fetch, recognise, turn into quads, index, follow links; or go on where the last crawl stopped.
+    """Crawl from URLs: fetch pages, extract quads, index them, follow links; or continue the last crawl.
 
     Parameters
     ----------
     urls
-        where to start; without any, what is queued (or `crawl.seeds`) is crawled
+        URLs to start from; without any, the queue (or `crawl.seeds`) is crawled
     seeds
-        file with one URL a line, `-` for standard input
+        file with one URL per line, `-` for standard input
     scope
-        how far links are followed: this page, its host, its site, anywhere
+        how far to follow links: only the page, its host, its site, or anywhere
     depth
-        links away from a seed
+        most links away from a seed
     max_pages
-        stop after so many pages
+        stop after this many pages
     max_seconds
-        stop after so many seconds
+        stop after this many seconds
     max_failures
-        end with exit code 5 when more visits than this failed
+        exit with code 5 if more visits than this failed
     delay
-        seconds between two requests to one host
+        least seconds between two requests to one host
     contact
         URL or mail address shown to the sites you visit
     strategy
@@ -72,13 +73,13 @@ def crawl(
     workers
         transform processes
     forever
-        go on: keep what is known fresh, and read what is new
+        do not end: keep known pages fresh, and read new ones
     until_input_ends
         finish and save when standard input ends, so that a crawl does not outlive the program that started it
     ray
         address of a Ray cluster (auto, local, ray://host:10001) whose machines crawl together
     ray_workers
-        how many workers there, 0 = one for each machine
+        number of workers on Ray, 0 = one for each machine
     """
     s = session()
     s.override(
@@ -95,7 +96,7 @@ def crawl(
     )
     starts = [*urls, *urls_from_file(seeds)]
     if ray is not None:
-        from quadloom.cli.crawling.crawl_ray import crawl_on_ray
+        from quadloom.cli.crawling.worker import crawl_on_ray
 
         return crawl_on_ray(s, starts or s.settings.crawl.seeds, ray, ray_workers)
     _check(s, starts)
@@ -103,13 +104,13 @@ def crawl(
         require_contact(s, warehouse, starts)
         running = warehouse.crawl(starts or s.settings.crawl.seeds, forever=forever)
         if until_input_ends:
-            when_input_ends(lambda: _left_alone(s, running))
+            _when_input_ends(lambda: _stop_quietly(s, running))
         report, interrupted = follow(s, running)
     return finish(s, report, interrupted, max_failures)
 
 
 def _check(s: Session, starts: list[str]) -> None:
-    """What can be told before a warehouse is made: a first attempt that fails leaves nothing behind."""
+    """Refuse bad arguments before a warehouse is created, so that a failed first attempt leaves nothing behind."""
     for url in starts:
         try:
             Url.parse(url)
@@ -122,22 +123,40 @@ def _check(s: Session, starts: list[str]) -> None:
     first = starts or s.settings.crawl.seeds
     if not first:
         raise UsageError(
-            f"nothing to crawl: no URL is given, and there is no warehouse at {s.warehouse} to go on with",
-            hint="quadloom crawl https://your.site",
+            f"nothing to crawl: no URL given, and there is no warehouse at {s.warehouse} to continue",
+            hint="give a URL: `quadloom crawl https://your.site`",
         )
     private = all(is_opened(Url.parse(url).host, s.settings.guard) for url in first)
     if not s.settings.crawl.contact and not private and not _can_ask():
         raise _no_contact()
 
 
-def _left_alone(s: Session, running: RunningCrawl) -> None:
-    """Whoever started us is gone, and most likely those who read our messages too."""
+def _when_input_ends(then: Callable[[], None]) -> None:
+    """Call `then` once, from another thread, when standard input ends.
+
+    The program that started this process holds the other end of its standard input open. Any end of that program,
+    SIGKILL included, closes it. Works on every system, and leaves time to finish what is in progress.
+    """
+
+    def wait() -> None:
+        while sys.stdin.buffer.read(_PIECE):
+            pass  # the content does not matter, only that the other end is open
+        then()
+
+    threading.Thread(target=wait, name="lifeline", daemon=True).start()
+
+
+def _stop_quietly(s: Session, running: RunningCrawl) -> None:
+    """Stop the crawl: the program that started it has ended, and probably nobody reads its messages."""
     s.quiet = True
     running.stop()
 
 
 def follow(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
-    """Run a crawl to its end with progress on stderr. First Ctrl-C (or SIGTERM) drains and saves, the second forces."""
+    """Run a crawl to its end with progress on stderr; returns its report and whether it was interrupted.
+
+    The first Ctrl-C (or SIGTERM) finishes and saves what is in progress, the second ends at once.
+    """
     interrupted = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
@@ -145,7 +164,7 @@ def follow(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
             raise KeyboardInterrupt
         interrupted.set()
         running.stop()
-        s.say_at_once("finishing what is under way and saving; press Ctrl-C again to force")
+        s.say_at_once("finishing and saving what is in progress; press Ctrl-C again to stop at once")
 
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -160,7 +179,7 @@ def follow(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
 
 
 def finish(s: Session, report: CrawlReport, interrupted: bool, max_failures: int | None) -> int:
-    """The last words of a crawl, and its exit code."""
+    """Print the result of a crawl; returns the exit code."""
     if s.json:
         s.emit(report)
     else:
@@ -171,19 +190,19 @@ def finish(s: Session, report: CrawlReport, interrupted: bool, max_failures: int
         queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)
         s.say(f"{queued} URLs left to read · {waiting} to be read again later")
         if waiting and not (report.pages or queued or interrupted):
-            s.say("hint: nothing is due; `quadloom refresh` reads pages at once, `quadloom crawl --forever` in time")
+            s.say("Nothing to crawl right now. To re-read pages: `quadloom refresh`.")
     if interrupted:
-        s.say("interrupted; all that was settled is saved\nhint: the same command goes on where it stopped")
+        s.say("interrupted; all finished pages are saved\nhint: to continue, run the same command again")
         return 130
     if max_failures is not None and report.failed > max_failures:
         s.say(f"{report.failed} visits failed, more than --max-failures {max_failures}")
-        s.say("hint: `quadloom sites --sort failed` tells where")
+        s.say("hint: to see on which hosts: `quadloom sites --sort failed`")
         return 5
     return 0
 
 
 class ProgressDisplay:
-    """Phase counters, pages per second and the frontier: in place on a terminal, a line every ten seconds elsewhere."""
+    """Phase counters, pages per second and the queue: live on a terminal, elsewhere a line every ten seconds."""
 
     def __init__(self, s: Session) -> None:
         self._session = s
@@ -217,7 +236,7 @@ class ProgressDisplay:
 
 
 def progress_lines(report: CrawlReport) -> tuple[str, str, str]:
-    """Three lines, each short enough for a terminal of 80 columns until the counts have seven digits."""
+    """Three lines that fit into 80 columns until the counts have seven digits."""
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
     frontier = report.frontier
     now = report.rates.get("fetch", 0.0)
@@ -227,7 +246,7 @@ def progress_lines(report: CrawlReport) -> tuple[str, str, str]:
         f"{now:.1f} pages/s now, {report.pages_per_second:.1f} on average · {report.quads} quads · "
         f"{report.failed} failed · {report.denied} denied",
         f"URLs: {frontier.get('queued', 0)} due, {frontier.get('waiting', 0)} later, "
-        f"{frontier.get('leased', 0)} under way · {minutes}:{seconds:02} min",
+        f"{frontier.get('leased', 0)} in progress · {minutes}:{seconds:02} min",
     )
 
 
@@ -239,23 +258,25 @@ def urls_from_file(path: Path | None) -> list[str]:
     elif path.is_file():
         text = path.read_text(encoding="utf-8")
     else:
-        raise UsageError(f"no file at {path}", hint="give a text file with one URL a line, or - for standard input")
+        raise UsageError(
+            f"there is no file {path}", hint="give a text file with one URL per line, or - for standard input"
+        )
     return url_lines(text)
 
 
 def url_lines(text: str) -> list[str]:
-    """One URL a line; empty lines and those that begin with # say nothing."""
+    """One URL per line; empty lines and lines that begin with # are ignored."""
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def require_contact(s: Session, warehouse: Warehouse, starts: list[str]) -> None:
-    """Sites must be able to reach whoever visits them. Asked once, then remembered in the warehouse."""
+    """Ask for a contact address for the visited sites, once; the warehouse remembers it."""
     if s.settings.crawl.contact or warehouse.requests.contact or warehouse.requests.is_private(starts):
         return
     if not _can_ask():
         raise _no_contact()
-    s.err.print("The sites you visit see who you are. A URL or mail address for them: ", end="")
+    s.err.print("A URL or mail address at which the sites you visit can reach you: ", end="")
     answer = sys.stdin.readline().strip()
     if not answer:
         raise SettingsError("no contact given", hint="add --contact you@example.org")

@@ -19,7 +19,7 @@ Patterns = Annotated[list[str] | None, Parameter(negative="")]
 
 @scope.command
 def show() -> None:
-    """Print reach, depth, seeds and all patterns, with where each comes from."""
+    """Print scope, depth, seeds and all patterns, and where each comes from."""
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         rules, edits = warehouse.scope.current.record, warehouse.scope.edits()
@@ -42,7 +42,7 @@ def show() -> None:
 
 @scope.command
 def add(*, include: Patterns = None, exclude: Patterns = None, host: Patterns = None) -> None:
-    """Add rules; what is queued is judged anew: what fell out is parked, what came in is queued again.
+    """Add rules. Queued URLs that are now out of scope are set aside, those that are in scope again are queued.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def add(*, include: Patterns = None, exclude: Patterns = None, host: Patterns = 
     exclude
         never follow URLs matching this glob (or `re:` expression); may be repeated
     host
-        glob of hosts that count like a seed's; may be repeated
+        glob of hosts that are in scope like the hosts of seeds; may be repeated
     """
     _change(include, exclude, host, remove=False)
 
@@ -76,7 +76,7 @@ def _change(include: Patterns, exclude: Patterns, host: Patterns, *, remove: boo
     s = session()
     rules = ScopeEdits(tuple(include or ()), tuple(exclude or ()), tuple(host or ()))
     if not any(rules.rules):
-        raise UsageError("no rule was named", hint="give --include, --exclude or --host with a pattern")
+        raise UsageError("no rule was given", hint="give --include, --exclude or --host with a pattern")
     answer = ask(s.warehouse, "scope", remove=remove, rules=msgspec.to_builtins(rules))
     if answer is None:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:

@@ -1,4 +1,4 @@
-"""`quadloom seeds`: where crawls start."""
+"""`quadloom seeds`: the URLs that crawls start from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ seeds = App(name="seeds", help="Add URLs to start from, or list them.")
 
 @seeds.command
 def add(*sources: str) -> int:
-    """Queue URLs, or files with one URL a line (`-` reads standard input).
+    """Queue URLs, or the URLs in files with one per line (`-` reads standard input).
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def add(*sources: str) -> int:
         s.emit(counts)
     else:
         accepted, known, outside = (counts.get(name, 0) for name in ("new", "known", "refused"))
-        s.write(f"{accepted} accepted\t{known} already known\t{outside} out of scope\t{len(refused)} no URL")
+        s.write(f"{accepted} accepted\t{known} already known\t{outside} out of scope\t{len(refused)} not a URL")
     for text in refused:
         s.say(f"not a web address: {text[:200]!r}")
     if refused:

@@ -1,4 +1,4 @@
-"""`quadloom subscribe` and `quadloom changes`: be told when something changes."""
+"""`quadloom subscribe` and `quadloom changes`: notices when something changes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from quadloom.subscriptions.standing_queries import trouble_of
 from quadloom.subscriptions.websub import read_topics
 from quadloom.warehouse import Warehouse
 
-subscribe = App(name="subscribe", help="Be told when pages, sites, types of things or a query's answer change.")
+subscribe = App(name="subscribe", help="Get notices when pages, sites, types of things or a query's answer change.")
 Several = Annotated[list[str] | None, Parameter(negative="")]
-_POLL = 0.5  # seconds between two looks with --follow
+_POLL = 0.5  # seconds between two polls with --follow
 
 
 @subscribe.command
@@ -39,26 +39,26 @@ def add(
     webhook: str = "",
     secret_file: Path | None = None,
 ) -> None:
-    """Add a subscription. Its pages are read more often, and each change gives a notice.
+    """Add a subscription. Its pages are read more often, and each change creates a notice.
 
     Parameters
     ----------
     id
-        short name in addresses and notices [default: made up]
+        short name in URLs and notices [default: random]
     name
-        what people read
+        name to display
     url
         a page; may be repeated
     site
         a site or host; may be repeated
     type
-        pages with things of this class, as schema:Event or an IRI; may be repeated
+        pages about things of this type, such as schema:Event or an IRI; may be repeated
     query
-        a SPARQL query, or a file with one; its answer is watched
+        a SPARQL query, or a file with one; changes of its answer are reported
     webhook
-        where notices are POSTed; without, `changes` and the feed have them
+        URL to POST notices to; without it, `quadloom changes` and the feed have them
     secret_file
-        file with the secret that signs what is POSTed
+        file with the secret that signs POSTed notices
     """
     s = session()
     subscription = Subscription(
@@ -84,7 +84,7 @@ def add(
 
 @subscribe.command(name="list")
 def list_() -> None:
-    """List all subscriptions, and how far their webhooks are."""
+    """List all subscriptions and the delivery state of their webhooks."""
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         rows = [
@@ -114,12 +114,12 @@ def list_() -> None:
 
 @subscribe.command
 def remove(id: str) -> None:
-    """Remove a subscription; its notices stay until they are trimmed.
+    """Remove a subscription; its notices stay until subscriptions.keep ends.
 
     Parameters
     ----------
     id
-        as `subscribe list` shows it
+        id of the subscription, as in `subscribe list`
     """
     s = session()
     if ask(s.warehouse, "unsubscribe", id=id) is None:
@@ -130,9 +130,9 @@ def remove(id: str) -> None:
 
 @subscribe.command
 def hubs() -> None:
-    """List the pages whose hubs tell us of changes (WebSub), and how that goes.
+    """List the pages whose WebSub hubs report changes, and the state of each subscription.
 
-    Their secrets and callbacks are shown to nobody.
+    Secrets and callback addresses are never shown.
     """
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
@@ -142,11 +142,17 @@ def hubs() -> None:
         for topic in topics:
             s.emit(
                 {
-                    "page": topic.href, "topic": topic.topic, "hub": topic.hub, "state": topic.state(now),
-                    "active_until": topic.active_until, "next_at": topic.next_at, "pushes": topic.pushes,
-                    "pushed_at": topic.pushed_at, "error": topic.error,
+                    "page": topic.href,
+                    "topic": topic.topic,
+                    "hub": topic.hub,
+                    "state": topic.state(now),
+                    "active_until": topic.active_until,
+                    "next_at": topic.next_at,
+                    "pushes": topic.pushes,
+                    "pushed_at": topic.pushed_at,
+                    "error": topic.error,
                 }
-            )  # fmt: skip
+            )
         return
     s.table(
         ["page", "hub", "state", "until", "pushes", "error"],
@@ -176,13 +182,13 @@ def changes(
     Parameters
     ----------
     since
-        only notices after this id: give the last one you have seen
+        only notices after this id, the last one you have seen
     subscription
         only notices of this subscription
     follow
-        wait for new ones until interrupted
+        wait for new notices until interrupted
     limit
-        end after so many
+        stop after this many notices
     """
     s = session()
     printed = 0
@@ -197,11 +203,11 @@ def changes(
             printed += len(found)
             if (limit and printed >= limit) or (not found and not follow):
                 break
-            sys.stdout.flush()  # whoever reads a pipe wants them now
+            sys.stdout.flush()  # a reader of a pipe must get them now
             if not found:
                 time.sleep(_POLL)
         if not printed and not warehouse.subscriptions.all():
-            s.say("nobody has subscribed\nhint: `quadloom subscribe add --site example.org` tells of a site's changes")
+            s.say("there are no subscriptions\nhint: to follow a site: `quadloom subscribe add --site example.org`")
         elif not printed:
             s.say("no changes" + (f" after notice {since}" if since else " yet"))
 

@@ -1,4 +1,4 @@
-"""`quadloom topic`: gather pages on a topic through sites' own search; `quadloom topic survey`: who has one."""
+"""`quadloom topic`: collect pages on a topic with the sites' own search; `topic survey`: which sites have one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from quadloom.cli.session import Session, session
 from quadloom.errors import FetchError, NothingFound, UsageError
 from quadloom.fetching.http.documents import DocumentFetcher
 from quadloom.model.url import Url, resolve
-from quadloom.settings_loading import secret
+from quadloom.settings.loading import secret
 from quadloom.topical.access import SiteResponse
 from quadloom.topical.anchors import read_outline
 from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
@@ -41,13 +41,13 @@ from quadloom.topical.survey import SurveyedSite, shares
 from quadloom.topical.topic import crawl_topic, survey_sites
 from quadloom.warehouse import Warehouse
 
-topic = App(name="topic", help="Gather pages on a topic through sites' own search.")
-_HITS = 200  # of one web searcher
-_ROWS = 12  # of the live table
+topic = App(name="topic", help="Collect pages on a topic, using the sites' own search.")
+_HITS = 200  # taken from one web searcher
+_ROWS = 12  # rows of the live table
 
 
 @topic.default
-def gather(
+def collect(
     broad: str = "",
     narrow: str = "",
     *,
@@ -64,38 +64,38 @@ def gather(
     contact: str | None = None,
     delay: float | None = None,
 ) -> int:
-    """Find sites by a broad query, ask each site's own search for a narrow one, keep what is relevant.
+    """Find sites with a broad query, ask each site's own search a narrow one, and store the relevant pages.
 
     Parameters
     ----------
     broad
-        words for sites, such as Travel [default: the first of topic.words]
+        words to find sites, such as Travel [default: the first of topic.words]
     narrow
-        words for pages, such as paris [default: the others of topic.words]
+        words to find pages, such as paris [default: the others of topic.words]
     example
-        URL or file of a page that is on the topic; may be given several times
+        URL or file of a page on the topic; may be repeated
     against
-        URL or file of a page that is not
+        URL or file of a page that is not on the topic; may be repeated
     type
-        type that pages must state, such as schema:Event
+        type of data that pages must have, such as schema:Event
     seeds
-        file with one site a line, `-` for standard input; without it, web searchers find sites
+        file with one site per line, `-` for standard input; without it, web searchers find the sites
     searcher
         searxng:URL, brave:, file:PATH or warehouse:
     budget
-        requests in all
+        most requests in all
     per_site
-        documents taken from one site at most
+        most documents taken from one site
     strategy
         adaptive, liu-agah, best-first, breadth-first or random
     home_pages_only
-        take only home pages from web search, as Liu and Agah did
+        take only home pages from web search results, as Liu and Agah did
     embeddings
-        judge documents by this sentence-transformers model (extra `embeddings`) instead of the light model
+        judge documents with this sentence-transformers model (extra `embeddings`) instead of the built-in one
     contact
         URL or mail address shown to the sites you visit
     delay
-        seconds between two requests to one host
+        least seconds between two requests to one host
     """
     s = session()
     s.override(
@@ -113,7 +113,7 @@ def gather(
     if not broad:
         raise UsageError("no words given", hint='quadloom topic "Travel" "paris", or words = […] below [topic]')
     if not s.settings.topic.use_site_search and (strategy or s.settings.topic.strategy) in ("adaptive", "liu-agah"):
-        strategy = "best-first"  # the best of those that follow links alone
+        strategy = "best-first"  # the best strategy that only follows links
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         sites = _sites(s, warehouse, broad, seeds)
         require_contact(s, warehouse, [site.home for site in sites])
@@ -136,21 +136,21 @@ def gather(
                 site_search=_site_search(s),
                 progress=display.show,
             )
-    return _tell(s, report)
+    return _print_report(s, report)
 
 
 @topic.command
 def survey(file: Path, *, contact: str | None = None, delay: float | None = None) -> None:
-    """Print which share of sites has a search of its own, and of what kind.
+    """Print what share of sites has a search of its own, and of what kind.
 
     Parameters
     ----------
     file
-        one site a line, `-` for standard input
+        file with one site per line, `-` for standard input
     contact
         URL or mail address shown to the sites you visit
     delay
-        seconds between two requests to one host
+        least seconds between two requests to one host
     """
     s = session()
     s.override({"crawl.contact": contact, "politeness.delay": delay})
@@ -185,7 +185,7 @@ def _sites(s: Session, warehouse: Warehouse, broad: str, seeds: Path | None) -> 
     if not sites:
         raise NothingFound(
             f"no web searcher found a site for {broad!r}",
-            hint="give sites with --seeds FILE, or a searcher: --searcher searxng:https://your.instance",
+            hint="give the sites with --seeds FILE, or name a searcher: --searcher searxng:https://your.instance",
         )
     return sites
 
@@ -200,7 +200,7 @@ def _searcher(name: str, warehouse: Warehouse, transport: DocumentFetcher) -> We
         try:
             page = transport.fetch_one(url, accept="application/json", headers=headers)
         except FetchError as error:
-            session().say(f"{name}: {error.message}")  # or nobody could tell a wrong address from a rare word
+            session().say(f"{name}: {error.message}")  # otherwise a wrong address would look like a rare word
             return SiteResponse(url, error.status, "", b"") if error.status else None
         return SiteResponse(page.final_url, page.status, page.content_type, page.body)
 
@@ -213,7 +213,7 @@ def _searcher(name: str, warehouse: Warehouse, transport: DocumentFetcher) -> We
         return FileSearcher(Path(rest))
     if kind == "warehouse":
         return WarehouseSearcher(warehouse.stores.text)
-    raise UsageError(f"unknown web searcher {name!r}", hint="searxng:URL, brave:, file:PATH or warehouse:")
+    raise UsageError(f"unknown web searcher {name!r}", hint="use searxng:URL, brave:, file:PATH or warehouse:")
 
 
 def _examples(s: Session, places: Sequence[str]) -> tuple[Example, ...]:
@@ -226,7 +226,7 @@ def _examples(s: Session, places: Sequence[str]) -> tuple[Example, ...]:
             elif Path(place).is_file():
                 found.append(_read_example(Path(place).read_bytes(), ""))
             else:
-                raise UsageError(f"no example at {place}", hint="give a URL or a file of text or HTML")
+                raise UsageError(f"there is no example at {place}", hint="give a URL or a file of text or HTML")
     return tuple(found)
 
 
@@ -243,7 +243,7 @@ def _home(text: str) -> str:
     return f"{url.href.partition('://')[0]}://{url.host}/"
 
 
-def _tell(s: Session, report: TopicReport) -> int:
+def _print_report(s: Session, report: TopicReport) -> int:
     relevant = sorted((f for f in report.found if f.verdict >= RELEVANT and not f.copy), key=lambda f: -f.verdict)
     if s.json:
         s.emit(msgspec.structs.replace(report, found=tuple(relevant)))
@@ -261,13 +261,15 @@ def _tell(s: Session, report: TopicReport) -> int:
         )
         if report.refused:
             s.say(
-                "not asked: " + ", ".join(f"{count} for {reason}" for reason, count in sorted(report.refused.items()))
+                "not requested: "
+                + ", ".join(f"{count} for {reason}" for reason, count in sorted(report.refused.items()))
             )
     return 0 if relevant else NothingFound.exit_code
 
 
 class _Display:
-    """Sites, queries, harvest, recall while it runs: a table on a terminal, a line every ten seconds elsewhere."""
+    """Sites, queries, harvest and recall of the running crawl: a live table on a terminal, elsewhere a line every ten
+    seconds."""
 
     def __init__(self, s: Session) -> None:
         self._session = s
@@ -284,14 +286,14 @@ class _Display:
         if self._is_live:
             self._live.stop()
 
-    def show(self, desk: TopicalRun, strategy: TopicalStrategy) -> None:
+    def show(self, run: TopicalRun, strategy: TopicalStrategy) -> None:
         now = time.monotonic()
         if self._session.quiet or now - self._shown < (0.3 if self._is_live else 10.0):
             return
         self._shown = now
         line = (
-            f"{desk.spent} of {desk.budget} requests · {len(desk.found)} documents · {desk.relevant} relevant · "
-            f"harvest {desk.relevant / max(1, len(desk.found)):.0%} · recall about {desk.recall_estimate():.0%}"
+            f"{run.spent} of {run.budget} requests · {len(run.found)} documents · {run.relevant} relevant · "
+            f"harvest {run.relevant / max(1, len(run.found)):.0%} · recall about {run.recall_estimate():.0%}"
         )
         if not self._is_live:
             self._session.say(line)

@@ -1,4 +1,4 @@
-"""`quadloom check`: looks for what could be wrong, and tells the cure."""
+"""`quadloom check`: check the set-up and suggest fixes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from quadloom.cli.session import Session, session
@@ -16,43 +17,50 @@ from quadloom.crawl.control import ask
 from quadloom.errors import QuadloomError
 from quadloom.phases.loaders import all_syntaxes
 from quadloom.settings import without_password
-from quadloom.stores.backends import exists
 from quadloom.stores.postgres.state import described
+from quadloom.stores.state import exists
 from quadloom.warehouse import Warehouse
 
 _ENGINES = ("pycurl", "selectolax", "lxml", "pyoxigraph", "tantivy", "ada-url", "msgspec", "isal")
 _LOW_DISK = 1 << 30
 
 
+class CheckResult(NamedTuple):
+    """One line of the report; the fields are those of `--json`. `cure` says what to do if it is not ok."""
+
+    what: str
+    ok: bool
+    detail: str
+    cure: str
+
+
 def check() -> int:
-    """Check versions, configuration, plug-ins, disk, lock, names and stores. Exit code 1 where something is wrong."""
+    """Check versions, configuration, plug-ins, disk, name resolution and stores. Exit code 1 if something is wrong."""
     s = session()
     results = list(_checks(s))
     if s.json:
-        s.emit([{"what": what, "ok": ok, "detail": detail, "cure": cure} for what, ok, detail, cure in results])
+        s.emit([result._asdict() for result in results])
     else:
-        for what, ok, detail, cure in results:
-            s.write(
-                f"{'✓ ok  ' if ok else '✗ bad '} {what}: {detail}"
-                + (f"\n        hint: {cure}" if cure and not ok else "")
-            )
-    return 0 if all(ok for _, ok, _, _ in results) else 1
+        for result in results:
+            hint = f"\n        hint: {result.cure}" if result.cure and not result.ok else ""
+            s.write(f"{'✓ ok  ' if result.ok else '✗ bad '} {result.what}: {result.detail}{hint}")
+    return 0 if all(result.ok for result in results) else 1
 
 
-def _checks(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+def _checks(s: Session) -> Iterator[CheckResult]:
     version = sys.version_info
-    yield "python", version >= (3, 11), ".".join(map(str, version[:3])), "install Python 3.11 or newer"
+    yield CheckResult("python", version >= (3, 11), ".".join(map(str, version[:3])), "install Python 3.11 or newer")
     for name in _ENGINES:
         try:
-            yield name, True, importlib.metadata.version(name), ""
+            yield CheckResult(name, True, importlib.metadata.version(name), "")
         except importlib.metadata.PackageNotFoundError:
-            yield name, False, "not installed", "install quadloom again"
+            yield CheckResult(name, False, "not installed", "reinstall quadloom")
     try:
-        yield "configuration", True, f"{len(s.loaded.origins)} values set", ""
+        yield CheckResult("configuration", True, f"{len(s.loaded.origins)} values set", "")
     except QuadloomError as error:
-        yield "configuration", False, error.message, error.hint
+        yield CheckResult("configuration", False, error.message, error.hint)
         return
-    yield (
+    yield CheckResult(
         "contact",
         bool(s.settings.crawl.contact),
         s.settings.crawl.contact or "none",
@@ -68,32 +76,34 @@ def _checks(s: Session) -> Iterator[tuple[str, bool, str, str]]:
         yield from _warehouse(s)
 
 
-def _database(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+def _database(s: Session) -> Iterator[CheckResult]:
     try:
         detail, made = described(s.settings)
     except QuadloomError as error:
-        yield "database", False, error.message, error.hint
+        yield CheckResult("database", False, error.message, error.hint)
         return
-    yield "database", True, detail, ""
+    yield CheckResult("database", True, detail, "")
     if made:
         yield from _warehouse(s)
 
 
-def _extensions(s: Session) -> Iterator[tuple[str, bool, str, str]]:
-    """Plug-ins, services and stylesheets as a worker would meet them."""
+def _extensions(s: Session) -> Iterator[CheckResult]:
+    """Plug-ins, services and stylesheets as a worker would find them."""
     for finding in all_syntaxes(s.settings).findings:
-        yield f"plug-in {finding.syntax}", False, finding.message, finding.advice
+        yield CheckResult(f"plug-in {finding.syntax}", False, finding.message, finding.advice)
     for service in s.settings.service:
         for url in service.url.split():
             ok, detail = _reachable(url, service.timeout)
-            yield f"service {url}", ok, detail, "start it, or correct its url in [[service]]"
+            yield CheckResult(f"service {url}", ok, detail, "start it, or correct its url in [[service]]")
     folder = s.settings.transform.stylesheets
     if folder:
-        yield "stylesheets", Path(folder).is_dir(), folder, "set transform.stylesheets to a folder of .xsl files"
+        yield CheckResult(
+            "stylesheets", Path(folder).is_dir(), folder, "set transform.stylesheets to a folder of .xsl files"
+        )
 
 
 def _reachable(url: str, seconds: float) -> tuple[bool, str]:
-    """Whether something listens there. Nothing is sent: a service may take any request for work."""
+    """Whether something listens there. Nothing is sent: a service might take any request for work."""
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -103,18 +113,18 @@ def _reachable(url: str, seconds: float) -> tuple[bool, str]:
         return False, f"no connection: {error}"
 
 
-def _disk(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+def _disk(s: Session) -> Iterator[CheckResult]:
     folder = s.warehouse if s.warehouse.exists() else s.warehouse.absolute().parent
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
-    yield (
+    yield CheckResult(
         "disk",
         free > _LOW_DISK,
         f"{free >> 20} MiB free at {folder}",
-        "make room, or name another disk in stores.directories",
+        "free some space, or add another disk to stores.directories",
     )
-    yield (
+    yield CheckResult(
         "writable",
         os.access(folder, os.W_OK),
         str(folder),
@@ -122,33 +132,35 @@ def _disk(s: Session) -> Iterator[tuple[str, bool, str, str]]:
     )
 
 
-def _names() -> Iterator[tuple[str, bool, str, str]]:
+def _names() -> Iterator[CheckResult]:
     try:
         socket.getaddrinfo("localhost", 80)
-        yield "name resolution", True, "localhost is known", ""
+        yield CheckResult("name resolution", True, "localhost resolves", "")
     except OSError as error:
-        yield "name resolution", False, str(error), "check /etc/resolv.conf and /etc/hosts"
+        yield CheckResult("name resolution", False, str(error), "check /etc/resolv.conf and /etc/hosts")
 
 
-def _servers(s: Session) -> Iterator[tuple[str, bool, str, str]]:
-    """Stores on other machines, before there is a warehouse too: whether something listens at their address."""
+def _servers(s: Session) -> Iterator[CheckResult]:
+    """Whether something listens at the addresses of remote stores; works before there is a warehouse."""
     stores = s.settings.stores
     quads = stores.quads.removeprefix("sparql+") if stores.quads.startswith("sparql+") else ""
     bucket = stores.archive_endpoint if stores.archive.startswith("s3:") else ""
     for name, url in (("stores.quads", quads), ("stores.archive_endpoint", bucket)):
         if url:
             ok, detail = _reachable(url, s.settings.limits.connect_seconds)
-            yield name, ok, f"{without_password(url)} {detail}", f"start the server, or correct {name}"
+            yield CheckResult(name, ok, f"{without_password(url)} {detail}", f"start the server, or correct {name}")
 
 
-def _warehouse(s: Session) -> Iterator[tuple[str, bool, str, str]]:
+def _warehouse(s: Session) -> Iterator[CheckResult]:
     if not exists(s.warehouse, s.settings):
-        yield "warehouse", True, f"none at {s.warehouse} yet", ""
+        yield CheckResult("warehouse", True, f"none at {s.warehouse} yet", "")
         return
     running = ask(s.warehouse, "status") is not None
-    yield "crawl", True, "running" if running else "not running", ""
+    yield CheckResult("crawl", True, "running" if running else "not running", "")
     try:
         with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-            yield "stores", True, f"{len(warehouse.stores.quads)} quads, {len(warehouse.stores.text)} documents", ""
+            yield CheckResult(
+                "stores", True, f"{len(warehouse.stores.quads)} quads, {len(warehouse.stores.text)} documents", ""
+            )
     except QuadloomError as error:
-        yield "stores", False, error.message, error.hint
+        yield CheckResult("stores", False, error.message, error.hint)

@@ -1,4 +1,4 @@
-"""`quadloom init` and `quadloom config`: the configuration file, and where each value comes from."""
+"""`quadloom init` and `quadloom config`: write a configuration file; show every value and where it comes from."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cyclopts import App, Parameter
 from quadloom.cli.session import session
 from quadloom.errors import UsageError
 from quadloom.settings import ServiceSettings, SiteSettings, without_password
-from quadloom.settings_loading import fields
+from quadloom.settings.loading import fields
 
-config = App(name="config", help="Show the settings in force and where each came from.")
+config = App(name="config", help="Show the settings in effect and where each comes from.")
 
 _FILE = """\
 # quadloom.toml: every line is optional; `quadloom config show` prints all settings.
-# The three lines most people change are the first three. Lines with a # before the name show defaults.
+# Most people change only the first three. Lines that start with # show the defaults.
 
 [crawl]
 {contact}   # shown to the sites you visit: a URL or mail address
@@ -28,15 +28,15 @@ max_depth = 10
 # scope   = "site"          # page | host | site | any
 
 [politeness]
-# delay    = 1.0            # seconds between requests to one host, at least
-# per_site = 1              # requests under way to one host at a time
+# delay    = 1.0            # least seconds between two requests to one host
+# per_site = 1              # requests to one host at the same time
 
 [guard]
-# allow = []                # CIDR blocks that may be visited although not public, e.g. ["10.0.0.0/8"]
+# allow = []                # CIDR blocks that may be visited although they are not public, e.g. ["10.0.0.0/8"]
 
 [freshness]
-# bandwidth    = 10.0       # pages a second of a continuous crawl
-# min_interval = "1h"       # a page is not read again before
+# bandwidth    = 10.0       # pages per second of a continuous crawl
+# min_interval = "1h"       # a page is not read again sooner
 # max_interval = "90d"
 
 [topic]
@@ -62,16 +62,16 @@ def init(
     Parameters
     ----------
     path
-        where to write it
+        file to write
     contact
         URL or mail address shown to the sites you visit
     force
-        overwrite a file that exists
+        overwrite an existing file
     """
     if path.exists() and not force:
-        raise UsageError(f"{path} exists", hint="give another path, or --force to overwrite it")
-    # A default that is written down, an empty contact too, would hide what ~/.config/quadloom/config.toml says.
-    # JSON's strings are TOML's basic strings.
+        raise UsageError(f"{path} already exists", hint="give another path, or --force to overwrite it")
+    # A default in the file, even an empty contact, would override ~/.config/quadloom/config.toml.
+    # A JSON string is a valid TOML basic string.
     line = f"contact   = {msgspec.json.encode(contact).decode()}" if contact else '# contact = "you@example.org"'
     path.write_text(_FILE.format(contact=line), encoding="utf-8")
     s = session()
@@ -87,7 +87,7 @@ def show(*, origin: Annotated[bool, Parameter(negative="")] = False) -> None:
     Parameters
     ----------
     origin
-        also print where the value came from: default, a file, the environment, a flag
+        also print where the value comes from: default, a file, the environment or a flag
     """
     s = session()
     loaded = s.loaded

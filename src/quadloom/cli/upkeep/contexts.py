@@ -1,4 +1,4 @@
-"""`quadloom contexts`: JSON-LD contexts kept beside the configuration, so that no page makes us ask for them."""
+"""`quadloom contexts`: JSON-LD contexts in a local folder, so that they are not fetched."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from quadloom.fetching.http.documents import DocumentFetcher
 from quadloom.fetching.transport import ACCEPT_CONTEXT
 from quadloom.syntaxes.jsonld.loader import ContextFolder
 
-contexts = App(name="contexts", help="Keep JSON-LD contexts in a folder, instead of asking for them.")
+contexts = App(name="contexts", help="Keep JSON-LD contexts in a folder instead of fetching them.")
 
 
 @contexts.command
 def add(url: str, file: Path | None = None) -> None:
-    """Keep the context of an address, as its server gives it now or as a file has it.
+    """Store the context of a URL, as its server sends it now or from a file.
 
     Parameters
     ----------
     url
-        address under which documents name the context
+        URL by which documents refer to the context
     file
-        read the context from this file instead of the address
+        read the context from this file instead of fetching it
     """
     s = session()
     folder = _folder(s)
     most = s.settings.limits.context_bytes
     if file is not None:
         if not file.is_file():
-            raise UsageError(f"there is no file {file}", hint="name a JSON file with a member @context")
+            raise UsageError(f"there is no file {file}", hint="give a JSON file with a member @context")
         body = file.read_bytes()
     else:
         with DocumentFetcher(s.settings) as transport:
@@ -40,26 +40,26 @@ def add(url: str, file: Path | None = None) -> None:
     if s.json:
         s.emit({"url": url, "file": path})
     else:
-        s.say(f"kept as {path}")
+        s.say(f"stored as {path}")
 
 
 @contexts.command
 def remove(url: str) -> None:
-    """Forget the context of an address; it is then asked for again, where transform.contexts allows it.
+    """Remove the context of a URL; it is then fetched again, if transform.contexts allows that.
 
     Parameters
     ----------
     url
-        address under which documents name the context
+        URL by which documents refer to the context
     """
     s = session()
     if not _folder(s).remove(url):
-        raise NothingFound(f"no context is kept for {url}", hint="`quadloom contexts list` shows all")
+        raise NothingFound(f"no context is stored for {url}", hint="to list all: `quadloom contexts list`")
 
 
 @contexts.command(name="list")
 def list_() -> None:
-    """List the addresses whose contexts are kept."""
+    """List the URLs whose contexts are stored."""
     s = session()
     addresses = _folder(s).addresses()
     if s.json:
@@ -72,7 +72,7 @@ def _folder(s: Session) -> ContextFolder:
     folder = s.settings.transform.contexts_folder
     if not folder:
         raise UsageError(
-            "no folder for contexts is set",
+            "transform.contexts_folder is not set",
             hint='write contexts_folder = "contexts" below [transform]',
         )
     return ContextFolder(Path(folder))

@@ -1,4 +1,4 @@
-"""`quadloom verify`, `quadloom rebuild` and `quadloom prune`."""
+"""`quadloom verify`, `rebuild` and `prune`: check the stores, rebuild the indexes, remove old versions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quadloom.warehouse import Warehouse
 
 
 def verify() -> int:
-    """Compare archive, quads and text with the catalog, page by page. Exit code 1 where they differ."""
+    """Compare archive, quads and text with the catalog, page by page. Exit code 1 if they differ."""
     s = session()
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         result = warehouse.maintenance.verify()
@@ -25,15 +25,15 @@ def verify() -> int:
             s.write(f"{drift.what}\t{drift.subject}\t{drift.detail}")
         s.say(f"{result.pages} pages checked, {'no drift' if result.ok else f'{len(result.drifts)} differences'}")
         if not result.ok:
-            s.say("hint: `quadloom rebuild` makes quads and text anew from the archive")
+            s.say("hint: to rebuild quads and text from the archive: `quadloom rebuild`")
     return 0 if result.ok else 1
 
 
 def rebuild() -> None:
-    """Make quads and text anew from the archive; the old ones are replaced when the new ones are complete.
+    """Rebuild quads and text from the archive; the new ones replace the old ones when they are complete.
 
-    Scores of topics, and statements of pages that were not to be archived, are taken over. Indexes too damaged to be
-    opened are left beside the new ones as quads.damaged or text.damaged.
+    Topic scores, and statements of pages that may not be archived, are copied. Indexes that are too damaged to open are
+    kept as quads.damaged or text.damaged.
     """
     s = session()
     with Warehouse.repair(s.warehouse, settings=s.settings) as warehouse:
@@ -46,38 +46,38 @@ def rebuild() -> None:
 
 
 def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:
-    """Drop superseded visits older than index.retention from the history, and free their bytes in the archive.
+    """Remove superseded visits older than index.retention from the history, and free their space in the archive.
 
-    A page's newest version always stays, and so do versions that notices name; notices older than subscriptions.keep
-    are dropped first. No crawl may run meanwhile. Killed at any moment, the next prune goes on. It never happens by
-    itself.
+    The newest version of a page always stays, and so do versions that notices refer to; notices older than
+    subscriptions.keep are removed first. No crawl may run at the same time. If prune is killed, the next one continues.
+    It never runs by itself.
 
     Parameters
     ----------
     dry_run
-        only tell what would go; works beside a crawl
+        only print what would be removed; works during a crawl
     """
     s = session()
     before = pruning.horizon(s.settings.index.retention, time.time())
     if before is None:
-        _told(s, pruning.PruneReport(), 0, dry_run, "index.retention is `forever`: every visit stays, nothing to prune")
+        _print_result(s, pruning.PruneReport(), 0, dry_run, "nothing to prune: index.retention is `forever`")
     elif dry_run:
         with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
             notices = warehouse.subscriptions.trimmed_notices()
             would = pruning.plan(warehouse.stores, before, without=notices).expected
-        words = f"would drop {would.visits} visits and {len(notices)} notices, and free {would.freed_bytes} bytes"
-        _told(s, would, len(notices), dry_run, words)
+        words = f"would remove {would.visits} visits and {len(notices)} notices, and free {would.freed_bytes} bytes"
+        _print_result(s, would, len(notices), dry_run, words)
     else:
         with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
             trimmed = warehouse.subscriptions.trim_notices().dropped
             done = pruning.prune(warehouse.stores, before)
         for name in done.damaged:
-            s.say(f"{name} is damaged and was left as it is; `quadloom verify` names the pages")
-        words = f"dropped {done.visits} visits and {trimmed} notices, freed {done.freed_bytes} bytes"
-        _told(s, done, trimmed, dry_run, words)
+            s.say(f"{name} is damaged and was not changed; to see its pages: `quadloom verify`")
+        words = f"removed {done.visits} visits and {trimmed} notices, freed {done.freed_bytes} bytes"
+        _print_result(s, done, trimmed, dry_run, words)
 
 
-def _told(s: Session, result: pruning.PruneReport, notices: int, dry_run: bool, text: str) -> None:
+def _print_result(s: Session, result: pruning.PruneReport, notices: int, dry_run: bool, text: str) -> None:
     if s.json:
         numbers = {**msgspec.structs.asdict(result), "notices": notices}
         s.emit({"retention": s.settings.index.retention, "dry_run": dry_run, **numbers})

@@ -32,10 +32,6 @@ from quadloom.errors import DiskFull, QuerySyntaxError, StoreError, WarehouseLoc
 from quadloom.model.quads import Quads
 from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.quads.nquads import as_stored, lines_of, parse_term, text_of
-from quadloom.stores.quads.nquads import as_stored as as_stored
-from quadloom.stores.quads.nquads import lines_of as lines_of
-from quadloom.stores.quads.nquads import parse_term as parse_term
-from quadloom.stores.quads.nquads import text_of as text_of
 
 BULK_QUADS = 2500
 _CHUNK = 1 << 20

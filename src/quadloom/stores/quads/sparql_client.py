@@ -23,7 +23,7 @@ import pycurl
 
 from quadloom.errors import QuerySyntaxError, SettingsError, StoreError
 from quadloom.settings import Settings
-from quadloom.settings_loading import secret
+from quadloom.settings.loading import secret
 from quadloom.stores.plain_http import check_plain_http
 
 ROWS, TRIPLES = "application/sparql-results+json", "application/n-triples"

@@ -1,0 +1,157 @@
+"""`quadloom show`: an entity with the pages that describe it, or a page with its history."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from quadloom.asking.history import PageHistory
+from quadloom.asking.sparql.prefixes import shorten
+from quadloom.cli.session import Session, session
+from quadloom.errors import UsageError
+from quadloom.warehouse import Warehouse
+
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+def show(
+    *names: str,
+    history: Flag = False,
+    at: str = "",
+    since: str = "",
+    until: str = "",
+    consolidate: bool | None = None,
+    limit: int = 200,
+) -> None:
+    """Show what is known about an entity, with the pages that say so; or, with `show page URL`, a page and its history.
+
+    Parameters
+    ----------
+    names
+        an IRI or a prefixed name such as dbr:Vienna; or `page` and a URL
+    history
+        list the visits of a page, newest first
+    at
+        print the graph of a page as it was at this time
+    since
+        print the statements of a page that were added (+) and removed (-) since this time
+    until
+        end of the period that starts with --since [default: the last visit]
+    consolidate
+        merge names linked by owl:sameAs or a shared identifier
+    limit
+        number of lines to print
+    """
+    s = session()
+    if len(names) == 2 and names[0] == "page":
+        with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+            _show_page(s, warehouse, names[1], history=history, at=at, since=since, until=until)
+        return
+    if len(names) != 1:
+        raise UsageError(
+            "show takes one IRI, or `page` and a URL", hint="for example: `quadloom show https://example.org/#me`"
+        )
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        entity = warehouse.ask.entity(names[0], consolidate=consolidate)
+    if s.json:
+        s.emit(entity)
+        return
+    s.write(f"{entity.label or entity.iri}\t{' '.join(shorten(name) for name in entity.types)}")
+    lines = 0
+    for found in entity.properties:
+        for statement in found.statements:
+            if lines < limit:
+                mark = "≠" if found.contradicted else " "
+                value = statement.value.text + (f"@{statement.value.language}" if statement.value.language else "")
+                s.write(f"{mark} {shorten(found.iri)}\t{_one_line(value)}\t{' '.join(statement.sources)}")
+            lines += 1
+    for inverse in entity.inverse[: max(0, limit - lines)]:
+        s.write(f"← {shorten(inverse.predicate)}\t{inverse.subject}\t{' '.join(inverse.sources)}")
+    if lines + len(entity.inverse) > limit:
+        s.say(f"{lines + len(entity.inverse)} lines; to see more, raise --limit")
+
+
+def _show_page(s: Session, warehouse: Warehouse, url: str, *, history: bool, at: str, since: str, until: str) -> None:
+    """Print the visits, the graph at a time, the difference between two times, or a summary."""
+    if at:
+        s.write(warehouse.ask.graph_at(url, at).nquads.decode())
+    elif since:
+        _print_changes(s, warehouse, url, since, until)
+    elif history:
+        _print_visits(s, warehouse.ask.history(url))
+    else:
+        _print_page(s, warehouse.ask.history(url))
+
+
+def _print_changes(s: Session, warehouse: Warehouse, url: str, since: str, until: str) -> None:
+    found = warehouse.ask.changes(url, since, until) if until else warehouse.ask.changes(url, since)
+    if s.json:
+        s.emit({"url": url, "added": found.added, "removed": found.removed})
+        return
+    for line in found.removed:
+        s.write(f"- {line}")
+    for line in found.added:
+        s.write(f"+ {line}")
+    s.say(f"{len(found.added)} statements added, {len(found.removed)} removed")
+
+
+def _print_visits(s: Session, found: PageHistory) -> None:
+    if s.json:
+        for visit in found.visits:
+            s.emit(visit)
+        return
+    s.table(
+        ["time", "status", "outcome", "bytes", "quads", "archived"],
+        [
+            (
+                _time(visit.fetched_at),
+                visit.status,
+                visit.outcome,
+                visit.body_bytes,
+                visit.quads,
+                f"{visit.archive.file}:{visit.archive.offset}" if visit.archive else "no",
+            )
+            for visit in found.visits
+        ],
+    )
+
+
+def _print_page(s: Session, found: PageHistory) -> None:
+    page = found.page
+    if s.json:
+        s.emit(page)
+        return
+    lines = {
+        "url": page.href,
+        "title": page.title,
+        "status": page.status,
+        "outcome": page.outcome,
+        "kind": page.kind,
+        "type": page.media_type,
+        "language": page.language,
+        "first seen": _time(page.first_seen),
+        "last visit": _time(page.fetched_at),
+        "last change": _time(page.changed_at),
+        "visits": page.visits,
+        "changes": page.changes,
+        "quads": page.quads,
+        "links": page.links,
+        "bytes": page.body_bytes,
+        "reason": page.reason,
+    }
+    for name, value in lines.items():
+        if value != "":
+            s.write(f"{name}\t{value}")
+    for finding in page.findings:
+        s.write(f"finding\t{finding.code}\t{finding}")
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at else ""
+
+
+def _one_line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 200 else text[:199] + "…"

@@ -1,0 +1,108 @@
+"""`quadloom sparql`: ask the graph in SPARQL, also while a crawl runs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from quadloom.asking.sparql.service import QueryResult, form_of
+from quadloom.cli.session import Session, session
+from quadloom.errors import NothingFound, UsageError
+from quadloom.warehouse import Warehouse
+
+_TERMINAL_CODES = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
+)  # these bytes are never part of another UTF-8 character
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+def sparql(
+    query: str = "",
+    *,
+    file: Annotated[Path | None, Parameter(name=["--file", "-f"])] = None,
+    format: str = "",
+    default_graph: tuple[str, ...] = (),
+    named_graph: tuple[str, ...] = (),
+    timing: Flag = False,
+    fail_empty: Flag = False,
+) -> None:
+    """Ask in SPARQL 1.1. Common prefixes need no PREFIX line; all pages together are the default graph.
+
+    Parameters
+    ----------
+    query
+        the query; `-` reads it from standard input
+    file
+        read the query from a file
+    format
+        json, xml, csv, tsv for rows; turtle, nt, nq, trig, jsonld, rdfxml for graphs
+    default_graph
+        graph IRIs (pages) that make up the default graph
+    named_graph
+        graph IRIs that GRAPH may name
+    timing
+        print on standard error how long parsing and evaluation took
+    fail_empty
+        exit with code 4 if there are no rows, or if ASK answers false
+    """
+    s = session()
+    text = _query_text(query, file)
+    shown = format or ("json" if s.json else "")
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        table = not shown and sys.stdout.isatty()
+        answer = warehouse.ask.queries.ask(
+            text, format=shown or _default_format(text, s), default_graphs=default_graph, named_graphs=named_graph
+        )
+        with answer:
+            _print_table(s, answer) if table and answer.form == "select" else _copy(answer)
+    ended = answer.ended
+    if ended is None:
+        return
+    if answer.truncated:
+        s.say(
+            f"the result was truncated at its {ended.truncated} limit; to raise it, set limits.query_{ended.truncated}"
+        )
+    if timing:
+        s.say(
+            f"parsed and planned in {ended.parse_seconds * 1000:.1f} ms, evaluated in "
+            f"{ended.evaluate_seconds * 1000:.1f} ms, {ended.rows} rows, {ended.bytes} bytes"
+        )
+    if fail_empty and not ended.rows:
+        raise NothingFound("no rows", hint="to see some of the data: `SELECT * { ?s ?p ?o } LIMIT 10`")
+
+
+def _query_text(query: str, file: Path | None) -> str:
+    if file is not None:
+        return file.read_text(encoding="utf-8")
+    if query == "-":
+        return sys.stdin.read()
+    if not query:
+        raise UsageError("no query given", hint="quadloom sparql 'SELECT …', -f query.rq, or - for standard input")
+    return query
+
+
+def _default_format(text: str, s: Session) -> str:
+    """Turtle for graphs; for rows, JSON if a table is printed from it, else tab-separated values."""
+    form = form_of(text, s.settings.limits)
+    if form == "graph":
+        return "turtle"
+    return "json" if sys.stdout.isatty() and form == "select" else "tsv"
+
+
+def _copy(answer: QueryResult) -> None:
+    last = b"\n"
+    to_terminal = sys.stdout.isatty()
+    for chunk in answer:
+        sys.stdout.buffer.write(_TERMINAL_CODES.sub(b"?", chunk) if to_terminal else chunk)
+        last = chunk[-1:]
+    if last != b"\n":
+        sys.stdout.buffer.write(b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _print_table(s: Session, answer: QueryResult) -> None:
+    s.table(answer.variables, answer.values())

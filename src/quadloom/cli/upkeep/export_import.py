@@ -1,0 +1,120 @@
+"""`quadloom export` and `quadloom import`: data out of the warehouse, and into it from files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from quadloom.asking.search import moment
+from quadloom.asking.sparql.prefixes import type_iris
+from quadloom.cli.session import Session, session
+from quadloom.errors import NothingFound, UsageError
+from quadloom.export.dump import parse_format
+from quadloom.export.selection import Selection
+from quadloom.warehouse import Warehouse
+
+_EVERY = 1000  # pages between two progress messages
+
+
+def export(
+    target: Path | None = None,
+    *,
+    format: str = "",
+    site: tuple[str, ...] = (),
+    type: tuple[str, ...] = (),
+    since: str = "",
+    until: str = "",
+    fail_empty: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Write the warehouse, or a part of it, to a file or to standard output.
+
+    Parameters
+    ----------
+    target
+        file to write; its suffix gives the format (`out.nq.gz`) [default: standard output]
+    format
+        nq, trig, ttl, nt, jsonld, rdf, parquet, warc or void, optionally with .gz or .zst [default: nq]
+    site
+        only pages of this registered domain
+    type
+        only pages about things of this type: schema:Event, Event or a full IRI
+    since
+        only pages that changed on this date or later
+    until
+        only pages that changed on this date or before
+    fail_empty
+        exit with code 4 if nothing was selected
+    """
+    s = session()
+    if target is None and sys.stdout.isatty() and not format:
+        raise UsageError(
+            "the export would be printed on your terminal", hint="give a file, or pipe it: `quadloom export | head`"
+        )
+    selection = Selection(
+        sites=site,
+        types=tuple(iri for name in type for iri in type_iris(name)),
+        since=moment(since),
+        until=moment(until),
+    )
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        written = warehouse.maintenance.export(
+            target if target is not None else sys.stdout.buffer,
+            format=format,
+            selection=selection,
+            progress=_progress(s),
+        )
+    if s.json and target is not None:
+        s.emit({"pages": written.pages, "quads": written.quads, "file": target})
+    chosen, _ = parse_format(format or (target.name.partition(".")[2] if target else "") or "nq")
+    s.say(f"{written.pages} pages, {written.quads} {'records' if chosen == 'warc' else 'quads'}")
+    if fail_empty and not written.pages:
+        raise NothingFound("no page was selected", hint="to see which sites and types there are: `quadloom stats`")
+
+
+def import_(*paths: Path, graph: str = "") -> None:
+    """Read WARC files and RDF dumps into the warehouse, through the same phases as a crawl. Visits no site.
+
+    Parameters
+    ----------
+    paths
+        files: .warc.gz, .nq, .trig, .ttl, .nt, .jsonld, .rdf, each with .gz or .zst
+    graph
+        graph (URL) for statements that name none
+    """
+    s = session()
+    if not paths:
+        raise UsageError("no file given", hint="for example: `quadloom import crawl.warc.gz dump.nq.gz`")
+    for path in paths:
+        if not path.is_file():
+            raise UsageError(
+                f"there is no file {path}", hint="give .warc.gz, .nq, .trig, .ttl, .nt, .jsonld or .rdf files"
+            )
+    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+        report = warehouse.maintenance.import_(
+            *paths, graph=graph, progress=_progress(s), notice=lambda kind, text: s.say(f"{kind}: {text}")
+        )
+    if s.json:
+        s.emit(report)
+    else:
+        quarantined = f", {report.quarantined} quarantined" if report.quarantined else ""
+        s.say(
+            f"{report.pages} pages: {report.new} new, {report.changed} changed, {report.unchanged} unchanged"
+            + quarantined
+        )
+
+
+def _progress(s: Session) -> Callable[[int], None]:
+    """Prints the number of pages every `_EVERY` pages."""
+    printed = 0
+
+    def show(pages: int) -> None:
+        nonlocal printed
+        if pages - printed >= _EVERY:
+            printed = pages
+            s.say(f"{pages} pages")
+
+    return show

@@ -1,0 +1,47 @@
+"""All settings as one frozen, typed tree, and how they are loaded.
+
+In: TOML files, the environment and flags (`loading.py`, the only module that reads the environment). Out: `Settings`
+(`tree.py`), with the origin of each value. May import `errors` only.
+"""
+
+from quadloom.settings.tree import (
+    ClusterSettings,
+    CrawlSettings,
+    FreshnessSettings,
+    GuardSettings,
+    IndexSettings,
+    LimitSettings,
+    PolitenessSettings,
+    ServiceSettings,
+    Settings,
+    SiteSettings,
+    StoreSettings,
+    SubscriptionSettings,
+    TopicSettings,
+    TransformSettings,
+    WebSettings,
+    length_of,
+    seconds,
+    without_password,
+)
+
+__all__ = [
+    "ClusterSettings",
+    "CrawlSettings",
+    "FreshnessSettings",
+    "GuardSettings",
+    "IndexSettings",
+    "LimitSettings",
+    "PolitenessSettings",
+    "ServiceSettings",
+    "Settings",
+    "SiteSettings",
+    "StoreSettings",
+    "SubscriptionSettings",
+    "TopicSettings",
+    "TransformSettings",
+    "WebSettings",
+    "length_of",
+    "seconds",
+    "without_password",
+]

@@ -1,0 +1,247 @@
+"""Settings from files, environment and flags, each value with its origin.
+
+Precedence: flags > environment > `./quadloom.toml` (or --config) > `~/.config/quadloom/config.toml` > defaults.
+This is the only module that reads the environment. An unknown key is an error that names the closest known one,
+because a misspelt limit that is silently ignored is worse than no limit.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from quadloom.errors import SettingsError, UsageError
+from quadloom.settings.tree import CrawlSettings, ServiceSettings, Settings, SiteSettings
+
+PREFIX = "QUADLOOM_"
+
+_FIXED_WHEN_OPENED = frozenset(("max_pages_per_host", "order"))  # keys of [crawl] that the frontier is opened with
+
+Value = str | int | float | bool | list["Value"] | dict[str, "Value"]
+Tree = dict[str, Value]
+
+
+class LoadedSettings(msgspec.Struct, frozen=True):
+    """Settings, and where each value came from: `{"crawl.max_pages": "environment QUADLOOM_CRAWL__MAX_PAGES"}`."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+
+class SettingField(NamedTuple):
+    """One setting as documented. `name` is dotted: `crawl.max_pages`."""
+
+    name: str
+    default: object
+    meaning: str
+
+
+def load(
+    *,
+    config: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Value] | None = None,
+    directory: Path | None = None,
+) -> LoadedSettings:
+    """Read all sources. `overrides` maps dotted names (`crawl.max_pages`) to values given as flags.
+
+    Raises `SettingsError` for a missing file, damaged TOML, unknown keys, values of the wrong type, and values that
+    contradict each other.
+    """
+    environ = os.environ if environ is None else environ
+    tree: Tree = {}
+    origins: dict[str, str] = {}
+    for path in _files(config, environ, directory):
+        _merge(tree, origins, _read(path), str(path))
+    for name, raw in sorted(environ.items()):
+        # Variables without "__" are no settings: QUADLOOM_WAREHOUSE, QUADLOOM_CONFIG and secrets.
+        if name.startswith(PREFIX) and "__" in name:
+            dotted = name[len(PREFIX) :].lower().replace("__", ".")
+            _check_known(dotted, f"environment {name}")
+            _put(tree, origins, dotted, _from_text(dotted, raw), f"environment {name}")
+    for dotted, value in (overrides or {}).items():
+        _check_known(dotted, "flag")
+        _put(tree, origins, dotted, value, "flag")
+    try:
+        settings = msgspec.convert(tree, Settings)
+    except msgspec.ValidationError as error:
+        raise _explained(error, origins) from None
+    _check_services(settings)
+    if settings.guard.authorities and not Path(settings.guard.authorities).is_file():
+        raise SettingsError(
+            f"guard.authorities: there is no file {settings.guard.authorities}", hint="name a file of PEM certificates"
+        )
+    return LoadedSettings(settings, origins)
+
+
+def with_limits(crawl: CrawlSettings, limits: Mapping[str, int | float | str]) -> CrawlSettings:
+    """The settings of `[crawl]` with the arguments of a call. Raises `UsageError` for unknown names and bad values."""
+    known = {field.name for field in msgspec.structs.fields(CrawlSettings)} - _FIXED_WHEN_OPENED
+    unknown = sorted(set(limits) - known)
+    if unknown:
+        raise UsageError(
+            f"crawl() does not take {unknown[0]!r}", hint=f"settings of [crawl] are {', '.join(sorted(known))}"
+        )
+    try:
+        return msgspec.convert({**msgspec.structs.asdict(crawl), **limits}, CrawlSettings)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"crawl(): {error}", hint="docs/reference/settings.md lists the settings of [crawl]") from None
+
+
+def warehouse_path(environ: Mapping[str, str] | None = None) -> Path:
+    """Default warehouse: QUADLOOM_WAREHOUSE or ./quadloom-data."""
+    environ = os.environ if environ is None else environ
+    return Path(environ.get("QUADLOOM_WAREHOUSE") or "quadloom-data")
+
+
+def secret(name: str, environ: Mapping[str, str] | None = None) -> str:
+    """A key or token from the environment (`QUADLOOM_<NAME>`); secrets are never in config files."""
+    environ = os.environ if environ is None else environ
+    return environ.get(PREFIX + name, "")
+
+
+def fields() -> Iterator[SettingField]:
+    """Every plain setting in order; the reference page and `config show` are made from it."""
+    for section in msgspec.structs.fields(Settings):
+        if section.name in ("site", "service"):
+            continue
+        struct = type(getattr(Settings(), section.name))
+        hints = get_type_hints(struct, include_extras=True)
+        for field in msgspec.structs.fields(struct):
+            default = getattr(struct(), field.name)
+            yield SettingField(f"{section.name}.{field.name}", default, _meaning(hints[field.name]))
+
+
+def _meaning(hint: object) -> str:
+    if get_origin(hint) is Annotated:
+        for extra in get_args(hint)[1:]:
+            if isinstance(extra, msgspec.Meta) and extra.description:
+                return extra.description
+    return ""
+
+
+def _files(config: Path | None, environ: Mapping[str, str], directory: Path | None) -> list[Path]:
+    chosen = config or (Path(environ["QUADLOOM_CONFIG"]) if environ.get("QUADLOOM_CONFIG") else None)
+    home = Path(environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME", "/")) / ".config") / "quadloom/config.toml"
+    local = (directory or Path()) / "quadloom.toml"
+    if chosen is not None and not chosen.is_file():
+        raise SettingsError(f"no config file at {chosen}", hint="to write a commented one: `quadloom init`")
+    return [path for path in (home, chosen or local) if path.is_file()]
+
+
+def _read(path: Path) -> Tree:
+    try:
+        tree: Tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"{path} is not valid TOML: {error}", hint="correct that line; for a valid example: `quadloom init`"
+        ) from None
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
+    for section, content in tree.items():
+        if isinstance(content, dict):
+            for key in content:
+                _check_known(f"{section}.{key}", str(path))
+        else:
+            _check_known(section, str(path))
+    return tree
+
+
+def _known() -> set[str]:
+    return {field.name for field in fields()} | {"site", "service"}
+
+
+def _check_known(dotted: str, origin: str) -> None:
+    known = _known()
+    if dotted in known:
+        return
+    if dotted.split(".")[0] in ("site", "service") and "." not in dotted:
+        return
+    near = difflib.get_close_matches(dotted, known, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]}?" if near else "to list all settings: `quadloom config show`"
+    raise SettingsError(f"unknown setting {dotted!r} ({origin})", hint=hint)
+
+
+def _merge(tree: Tree, origins: dict[str, str], layer: Tree, origin: str) -> None:
+    for section, content in layer.items():
+        if isinstance(content, dict):
+            for key, value in content.items():
+                _put(tree, origins, f"{section}.{key}", value, origin)
+        else:
+            tree[section] = content
+            origins[section] = origin
+
+
+def _put(tree: Tree, origins: dict[str, str], dotted: str, value: Value, origin: str) -> None:
+    section, _, key = dotted.partition(".")
+    inner = tree.setdefault(section, {})
+    if not isinstance(inner, dict):
+        raise SettingsError(
+            f"{section} must be a table ({origin})", hint=f"write [{section}] and its keys on the lines below"
+        )
+    inner[key] = value
+    origins[dotted] = origin
+
+
+def _from_text(dotted: str, raw: str) -> Value:
+    """The value of an environment variable, read by the type of the default. Lists are separated by commas."""
+    default = next(field.default for field in fields() if field.name == dotted)
+    if isinstance(default, bool):
+        if raw.lower() in ("1", "true", "yes", "on"):
+            return True
+        if raw.lower() in ("0", "false", "no", "off"):
+            return False
+        return raw
+    if isinstance(default, int | float):
+        try:
+            number = float(raw)
+        except ValueError:
+            return raw  # the type check will explain
+        return int(number) if isinstance(default, int) and number.is_integer() else number
+    if isinstance(default, list):
+        items: list[Value] = [part.strip() for part in raw.split(",") if part.strip()]
+        return [int(str(item)) for item in items] if dotted == "guard.ports" else items
+    if isinstance(default, dict):
+        return {
+            name.strip(): value.strip() for name, _, value in (pair.partition("=") for pair in raw.split(",")) if name
+        }
+    return raw
+
+
+def _check_services(settings: Settings) -> None:
+    """Check that all services for one page, with all retries, end before the page's own deadline.
+
+    Otherwise a slow service would cost the page its worker, and after two such attempts its place in the index.
+    """
+    limit = settings.limits.transform_seconds
+    words = {word for service in settings.service for word in service.kinds} | {""}
+    for word in sorted(words):
+        readers = [service for service in settings.service if not service.kinds or word in service.kinds]
+        longest = sum(service.timeout * (1 + max(0, service.retries)) for service in readers)
+        if longest > limit:
+            raise SettingsError(
+                f"services for {word or 'every kind'} may take {longest:g} s with their retries, but a page has only"
+                f" {limit:g} s (limits.transform_seconds): {', '.join(service.url for service in readers)}",
+                hint="lower timeout or retries of [[service]], or raise limits.transform_seconds",
+            )
+
+
+def _explained(error: msgspec.ValidationError, origins: Mapping[str, str]) -> SettingsError:
+    text = str(error)
+    place = text.rpartition("`$.")[2].rstrip("`") if "`$." in text else ""
+    origin = origins.get(place, "")
+    known = sorted(field.name for struct in (SiteSettings, ServiceSettings) for field in msgspec.structs.fields(struct))
+    problem, hint = text.split(" - at")[0], "to see every setting with its default: `quadloom config show`"
+    if "unknown field" in text:
+        hint = f"keys of [[site]] and [[service]]: {', '.join(known)}"
+    elif "matching regex" in text:  # only lengths of time have a pattern
+        problem, hint = "not a length of time", "write `90d`, `12h`, `30m` or `forever`"
+    return SettingsError(
+        f"bad value for {place or 'a setting'}: {problem}" + (f" ({origin})" if origin else ""), hint=hint
+    )

@@ -334,10 +334,10 @@ def _news(target: str, day: int) -> Page | None:
             text = f"<feed xmlns='http://www.w3.org/2005/Atom'><title>News</title><id>{NEWS}/</id>{entries}</feed>"
             return Page(text.encode(), "application/atom+xml")
         case "feed.json":
-            items = [
+            listed = [
                 {"id": f"{NEWS}/story/{n}", "url": f"{NEWS}/story/{n}", "title": _title(n)} for n in range(12, STORIES)
             ]
-            feed = {"version": "https://jsonfeed.org/version/1.1", "title": "News", "items": items}
+            feed = {"version": "https://jsonfeed.org/version/1.1", "title": "News", "items": listed}
             return Page(json.dumps(feed).encode(), "application/feed+json")
     return None
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from quadloom.settings_loading import load
 from starlette.testclient import TestClient
 
 from faults.crawling import command, finish, kill_group, must_be_read, requests, start, wait_for_requests, write_config

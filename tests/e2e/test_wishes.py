@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from quadloom.settings_loading import Value, load
 
 import quadloom
 from fakeweb.scripted import Answer, ScriptedSite, html

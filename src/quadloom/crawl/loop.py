@@ -33,7 +33,7 @@ from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.settings import Settings
 from quadloom.stores.protocols.frontier import Frontier
-from quadloom.stores.retry import retry_when_unavailable
+from quadloom.stores.transactions import retry_when_unavailable
 
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do

@@ -34,9 +34,9 @@ from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.protocols.archive import ArchiveRecord
 from quadloom.stores.protocols.frontier import HostRow
-from quadloom.stores.retry import retry_when_unavailable
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
+from quadloom.stores.transactions import retry_when_unavailable
 
 _TEXTS = 100_000  # digests of texts remembered to recognise duplicates
 

@@ -18,8 +18,8 @@ from quadloom.stores import text_query
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.retry import retry_when_unavailable
 from quadloom.stores.text_query import Clause
+from quadloom.stores.transactions import retry_when_unavailable
 
 EXCERPT = 3000
 _WEIGHTS = {"title": "A", "literals": "B", "body": "D"}

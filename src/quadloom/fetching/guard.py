@@ -184,4 +184,4 @@ def is_opened(host: str, settings: GuardSettings) -> bool:
         found = ipaddress.ip_address("127.0.0.1" if name == "localhost" else name.strip("[]"))
     except ValueError:
         return False
-    return any(found in ipaddress.ip_network(block, strict=False) for block in settings.allow)
+    return any(found in _network(block) for block in settings.allow)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from quadloom.errors import SettingsError
-from quadloom.fetching.guard import Guard, endpoint, literal
+from quadloom.fetching.guard import Guard, endpoint, is_opened, literal
 from quadloom.model.url import resolve
 from quadloom.settings import GuardSettings
 
@@ -86,3 +86,9 @@ def test_overrides_match_exactly_or_below_and_stay_subject_to_judgement() -> Non
 def test_a_wrong_block_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match="CIDR"):
         Guard(GuardSettings(allow=["everything"]))
+
+
+def test_a_block_that_is_none_is_named_with_the_way_to_write_it() -> None:
+    settings = GuardSettings(allow=['["127.0.0.0/8"]'])
+    with pytest.raises(SettingsError, match="is not a CIDR block"):
+        is_opened("127.0.0.1:80", settings)

@@ -73,7 +73,7 @@ def test_it_is_crawled_on(
         monkeypatch.delenv(name)
     with quadloom.open(path) as warehouse:
         assert sum(1 for _ in warehouse.crawl(max_pages=10)) >= 10
-        assert warehouse.verify().ok
+        assert warehouse.maintenance.verify().ok
     cli.run("crawl")
     now = cli.json("status")
     assert cli.json("verify")["ok"]

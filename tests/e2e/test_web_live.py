@@ -110,7 +110,7 @@ def test_from_search_to_the_monitor(live: Live, browser: object, scripts: bool) 
     page.wait_for_selector(".hits h3 a")
     page.locator(".hits h3 a").first.click()
     assert page.get_by_role("heading", name="Visits").is_visible()
-    page.get_by_role("link", name="What is said of this page").click()
+    page.get_by_role("link", name="Statements about this page").click()
     page.locator(".statements a.iri").first.wait_for()
     page.locator(".sources-list a").first.click()
     assert "/page?url=" in page.url

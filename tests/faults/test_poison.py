@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from quadloom.web.server.app import create_app
 
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.notice import Notice
@@ -18,6 +17,7 @@ from quadloom.model.visit import Visit
 from quadloom.settings import CrawlSettings, LimitSettings, Settings, WebSettings
 from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.warehouse import Warehouse
+from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 from quadloom.workers.pool import TransformResult, WorkerPool
 

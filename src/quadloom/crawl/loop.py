@@ -179,7 +179,7 @@ class Crawl:
             return True
         if self._leased or self.paused or self._pacer is not None or self._waits:
             return False
-        if self._ingest.has_link_queries and self._ingest.indexing:
+        if self._ingest.may_find_links:
             return False  # the user's link queries may still find links on the last pages
         due = self._frontier.next_due(self._clock())
         return due is None or due > self._clock() + crawl.max_wait

@@ -182,29 +182,20 @@ class Ingest:
     # What is in progress
 
     @property
-    def in_hand(self) -> int:
-        """Visits that were submitted and are not settled yet."""
-        return len(self._in_hand)
-
-    @property
     def held_bytes(self) -> int:
         """Bodies that wait in memory."""
         return self._held_bytes
 
     @property
-    def indexing(self) -> bool:
-        """Pages are on their way through the indexer, or their acknowledgements are not written yet."""
-        return bool(self._jobs.pending or self._reindexing or self._writer.acks)
+    def may_find_links(self) -> bool:
+        """The user's own link queries have not seen all pages yet that are on their way through the indexer."""
+        return bool(self._link_queries.queries) and self._is_indexing()
 
     @property
     def missing(self) -> frozenset[int]:
         """Fingerprints of pages to reindex that the archive does not have. They were requested, and must be asked for
         without validators: a 304 would bring nothing to index."""
         return self._reindexing.missing
-
-    @property
-    def has_link_queries(self) -> bool:
-        return bool(self._link_queries.queries)
 
     def unfinished_shards(self) -> frozenset[int]:
         """Shards with pages that are settled but not marked as indexed yet."""
@@ -255,7 +246,7 @@ class Ingest:
 
     def finish_indexing(self) -> None:
         """Return when all that was settled or given to `reindex` is indexed, and marked so."""
-        while self.indexing:
+        while self._is_indexing():
             self.step(_WAIT)
             if not self._reindexing.in_work:
                 self._indexer.hurry()
@@ -281,6 +272,10 @@ class Ingest:
     def settle(self, visits: Sequence[FinishedVisit], now: float) -> list[Settlement]:
         """Make finished visits durable now, without waiting for a full batch; see `BatchWriter.settle`."""
         return self._writer.settle(visits, now)
+
+    def _is_indexing(self) -> bool:
+        """Pages are on their way through the indexer, or their acknowledgements are not written yet."""
+        return bool(self._jobs.pending or self._reindexing or self._writer.acks)
 
     def _handle(self, message: object) -> bool:
         if isinstance(message, TransformResult):

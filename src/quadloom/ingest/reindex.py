@@ -28,7 +28,11 @@ from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
 from quadloom.workers.pool import TransformResult, WorkerPool
 
-Fallback = Callable[[PageRow], IndexJob]
+Fallback = Callable[[PageRow, bytes], IndexJob]
+"""A page that the archive does not have, and its description → what is indexed for it."""
+
+
+_OK = 200  # status of a version that was indexed
 
 
 class _Waiting(msgspec.Struct, frozen=True):
@@ -126,7 +130,7 @@ class Reindexing:
         self._missing.add(row.fingerprint)
         self.requests.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
         if waiting.fallback is not None:
-            self._jobs.put([waiting.fallback(row)])
+            self._jobs.put([waiting.fallback(row, self._jobs.description(row, _OK))])
 
 
 def archived_page(archive: Archive, row: PageRow) -> Page | None:

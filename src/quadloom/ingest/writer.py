@@ -79,7 +79,8 @@ class BatchWriter:
             [item.visit.fingerprint for item in visits if item.visit.known or item.visit.attempt > 1]
         )
         refs = self._archive(visits)
-        self._failpoints.reach("after-archive")
+        if visits:
+            self._failpoints.reach("after-archive")
         settlements = [
             self._settlement(item, known.get(item.visit.fingerprint), ref)
             for item, ref in zip(visits, refs, strict=True)
@@ -91,7 +92,8 @@ class BatchWriter:
             hook.prepare(batch)
         retry_when_unavailable(lambda: self._transaction(batch, acks, requests))
         self._committed(batch, acks, requests)
-        self._failpoints.reach("after-catalog")
+        if visits:
+            self._failpoints.reach("after-catalog")
         self._jobs.add(batch)
         unchanged = [s.page for s in batch.settlements if s.page is not None and s.outcome is Outcome.UNCHANGED]
         self._jobs.describe(unchanged)

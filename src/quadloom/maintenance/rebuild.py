@@ -46,7 +46,7 @@ def rebuild(
     ingest = Ingest(fresh, without_links(settings), statistics=Statistics())
     try:
         for rows in _batches(row for row in all_pages(stores) if row.quads_digest or row.text_digest):
-            ingest.reindex(rows, fallback=lambda row: _stored_job(stores.quads, row))
+            ingest.reindex(rows, fallback=lambda row, description: _stored_job(stores.quads, row, description))
             ingest.finish_indexing()
             done += len(rows)
             progress(done)
@@ -62,7 +62,7 @@ def rebuild(
     return done
 
 
-def _stored_job(quads: QuadStore, row: PageRow) -> IndexJob:
+def _stored_job(quads: QuadStore, row: PageRow, description: bytes) -> IndexJob:
     """The old graph of a page that the archive does not have; its words come with the next visit."""
     graph = row.graph
     try:
@@ -71,7 +71,15 @@ def _stored_job(quads: QuadStore, row: PageRow) -> IndexJob:
         stored = b""
     kept = msgspec.structs.replace(Quads.of(graph, stored), digest=row.quads_digest if stored else b"")
     return IndexJob(
-        row.fingerprint, kept, None, b"", fresh=True, write_quads=bool(stored), write_text=False, host=row.host
+        row.fingerprint,
+        kept,
+        None,
+        b"",
+        fresh=True,
+        write_quads=bool(stored),
+        write_text=False,
+        description=description if stored else b"",
+        host=row.host,
     )
 
 

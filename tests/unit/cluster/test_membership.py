@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import SimpleNamespace
+from pathlib import Path
 
 import pytest
 
@@ -12,11 +12,12 @@ from postgres_server import postgres
 from quadloom.cluster.membership import Membership
 from quadloom.errors import StoreError
 from quadloom.model.outcome import PageRow
-from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.stores.postgres.catalog import PostgresCatalog
+from quadloom.scheduling.scope import Scope, ScopeRecord
+from quadloom.settings import Settings, StoreSettings
+from quadloom.stores.backends import open_state
 from quadloom.stores.postgres.database import PostgresDatabase
-from quadloom.stores.postgres.frontier import PostgresFrontier
 from quadloom.stores.postgres.shards import ShardLeases
+from quadloom.stores.protocols.state import Shards
 from quadloom.stores.shards import SHARDS
 
 pytestmark = pytest.mark.cluster
@@ -50,15 +51,14 @@ class Session:
         return
 
 
-def member(url: str, session: Session, name: str = "member") -> tuple[Membership, PostgresFrontier]:
-    leases = ShardLeases(name)
-    frontier_database = PostgresDatabase.open(url)
-    frontier = PostgresFrontier(frontier_database, FrontierPolicy(), leases, now=0.0)
-    catalog = PostgresCatalog(frontier_database, shards=lambda: leases.owned)
-    state = SimpleNamespace(url=url, leases=leases, catalog_of=catalog.of_shards)
-    cluster = SimpleNamespace(state=state, frontier=frontier)
-    membership = Membership(session, cluster, heartbeat=0.02, notice=lambda _text: None)  # type: ignore[arg-type]
-    return membership, frontier
+def member(url: str, session: Session, folder: Path) -> tuple[Membership, Shards]:
+    """A worker in a directory of its own; its state stays open until the end of the test process."""
+    folder.mkdir()
+    settings = Settings(stores=StoreSettings(frontier=url, catalog="postgresql:"))
+    state = open_state(folder, settings, writable=True)
+    state.frontier(Scope(ScopeRecord("any")), 0.0)
+    assert state.shards is not None
+    return Membership(session, state.shards, heartbeat=0.02, notice=lambda _text: None), state.shards  # type: ignore[arg-type]
 
 
 def wait_until(reached: Callable[[], bool], what: str) -> None:
@@ -68,26 +68,26 @@ def wait_until(reached: Callable[[], bool], what: str) -> None:
         time.sleep(0.01)
 
 
-def test_a_shard_is_kept_until_all_its_pages_are_marked_as_indexed() -> None:
+def test_a_shard_is_kept_until_all_its_pages_are_marked_as_indexed(tmp_path: Path) -> None:
     url, session = postgres().url(), Session()
-    membership, frontier = member(url, session)
+    membership, shards = member(url, session, tmp_path / "one")
     with membership:
-        wait_until(lambda: len(frontier.owned) == SHARDS, "a worker alone owns everything")
+        wait_until(lambda: len(shards.owned) == SHARDS, "a worker alone owns everything")
         session.left = frozenset({3, 200})  # both have pages at the indexer; 3 is among those that will be given back
         database = PostgresDatabase.open(url)
         ShardLeases("guest").renew(database)
-        wait_until(lambda: len(frontier.owned) == SHARDS // 2 + 1, "all others of the surplus are given back")
-        assert session.left < frontier.owned
+        wait_until(lambda: len(shards.owned) == SHARDS // 2 + 1, "all others of the surplus are given back")
+        assert session.left < shards.owned
         session.left = frozenset()
-        wait_until(lambda: len(frontier.owned) == SHARDS // 2, "the last one follows when its marks are written")
-        assert 3 not in frontier.owned
+        wait_until(lambda: len(shards.owned) == SHARDS // 2, "the last one follows when its marks are written")
+        assert 3 not in shards.owned
         database.close()
 
 
-def test_each_of_two_workers_is_told_its_share() -> None:
+def test_each_of_two_workers_is_told_its_share(tmp_path: Path) -> None:
     url, first, second = postgres().url(), Session(), Session()
-    one, _ = member(url, first, "one")
-    two, _ = member(url, second, "two")
+    one, _ = member(url, first, tmp_path / "one")
+    two, _ = member(url, second, tmp_path / "two")
     with one:
         wait_until(lambda: first.shards == SHARDS, "a worker alone has the whole bandwidth")
         with two:
@@ -95,11 +95,11 @@ def test_each_of_two_workers_is_told_its_share() -> None:
             wait_until(lambda: first.shards == SHARDS // 2, "and the first no more than that")
 
 
-def test_what_a_former_owner_left_is_looked_at_until_it_could_be() -> None:
+def test_what_a_former_owner_left_is_looked_at_until_it_could_be(tmp_path: Path) -> None:
     session = Session()
     session.failures = 2
-    membership, frontier = member(postgres().url(), session)
+    membership, shards = member(postgres().url(), session, tmp_path / "one")
     with membership:
         wait_until(lambda: session.acquisitions == 3, "two failures, then a success")
-        wait_until(lambda: len(frontier.owned) == SHARDS, "all is owned")
+        wait_until(lambda: len(shards.owned) == SHARDS, "all is owned")
     assert session.acquisitions == 3, "and it was not asked again after that"

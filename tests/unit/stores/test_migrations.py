@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -110,7 +111,12 @@ def test_a_kill_between_two_steps_leaves_one_version_or_the_next(tmp_path: Path,
     """
     path = tmp_path / "q.db"
     old_file(path)
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(path), statement], timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), str(path), statement],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        timeout=60,
+        check=False,
+    )
     assert ended.returncode == -signal.SIGKILL
     assert version(path) in (len(SCHEMA), len(SCHEMA) + 1)
     assert migrated(path) == (5, "once", len(LATER))

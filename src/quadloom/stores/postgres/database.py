@@ -78,10 +78,11 @@ class PostgresDatabase(Transactions):
                 self._connection.execute("COMMIT")
             self._pipeline.__exit__(None, None, None)  # waits for the server; what it refused is raised here
         except psycopg.Error as error:
+            translated = self._translated(error)  # before the rollback, which may open another connection
             self._rollback()
             if self._broken:
                 return  # the error that broke the transaction is on its way
-            raise self._translated(error) from error
+            raise translated from error
         finally:
             self._pipeline = None
         if self._broken:

@@ -123,7 +123,7 @@ def test_from_search_to_the_monitor(live: Live, browser: object, scripts: bool) 
         page.get_by_role("button", name="Run").click()
         page.locator("#plain-result tbody tr").first.wait_for()
     page.get_by_role("navigation").get_by_role("link", name="Monitor").click()
-    assert "pages read" in page.locator("#sentence").inner_text()
+    assert "pages fetched" in page.locator("#sentence").inner_text()
     assert page.get_by_text("total of").is_visible()
     if scripts:
         hold = page.get_by_role("button", name="Stop refreshing")

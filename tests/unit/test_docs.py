@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
+from typing import get_type_hints
 
 import pytest
 
 from quadloom.cli.main import COMMANDS
 from quadloom.settings.loading import fields
+from quadloom.warehouse import Warehouse
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,6 +51,12 @@ def test_every_decision_is_listed() -> None:
     folder = ROOT / "docs/decisions"
     index = (folder / "README.md").read_text(encoding="utf-8")
     assert not [path.name for path in folder.glob("0*.md") if path.name not in index]
+
+
+def test_every_decision_has_a_status_and_a_date() -> None:
+    status = re.compile(r"\A# \d{4} .+\n\nStatus: (accepted|replaced by \d{4}), \d{4}-\d\d-\d\d")
+    pages = sorted((ROOT / "docs/decisions").glob("0*.md"))
+    assert [path.name for path in pages if not status.match(path.read_text(encoding="utf-8"))] == []
 
 
 def test_the_readme_commands_exist() -> None:
@@ -90,6 +98,17 @@ def test_commands_in_pages_exist_with_their_options(page: Path) -> None:
         assert name in known, words
         options = {word.split("=")[0] for word in words if word.startswith("--")}
         assert options <= known[name] | everywhere, words
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *ROOT.glob("docs/**/*.md")], ids=lambda path: path.name)
+def test_members_of_a_warehouse_in_python_examples_exist(page: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    parts = get_type_hints(Warehouse)
+    for part, member in re.findall(r"\bwarehouse\.(\w+)(?:\.(\w+))?", "".join(blocks)):
+        if part in parts:
+            assert not member or hasattr(parts[part], member), f"warehouse.{part}.{member}"
+        else:
+            assert hasattr(Warehouse, part), f"warehouse.{part}"
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -301,7 +301,7 @@ class Ingest:
         if done.answer is None:
             self._finished.append(FinishedVisit(done.visit, done.page, pace, reason=done.reason))
             return
-        result = done.answer.woven
+        result = done.answer.result
         if in_hand is not None and in_hand.amend is not None:
             result = in_hand.amend(result)
         self.counts.quads += result.quads.count

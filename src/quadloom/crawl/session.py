@@ -66,6 +66,9 @@ class CrawlSession:
     """Iterate to run the crawl. `forever`: refresh pages without an end, within `freshness.bandwidth`. `waits`: do not
     end when nothing is due, because other machines may send work. `is_leader`: of many workers one sends notices.
 
+    `fetch` starts what brings the pages, and `clock` gives unix time: with a transport in the same process and another
+    clock a crawl needs neither sockets nor waiting.
+
     `replayed`: pages that an earlier crash had left out of the indexes, and that are in them now.
     """
 
@@ -80,6 +83,7 @@ class CrawlSession:
         waits: bool = False,
         is_leader: Callable[[], bool] = lambda: True,
         fetch: FetchUnitFactory = FetchProcess,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._stores = stores
         self._scope = scope
@@ -99,6 +103,7 @@ class CrawlSession:
             hooks=(self._scheduler, notifier, hubs),
             inbox=self._inbox,
             workers=settings.crawl.workers or max(1, (os.cpu_count() or 2) - 1),
+            clock=clock,
             notice=self._notice,
         )
         self.replayed = self._ingest.replay()
@@ -113,6 +118,7 @@ class CrawlSession:
             pacer=self._scheduler.pacer() if forever else None,
             waits=waits,
             fetch=fetch,
+            clock=clock,
             notice=self._notice,
         )
         self._commands = CrawlCommands(

@@ -1,0 +1,135 @@
+"""A whole crawl in this process: no server, no socket, and a clock that runs a hundred times as fast."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from quadloom.crawl.commands import CrawlCommands
+from quadloom.crawl.control import ControlRequest
+from quadloom.crawl.session import CrawlSession
+from quadloom.errors import UsageError
+from quadloom.fetching.fetcher import Fetcher, FetchResult
+from quadloom.fetching.in_process import InProcessTransport, respond
+from quadloom.fetching.transport import FetchRequest
+from quadloom.fetching.unit import FetchThread, FetchUnit
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
+from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings
+from quadloom.warehouse import Warehouse
+
+SEED = "http://one.example/"
+DELAY = 30.0
+_SPEED = 100.0
+LINKS = {"/": ("/a", "/b"), "/a": ("/b", "http://two.example/"), "/b": (), "two": ()}
+SETTINGS = Settings(
+    crawl=CrawlSettings(scope="any", workers=1, batch_seconds=0.0, max_wait=4 * DELAY),
+    politeness=PolitenessSettings(delay=DELAY, ip_delay=0.0, adaptive=0.0),
+    guard=GuardSettings(hosts={"one.example": "192.0.2.1", "two.example": "192.0.2.2"}, allow=["192.0.2.0/24"]),
+)
+
+
+class Clock:
+    """Unix time, faster than usual."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._at = time.time()
+
+    def __call__(self) -> float:
+        return self._at + _SPEED * (time.monotonic() - self._began)
+
+
+class Web:
+    """Two hosts, and the times at which each was asked for a page."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.asked: dict[str, list[float]] = {}
+
+    def answer(self, request: FetchRequest) -> Page:
+        host, _, path = request.href.partition("://")[2].partition("/")
+        if path == "robots.txt":
+            return respond(request, b"", status=404)
+        self.asked.setdefault(host, []).append(self._clock())
+        links = LINKS["two" if host.startswith("two") else f"/{path}"]
+        body = "".join(f'<a href="{link}">to {link}</a>' for link in links)
+        return respond(
+            request, f"<title>{host}/{path}</title>{body}".encode(), headers=(("content-type", "text/html"),)
+        )
+
+    def unit(
+        self,
+        settings: Settings,
+        fetched: Callable[[Sequence[FetchResult]], None],
+        _lost: Callable[[Sequence[Visit]], None],
+        failed: Callable[[BaseException], None],
+    ) -> FetchUnit:
+        transport = InProcessTransport(settings, self.answer, clock=self._clock)
+        return FetchThread(Fetcher(settings, transport, clock=self._clock), fetched, failed)
+
+
+def session(warehouse: Warehouse, web: Web, clock: Clock) -> CrawlSession:
+    warehouse.requests.add_seeds([SEED])
+    return CrawlSession(
+        warehouse.stores, SETTINGS, warehouse.scope, lambda: warehouse.ask.queries, fetch=web.unit, clock=clock
+    )
+
+
+def test_everything_is_read_once_and_no_host_early(tmp_path: Path) -> None:
+    clock = Clock()
+    web = Web(clock)
+    began = time.monotonic()
+    with Warehouse.open(tmp_path, settings=SETTINGS) as warehouse:
+        settled = [str(item.outcome) for item in session(warehouse, web, clock)]
+        assert settled == ["new"] * 4
+        assert warehouse.maintenance.verify().ok
+        assert warehouse.search("one.example").total == 3
+    gaps = [later - earlier for times in web.asked.values() for earlier, later in itertools.pairwise(times)]
+    assert len(gaps) == 2
+    assert min(gaps) >= DELAY
+    assert time.monotonic() - began < 2 * DELAY, "a minute of politeness did not take a minute"
+
+
+def test_a_crawl_that_is_left_is_resumed_where_it_stopped(tmp_path: Path) -> None:
+    clock = Clock()
+    web = Web(clock)
+    with Warehouse.open(tmp_path, settings=SETTINGS) as warehouse:
+        first = next(iter(session(warehouse, web, clock)))
+        assert first.visit.href == SEED
+    with Warehouse.open(tmp_path, settings=SETTINGS) as warehouse:
+        rest = {item.visit.href for item in session(warehouse, web, clock)}
+    assert SEED not in rest
+    assert sum(map(len, web.asked.values())) == 4, "nothing is asked for twice"
+
+
+def test_a_session_that_never_ran_can_be_closed(tmp_path: Path) -> None:
+    clock = Clock()
+    with Warehouse.open(tmp_path, settings=SETTINGS) as warehouse:
+        running = session(warehouse, Web(clock), clock)
+        running.close()
+        running.close()
+        assert warehouse.stores.frontier.stats(clock()).queued == 1
+
+
+def test_commands_are_checked_against_one_table(tmp_path: Path) -> None:
+    clock = Clock()
+
+    def ask(commands: CrawlCommands, verb: str, **arguments: object) -> object:
+        return commands.answer(ControlRequest(verb, dict(arguments)), lambda action: action())
+
+    with Warehouse.open(tmp_path, settings=SETTINGS) as warehouse:
+        running = session(warehouse, Web(clock), clock)
+        commands = running._commands
+        assert ask(commands, "pause") == "paused"
+        assert ask(commands, "resume") == "running"
+        assert ask(commands, "seeds", urls=["http://two.example/"]) == {"new": 1, "known": 0, "refused": 0}
+        with pytest.raises(UsageError, match="does not know 'dance'"):
+            ask(commands, "dance")
+        with pytest.raises(UsageError, match="wrong arguments of 'seeds'"):
+            ask(commands, "seeds", urls=7)
+        running.close()

@@ -1,0 +1,55 @@
+"""What other threads hand to the owner: messages, errors, and actions that it runs for them."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from quadloom.errors import UsageError
+from quadloom.ingest.inbox import Inbox
+
+
+def test_messages_come_in_order_and_calls_are_run_on_the_way() -> None:
+    inbox = Inbox()
+    done: list[str] = []
+    inbox.put("first")
+    caller = threading.Thread(target=lambda: done.append(inbox.call(lambda: "ran")))
+    caller.start()
+    taken: list[object] = []
+    while not done:
+        taken += inbox.take(0.05)
+    caller.join()
+    assert (taken, done) == (["first"], ["ran"])
+
+
+def test_an_error_of_a_call_is_the_callers_and_one_of_a_thread_the_owners() -> None:
+    inbox = Inbox()
+    refused: list[str] = []
+
+    def ask() -> None:
+        def action() -> None:
+            raise UsageError("no")
+
+        try:
+            inbox.call(action)
+        except UsageError as error:
+            refused.append(error.message)
+
+    caller = threading.Thread(target=ask)
+    caller.start()
+    while not refused:
+        assert list(inbox.take(0.05)) == []
+    caller.join()
+    inbox.fail(OSError("disk"))
+    with pytest.raises(OSError, match="disk"):
+        list(inbox.take(0.0))
+
+
+def test_nobody_waits_for_an_owner_that_has_ended() -> None:
+    inbox = Inbox()
+    inbox.put("left over")
+    inbox.close()
+    with pytest.raises(TimeoutError):
+        inbox.call(lambda: None)
+    assert inbox.rest()[0] == "left over"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.visit import Visit
-from quadloom.stores.frontier.host_table import HostState, HostTable, QueuedUrl
+from quadloom.stores.frontier.host_table import FINGERPRINT, KNOWN, PRIORITY, HostState, HostTable, QueuedUrl
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState, rank
 from quadloom.stores.frontier.tables import FrontierTables, UrlBatch, UrlRow, queued_url_of
 from quadloom.stores.protocols.frontier import Quota, VisitClass
@@ -67,7 +67,7 @@ class LeaseManager:
                 break
             if not host.buffer:
                 self.refill(host)
-            if host.exhausted and any(url.priority > 0 and not url.known for url in host.buffer):
+            if host.exhausted and any(url[PRIORITY] > 0 and not url[KNOWN] for url in host.buffer):
                 self.apply_budget(host)
                 self.refill(host)
             if host.buffer:
@@ -86,8 +86,8 @@ class LeaseManager:
     def _allowed(self, host: HostState, quota: Quota) -> QueuedUrl | None:
         """What this host serves next, counted in the quota: a request, or the first URL of the class whose turn it is
         among those that the quota allows."""
-        if host.buffer[0].priority == 0:
-            quota.take(0, host.buffer[0].known)
+        if host.buffer[0][PRIORITY] == 0:
+            quota.take(0, host.buffer[0][KNOWN])
             return host.buffer.pop(0)
         places = _first_of_each(host.buffer)
         waiting = [kind for kind in VisitClass if quota.left_of[kind] > 0 and (kind in places or host.may_have(kind))]
@@ -96,7 +96,7 @@ class LeaseManager:
             url = host.buffer.pop(places[kind]) if kind in places else self._seek(host, kind)
             if url is not None:
                 host.turns.served(kind, quota.shares, waiting)
-                quota.take(url.priority, url.known)
+                quota.take(url[PRIORITY], url[KNOWN])
                 return url
             waiting.remove(kind)
         return None
@@ -105,7 +105,7 @@ class LeaseManager:
         """The first URL of a class of which the buffer has none."""
         for priorities in _PRIORITIES[kind]:
             for url in self._tables.front(host.id, 4 + host.active, priorities):
-                if url.fingerprint not in self.leases and VisitClass.of(url.priority, url.known) is kind:
+                if url[FINGERPRINT] not in self.leases and VisitClass.of(url[PRIORITY], url[KNOWN]) is kind:
                     return url
         host.absent.add(kind)
         return None
@@ -146,7 +146,7 @@ class LeaseManager:
     def _fill(self, host: HostState, urls: list[QueuedUrl], asked: int) -> None:
         host.complete = len(urls) < asked
         host.absent.clear()
-        host.buffer = [url for url in urls if url.fingerprint not in self.leases]
+        host.buffer = [url for url in urls if url[FINGERPRINT] not in self.leases]
         self.hosts.place(host)
 
     def _load(self, now: float) -> bool:
@@ -371,7 +371,7 @@ def _first_of_each(buffer: Sequence[QueuedUrl]) -> dict[VisitClass, int]:
     """Index of the first URL of each class."""
     places: dict[VisitClass, int] = {}
     for place, url in enumerate(buffer):
-        kind = VisitClass.of(url.priority, url.known)
+        kind = VisitClass.of(url[PRIORITY], url[KNOWN])
         if kind not in places:
             places[kind] = place
             if len(places) == len(VisitClass):

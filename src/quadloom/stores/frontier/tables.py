@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES, Settlement
-from quadloom.stores.frontier.host_table import HostState, QueuedUrl, queued_url
+from quadloom.stores.frontier.host_table import HostState, QueuedUrl
 from quadloom.stores.frontier.policy import (
     Order,
     UrlPast,
@@ -317,17 +317,5 @@ def queued_url_of(found: Discovery, row: UrlRow, order: Order) -> QueuedUrl:
     """A URL that was just inserted, as `FrontierTables.front` would return it."""
     place = rank(order, row.priority, row.depth, row.score, row.due)
     fresh = (1, "", "", False)  # attempt, etag, last_modified, known
-    return queued_url(
-        (
-            *place,
-            row.fingerprint,
-            found.href,
-            found.key,
-            row.depth,
-            row.score,
-            found.kind,
-            *fresh,
-            found.via,
-            found.anchor,
-        )
-    )
+    about = (row.fingerprint, found.href, found.key, row.depth, row.score, found.kind)
+    return (*place, *about, *fresh, found.via, found.anchor)

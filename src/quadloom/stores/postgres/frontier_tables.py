@@ -370,11 +370,10 @@ class PostgresFrontierTables:
 
     def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
         chosen = " AND q.priority = ANY(%s::smallint[])" if priorities else ""
-        rows = self.database.execute(
+        return self.database.execute(
             f"SELECT {_QUEUED_URL} FROM queue q {_ITS_URL} WHERE q.host_id=%s{chosen} ORDER BY {_IN_ORDER} LIMIT %s",
             (host_id, list(priorities), limit) if priorities else (host_id, limit),
         )
-        return [QueuedUrl(*row) for row in rows]
 
     def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
         rows = self.database.execute(
@@ -384,8 +383,8 @@ class PostgresFrontierTables:
             (list(host_ids), limit),
         )
         found: dict[int, list[QueuedUrl]] = {}
-        for id, *url in rows:
-            found.setdefault(id, []).append(QueuedUrl(*url))
+        for row in rows:
+            found.setdefault(row[0], []).append(row[1:])
         return found
 
     def ahead(self, row: UrlRow) -> int:

@@ -15,7 +15,7 @@ from itertools import islice
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.model.url import site_of
-from quadloom.stores.frontier.host_table import HostState, QueuedUrl, queued_url
+from quadloom.stores.frontier.host_table import HostState, QueuedUrl
 from quadloom.stores.frontier.policy import RANK_SQL, Order, UrlPast, UrlState, rank
 from quadloom.stores.frontier.tables import (
     HOST_COLUMNS,
@@ -328,14 +328,13 @@ class SqliteFrontierTables:
 
     def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
         chosen = f" AND q.priority IN ({','.join(map(str, priorities))})" if priorities else ""
-        cursor = self.database.execute(
+        return self.database.execute(
             "SELECT q.priority, q.first, q.second, q.fingerprint, u.href, ifnull(u.key, u.href), u.depth, u.score, "
             "u.kind, u.attempt, u.etag, u.last_modified, u.visits > 0, u.via, u.anchor "
             "FROM queue q CROSS JOIN url u ON u.host_id = q.host_id AND u.fingerprint = q.fingerprint "
             f"WHERE q.host_id=?{chosen} ORDER BY q.priority, q.first, q.second, q.fingerprint LIMIT ?",
             (host_id, limit),
-        )
-        return list(map(queued_url, cursor))
+        ).fetchall()
 
     def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
         return {id: urls for id in host_ids if (urls := self.front(id, limit))}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,7 +15,8 @@ from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import PostgresFrontier
-from quadloom.stores.postgres.shards import ShardLeases
+from quadloom.stores.postgres.shard_leases import ShardLeases
+from quadloom.stores.postgres.shards import PostgresShards
 from quadloom.stores.shards import SHARDS
 
 pytestmark = pytest.mark.cluster
@@ -50,15 +50,14 @@ class Session:
         return
 
 
-def member(url: str, session: Session, name: str = "member") -> tuple[Membership, PostgresFrontier]:
+def member(url: str, session: Session, name: str = "member") -> tuple[Membership, PostgresShards]:
     leases = ShardLeases(name)
-    frontier_database = PostgresDatabase.open(url)
-    frontier = PostgresFrontier(frontier_database, FrontierPolicy(), leases, now=0.0)
-    catalog = PostgresCatalog(frontier_database, shards=lambda: leases.owned)
-    state = SimpleNamespace(url=url, leases=leases, catalog_of=catalog.of_shards)
-    cluster = SimpleNamespace(state=state, frontier=frontier)
-    membership = Membership(session, cluster, heartbeat=0.02, notice=lambda _text: None)  # type: ignore[arg-type]
-    return membership, frontier
+    database = PostgresDatabase.open(url)
+    catalog = PostgresCatalog(database, shards=lambda: leases.owned)
+    shards = PostgresShards(url, database, leases, catalog)
+    PostgresFrontier(database, FrontierPolicy(), shards, now=0.0)
+    membership = Membership(session, shards, heartbeat=0.02, notice=lambda _text: None)  # type: ignore[arg-type]
+    return membership, shards
 
 
 def wait_until(reached: Callable[[], bool], what: str) -> None:
@@ -70,17 +69,17 @@ def wait_until(reached: Callable[[], bool], what: str) -> None:
 
 def test_a_shard_is_kept_until_all_its_pages_are_marked_as_indexed() -> None:
     url, session = postgres().url(), Session()
-    membership, frontier = member(url, session)
+    membership, shards = member(url, session)
     with membership:
-        wait_until(lambda: len(frontier.owned) == SHARDS, "a worker alone owns everything")
+        wait_until(lambda: len(shards.owned) == SHARDS, "a worker alone owns everything")
         session.left = frozenset({3, 200})  # both have pages at the indexer; 3 is among those that will be given back
         database = PostgresDatabase.open(url)
         ShardLeases("guest").renew(database)
-        wait_until(lambda: len(frontier.owned) == SHARDS // 2 + 1, "all others of the surplus are given back")
-        assert session.left < frontier.owned
+        wait_until(lambda: len(shards.owned) == SHARDS // 2 + 1, "all others of the surplus are given back")
+        assert session.left < shards.owned
         session.left = frozenset()
-        wait_until(lambda: len(frontier.owned) == SHARDS // 2, "the last one follows when its marks are written")
-        assert 3 not in frontier.owned
+        wait_until(lambda: len(shards.owned) == SHARDS // 2, "the last one follows when its marks are written")
+        assert 3 not in shards.owned
         database.close()
 
 
@@ -98,8 +97,8 @@ def test_each_of_two_workers_is_told_its_share() -> None:
 def test_what_a_former_owner_left_is_looked_at_until_it_could_be() -> None:
     session = Session()
     session.failures = 2
-    membership, frontier = member(postgres().url(), session)
+    membership, shards = member(postgres().url(), session)
     with membership:
         wait_until(lambda: session.acquisitions == 3, "two failures, then a success")
-        wait_until(lambda: len(frontier.owned) == SHARDS, "all is owned")
+        wait_until(lambda: len(shards.owned) == SHARDS, "all is owned")
     assert session.acquisitions == 3, "and it was not asked again after that"

@@ -415,7 +415,7 @@ class Ingest:
         elif isinstance(message, EventMessage):
             self.counts.quarantined += message.kind == "quarantined"
             if self._pool is not None:
-                self._pool.tend()
+                self._pool.redistribute()
             self._notice(message.kind, message.text)
         else:
             return False
@@ -430,7 +430,7 @@ class Ingest:
         if done.answer is None:
             self._finished.append(FinishedVisit(done.visit, done.page, pace, reason=done.reason))
             return
-        result = done.answer.woven
+        result = done.answer.result
         if in_hand is not None and in_hand.amend is not None:
             result = in_hand.amend(result)
         self.counts.quads += result.quads.count

@@ -89,7 +89,7 @@ class Reindexing:
         if done.answer is None:
             self._not_archived(waiting)
         elif self._is_current(waiting.row):
-            job = self._job(waiting.row, done.answer.woven, done.page, fresh=waiting.fallback is not None)
+            job = self._job(waiting.row, done.answer.result, done.page, fresh=waiting.fallback is not None)
             self._jobs.put([job])
         return True
 

@@ -87,7 +87,7 @@ class _Reprocessed(msgspec.Struct, frozen=True):
 def _reprocessed(stores: Stores, pool: TransformPool, rows: Iterable[PageRow]) -> Iterator[_Reprocessed]:
     with_pages = ((row, archived_page(stores.archive, row)) for row in rows)
     for (row, page), done in pool.each(with_pages, _task):
-        yield _Reprocessed(row, page, done.answer.woven if done is not None and done.answer is not None else None)
+        yield _Reprocessed(row, page, done.answer.result if done is not None and done.answer is not None else None)
 
 
 def _task(item: tuple[PageRow, Page | None]) -> tuple[Visit, Page] | None:

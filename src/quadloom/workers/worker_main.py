@@ -46,10 +46,6 @@ class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True):
     record: ArchiveRecord | None
     cpu_seconds: float
 
-    @property
-    def woven(self) -> PageResult:
-        return self.result
-
 
 class RecentLinks:
     """Links that this worker has offered, with their depth: only new links and shorter paths are sent again.

@@ -65,7 +65,7 @@ def why(
     if row is not None:
         reasons += _page_reasons(row)
         reasons += _schedule_reasons(row, schedule.planner)
-    reasons += _ranking_reasons(standing, settings, schedule.chi)
+    reasons += _ranking_reasons(standing, settings, schedule.data_weight)
     return Why(url.href, url.key, state, tuple(reasons))
 
 

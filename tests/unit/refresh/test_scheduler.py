@@ -225,6 +225,17 @@ def test_the_bandwidth_is_that_of_all_workers_together(crawled: Crawled) -> None
     assert scheduler.shares.bandwidth == 40.0
 
 
+def test_refresh_counts_on_what_first_reads_leave(crawled: Crawled) -> None:
+    scheduler = crawled.scheduler
+    scheduler.change(SharesChange(bandwidth=10.0))
+    pacer = scheduler.pacer()
+    for second in range(300):
+        pacer.quota(START + second).first_reads = 3
+    assert scheduler.planner.bandwidth == pytest.approx(7.0, abs=0.7)
+    scheduler.set_share(0.5)
+    assert scheduler.planner.bandwidth == 5.0, "all of it, until the pacer reports again"
+
+
 @pytest.mark.parametrize("refused", [SharesChange(bandwidth=9.0, chi=0.0), SharesChange(bandwidth=9.0, alpha=-1.0)])
 def test_what_is_refused_changes_nothing(crawled: Crawled, refused: SharesChange) -> None:
     before = crawled.scheduler.change(SharesChange())

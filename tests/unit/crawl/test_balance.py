@@ -38,7 +38,7 @@ def test_an_idle_machine_waits_for_hosts() -> None:
     assert found.bottleneck == "politeness" and "more sites" in found.advice
 
 
-def test_too_early_to_tell() -> None:
+def test_too_few_pages_to_judge() -> None:
     assert balance({}, {}, {}, workers=1, cores=2).phases == ()
     few = balance(dict.fromkeys(PAGES, 3), {"fetch": 0.1}, {}, workers=1, cores=2)
     assert few.bottleneck == "" and "Too few" in few.advice

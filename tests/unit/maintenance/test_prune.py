@@ -49,7 +49,7 @@ def version(url: str, at: float) -> Page:
 
 
 def filled(folder: Path, settings: Settings = SMALL) -> Path:
-    """Five versions of each page over many small files; every record of `UNCHANGED`'s file but its own is superseded."""
+    """Five versions of each page over many small files; `UNCHANGED` is the only current record of its file."""
     path = folder / "warehouse"
     sources = []
     for at in TIMES:

@@ -134,7 +134,7 @@ def test_why_shows_the_suspicion_and_its_witnesses(crawled: Crawled) -> None:
         now=START,
     )
     facts = {reason.what: (reason.value, reason.rule) for reason in explained.reasons if reason.part == "discovery"}
-    assert facts["met first"][0] == HUB
+    assert facts["first found"][0] == HUB
     assert float(facts["suspicion"][0]) > 0.9
     assert all(word in facts["suspicion"][1] for word in ("suffix .ttl 0.97", "link plain 0.18", "site a.example"))
 

@@ -1,61 +1,44 @@
-"""The one write path: pages in, durable and indexed pages out. Nothing else writes pages to the stores.
+"""The one way in: pages in, durable and indexed pages out. Nothing else writes pages to the stores.
 
 ::
 
-    submit ──► transform workers ──► batch ──► archive ──► ONE transaction ──► indexer ──► acknowledged
-               (processes)                     (fsync)     (frontier, catalog,  (quads,     (with the next
-                                                            hooks)               text)       transaction)
+    submit ──► transform workers ──► batch ──► BatchWriter: archive ──► ONE transaction ──► indexer ──► acknowledged
+               (processes)                     (fsync)      (frontier, catalog, hooks)      (quads,     (with the next
+                                                                                             text)       transaction)
 
-The order of writes makes kill -9 harmless at every point (`settle` below):
-
-1. Archive records of a batch are appended and fsynced.
-2. ONE transaction settles frontier and catalog: pages, hosts, links, queue, archive offsets, and what the hooks add.
-3. Quads and text follow in the indexer; their digests are marked in a later transaction of kind 2.
-
-A crash after 1 leaves an archive record that nothing refers to. A crash after 2, or within 3, leaves a page that is
-settled but not marked as indexed; the next start transforms it again from the archive (`replay`). Nothing that was
-acknowledged (2) depends on anything that is not on disk yet.
-
-Crawl, import, topical crawl, replay, rebuild and the takeover of shards all use this class. One thread owns it.
+Crawl, import, topical crawl, replay, rebuild and the takeover of shards all use `Ingest`. One thread owns it; workers
+and the indexer's thread hand over what they have through its inbox. The order of writes is in `quadloom.ingest.writer`.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import msgspec
 
-from quadloom.asking.statistics import STATISTICS, Statistics, ended
+from quadloom.asking.statistics import Statistics, ended
 from quadloom.errors import DiskFull, ShardsLost
 from quadloom.fetching.fetcher import RobotsUpdate
-from quadloom.fetching.politeness import cost_of
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.hooks import FinishedVisit, SettleBatch, SettleHook
+from quadloom.ingest.hooks import FinishedVisit, SettleHook
 from quadloom.ingest.inbox import EventMessage, Inbox
 from quadloom.ingest.indexer import IndexAcks, Indexer
 from quadloom.ingest.jobs import IndexJobs
 from quadloom.ingest.link_queries import UserQueryRunner
 from quadloom.ingest.reindex import Fallback, Reindexing
-from quadloom.ingest.settle import settle_failure, settle_page, settle_quarantine, settle_status
 from quadloom.ingest.traps import TrapFilter
+from quadloom.ingest.writer import BatchWriter
 from quadloom.model.event import EventKind
-from quadloom.model.link import Discovery
-from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
+from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
-from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
-from quadloom.phases.extract import sitemap_discoveries
 from quadloom.pipeline import PageResult
 from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
-from quadloom.stores.archive.warc_record import encode as encode_record
-from quadloom.stores.protocols.archive import ArchiveRecord
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
-from quadloom.stores.protocols.frontier import HostRow
-from quadloom.stores.retry import retry_when_unavailable
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
 from quadloom.workers.pool import TransformResult, WorkerPool
@@ -120,7 +103,7 @@ class Ingest:
         self._workers = workers
         self.inbox = inbox or Inbox()
         self.counts = IngestCounts()
-        self._failpoints = Failpoints(settings.crawl.failpoint)
+        failpoints = Failpoints(settings.crawl.failpoint)
         self._link_queries = UserQueryRunner(
             settings, stores.query_source, lambda text: self.inbox.event("notice", text)
         )
@@ -129,22 +112,19 @@ class Ingest:
             stores.text,
             settings.index,
             self.inbox.put,
-            self._failpoints,
+            failpoints,
             statistics or Statistics.resume(stores.catalog, stores.quads),
             self._link_queries.discoveries,
         )
         self._jobs = IndexJobs(stores.catalog, self._indexer, settings.index)
         self._reindexing = Reindexing(stores, self._jobs)
         traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
-        self._hooks: tuple[SettleHook, ...] = (traps, *hooks)
+        self._writer = BatchWriter(stores, settings, (traps, *hooks), self._jobs, self._reindexing, failpoints)
         self._pool: WorkerPool | None = None
         self._in_hand: dict[int, _InHand] = {}
         self._held_bytes = 0
         self._waiting: deque[tuple[Visit, Page]] = deque()  # to be transformed
         self._finished: list[FinishedVisit] = []
-        self._robots: list[RobotsUpdate] = []
-        self._acks: list[IndexAcks] = []
-        self._texts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
         self._settled_at = 0.0
 
     # What comes in
@@ -185,7 +165,7 @@ class Ingest:
 
     def add_robots(self, update: RobotsUpdate) -> None:
         """A host's robots.txt and sitemaps, written with the next batch."""
-        self._robots.append(update)
+        self._writer.robots.append(update)
 
     def add_source(self, fingerprint: int, href: str) -> None:
         """The address of a page that others were found on, if the catalog may not have it yet."""
@@ -214,7 +194,7 @@ class Ingest:
     @property
     def indexing(self) -> bool:
         """Pages are on their way through the indexer, or their acknowledgements are not written yet."""
-        return bool(self._jobs.pending or self._reindexing or self._acks)
+        return bool(self._jobs.pending or self._reindexing or self._writer.acks)
 
     @property
     def missing(self) -> frozenset[int]:
@@ -279,7 +259,7 @@ class Ingest:
             self.step(_WAIT)
             if not self._reindexing.in_work:
                 self._indexer.hurry()
-            if self._acks or self._reindexing.requests:
+            if self._writer.has_more:
                 self._settle_finished()
 
     def close(self) -> None:
@@ -298,120 +278,16 @@ class Ingest:
             self._notice("notice", lost.message)
         ended(self._stores.catalog)
 
-    def settle(self, batch: Sequence[FinishedVisit], now: float) -> list[Settlement]:
-        """Make a batch durable, in the order that the module describes. Returns what was settled, in order."""
-        if not batch and not self._acks and not self._robots and not self._reindexing.requests:
-            return []
-        known = self._stores.catalog.pages(
-            [item.visit.fingerprint for item in batch if item.visit.known or item.visit.attempt > 1]
-        )
-        refs = self._archive(batch)
-        self._failpoints.reach("after-archive")
-        settlements = [
-            self._settlement(item, known.get(item.visit.fingerprint), ref)
-            for item, ref in zip(batch, refs, strict=True)
-        ]
-        acks, links = list(self._acks), [link for ack in self._acks for link in ack.discoveries]
-        prepared = SettleBatch(batch, settlements, known, links, list(self._robots), now)
-        for hook in self._hooks:
-            hook.prepare(prepared)
-        requests = self._reindexing.requests
-        retry_when_unavailable(lambda: self._transaction(prepared, acks, requests))
-        self._committed(prepared, acks, requests)
-        self._failpoints.reach("after-catalog")
-        self._jobs.add(prepared)
-        self.describe([s.page for s in prepared.settlements if s.page is not None and s.outcome is Outcome.UNCHANGED])
-        return prepared.settlements
-
-    def _transaction(self, batch: SettleBatch, acks: Sequence[IndexAcks], requests: Sequence[Discovery]) -> None:
-        """The one transaction. Changes nothing in memory that a second try would miss."""
-        stores, now = self._stores, batch.now
-        with stores.catalog.transaction():
-            stores.frontier.settle(batch.settlements, now)
-            stores.catalog.record(batch.settlements, now)
-            for ack in acks:
-                stores.catalog.mark_indexed(ack.marks)
-            if batch.links:
-                stores.frontier.add(batch.links, now)
-            if requests:
-                stores.frontier.request(requests, now)
-            if acks:
-                STATISTICS.put_encoded(stores.catalog, acks[-1].statistics)
-            self._write_robots(batch.robots, now)
-            for hook in self._hooks:
-                hook.write(now)
-
-    def _committed(self, batch: SettleBatch, acks: Sequence[IndexAcks], requests: Sequence[Discovery]) -> None:
-        del self._acks[: len(acks)], self._robots[: len(batch.robots)]
-        self._reindexing.requested(requests)
-        for ack in acks:
-            self._jobs.pending.acknowledge(ack.marks)
-        for hook in self._hooks:
-            hook.committed()
-        if acks:
-            self._failpoints.reach("after-marks")
-
-    def _write_robots(self, updates: Sequence[RobotsUpdate], now: float) -> None:
-        frontier = self._stores.frontier
-        for item in updates:
-            row = frontier.host(item.host) or HostRow(host=item.host, site=site_of(item.host))
-            frontier.put_host(
-                msgspec.structs.replace(
-                    row, robots=item.robots, robots_expires=item.expires, crawl_delay=item.crawl_delay
-                )
-            )
-        sitemaps = [url for item in updates for url in item.sitemaps] if self._settings.crawl.sitemaps else []
-        if sitemaps:
-            frontier.add(sitemap_discoveries(sitemaps), now)
-
-    def _archive(self, batch: Sequence[FinishedVisit]) -> list[ArchiveRef | None]:
-        records = [self._record(item) for item in batch]
-        written = [record for record in records if record is not None]
-        if not self._settings.index.only_data:  # robots.txt too, so that a crawl can be replayed from its archive
-            written += [encode_record(item.response) for item in self._robots if item.response is not None]
-        refs = iter(self._stores.archive.put(written) if written else [])
-        if written:
-            self._stores.archive.sync()
-        return [next(refs) if record is not None else None for record in records]
-
-    def _record(self, item: FinishedVisit) -> ArchiveRecord | None:
-        """Workers have already packed what they transformed; other responses are small and packed here."""
-        if item.record is not None or item.result is not None:
-            return item.record
-        if self._settings.index.only_data or isinstance(item.response, Failure) or item.response.status == 304:
-            return None
-        return encode_record(item.response)
-
-    def _settlement(self, item: FinishedVisit, old: PageRow | None, ref: ArchiveRef | None) -> Settlement:
-        if isinstance(item.response, Failure):
-            return settle_failure(item.visit, item.response, item.pace, old, self._settings)
-        if item.result is not None:
-            return settle_page(item.visit, item.response, item.result, self._priced(item), old, ref)
-        if item.reason:
-            return settle_quarantine(item.visit, item.response, item.reason, item.pace, old, ref)
-        settlement = settle_status(item.visit, item.response, item.pace, old, self._settings)
-        if settlement is None:
-            raise AssertionError("a page with content came back without being transformed")
-        return settlement
-
-    def _priced(self, item: FinishedVisit) -> HostPace | None:
-        """A page with the same text as another page of its host costs the host's budget more: traps starve."""
-        if item.result is None or item.pace is None or not item.result.text_digest:
-            return item.pace
-        key = (item.visit.host, item.result.text_digest)
-        first = self._texts.setdefault(key, item.visit.fingerprint)
-        if len(self._texts) > _TEXTS:
-            self._texts.popitem(last=False)
-        if first == item.visit.fingerprint:
-            return item.pace
-        return msgspec.structs.replace(item.pace, cost=cost_of(item.response, duplicate=True))
+    def settle(self, visits: Sequence[FinishedVisit], now: float) -> list[Settlement]:
+        """Make finished visits durable now, without waiting for a full batch; see `BatchWriter.settle`."""
+        return self._writer.settle(visits, now)
 
     def _handle(self, message: object) -> bool:
         if isinstance(message, TransformResult):
             self._transformed(message)
         elif isinstance(message, IndexAcks):
             self.counts.indexed += len(message.marks)
-            self._acks.append(message)
+            self._writer.acks.append(message)
         elif isinstance(message, EventMessage):
             self.counts.quarantined += message.kind == "quarantined"
             if self._pool is not None:
@@ -464,8 +340,8 @@ class Ingest:
         crawl = self._settings.crawl
         if len(self._finished) >= crawl.batch:
             return True
-        has_any = self._finished or self._acks or self._reindexing.requests
-        return bool(has_any) and time.monotonic() - self._settled_at >= crawl.batch_seconds
+        has_any = bool(self._finished) or self._writer.has_more
+        return has_any and time.monotonic() - self._settled_at >= crawl.batch_seconds
 
     def _settle_finished(self) -> list[Settlement]:
         batch, self._finished = self._finished, []
@@ -487,7 +363,7 @@ class Ingest:
         """Nothing was written. Another worker reads the pages of the lost shards again; the rest is tried once more."""
         dropped = [item.visit for item in batch if shard_of(item.visit.host) in lost]
         self._finished = [item for item in batch if shard_of(item.visit.host) not in lost] + self._finished
-        self._robots = [item for item in self._robots if shard_of(item.host) not in lost]
+        self._writer.drop_shards(lost)
         for visit in dropped:
             self._release(visit)
         self.inbox.put(VisitsDropped(tuple(dropped)))

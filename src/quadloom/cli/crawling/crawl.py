@@ -22,7 +22,7 @@ from quadloom.crawl.session import RunningCrawl
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
 from quadloom.model.url import Url
-from quadloom.stores.state import exists
+from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
 _BARE = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/|$)")  # example.org/page, as people write it

@@ -17,8 +17,8 @@ from quadloom.crawl.control import ask
 from quadloom.errors import QuadloomError
 from quadloom.phases.loaders import all_syntaxes
 from quadloom.settings import without_password
+from quadloom.stores.backends import exists
 from quadloom.stores.postgres.state import described
-from quadloom.stores.state import exists
 from quadloom.warehouse import Warehouse
 
 _ENGINES = ("pycurl", "selectolax", "lxml", "pyoxigraph", "tantivy", "ada-url", "msgspec", "isal")

@@ -25,9 +25,8 @@ from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import Difference, QuadStore
 from quadloom.subscriptions.registry import read_subscriptions
-from quadloom.syntaxes.terms import iri
+from quadloom.syntaxes.terms import TYPE, iri
 
-_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 _TYPES = 10_000  # type statements of one page that are read
 _KINDS: dict[Outcome, NoticeKind] = {Outcome.NEW: "new", Outcome.CHANGED: "changed"}
 
@@ -96,7 +95,7 @@ class ChangeNotifier:
         if not self.interests.has_types or old is None or not old.quads_digest:
             return b""
         graph = iri(old.graph)
-        lines = self._quads.match(None, _TYPE, None, graph, limit=_TYPES) if graph is not None else ()
+        lines = self._quads.match(None, TYPE, None, graph, limit=_TYPES) if graph is not None else ()
         return "\n".join(lines).encode("utf-8", "replace")
 
 

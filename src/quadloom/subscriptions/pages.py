@@ -21,11 +21,11 @@ from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.subscriptions.registry import read_subscriptions
 from quadloom.subscriptions.standing_queries import last_answer
+from quadloom.syntaxes.terms import TYPE
 
 MOST = 10_000
 _STATEMENTS = 100_000  # read per type: many things of one type may be on the same page
 _BATCH = 1000
-_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 _PAGE = re.compile(r"<(https?://[^<>\"{}|^`\\\s]+)>")
 
 
@@ -64,7 +64,7 @@ def _has_content(row: PageRow) -> bool:
 
 def _of_types(types: tuple[str, ...], quads: QuadStore) -> Iterator[str]:
     for type in types:
-        for line in quads.match(None, _TYPE, f"<{type}>", None, limit=_STATEMENTS):
+        for line in quads.match(None, TYPE, f"<{type}>", None, limit=_STATEMENTS):
             yield from _keys(line.rpartition(" <")[2])
 
 

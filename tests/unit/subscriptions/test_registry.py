@@ -41,9 +41,9 @@ def test_names_become_canonical() -> None:
         urls=("https://A.example/x?utm_source=mail#part", "https://a.example/x"),
         sites=("https://Example.org/", "example.org", "Bücher.example", "shop.example:8080"),
     )
-    kept = of_pages(given)
-    assert kept.urls == ("https://a.example/x",)
-    assert kept.sites == ("example.org", "xn--bcher-kva.example", "shop.example:8080")
+    subscription = of_pages(given)
+    assert subscription.urls == ("https://a.example/x",)
+    assert subscription.sites == ("example.org", "xn--bcher-kva.example", "shop.example:8080")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_subscription_begins_with_the_next_notice_and_is_removed_completely(wa
     assert read_subscriptions(warehouse.stores.catalog) == []
     assert last_answer(warehouse.stores.catalog, "s") == []
     assert warehouse.stores.outbox.delivery("s") == Delivery(subscription="s")
-    assert len(warehouse.stores.outbox.since(0)) == 2, "notices stay for those who read them by id"
+    assert len(warehouse.stores.outbox.since(0)) == 2, "notices stay for readers by id"
     with pytest.raises(NothingFound):
         warehouse.subscriptions.remove("s")
 

@@ -26,7 +26,7 @@ class PublishReport(msgspec.Struct, frozen=True):
     refreshed: int = 0
     known: int = 0
     refused: int = 0  # out of scope
-    invalid: int = 0
+    invalid: int = 0  # not a URL, or named twice
 
     def __add__(self, other: PublishReport) -> PublishReport:
         pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)

@@ -191,7 +191,7 @@ def test_a_difference_keeps_literals_in_one_line(warehouse: Warehouse) -> None:
     (notice,) = warehouse.stores.outbox.since(0)
     changes = difference(notice, warehouse.stores.archive, SETTINGS)
     assert any("two" in line and "more" in line for line in changes.added)
-    assert all(line.startswith("<") and line.endswith(" .") for line in (*changes.added, *told.removed))
+    assert all(line.startswith("<") and line.endswith(" .") for line in (*changes.added, *changes.removed))
 
 
 def test_the_newest_of_two_versions_that_are_indexed_together_counts(warehouse: Warehouse) -> None:

@@ -286,7 +286,7 @@ class Ingest:
         elif isinstance(message, EventMessage):
             self.counts.quarantined += message.kind == "quarantined"
             if self._pool is not None:
-                self._pool.tend()
+                self._pool.redistribute()
             self._notice(message.kind, message.text)
         else:
             return False

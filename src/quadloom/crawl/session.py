@@ -33,6 +33,7 @@ from quadloom.model.outcome import PageRow, Settlement
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.scheduling.scope import Scope
 from quadloom.scheduling.suspects import DATA_KINDS
 from quadloom.settings import Settings
 from quadloom.stores.stores import Stores
@@ -91,9 +92,8 @@ class CrawlSession:
         self._closed = False
         self._inbox = Inbox()
         self._ranker = page_ranker(stores, settings)
-        current = lambda: scope.current  # noqa: E731  what holds whenever it is asked
         self._scheduler = RefreshScheduler(
-            stores.catalog, stores.frontier, settings, ranker=self._ranker, scope=current
+            stores.catalog, stores.frontier, settings, ranker=self._ranker, scope=self._current_scope
         )
         notifier = ChangeNotifier(stores.catalog, stores.outbox, stores.quads)
         hubs = HubSubscriptions(stores.catalog, stores.frontier, settings)
@@ -106,21 +106,31 @@ class CrawlSession:
             clock=clock,
             notice=self._notice,
         )
-        self.replayed = self._ingest.replay()
-        self._rescheduler = Rescheduler(
-            stores.catalog, stores.frontier, self._scheduler, self._ranker, current, self._ingest.describe
-        )
-        self._crawl = Crawl(
-            stores.frontier,
-            settings,
-            self._ingest,
-            self._rescheduler,
-            pacer=self._scheduler.pacer() if forever else None,
-            waits=waits,
-            fetch=fetch,
-            clock=clock,
-            notice=self._notice,
-        )
+        try:
+            self.replayed = self._ingest.replay()
+            self._rescheduler = Rescheduler(
+                stores.catalog,
+                stores.frontier,
+                self._scheduler,
+                self._ranker,
+                self._current_scope,
+                self._ingest.describe,
+            )
+            self._crawl = Crawl(
+                stores.frontier,
+                settings,
+                self._ingest,
+                self._rescheduler,
+                pacer=self._scheduler.pacer() if forever else None,
+                waits=waits,
+                fetch=fetch,
+                clock=clock,
+                notice=self._notice,
+            )
+        except BaseException:
+            self._ranker.close()
+            self._ingest.close()  # its processes and threads must not outlive a session that never was
+            raise
         self._commands = CrawlCommands(
             self._crawl,
             self._scheduler,
@@ -204,6 +214,9 @@ class CrawlSession:
     def notice(self, kind: EventKind, text: str) -> None:
         """Publish something that a person should see."""
         self._notice(kind, text)
+
+    def _current_scope(self) -> Scope:
+        return self._scope.current
 
     def _publish_settlement(self, settlement: Settlement) -> None:
         page = settlement.page

@@ -235,6 +235,7 @@ class Ingest:
             while self._reindexing.waiting:
                 self.step(_WAIT)
         self.finish_indexing()
+        self.counts = IngestCounts()  # they are about this run, not about what an earlier one left
         return pages - len(self.missing)
 
     def finish_indexing(self) -> None:

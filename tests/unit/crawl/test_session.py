@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -133,3 +134,17 @@ def test_commands_are_checked_against_one_table(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="wrong arguments of 'seeds'"):
             ask(commands, "seeds", urls=7)
         running.close()
+
+
+def test_a_session_that_cannot_begin_leaves_no_thread_behind(tmp_path: Path) -> None:
+    def refuse(*_: object) -> FetchUnit:
+        raise UsageError("no transport")
+
+    clock = Clock()
+    with Warehouse.open(tmp_path, settings=SETTINGS) as warehouse:
+        before = {thread.name for thread in threading.enumerate()}
+        with pytest.raises(UsageError):
+            CrawlSession(
+                warehouse.stores, SETTINGS, warehouse.scope, lambda: warehouse.ask.queries, fetch=refuse, clock=clock
+            )
+        assert {thread.name for thread in threading.enumerate()} <= before

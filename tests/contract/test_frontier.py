@@ -11,7 +11,7 @@ import pytest
 from contract_backends import State
 from contract_records import found, links, settlement
 
-from quadloom.model.outcome import Outcome
+from quadloom.model.outcome import HostPace, Outcome
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier.policy import FrontierPolicy, HostException
 from quadloom.stores.protocols.frontier import FIRST_PLACE, AddReport, Frontier, HostRow, Place, ScheduledPage
@@ -212,6 +212,50 @@ def test_requests_under_way_are_bounded_per_host(state: State) -> None:
     assert Counter(visit.host for visit in visits) == {"a.example": 3, "b.example": 3}
     frontier.settle([settlement(visits[0])], 0.0)
     assert [visit.host for visit in frontier.lease(20, 0.0)] == [visits[0].host]
+
+
+def test_an_answer_frees_its_host_before_it_is_settled(state: State) -> None:
+    frontier = state.open(FrontierPolicy(delay=1.0, ip_delay=0.0), 0.0)
+    frontier.add(links("a.example", 4), 0.0)
+    (first,) = frontier.lease(9, 0.0)
+    frontier.answered(first, HostPace("a.example", "192.0.2.1", 0.0, 1.5), 0.5)
+    frontier.answered(first, HostPace("a.example", "192.0.2.1", 0.0, 1.5), 0.5)  # twice is harmless
+    assert frontier.lease(9, 1.4) == [], "its pace asks for half a second more"
+    (second,) = frontier.lease(9, 1.5)
+    assert second.fingerprint != first.fingerprint, "a URL is leased until it is settled"
+    assert frontier.lease(9, 9.0) == [], "one at a time"
+    frontier.answered(second, HostPace("a.example", "192.0.2.1", 0.0, 2.5), 1.6)
+    frontier.settle([settlement(first), settlement(second)], 2.6)
+    visits = [*frontier.lease(9, 3.0)]
+    frontier.settle([settlement(visit) for visit in visits], 3.5)
+    visits += frontier.lease(9, 9.0)
+    assert len(visits) == 2
+    assert frontier.stats(9.0).done == 3
+    assert frontier.stats(9.0).leased == 1
+
+
+def test_answers_that_are_not_settled_still_spend_the_budget(state: State) -> None:
+    frontier = state.open(FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=2, budget=3.0), 0.0)
+    frontier.add(links("a.example", 9), 0.0)
+    answered: list[Visit] = []
+    while visits := frontier.lease(9, 0.0):
+        for visit in visits:
+            frontier.answered(visit, HostPace("a.example", "192.0.2.1", 0.0, 0.0), 0.0)
+        answered += visits
+    assert len(answered) == 3
+    frontier.settle([settlement(visit) for visit in answered], 0.0)
+    assert frontier.stats(0.0).parked == 6
+
+
+def test_an_answer_teaches_the_address_before_the_next_lease(state: State) -> None:
+    """Two names for one address that nobody knew: the second waits for the address."""
+    frontier = state.open(FrontierPolicy(delay=0.0, ip_delay=5.0), 0.0)
+    frontier.add([*links("a.example", 2), *links("b.example", 2)], 0.0)
+    first = frontier.lease(9, 0.0)
+    for visit in first:
+        frontier.answered(visit, HostPace(visit.host, "192.0.2.1", 0.0, 0.0), 1.0)
+    assert frontier.lease(9, 5.9) == []
+    assert len(frontier.lease(9, 6.0)) == 1
 
 
 def test_a_host_in_trouble_is_asked_by_one_visit_at_a_time(state: State) -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from quadloom.errors import SettingsError
 from quadloom.settings import length_of
-from quadloom.settings.loading import load
+from quadloom.settings.loading import LoadedSettings, load
 
 
-def loading(folder: Path, text: str) -> None:
+def loading(folder: Path, text: str) -> LoadedSettings:
     (folder / "quadloom.toml").write_text(text)
-    load(environ={}, directory=folder)
+    return load(environ={}, directory=folder)
 
 
 def test_a_service_that_may_outlast_the_page_is_refused(tmp_path: Path) -> None:
@@ -71,3 +71,15 @@ def test_lengths_of_settings_that_were_made_are_checked_where_they_are_used() ->
     assert length_of("x", "forever") < 4e9, "dates are made of it"
     with pytest.raises(SettingsError, match="x = 'soon'"):
         length_of("x", "soon")
+
+
+def test_an_explicit_delay_is_not_slowed_down_by_defaults(tmp_path: Path) -> None:
+    alone = loading(tmp_path, "[politeness]\ndelay = 0.05\n")
+    assert (alone.settings.politeness.ip_delay, alone.settings.politeness.adaptive) == (0.05, 0.0)
+    assert "follows politeness.delay" in alone.origins["politeness.adaptive"]
+    long = loading(tmp_path, "[politeness]\ndelay = 30.0\n").settings.politeness
+    assert (long.ip_delay, long.adaptive) == (0.2, 0.0), "hosts of one address do not wait for each other that long"
+    both = loading(tmp_path, "[politeness]\ndelay = 0.05\nadaptive = 3.0\nip_delay = 1.0\n").settings.politeness
+    assert (both.ip_delay, both.adaptive) == (1.0, 3.0)
+    none = loading(tmp_path, "").settings.politeness
+    assert (none.ip_delay, none.adaptive) == (0.2, 2.0)

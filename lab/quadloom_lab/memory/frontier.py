@@ -7,6 +7,7 @@ What is durable elsewhere is an attribute here: `reopen` stands for the end of a
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from quadloom.model.link import Discovery, LinkKind
-from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
+from quadloom.model.outcome import READ_OUTCOMES, HostPace, Outcome, Settlement
 from quadloom.model.url import fingerprint, site_of
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier import policy as rules
@@ -62,6 +63,7 @@ class _Lease(NamedTuple):
     visit: Visit
     next_at: float
     address_clock: float
+    answered: bool = False
 
 
 class MemoryFrontier:
@@ -143,11 +145,9 @@ class MemoryFrontier:
 
     def _candidates(self) -> list[_Url]:
         """Queued URLs that only politeness can delay."""
-        active: dict[str, int] = {}
-        for lease in self._leases.values():
-            active[lease.visit.host] = active.get(lease.visit.host, 0) + 1
+        active = Counter(lease.visit.host for lease in self._leases.values() if not lease.answered)
         queued = [url for url in self._urls.values() if url.state is UrlState.QUEUED]
-        free = {url.host for url in queued if active.get(url.host, 0) < self._room(url.host)}
+        free = {url.host for url in queued if active[url.host] < self._room(url.host)}
         return [url for url in queued if url.host in free and url.fingerprint not in self._leases]
 
     def _turn_of(self, url: _Url) -> tuple[bool, int, int, tuple[int, float, float], int]:
@@ -254,6 +254,18 @@ class MemoryFrontier:
             mine = url.host == host.row.host and url.state is before and url.fingerprint not in self._leases
             if mine and url.priority > 0 and not url.visits:  # requested pages and refreshes cost no budget
                 url.state = after
+
+    def answered(self, visit: Visit, pace: HostPace, contacted_at: float) -> None:
+        lease = self._leases.get(visit.fingerprint)
+        if lease is None or lease.visit.deadline != visit.deadline:
+            return
+        self._leases[visit.fingerprint] = lease._replace(answered=True)
+        host = self._hosts[visit.host]
+        self._set(host, address=pace.address or host.row.address, delay=pace.delay)
+        self._set(host, next_at=max(host.row.next_at, pace.next_at, visit.not_before + self._delay(host.row)))
+        if pace.address:
+            clock = max(contacted_at, visit.not_before) + self.policy.ip_delay
+            self._addresses[pace.address] = max(self._addresses.get(pace.address, 0.0), clock)
 
     def release(self, visits: Sequence[Visit], now: float) -> None:
         for visit in visits:
@@ -391,7 +403,10 @@ class MemoryFrontier:
         """Visits at a time: `per_site`, what the budget still pays for, or one while the host fails."""
         row = self._hosts[host].row
         room = 1 if row.failures else self._rules(host).per_site or 1
-        return min(room, max(1, ceil(self._budget(row) - row.spent))) if self._budget(row) > 0 else room
+        if self._budget(row) <= 0:
+            return room
+        answered = sum(lease.answered and lease.visit.host == host for lease in self._leases.values())
+        return min(room, max(1, ceil(self._budget(row) - row.spent)) - answered)
 
     def _rules(self, host: str) -> rules.HostException:
         return self.policy.for_host(host)

@@ -37,6 +37,7 @@ from quadloom.stores.transactions import retry_when_unavailable
 
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
+_BUSY_SECONDS = 1.0  # after a lease
 _LEASE_PAUSE = 0.01  # seconds between two leases; asked after every answer, the frontier had nothing 39 times of 40
 _HOSTS_SENT = 100_000  # hosts whose robots.txt the fetch process is known to have
 
@@ -84,7 +85,8 @@ class Crawl:
         self._notice = notice
         self._leased: set[int] = set()  # fingerprints of visits that are not settled yet
         self._hosts_sent: set[str] = set()
-        self._leased_at = 0.0
+        self._asked_at = 0.0  # when the frontier was last asked, by the monotonic clock
+        self._leased_at = 0.0  # when it last had something
         self._cpu_before = _cpu_seconds()
         self._thread_before = time.thread_time()
         self.meter = Meter()
@@ -113,7 +115,10 @@ class Crawl:
 
     def step(self) -> list[Settlement]:
         """One turn: lease visits, take in what came back, settle, and look again at a few pages' schedules."""
-        wait = _WAIT if self._lease() else _LEASE_PAUSE
+        asked = self._lease()
+        # Few hosts with short delays: the next visit may be due before any message comes.
+        busy = time.monotonic() - self._leased_at < _BUSY_SECONDS
+        wait = _WAIT if asked and not busy else _LEASE_PAUSE
         settlements = self._ingest.step(wait, self._on_message)
         self._count(settlements)
         with self._losing_shards():
@@ -188,7 +193,7 @@ class Crawl:
         """Send out what is due; False if it was too early to ask again."""
         if self.paused or self.stopping:
             return True
-        if time.monotonic() - self._leased_at < _LEASE_PAUSE:
+        if time.monotonic() - self._asked_at < _LEASE_PAUSE:
             return False
         crawl = self._settings.crawl
         room = min(crawl.in_flight - len(self._leased), self._settings.limits.connections - self._fetch.in_hand)
@@ -196,7 +201,7 @@ class Crawl:
             room = min(room, crawl.max_pages - self.meter.pages - len(self._leased))
         if room <= 0 or self._ingest.held_bytes > _BYTES_IN_FLIGHT:
             return True
-        self._leased_at = time.monotonic()
+        self._asked_at = time.monotonic()
         quota = self._pacer.quota(self._clock()) if self._pacer is not None else None
         visits: list[Visit] = []
         with self._losing_shards():
@@ -205,6 +210,7 @@ class Crawl:
         if missing:
             visits = [_without_validators(visit) if visit.fingerprint in missing else visit for visit in visits]
         if visits:
+            self._leased_at = self._asked_at
             self._leased.update(visit.fingerprint for visit in visits)
             self._send(visits)
         return True
@@ -240,8 +246,12 @@ class Crawl:
         if fetched.learned is not None:
             self._ingest.add_robots(fetched.learned)
         response = fetched.result
-        if not isinstance(response, Failure) and 200 <= response.status < 300:
-            self.meter.bytes += response.wire_bytes or len(response.body)
+        if not isinstance(response, Failure):
+            if fetched.pace is not None and not fetched.pace.blocked_until and response.status < 500:
+                # The host need not wait for the settlement, which comes with a batch.
+                self._frontier.answered(fetched.visit, fetched.pace, response.fetched_at)
+            if 200 <= response.status < 300:
+                self.meter.bytes += response.wire_bytes or len(response.body)
         self._ingest.submit(fetched.visit, response, fetched.pace)
 
     def _count(self, settlements: Sequence[Settlement]) -> None:

@@ -72,12 +72,25 @@ def load(
         settings = msgspec.convert(tree, Settings)
     except msgspec.ValidationError as error:
         raise _explained(error, origins) from None
+    settings = _with_followers(settings, origins)
     _check_services(settings)
     if settings.guard.authorities and not Path(settings.guard.authorities).is_file():
         raise SettingsError(
             f"guard.authorities: there is no file {settings.guard.authorities}", hint="name a file of PEM certificates"
         )
     return LoadedSettings(settings, origins)
+
+
+def _with_followers(settings: Settings, origins: dict[str, str]) -> Settings:
+    """Someone who sets `politeness.delay` means that delay: the pace of addresses and the adaptive pace, whose defaults
+    would slow the crawl down again, follow it unless they are set themselves."""
+    if "politeness.delay" not in origins:
+        return settings
+    politeness = settings.politeness
+    followers = {"ip_delay": min(politeness.ip_delay, politeness.delay), "adaptive": 0.0}
+    changes = {name: value for name, value in followers.items() if f"politeness.{name}" not in origins}
+    origins |= {f"politeness.{name}": f"follows politeness.delay ({origins['politeness.delay']})" for name in changes}
+    return msgspec.structs.replace(settings, politeness=msgspec.structs.replace(politeness, **changes))
 
 
 def with_limits(crawl: CrawlSettings, limits: Mapping[str, int | float | str]) -> CrawlSettings:

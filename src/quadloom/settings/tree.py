@@ -84,9 +84,17 @@ class PolitenessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         "obey"
     )
     delay: Annotated[Seconds, _doc("least time between two requests to one host, seconds"), _FROM_0] = 1.0
-    ip_delay: Annotated[Seconds, _doc("least time between two requests to one IP address, seconds"), _FROM_0] = 0.2
+    ip_delay: Annotated[
+        Seconds,
+        _doc("least time between two requests to one IP address, seconds; at most `delay`, if only that is set"),
+        _FROM_0,
+    ] = 0.2
     per_site: Annotated[int, _doc("requests to one host at the same time"), _FROM_1] = 1
-    adaptive: Annotated[float, _doc("wait at least this many times the last response time; 0 = do not"), _FROM_0] = 2.0
+    adaptive: Annotated[
+        float,
+        _doc("wait at least this many times the last response time; 0 = do not; 0 if `delay` is set and this is not"),
+        _FROM_0,
+    ] = 2.0
     max_delay: Annotated[Seconds, _doc("longest adaptive delay, seconds"), _FROM_0] = 30.0
     max_crawl_delay: Annotated[Seconds, _doc("a longer Crawl-delay is shortened to this many seconds"), _FROM_0] = (
         3600.0

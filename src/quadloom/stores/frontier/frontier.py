@@ -46,7 +46,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quadloom.model.link import Discovery
-from quadloom.model.outcome import Outcome, Settlement
+from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier import policy as rules
@@ -203,6 +203,9 @@ class TableFrontier:
             self._leasing.empty_buffer(id)
         self._leasing.queue_changed(batch)
 
+    def answered(self, visit: Visit, pace: HostPace, contacted_at: float) -> None:
+        self._leasing.answered(visit, pace, contacted_at)
+
     def release(self, visits: Sequence[Visit], now: float) -> None:
         self._leasing.release(visits)
 
@@ -255,7 +258,7 @@ class TableFrontier:
         self._leasing.queue_changed(batch)
         self._add(found)
         for host in hosts.values():
-            if host.exhausted and host.queued > host.active:
+            if host.exhausted and host.queued > host.leased:
                 self._leasing.apply_budget(host)
         return hosts
 

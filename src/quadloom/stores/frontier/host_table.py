@@ -46,8 +46,8 @@ class HostState:
     """A host in memory: its durable row as far as leasing needs it, and what is known only in memory."""
 
     __slots__ = (
-        "absent", "active", "address", "asked_at", "base_delay", "block_reason", "blocked_until", "budget", "buffer",
-        "complete", "crawl_delay", "default_budget", "delay", "failures", "id", "name", "next_at", "pages",
+        "absent", "active", "address", "answered", "asked_at", "base_delay", "block_reason", "blocked_until", "budget",
+        "buffer", "complete", "crawl_delay", "default_budget", "delay", "failures", "id", "name", "next_at", "pages",
         "per_site", "queued", "retired", "site", "spent", "ticket", "turns",
     )  # fmt: skip
 
@@ -57,7 +57,7 @@ class HostState:
         self.delay = self.crawl_delay = self.base_delay = 0.0
         self.next_at = self.blocked_until = 0.0
         self.spent = self.budget = self.default_budget = 0.0
-        self.failures = self.pages = self.queued = self.active = self.ticket = 0
+        self.failures = self.pages = self.queued = self.active = self.answered = self.ticket = 0
         self.per_site = 1
         self.asked_at = -INFINITY
         self.buffer: list[QueuedUrl] = []
@@ -81,14 +81,19 @@ class HostState:
         return 0 < budget <= self.spent
 
     @property
+    def leased(self) -> int:
+        """URLs that were handed out and are not settled: `active` ones are being fetched, the others have answered."""
+        return self.active + self.answered
+
+    @property
     def _affordable(self) -> int:
         """Concurrent visits that the budget still pays for; at least one, since explicit requests need no budget."""
         budget = self.budget or self.default_budget
-        return max(1, ceil(budget - self.spent)) if budget > 0 else self.per_site
+        return max(1, ceil(budget - self.spent)) - self.answered if budget > 0 else self.per_site
 
     @property
     def has_work(self) -> bool:
-        more = not self.complete and self.queued > self.active  # leased URLs still count as queued
+        more = not self.complete and self.queued > self.leased  # leased URLs still count as queued
         # A failing host gets one visit at a time: one request per back-off window, not `per_site` of them.
         room = 1 if self.failures else min(self.per_site, self._affordable)
         return not self.retired and self.active < room and (bool(self.buffer) or more)
@@ -320,7 +325,7 @@ class HostTable:
     def idle(self, now: float) -> Iterator[HostState]:
         """Hosts that may be unloaded: no visit in progress, and nothing to do before `now`."""
         for host in list(self.loaded.values()):
-            if host.active == 0 and (host.free_at > now or not host.has_work):
+            if host.leased == 0 and (host.free_at > now or not host.has_work):
                 yield host
 
 

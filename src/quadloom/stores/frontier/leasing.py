@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 
 from quadloom.model.link import Discovery
+from quadloom.model.outcome import HostPace
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier.host_table import FINGERPRINT, KNOWN, PRIORITY, HostState, HostTable, QueuedUrl
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState, rank
@@ -31,11 +32,12 @@ _PRIORITIES: dict[VisitClass, tuple[tuple[int, ...], ...]] = {
 class Lease:
     """A URL that was handed out, and both clocks of its host as they were before."""
 
-    __slots__ = ("address_clock", "host", "live", "next_at", "visit")
+    __slots__ = ("address_clock", "answered", "host", "live", "next_at", "visit")
 
     def __init__(self, visit: Visit, host: HostState, next_at: float, address_clock: float) -> None:
         self.visit, self.host = visit, host
         self.next_at, self.address_clock = next_at, address_clock
+        self.answered = False  # the server has answered; the visit waits for its settlement
         self.live = True  # False: an earlier lease of this URL, which had run out, was settled meanwhile
 
 
@@ -115,7 +117,7 @@ class LeaseManager:
     def _seek(self, host: HostState, kind: VisitClass) -> QueuedUrl | None:
         """The first URL of a class of which the buffer has none."""
         for priorities in _PRIORITIES[kind]:
-            for url in self._queue.front(host.id, 4 + host.active, priorities):
+            for url in self._queue.front(host.id, 4 + host.leased, priorities):
                 if url[FINGERPRINT] not in self.leases and VisitClass.of(url[PRIORITY], url[KNOWN]) is kind:
                     return url
         host.absent.add(kind)
@@ -152,7 +154,7 @@ class LeaseManager:
 
     def refill(self, host: HostState) -> None:
         room = max(4, min(_FRONT, _FRONTS // (len(self.hosts.loaded) + 1)))
-        self._fill(host, self._queue.front(host.id, room + host.active), room + host.active)
+        self._fill(host, self._queue.front(host.id, room + host.leased), room + host.leased)
 
     def _fill(self, host: HostState, urls: list[QueuedUrl], asked: int) -> None:
         host.complete = len(urls) < asked
@@ -179,7 +181,7 @@ class LeaseManager:
         needy = [host for host in hosts if not host.buffer and host.has_work] if room else []
         if not needy:
             return
-        room += max(host.active for host in needy)
+        room += max(host.leased for host in needy)
         fronts = self._queue.fronts([host.id for host in needy], room)
         for host in needy:
             self._fill(host, fronts.get(host.id, []), room)
@@ -245,9 +247,26 @@ class LeaseManager:
             lease.live = False
             return
         del self.leases[visit.fingerprint]
-        lease.host.active = max(0, lease.host.active - 1)
+        _free(lease)
         if not asked:
             self.hosts.restore_clocks(lease.host, visit.not_before, lease.next_at, lease.address_clock)
+
+    def answered(self, visit: Visit, pace: HostPace, contacted_at: float) -> None:
+        """The host has room for the next visit; its clocks move as the settlement will move them."""
+        lease = self.leases.get(visit.fingerprint)
+        if lease is None or lease.visit.deadline != visit.deadline or lease.answered:
+            return
+        host = lease.host
+        if pace.address and pace.address != host.address:
+            self.hosts.move(host, pace.address)
+        self.hosts.touch_address(host.address, max(contacted_at, visit.not_before))
+        host.delay = pace.delay
+        host.next_at = max(host.next_at, pace.next_at, host.asked_at + host.pause)
+        lease.answered = True
+        host.active -= 1
+        host.answered += 1
+        if host.id in self.hosts.loaded:
+            self.hosts.place(host)
 
     def release(self, visits: Sequence[Visit]) -> None:
         for visit in visits:
@@ -259,7 +278,7 @@ class LeaseManager:
 
     def _return(self, lease: Lease) -> None:
         host = lease.host
-        host.active = max(0, host.active - 1)
+        _free(lease)
         host.buffer, host.complete = [], False
         if host.id in self.hosts.loaded:
             self.hosts.place(host)
@@ -318,7 +337,7 @@ class LeaseManager:
             self._clocks = {id: clock for id, clock in self._clocks.items() if clock > now}
         stay: list[HostState] = []
         for host in hosts:
-            if (crowded or not host.queued) and host.active == 0:
+            if (crowded or not host.queued) and host.leased == 0:
                 self._clocks[host.id] = host.next_at
                 self.hosts.drop(host)
                 self._unloaded_at = min(self._unloaded_at, host.free_at)
@@ -347,14 +366,14 @@ class LeaseManager:
         """Hand out nothing more of these hosts; those with visits in progress stay until these are settled."""
         for host in [host for host in self.hosts.loaded.values() if unwanted(host)]:
             host.retired = True
-            if host.active == 0:
+            if host.leased == 0:
                 self.hosts.drop(host)
             else:
                 self.hosts.place(host)
 
     def hosts_with_queue(self) -> set[str]:
         """Loaded hosts with queued URLs that politeness does not allow yet."""
-        return {host.name for host in self.hosts.loaded.values() if host.queued > host.active}
+        return {host.name for host in self.hosts.loaded.values() if host.queued > host.leased}
 
     def hosts_added(self) -> None:
         """There may be hosts with work that are not loaded."""
@@ -374,7 +393,8 @@ class LeaseManager:
             stored.asked_at = before[stored.id].asked_at
             for lease in leased.get(stored.id, ()):
                 lease.host = stored
-                stored.active += 1
+                stored.active += not lease.answered
+                stored.answered += lease.answered
             self._insert(stored)
 
 
@@ -388,3 +408,12 @@ def _first_of_each(buffer: Sequence[QueuedUrl]) -> dict[VisitClass, int]:
             if len(places) == len(VisitClass):
                 break
     return places
+
+
+def _free(lease: Lease) -> None:
+    """The visit is no longer one of its host's."""
+    host = lease.host
+    if lease.answered:
+        host.answered = max(0, host.answered - 1)
+    else:
+        host.active = max(0, host.active - 1)

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from quadloom.model.link import Discovery, LinkKind
-from quadloom.model.outcome import Settlement
+from quadloom.model.outcome import HostPace, Settlement
 from quadloom.model.visit import Visit
 
 
@@ -190,6 +190,13 @@ class Frontier(Protocol):
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
         """End visits: next state, host clock and new links, in one transaction. Settling a visit again changes
         nothing."""
+        ...
+
+    def answered(self, visit: Visit, pace: HostPace, contacted_at: float) -> None:
+        """The server has answered, and the visit will be settled soon: its host may serve the next one as soon as its
+        clocks allow, without waiting for that. The URL itself stays leased. Writes nothing, so a crash returns the
+        visit as any other. Only for answers that are no sign of trouble: a failure frees its host when it is settled.
+        """
         ...
 
     def release(self, visits: Sequence[Visit], now: float) -> None:

@@ -28,7 +28,7 @@ def page_of(case: str) -> tuple[bytes, str]:
 def test_the_suite_is_there() -> None:
     if not SUITE.is_dir():
         pytest.skip(f"no suite in {SUITE}")
-    assert len(CASES) == 113
+    assert len(CASES) >= 113
 
 
 @pytest.mark.parametrize("case", CASES)

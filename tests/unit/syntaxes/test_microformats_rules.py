@@ -257,7 +257,7 @@ def test_repeated_relations() -> None:
     found = microformats.parse(html.encode(), url=URL)
     address = "http://site.example/x"
     assert found["rels"] == {"a": [address], "b": [address], "c": [address]}
-    assert found["rel-urls"] == {address: {"rels": ["a", "b", "c"], "title": "", "media": "m", "text": "T"}}
+    assert found["rel-urls"] == {address: {"rels": ["a", "b", "c"], "title": "", "media": "m", "text": " T "}}
 
 
 def test_elements_without_relation_or_address_have_no_relations() -> None:

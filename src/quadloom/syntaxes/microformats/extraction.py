@@ -20,8 +20,8 @@ from quadloom.syntaxes.microformats.values import (
     Picture,
     Value,
     html_of,
+    raw_text_of,
     resolve,
-    text_of,
     tokens_of,
 )
 from quadloom.syntaxes.registry import Context
@@ -135,7 +135,7 @@ def _relations(tree: LexborHTMLParser, base: str) -> tuple[dict[str, Json], dict
         for name in ("hreflang", "media", "title", "type"):
             if name in attributes:
                 entry.setdefault(name, attributes[name] or "")
-        text = text_of(node, alternatives=False)
+        text = raw_text_of(node, alternatives=False)  # nothing is trimmed here, unlike in properties
         if text:
             entry.setdefault("text", text)
     for address, tokens_found in kinds.items():

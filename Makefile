@@ -32,13 +32,16 @@ demo: $(RUNTIME)
 	@$(BIN)/quadloom demo --offline
 
 # Four at a time on two cores: tests of whole crawls wait as much as they work. File by file in the order of the folders,
-# which begins with those that take long. A test that fails is run a second time, alone: it must pass then.
+# which begins with those that take long. Tests that judge elapsed time follow, alone. No test is run twice.
 test: setup lint
-	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder || { echo "a second time, alone:" && \
-		$(BIN)/python -m pytest --last-failed --last-failed-no-failures none; }
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not slow and not timing" && others=0 || others=1; \
+		echo "alone, because they judge time:"; \
+		$(BIN)/python -m pytest -n 0 -m "timing and not slow" && exit $$others
 
 test-all: setup lint
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow" --timeout 1800
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "(slow or not slow) and not timing" --timeout 1800 && others=0 || others=1; \
+		echo "alone, because they judge time:"; \
+		$(BIN)/python -m pytest -n 0 -m "(slow or not slow) and timing" --timeout 1800 && exit $$others
 
 lint: setup
 	@$(BIN)/ruff check src lab tests tools

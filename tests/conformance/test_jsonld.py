@@ -21,6 +21,8 @@ SUITE = SHARED / "suites" / "json-ld"
 BASE = "https://w3c.github.io/json-ld-api/tests/"
 CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
 TYPES = {".jsonld": "application/ld+json", ".json": "application/json", ".html": "text/html"}
+# The floor: fewer cases than this means that the suite was not found as a whole.
+LEAST_CASES = {"toRdf": 338, "html": 33, "remote-doc": 18}
 
 pytestmark = pytest.mark.skipif(not SUITE.is_dir(), reason="the JSON-LD suite is not at ../shared/suites/json-ld")
 
@@ -81,6 +83,11 @@ def check(case: dict, produce: Callable[[], bytes]) -> None:
         assert canonical(produce()) == canonical(expected)
     else:
         canonical(produce())
+
+
+@pytest.mark.parametrize("manifest", LEAST_CASES)
+def test_the_suite_is_there(manifest: str) -> None:
+    assert len(cases(manifest)) >= LEAST_CASES[manifest]
 
 
 @pytest.mark.parametrize("case", cases("toRdf"))

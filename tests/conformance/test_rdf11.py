@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, NamedNode, RdfFormat, Store
 from pyoxigraph import parse as reference_parse
 
@@ -22,12 +23,14 @@ FOLDERS: dict[str, RdfKind] = {
     "rdf-trig": "trig",
     "rdf-xml": "rdfxml",
 }
+# The floor: fewer cases than this means that the suite was not found as a whole.
+LEAST_CASES = {"ntriples": 70, "nquads": 87, "turtle": 313, "trig": 356, "rdfxml": 166}
 
 pytestmark = pytest.mark.skipif(not SUITE.is_dir(), reason="the RDF suites are not at ../shared/suites/rdf11")
 
 
-def cases() -> list[object]:
-    found: list[object] = []
+def cases() -> list[ParameterSet]:
+    found: list[ParameterSet] = []
     for folder, kind in FOLDERS.items():
         manifest = SUITE / folder / "manifest.ttl"
         if not manifest.is_file():
@@ -57,6 +60,11 @@ def canonical(nquads: bytes) -> str:
     dataset = Dataset(reference_parse(nquads, RdfFormat.N_QUADS))
     dataset.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
     return "\n".join(sorted(str(quad) for quad in dataset))
+
+
+@pytest.mark.parametrize("kind", LEAST_CASES)
+def test_the_suite_is_there(kind: RdfKind) -> None:
+    assert sum(param.values[0] == kind for param in cases()) >= LEAST_CASES[kind]
 
 
 @pytest.mark.parametrize(("kind", "action", "url", "result", "negative"), cases())

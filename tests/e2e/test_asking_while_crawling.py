@@ -51,6 +51,7 @@ def hits(warehouse: Warehouse) -> list[tuple[str, ...]]:
     return [tuple(sorted(hit.id for hit in warehouse.search(text, limit=1000).hits)) for text in words]
 
 
+@pytest.mark.timing
 def test_pages_are_found_by_another_process_within_five_seconds(tmp_path: Path) -> None:
     """The crawl is slowed to last; whatever the catalog says was indexed five seconds ago must be found."""
     with serve_in_process(FakeWeb(SPEC)) as serving:

@@ -20,6 +20,7 @@ ADDRESS_DELAY = 0.03
 WINDOW = 40
 
 
+@pytest.mark.timing
 @pytest.mark.timeout(180)
 def test_no_host_and_no_address_is_asked_early_also_after_a_crash(tmp_path: Path) -> None:
     web = FakeWeb(
@@ -74,6 +75,7 @@ class _Stormy(BaseHTTPRequestHandler):
         """Quiet."""
 
 
+@pytest.mark.timing
 @pytest.mark.timeout(200)
 def test_a_429_storm_is_answered_with_silence_and_remembered_over_a_crash(tmp_path: Path) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Stormy)

@@ -94,6 +94,7 @@ def explode(coding: str, size: int) -> Failure:
     return result
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("coding", BOMBS)
 def test_bomb_of_100_mib(coding: str) -> None:
     failure = explode(coding, 100 * MIB)
@@ -103,6 +104,7 @@ def test_bomb_of_100_mib(coding: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timing
 @pytest.mark.parametrize("coding", BOMBS)
 def test_bomb_of_a_gigabyte(coding: str) -> None:
     assert explode(coding, 1024 * MIB).kind == "bomb"
@@ -123,6 +125,7 @@ def test_endless_body_is_cut_and_marked() -> None:
     assert result.findings[0].code == "fetch-cut" and "limits.body_bytes" in result.findings[0].message
 
 
+@pytest.mark.timing
 def test_drip_feed_is_too_slow() -> None:
     with Server(lambda seen: endless(b"x", 0.1)) as server:
         result, seconds = fetch(server.url())
@@ -131,6 +134,7 @@ def test_drip_feed_is_too_slow() -> None:
     assert "limits.low_speed" in result.message
 
 
+@pytest.mark.timing
 def test_a_fast_enough_drip_meets_the_total_deadline() -> None:
     patient = msgspec.structs.replace(LIMITS, low_speed_seconds=60.0)  # the server, too, may have to wait for its turn
     with Server(lambda seen: endless(b"x" * 500, 0.1)) as server:
@@ -140,6 +144,7 @@ def test_a_fast_enough_drip_meets_the_total_deadline() -> None:
     assert "limits.total_seconds" in result.message
 
 
+@pytest.mark.timing
 def test_silence_ends_too() -> None:
     def never(seen: Seen) -> Iterator[bytes]:
         time.sleep(8)

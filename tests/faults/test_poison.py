@@ -109,6 +109,7 @@ def test_poison_is_quarantined_and_the_rest_is_done() -> None:
     assert [kind for kind, _ in notices].count("quarantined") == 3
 
 
+@pytest.mark.timing
 @pytest.mark.usefixtures("poisoned_workers")
 def test_an_archive_with_poison_is_imported_and_kept_in_order(tmp_path: Path) -> None:
     """One worker, so that the poison stands in the way of all that follows it."""

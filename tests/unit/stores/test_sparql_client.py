@@ -132,6 +132,7 @@ def test_another_format_than_asked_for_is_refused(scripted: Scripted) -> None:
         client.query("ASK {}").expect(ROWS)
 
 
+@pytest.mark.timing
 def test_silence_is_not_waited_for_forever(scripted: Scripted) -> None:
     scripted.script = lambda _handler, _body: time.sleep(8.0)
     started = time.monotonic()

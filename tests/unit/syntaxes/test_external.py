@@ -152,6 +152,7 @@ def test_a_failed_request_is_repeated_on_another_instance(serve: Callable[[Answe
     assert well.requests
 
 
+@pytest.mark.timing
 def test_a_slow_service_ends_at_its_timeout(serve: Callable[[Answer], Instance]) -> None:
     def slow(_headers: dict[str, str], _body: bytes) -> tuple[int, str, bytes]:
         time.sleep(8.0)

@@ -70,6 +70,34 @@ def value(element: str) -> object:
             "<p class=dt-x><i class=value>2020-01-02</i><i class=value>10:00</i><i class=value>+01:30</i></p>",
             "2020-01-02 10:00+0130",
         ),
+        ("<p class=dt-x><i class=value>2020-01-02T10:00+01:30</i></p>", "2020-01-02T10:00+01:30"),
+        ("<p class=dt-x><i class=value>2020-01-02T10:00</i><i class=value>+01:30</i></p>", "2020-01-02 10:00+0130"),
+        ("<p class=dt-x><i class=value>2020-01-02 12:05 a.m.</i></p>", "2020-01-02 00:05"),
+        ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>10:00-5</i></p>", "2020-01-02 10:00-0500"),
+        ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>10:00+1:30</i></p>", "2020-01-02 10:00+0130"),
+        ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>10:00z</i></p>", "2020-01-02 10:00Z"),
+        ("<p class=dt-x><i class=value>2020-01-02</i><i class=value>+0100</i></p>", "2020-01-02"),
+        ("<p class=dt-x><i class=value>2020-061</i><i class=value>8 PM</i></p>", "2020-061 20:00"),
+        (
+            "<p class=dt-x><i class=value>2020-01-02</i><i class=value>2021-01-02 10:00</i><i class=value>9:00</i></p>",
+            "2020-01-02 09:00",
+        ),
+        (
+            "<p class=dt-x><i class=value>10:00</i><i class=value>2020-01-02</i><i class=value>11:00</i></p>",
+            "2020-01-02 10:00",
+        ),
+        ("<ins class=dt-x datetime=d>t</ins>", "d"),
+        ("<input class=dt-x value=d>", "d"),
+        ("<link class=p-x title=t>", "t"),
+        ("<area class=p-x alt=a>", "a"),
+        ("<area class=u-x href=a>", "http://site.example/a"),
+        ("<a class=u-x href>t</a>", URL),
+        ("<audio class=u-x src=a></audio>", "http://site.example/a"),
+        ("<video class=u-x src=a poster=b></video>", "http://site.example/a"),
+        ("<iframe class=u-x src=a></iframe>", "http://site.example/a"),
+        ("<p class=u-x>no <i class=value>a</i></p>", "http://site.example/a"),
+        ("<p class=u-x>t<img src=no alt=no><script>no</script></p>", "http://site.example/t"),
+        ("<data class=u-x value=v>t</data>", "http://site.example/v"),
         ("<p class=dt-x><i class=value-title title=P2Y>two years</i></p>", "P2Y"),
         ("<p class=e-x> a <a href=b>b</a> </p>", {"value": "a b", "html": 'a <a href="http://site.example/b">b</a>'}),
     ],
@@ -85,6 +113,12 @@ def test_names_follow_the_grammar() -> None:
 
 def test_only_ascii_white_space_separates_names() -> None:
     assert microformats.parse("<p class='h-a\u00a0'>x".encode(), url=URL)["items"] == []
+    assert set(microformats.parse("<a rel='a\u00a0b\tc' href=x>".encode(), url=URL)["rels"]) == {"a\u00a0b", "c"}
+
+
+def test_prefixes_that_share_a_name_give_their_values_in_the_order_of_the_specification() -> None:
+    found = properties("<div class=h-test><i class='e-x u-x p-x p-x'>v</i></div>")
+    assert found == {"x": ["v", "http://site.example/v", {"value": "v", "html": "v"}]}
 
 
 def test_implied_properties() -> None:
@@ -93,6 +127,54 @@ def test_implied_properties() -> None:
         "photo": [{"value": "http://site.example/i", "alt": "Me"}],
         "url": ["http://site.example/me"],
     }
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<a class=h-x href>t</a>", URL),
+        ("<p class=h-x><a href=u>t</a></p>", "http://site.example/u"),
+        ("<p class=h-x><b><a href=u>t</a></b></p>", "http://site.example/u"),
+        ("<p class=h-x><a href=u>t</a><i class=dt-y>d</i></p>", "http://site.example/u"),
+        ("<p class=h-x><a href=u>t</a><i class=e-y>d</i></p>", "http://site.example/u"),
+        ("<p class=h-x><a>t</a><area href=u></p>", "http://site.example/u"),
+        ("<div class=h-x><template>no</template><p><a href=u>t</a></p></div>", "http://site.example/u"),
+        ("<p class=h-x><a href=u>t</a><a>t</a></p>", None),
+        ("<p class=h-x><b><a href=u>t</a></b><i></i></p>", None),
+        ("<p class=h-x><a href=u>t</a><i class=u-y>d</i></p>", None),
+        ("<p class=h-x><a href=u>t</a><i class=p-y>d<b class=h-z></b></i></p>", None),
+        ("<p class=h-x><a href=u>t</a><i class=vcard></i></p>", None),
+    ],
+)
+def test_implied_url(html: str, expected: str | None) -> None:
+    found = properties(html)
+    assert isinstance(found, dict)
+    assert found.get("url") == ([expected] if expected else None)
+
+
+def test_an_empty_reference_is_the_base_as_it_is_written() -> None:
+    for url in ("http://site.example", "http://site.example/", "http://site.example/page?q#f"):
+        (found,) = microformats.parse(b"<a class=h-card href>N</a>", url=url)["items"]
+        assert isinstance(found, dict)
+        assert found["properties"] == {"name": ["N"], "url": [url]}
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<img class=h-x alt=A>", "A"),
+        ("<abbr class=h-x title=A>t</abbr>", "A"),
+        ("<p class=h-x><img alt=A> t</p>", "A"),
+        ("<p class=h-x><b><abbr title=A>t</abbr></b></p>", "A"),
+        ("<p class=h-x><img alt=''> t</p>", "t"),
+        ("<p class=h-x><img alt=A><i></i> t</p>", "A t"),
+        ("<p class=h-x>a<img src=no>b<script>no</script></p>", "ab"),
+    ],
+)
+def test_implied_name(html: str, expected: str) -> None:
+    found = properties(html)
+    assert isinstance(found, dict)
+    assert found["name"] == [expected]
 
 
 def test_nothing_is_implied_beside_an_item() -> None:
@@ -137,6 +219,24 @@ def test_classic_include_brings_a_distant_element() -> None:
     assert properties(html) == {"org": ["O"]}
 
 
+@pytest.mark.parametrize(
+    "card",
+    [
+        "<div class=vcard itemref=a></div>",
+        "<div class=vcard><a class=include href=#a></a></div>",
+        "<div class=vcard><object class=include data=#a></object></div>",
+    ],
+)
+def test_an_item_brought_in_by_reference_is_a_copy_and_its_id_stays_where_it_stands(card: str) -> None:
+    html = f"{card}<p class=adr id=a><b class=locality>L</b></p>"
+    address = {"type": ["h-adr"], "properties": {"locality": ["L"]}}
+    assert microformats.parse(html.encode(), url=URL)["items"] == [
+        {"type": ["h-card"], "properties": {"adr": [{**address, "value": "L"}]}},
+        {**address, "id": "a"},
+    ]
+    assert f"_:b0 <v:hasAddress> <{URL}#a>" in rdf(html)  # one resource, not two
+
+
 def test_include_of_itself_ends() -> None:
     html = "<div class=vcard id=a><b class=fn>N</b><a class=include href=#a>x</a></div>"
     assert properties(html) == {"name": ["N"]}
@@ -148,6 +248,22 @@ def test_relations() -> None:
     address = "http://site.example/x"
     assert found["rels"] == {"b": [address], "a": [address]}
     assert found["rel-urls"] == {address: {"rels": ["a", "b"], "type": "t", "text": "T", "hreflang": "de"}}
+
+
+def test_repeated_relations() -> None:
+    html = (
+        "<a rel='a b a' href=/x title></a><a rel='b c' href=/x title=no media=m><img alt=no> T </a><a rel=a href=/x>no"
+    )
+    found = microformats.parse(html.encode(), url=URL)
+    address = "http://site.example/x"
+    assert found["rels"] == {"a": [address], "b": [address], "c": [address]}
+    assert found["rel-urls"] == {address: {"rels": ["a", "b", "c"], "title": "", "media": "m", "text": " T "}}
+
+
+def test_elements_without_relation_or_address_have_no_relations() -> None:
+    html = "<a rel='' href=/x>x</a><a rel=a>x</a><template><a rel=a href=/x>x</a></template><div rel=a href=/x>"
+    found = microformats.parse(html.encode(), url=URL)
+    assert (found["rels"], found["rel-urls"]) == ({}, {})
 
 
 def rdf(html: str) -> set[str]:

@@ -20,8 +20,9 @@ from quadloom.syntaxes.microformats.values import (
     Picture,
     Value,
     html_of,
+    raw_text_of,
     resolve,
-    text_of,
+    tokens_of,
 )
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.sink import Sink
@@ -34,12 +35,10 @@ Json = str | list["Json"] | dict[str, "Json"]
 
 
 def parse(body: bytes, *, url: str) -> dict[str, Json]:
-    """`items`, `rels` and `rel-urls` by the microformats2 parsing specification."""
+    """`items`, `rels` and `rel-urls` by the microformats2 parsing specification. An empty reference stands for the base
+    as it is written, with or without a slash after the host."""
     tree = LexborHTMLParser(source_of(body))
     base = base_of(tree, url)
-    if base.endswith("/") and base.count("/") == 3:
-        # The suite writes the root of a host without a slash if a reference is empty.
-        base = base[:-1]
     items: list[Json] = [_item_json(item, base) for item in MicroformatPage(tree, base).items()]
     rels, addresses = _relations(tree, base)
     return {"items": items, "rels": rels, "rel-urls": addresses}
@@ -93,7 +92,7 @@ def _item_json(item: MicroformatItem, base: str) -> dict[str, Json]:
             name: [_value_json(value, base) for value in values] for name, values in item.properties.items()
         },
     }
-    if item.id:
+    if item.id and not item.by_reference:
         found["id"] = item.id
     if item.children:
         found["children"] = [_item_json(child, base) for child in item.children]
@@ -125,7 +124,7 @@ def _relations(tree: LexborHTMLParser, base: str) -> tuple[dict[str, Json], dict
     addresses: dict[str, dict[str, Json]] = {}
     for node in tree.css("a[rel][href],area[rel][href],link[rel][href]"):
         attributes = node.attributes
-        tokens = (attributes["rel"] or "").split()
+        tokens = tokens_of(attributes["rel"] or "")
         if not tokens:
             continue
         address = resolve(base, attributes["href"] or "")
@@ -134,9 +133,9 @@ def _relations(tree: LexborHTMLParser, base: str) -> tuple[dict[str, Json], dict
         kinds.setdefault(address, set()).update(tokens)
         entry = addresses.setdefault(address, {})
         for name in ("hreflang", "media", "title", "type"):
-            if attributes.get(name):
+            if name in attributes:
                 entry.setdefault(name, attributes[name] or "")
-        text = text_of(node)
+        text = raw_text_of(node, alternatives=False)  # nothing is trimmed here, unlike in properties
         if text:
             entry.setdefault("text", text)
     for address, tokens_found in kinds.items():

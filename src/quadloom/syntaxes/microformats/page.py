@@ -19,31 +19,31 @@ from collections.abc import Set
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from quadloom.syntaxes.microformats.classic import ITEM, NAMES, ROOTS, ClassicVocabulary, Kind, Property, vocabulary_of
+from quadloom.syntaxes.microformats.dates import date_of, is_clock
 from quadloom.syntaxes.microformats.values import (
     MicroformatItem,
     NestedItem,
     Picture,
     PropertyReader,
     Value,
-    date_of,
     implied_name,
     implied_photo,
     implied_url,
-    is_clock,
     plain,
     raw_text_of,
     tag_of,
+    tokens_of,
 )
 
 DEPTH_LIMIT = 32
 INCLUDE_LIMIT = 50_000
 _INCLUDE_COST = 50  # in elements: the native search of an included subtree, even if it finds nothing
 
-_TOKENS = re.compile(r"[^ \t\n\f\r]+")
 _NAME = r"(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*"
 _TYPE = re.compile(rf"h-{_NAME}\Z")
 _PROPERTY = re.compile(rf"(p|u|dt|e)-({_NAME})\Z")
 _KINDS: dict[str, Kind] = {"p": "p", "u": "u", "dt": "dt", "e": "e"}
+_ORDER = tuple(_KINDS)
 ANY_ROOT = '[class*="h-"],' + ",".join(f".{name}" for name in ROOTS)
 
 
@@ -53,18 +53,20 @@ class ClassNames:
     __slots__ = ("classic", "inert", "properties", "tokens", "types")
 
     def __init__(self, text: str, ignored: Set[str]) -> None:
-        self.tokens = _TOKENS.findall(text)
+        self.tokens = tokens_of(text)
         self.types = sorted({token for token in self.tokens if token not in ignored and _TYPE.match(token)})
         self.classic = sorted({ROOTS[token] for token in self.tokens if token in ROOTS}) if not self.types else []
         named = (match for token in self.tokens if (match := _PROPERTY.match(token)))
-        self.properties: list[Property] = list(dict.fromkeys((_KINDS[match[1]], match[2]) for match in named))
+        # The order of the specification: it matters if prefixes share a name.
+        found = dict.fromkeys((_KINDS[match[1]], match[2]) for match in named)
+        self.properties: list[Property] = sorted(found, key=lambda one: _ORDER.index(one[0]))
         self.inert = not self.types and not self.properties and NAMES.isdisjoint(self.tokens)
 
 
 class _Root:
     """An element that is an item, and the elements assigned to it. `vocabulary` is None for mf2."""
 
-    __slots__ = ("attributes", "entries", "included", "node", "types", "vocabulary")
+    __slots__ = ("attributes", "by_reference", "entries", "included", "node", "types", "vocabulary")
 
     def __init__(self, node: LexborNode, attributes: dict[str, str | None], types: list[str], *, classic: bool) -> None:
         self.node = node
@@ -73,6 +75,7 @@ class _Root:
         self.vocabulary: ClassicVocabulary | None = vocabulary_of(tuple(types)) if classic else None
         self.entries: list[_Entry] = []
         self.included: list[LexborNode] = []
+        self.by_reference = False  # this element stands elsewhere and is brought in by an include
 
 
 class _Entry:
@@ -180,6 +183,8 @@ class MicroformatPage:
             else:
                 holder, level = _nearest(node, above)
             root = self._root(node, attributes, holder)
+            if root is not None:
+                root.by_reference = bool(active)
             properties, tags = self._properties(attributes, holder)
             if node.tag != "template" and (root is not None or properties or tags):
                 if level >= DEPTH_LIMIT or self._included > INCLUDE_LIMIT:
@@ -199,7 +204,7 @@ class MicroformatPage:
         if root.vocabulary is None:
             return
         for name in ("itemref", "headers"):
-            for reference in (root.attributes.get(name) or "").split():
+            for reference in tokens_of(root.attributes.get(name) or ""):
                 self._include(root, f"#{reference}", 1, active)
 
     def _include(self, holder: _Root, reference: str, depth: int, active: tuple[int, ...]) -> None:
@@ -225,13 +230,14 @@ class MicroformatPage:
         properties = owner.vocabulary.properties(meaning.tokens)
         tags: list[Property] = []
         if "rel" in attributes and "href" in attributes:
-            for relation, target in owner.vocabulary.relations((attributes["rel"] or "").split()):
+            for relation, target in owner.vocabulary.relations(tokens_of(attributes["rel"] or "")):
                 if target not in properties:
                     (tags if relation == "tag" else properties).append(target)
         return properties, tags
 
     def _build(self, root: _Root, reader: PropertyReader) -> MicroformatItem:
         item = MicroformatItem(root.types, root.attributes.get("id") or "", bare=not root.entries)
+        item.by_reference = root.by_reference
         kinds: set[Kind] = set()
         nested = False
         dates = _Dates()

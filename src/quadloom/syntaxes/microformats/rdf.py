@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from quadloom.syntaxes.microformats.values import MicroformatItem, NestedItem, Picture, Value, plain, typed
+from quadloom.syntaxes.microformats.dates import typed
+from quadloom.syntaxes.microformats.values import MicroformatItem, NestedItem, Picture, Value, plain
 from quadloom.syntaxes.sink import Sink
 from quadloom.syntaxes.terms import TYPE, XSD, iri, literal
 

@@ -1,18 +1,18 @@
 """The value of an element as a `p-*`, `u-*`, `dt-*` or `e-*` property, by the microformats2 parsing specification.
 
-Items and values are records here, before they become JSON or RDF. Dates follow the value-class pattern: pieces found in
-several elements make one value.
+Items and values are records here, before they become JSON or RDF.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from quadloom.syntaxes.microformats.dates import assemble
 from quadloom.syntaxes.terms import join
 
 
@@ -39,7 +39,7 @@ Plain = str | Picture | EmbeddedMarkup
 @dataclass(slots=True)
 class MicroformatItem:
     """One microformat. `name` and `url` are its first `p-name` and `u-url`, explicit or implied: what it is worth as a
-    value. `bare`: nothing inside it is marked."""
+    value. `bare`: nothing inside it is marked. `by_reference`: a copy, brought in from where its id stands."""
 
     types: list[str]
     id: str = ""
@@ -48,6 +48,7 @@ class MicroformatItem:
     name: Value | None = None
     url: Value | None = None
     bare: bool = False
+    by_reference: bool = False
 
 
 @dataclass(slots=True)
@@ -72,9 +73,15 @@ def plain(value: Value) -> str:
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SOURCE = re.compile(r"\s*(?:,\s*)*(\S*[^\s,])(?:\s+([^,]*[^,\s]))?\s*(?:,|\Z)")
 _SPACE = " \t\n\f\r"
+_TOKENS = re.compile(r"[^ \t\n\f\r]+")
 _PATTERN_STEPS = 256  # a value class this far below its property is no pattern an author wrote
 _URL_ATTRIBUTES = ("href", "src", "cite", "data", "poster", "longdesc")
 _REWRITTEN = ",".join(f"[{name}]" for name in _URL_ATTRIBUTES)
+
+
+def tokens_of(text: str) -> list[str]:
+    """The tokens of a `class` or `rel`. Only ASCII white space separates them."""
+    return _TOKENS.findall(text)
 
 
 def resolve(base: str, reference: str) -> str:
@@ -267,94 +274,6 @@ def tag_of(href: str) -> str:
     return unquote(path.rpartition("/")[2])
 
 
-_DATE = re.compile(r"[0-9]{4}-(?:[0-9]{3}|[0-9]{2}(?:-[0-9]{2})?)\Z")
-_ZONE = re.compile(r"(?:[Zz]|[-+][0-9]{1,2}(?::?[0-9]{2})?)\Z")
-_TIME = re.compile(
-    r"(?P<hour>[0-9]{1,2})(?P<minute>:[0-9]{2})?(?P<second>:[0-9]{2}(?:\.[0-9]+)?)?"
-    r"\s*(?P<half>[aApP]\.?[mM]\.?)?\s*(?P<zone>[Zz]|[-+][0-9]{1,2}(?::?[0-9]{2})?)?\Z"
-)
-_MOMENT = re.compile(r"(?P<date>[0-9]{4}-(?:[0-9]{3}|[0-9]{2}-[0-9]{2}))[Tt ](?P<time>[0-9].*)\Z", re.DOTALL)
-_CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:[Zz]|[-+][0-9]{1,2}(?::?[0-9]{2})?)?\Z")
-_DAY = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-_STAMP = re.compile(
-    rf"(?P<day>{_DAY})[Tt ]+(?P<clock>(?:[01][0-9]|2[0-3]):[0-5][0-9])(?P<second>:[0-5][0-9](?:\.[0-9]+)?)?"
-    r"(?:(?P<utc>[Zz])|(?P<hours>[-+](?:0[0-9]|1[0-4])):?(?P<minutes>[0-5][0-9])?)?\Z"
-)
-_WHOLE = (
-    (re.compile(rf"{_DAY}\Z"), "date"),
-    (re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])\Z"), "gYearMonth"),
-    (re.compile(r"[0-9]{4}\Z"), "gYear"),
-    (
-        re.compile(
-            r"P(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+S)?)?\Z"
-        ),
-        "duration",
-    ),
-)
-
-
-def assemble(pieces: Iterable[str]) -> str | None:
-    """`date time zone` from the first piece of each sort, or a piece that is complete; None if none is a date."""
-    date = time = zone = ""
-    for piece in pieces:
-        value = piece.strip()
-        if _MOMENT.match(value):
-            return value
-        if not date and _DATE.match(value):
-            date = value
-        elif not time and (clock := _clock(value)) is not None:
-            time, own_zone = clock
-            zone = zone or own_zone
-        elif not zone and _ZONE.match(value):
-            zone = _zone(value)
-    if not time:
-        return date or None
-    return f"{date} {time}{zone}".lstrip()
-
-
-def is_clock(value: str) -> bool:
-    """Whether an assembled value has no date yet."""
-    return _CLOCK.match(value) is not None
-
-
-def date_of(value: str) -> str:
-    """The date part of a value, or nothing."""
-    if _DATE.match(value):
-        return value
-    match = _MOMENT.match(value)
-    return match["date"] if match else ""
-
-
-def typed(value: str) -> tuple[str, str]:
-    """The value in XML Schema's form with the local name of its datatype, or as it is with no datatype."""
-    value = value.strip()
-    for pattern, datatype in _WHOLE:
-        if pattern.match(value):
-            return value, datatype
-    match = _STAMP.match(value)
-    if match is None:
-        return value, ""
-    zone = "Z" if match["utc"] else f"{match['hours']}:{match['minutes'] or '00'}" if match["hours"] else ""
-    return f"{match['day']}T{match['clock']}{match['second'] or ':00'}{zone}", "dateTime"
-
-
-def _clock(value: str) -> tuple[str, str] | None:
-    match = _TIME.match(value)
-    if match is None or not (match["minute"] or match["half"]):
-        return None
-    hour = int(match["hour"])
-    half = (match["half"] or "")[:1].lower()
-    if half and not 1 <= hour <= 12:
-        return None
-    if half:
-        hour = hour % 12 + (12 if half == "p" else 0)
-    return f"{hour:02}{match['minute'] or ':00'}{match['second'] or ''}", _zone(match["zone"] or "")
-
-
-def _zone(value: str) -> str:
-    return value.replace(":", "").upper()
-
-
 IsRoot = Callable[[str], bool]
 
 
@@ -418,7 +337,7 @@ def _only_child(node: LexborNode) -> LexborNode | None:
     found: LexborNode | None = None
     child = node.first_child
     while child is not None:
-        if child.is_element_node:
+        if child.is_element_node and child.tag != "template":
             if found is not None:
                 return None
             found = child

@@ -152,6 +152,11 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     query_result_bytes: Annotated[Bytes, _doc("size of a result, bytes"), _FROM_1] = 256 * 1024 * 1024
     query_length: Annotated[Bytes, _doc("length of a query, bytes"), _FROM_1] = 64 * 1024
     query_nesting: Annotated[int, _doc("depth of nested brackets and groups in a query"), _FROM_1] = 100
+    query_patterns: Annotated[int, _doc("text patterns (`ql:matches`) in a query"), _FROM_1] = 16
+    query_hits: Annotated[int, _doc("hits of all text patterns of a query together"), _FROM_1] = 20_000
+    query_hit_bytes: Annotated[Bytes, _doc("length of the URLs of these hits together, bytes"), _FROM_1] = (
+        4 * 1024 * 1024
+    )
 
 
 class GuardSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -64,6 +64,12 @@ def test_long_queries_and_deep_ones_are_refused_unread(client: TestClient) -> No
     )
 
 
+def test_many_text_patterns_are_refused(client: TestClient) -> None:
+    query = "SELECT (COUNT(*) AS ?n) { " + '?a ql:matches("lighthouse" 10000). ' * 1800 + "}"
+    answer = client.post("/sparql", content=query, headers={"content-type": "application/sparql-query"})
+    assert answer.status_code == 400 and "1800 text patterns" in answer.json()["error"] and answer.json()["hint"]
+
+
 @pytest.mark.parametrize(
     "host",
     ["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "0.0.0.0", "169.254.169.254", "10.0.0.1",

@@ -6,7 +6,7 @@ import pytest
 
 from quadloom.asking.sparql.checks import check
 from quadloom.asking.sparql.text_patterns import PatternHitCache, replace_text_patterns
-from quadloom.errors import QueryLimit, QueryRefused
+from quadloom.errors import QueryLimit, QueryRefused, QuerySyntaxError
 from quadloom.settings import LimitSettings
 from quadloom.stores.protocols.text import SearchAnswer, SearchRequest, TextDocument
 from quadloom_lab.memory.text import MemoryText
@@ -64,6 +64,16 @@ def test_only_as_many_hits_as_a_plain_limit_can_show(query: str, needed: int) ->
     text.commit()
     rewritten = replace_text_patterns(check(query, LimitSettings()), PatternHitCache(text), LimitSettings())
     assert rewritten.count("<http://a.example/") == needed
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 6000, "٣", "1" * 10])
+def test_what_is_no_number_of_hits_is_a_mistake_in_the_query(number: str) -> None:
+    text, limits = MemoryText(), LimitSettings()
+    query = f'SELECT ?p {{ ?p ql:matches ("x" {number}) }}'
+    with pytest.raises(QuerySyntaxError, match="ql:matches at line 1"):
+        replace_text_patterns(check(query, limits), PatternHitCache(text), limits)
+    plain = f'SELECT ?p {{ ?p ql:matches "x" }} LIMIT {number}'
+    assert "VALUES" in replace_text_patterns(check(plain, limits), PatternHitCache(text), limits), "the engine decides"
 
 
 def _lighthouses(pages: int) -> Counting:

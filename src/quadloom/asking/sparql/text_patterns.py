@@ -32,6 +32,7 @@ from quadloom.syntaxes.terms import iri, literal
 MATCHES = PREFIXES["ql"] + "matches"
 DEFAULT_HITS = 1000
 MAX_HITS = 10_000
+_DIGITS = 9
 _CACHE_SECONDS = 2.0
 _CACHE_SIZE = 64  # searches
 _CACHE_BYTES = 4 * 1024 * 1024  # of the URLs of all cached hits
@@ -193,9 +194,14 @@ def _object(tokens: Sequence[Token], index: int, text: str) -> tuple[str, int, i
     shape = [token.kind if token.kind in ("string", "word") else token.text for token in found]
     if shape[:3] == ["(", "string", ")"]:
         return _unquoted(found[1].text), DEFAULT_HITS, index + 3
-    if shape == ["(", "string", "word", ")"] and found[2].text.isdigit():
+    if shape == ["(", "string", "word", ")"] and _is_number(found[2].text):
         return _unquoted(found[1].text), max(1, min(int(found[2].text), MAX_HITS)), index + 4
     raise _misplaced(tokens[index - 1], text)
+
+
+def _is_number(text: str) -> bool:
+    """Nine digits at most. `²` is a digit to Python too, but not a number; `int` refuses more than 4,300 digits."""
+    return len(text) <= _DIGITS and text.isascii() and text.isdigit()
 
 
 def _enough(tokens: Sequence[Token], start: int, stop: int) -> int:
@@ -210,7 +216,7 @@ def _enough(tokens: Sequence[Token], start: int, stop: int) -> int:
     columns = [token.kind == "variable" or token.text == "*" for token in shown[:-1]]
     alone = bool(shown) and shown[-1].text == "{" and all(columns)
     match after[1:] if after[:1] == ["."] else after:
-        case ["}", "LIMIT", number] if alone and number.isdigit() and len(number) < 9:
+        case ["}", "LIMIT", number] if alone and _is_number(number):
             return max(1, int(number))
     return MAX_HITS
 
@@ -233,7 +239,7 @@ def _unquoted(text: str) -> str:
 def _misplaced(token: Token, text: str) -> QuerySyntaxError:
     line, column = place(text, token.start)
     return QuerySyntaxError(
-        f"{token.text} at line {line}, column {column} must come first after its subject",
+        f"{token.text} at line {line}, column {column} must come first after its subject, before words in quotes",
         hint='write ?page ql:matches "words" or (?page ?score) ql:matches ("words" 50)',
         line=line,
         column=column,

@@ -364,6 +364,17 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     hosts: Annotated[list[str], _doc("more Host names to answer to")] = []
     rate: Annotated[float, _doc("requests per second and client, 0 = no limit"), _FROM_0] = 50.0
     concurrency: Annotated[int, _doc("SPARQL queries per client at the same time, 0 = no limit"), _FROM_0] = 2
+    connections: Annotated[
+        int, _doc("open connections; up to 50 of them are left for health checks if all are in use"), Meta(ge=10)
+    ] = 1000
+    client_connections: Annotated[
+        int, _doc("open connections per client, 0 = no limit; loopback has none, since a proxy may be there"), _FROM_0
+    ] = 200
+    head_seconds: Annotated[Seconds, _doc("time to send the head of a request, seconds"), _ABOVE_0] = 10.0
+    body_seconds: Annotated[Seconds, _doc("time to send the body of a request, seconds"), _ABOVE_0] = 60.0
+    send_seconds: Annotated[
+        Seconds, _doc("a client that reads less than 16 KiB of its response in this time is dropped, seconds"), _ABOVE_0
+    ] = 30.0
 
 
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -22,7 +22,7 @@ from quadloom.web.routes import ROUTES, Endpoint
 from quadloom.web.server.errors import ErrorBody, HttpError, describe_error, error_body
 from quadloom.web.server.rendering import Renderer
 from quadloom.web.server.requests import WebRequest
-from quadloom.web.server.security import BODY_BYTES, Gate
+from quadloom.web.server.security import BODY_BYTES, Gate, HeldBytes
 from quadloom.web.server.state import SiteState
 
 _log = structlog.get_logger("quadloom.web")
@@ -102,8 +102,9 @@ def _dispatch(
 
 
 async def _respond(endpoint: Endpoint, http: Request, site: SiteState, renderer: Renderer) -> Response:
+    held = site.bodies.hold()
     try:
-        body = await _body(http) if http.method not in ("GET", "HEAD") else b""
+        body = await _body(http, held) if http.method not in ("GET", "HEAD") else b""
         if endpoint.token:
             authorise(http, site)
 
@@ -124,6 +125,8 @@ async def _respond(endpoint: Endpoint, http: Request, site: SiteState, renderer:
     except Exception:  # noqa: BLE001  the error boundary: a failed request shows no internals and does not end the server
         _log.exception("request failed", path=http.url.path)
         return renderer.error(http, error_body(500, "the server failed to handle this request"), {})
+    finally:
+        held.release()
 
 
 async def _run(endpoint: Endpoint, site: SiteState, handle: Callable[[Warehouse | None], Response]) -> Response:
@@ -148,12 +151,16 @@ def _cache_key(request: Request) -> tuple[str, ...]:
     return request.url.path, request.url.query, accept, "signed in" if request.cookies.get(COOKIE) else ""
 
 
-async def _body(request: Request) -> bytes:
-    """At most BODY_BYTES, counted as they arrive, so leaving out Content-Length does not evade the limit."""
+async def _body(request: Request, held: HeldBytes) -> bytes:
+    """At most BODY_BYTES, counted as they arrive, so leaving out Content-Length does not evade the limit.
+
+    Raises `HttpError` 503 if all requests together hold too much.
+    """
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
         if size > BODY_BYTES:
             raise HttpError(413, f"the body is longer than {BODY_BYTES} bytes", hint="send less at a time")
+        held.grow(len(part))
         parts.append(part)
     return b"".join(parts)

@@ -22,10 +22,12 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quadloom.settings import WebSettings
-from quadloom.web.server.errors import ErrorBody, error_body
+from quadloom.web.server.errors import ErrorBody, HttpError, error_body
 
 UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 BODY_BYTES = 4 * 1024 * 1024
+_ALL_BODIES = 64 * 1024 * 1024
+_SMALL_BODY = 64 * 1024  # held by each connection at most, besides
 _CLIENTS = 10_000
 
 POLICY = (
@@ -68,6 +70,38 @@ class RateLimit:
         if len(self._buckets) > _CLIENTS:
             self._buckets.popitem(last=False)
         return wait
+
+
+class BodyMemory:
+    """Bytes that the bodies of all requests may hold together. A small body is always taken."""
+
+    def __init__(self, most: int = _ALL_BODIES) -> None:
+        self.free = most
+
+    def hold(self) -> HeldBytes:
+        return HeldBytes(self)
+
+
+class HeldBytes:
+    """The share of one request, until it is released. Only the event loop counts."""
+
+    def __init__(self, memory: BodyMemory) -> None:
+        self._memory = memory
+        self._size = 0
+        self._counted = 0
+
+    def grow(self, size: int) -> None:
+        """Raises `HttpError` 503 if too many long bodies are held already."""
+        self._size += size
+        more = max(0, self._size - _SMALL_BODY) - self._counted
+        if more > self._memory.free:
+            raise HttpError(503, "too many long requests at the same time", hint="try again in a few seconds")
+        self._counted += more
+        self._memory.free -= more
+
+    def release(self) -> None:
+        self._memory.free += self._counted
+        self._size = self._counted = 0
 
 
 class Gate:

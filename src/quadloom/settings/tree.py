@@ -362,6 +362,10 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     public_url: Annotated[str, _doc("address at which others reach this site, such as https://data.example/")] = ""
     token_file: Annotated[str, _doc("file with the token that control requests must carry")] = ""
     hosts: Annotated[list[str], _doc("more Host names to answer to")] = []
+    cors: Annotated[
+        Literal["auto", "on", "off"],
+        _doc("whether other sites' pages may read open addresses such as /sparql; auto: unless `host` is loopback"),
+    ] = "auto"
     rate: Annotated[float, _doc("requests per second and client, 0 = no limit"), _FROM_0] = 50.0
     concurrency: Annotated[int, _doc("SPARQL queries per client at the same time, 0 = no limit"), _FROM_0] = 2
     connections: Annotated[

@@ -3,6 +3,7 @@
 * Host: only configured names, so that a foreign page cannot reach this server by rebinding its own name to this
   address.
 * Origin: a request that changes something must come from this site's pages (or from no page at all).
+* Other sites' pages may read what is open (CORS) only if `allows_other_sites` says so.
 * Rate and body size are limited per client and request.
 * Every response forbids scripts, styles, frames and connections from anywhere else: crawled content is shown as text,
   and if a bug ever lets markup through, the browser still runs none of it.
@@ -172,6 +173,15 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def allows_other_sites(web: WebSettings) -> bool:
+    """Whether pages of other sites may read what is open (CORS).
+
+    Not on loopback unless it is asked for: the warehouse may be private there, and any page that its owner visits could
+    read it.
+    """
+    return web.cors == "on" or (web.cors == "auto" and not is_loopback(web.host))
 
 
 def _is_wildcard(host: str) -> bool:

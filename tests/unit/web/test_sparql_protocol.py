@@ -183,6 +183,16 @@ def test_text_joins_triples(client: TestClient) -> None:
     assert rows[0]["page"]["value"] == BOOK
 
 
+def test_csv_for_spreadsheets(client: TestClient) -> None:
+    query = 'SELECT ?x { BIND("=1+1" AS ?x) }'
+    safe = client.get("/sparql", params={"query": query, "format": "spreadsheet"})
+    assert safe.headers["content-type"].startswith("text/csv")
+    assert safe.content.decode("utf-8-sig") == '"x"\r\n"\'=1+1"\r\n'
+    assert client.get("/sparql", params={"query": query, "format": "csv"}).text == "x\r\n=1+1\r\n"
+    graph = client.get("/sparql", params={"query": GRAPH, "format": "spreadsheet"})
+    assert graph.status_code == 406
+
+
 @pytest.mark.parametrize("web", [WebSettings(rate=0, cors="on"), WebSettings(rate=0, host="192.0.2.1")])
 def test_other_sites_may_ask(warehouse_path: Path, web: WebSettings) -> None:
     foreign = {"origin": "https://other.example"}

@@ -160,9 +160,9 @@ class QueryService:
     ) -> QueryResult:
         """Check and start a query; returns when the first bytes have arrived.
 
-        `format`: json, xml, csv, tsv for SELECT and ASK; turtle, nt, nq, trig, jsonld, rdfxml for graphs; empty = json
-        or turtle. Graphs given here are the dataset and win over FROM. `fresh`: see everything committed by now, not
-        the view of up to two seconds ago. Raises `QueryError`.
+        `format`: json, xml, csv, tsv, spreadsheet (CSV without formulas) for SELECT and ASK; turtle, nt, nq, trig,
+        jsonld, rdfxml for graphs; empty = json or turtle. Graphs given here are the dataset and win over FROM. `fresh`:
+        see everything committed by now, not the view of up to two seconds ago. Raises `QueryError`.
         """
         limits = limits or self._limits
         checked = check(query, limits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import resource
 import signal
 import socket
 import subprocess
@@ -20,12 +21,14 @@ from quadloom.cli.session import Session, session
 from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.stores.backends import exists
 from quadloom.web.app import create_app
+from quadloom.web.server.connections import BACKLOG, ServerConfig
 from quadloom.web.server.security import is_loopback
 from quadloom.web.server.state import SiteState
 from quadloom.web.server.tokens import FILE, Tokens
 
 _STOP_SECONDS = 60.0
-_BACKLOG = 2048  # connections that wait to be accepted; the system's own limit may be lower
+_OTHER_FILES = 512  # besides connections: stores, query processes, the log
+_LEAST_CONNECTIONS = 64
 
 
 def serve(
@@ -100,25 +103,30 @@ def _run(s: Session, listening: socket.socket, *, may_control: bool) -> None:
     name = f"[{host}]" if ":" in host else host
     threading.Thread(target=state.warm, name="warming", daemon=True).start()
     s.say(f"Open   http://{name}:{listening.getsockname()[1]}/   (search, SPARQL, monitor) - press Ctrl-C to stop")
-    config = uvicorn.Config(
-        app,
-        log_level="info" if s.verbose else "warning",
-        access_log=s.verbose,
-        timeout_graceful_shutdown=3,
-        server_header=False,
-        limit_concurrency=1000,
-        # Even if httptools is installed: it saves 0.1 ms per request, but reads the head of a request without a limit.
-        http="h11",
-        h11_max_incomplete_event_size=256 * 1024,
-    )
+    connections = _connections(s, s.settings.web.connections)
+    config = ServerConfig(app, s.settings.web, connections=connections, verbose=s.verbose)
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def _connections(s: Session, wanted: int) -> int:
+    """How many connections the limit of open files allows. It is raised first, as far as the system permits."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + BACKLOG + _OTHER_FILES  # a burst is accepted before any of it is refused
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= wanted + _OTHER_FILES:
+        return wanted
+    allowed = max(_LEAST_CONNECTIONS, soft - _OTHER_FILES)
+    s.say(f"only {allowed} connections at a time: the system allows {soft} open files (ulimit -Hn)")
+    return allowed
 
 
 def _listen(host: str, port: int) -> socket.socket:
     """Bind the port before a crawl starts and an address is printed: both are useless if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         reason = (
             "another program is listening there" if error.errno == errno.EADDRINUSE else error.strerror or str(error)

@@ -160,6 +160,11 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     query_result_bytes: Annotated[Bytes, _doc("size of a result, bytes"), _FROM_1] = 256 * 1024 * 1024
     query_length: Annotated[Bytes, _doc("length of a query, bytes"), _FROM_1] = 64 * 1024
     query_nesting: Annotated[int, _doc("depth of nested brackets and groups in a query"), _FROM_1] = 100
+    query_patterns: Annotated[int, _doc("text patterns (`ql:matches`) in a query"), _FROM_1] = 16
+    query_hits: Annotated[int, _doc("hits of all text patterns of a query together"), _FROM_1] = 20_000
+    query_hit_bytes: Annotated[Bytes, _doc("length of the URLs of these hits together, bytes"), _FROM_1] = (
+        4 * 1024 * 1024
+    )
 
 
 class GuardSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -365,8 +370,23 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     public_url: Annotated[str, _doc("address at which others reach this site, such as https://data.example/")] = ""
     token_file: Annotated[str, _doc("file with the token that control requests must carry")] = ""
     hosts: Annotated[list[str], _doc("more Host names to answer to")] = []
+    cors: Annotated[
+        Literal["auto", "on", "off"],
+        _doc("whether other sites' pages may read open addresses such as /sparql; auto: unless `host` is loopback"),
+    ] = "auto"
     rate: Annotated[float, _doc("requests per second and client, 0 = no limit"), _FROM_0] = 50.0
     concurrency: Annotated[int, _doc("SPARQL queries per client at the same time, 0 = no limit"), _FROM_0] = 2
+    connections: Annotated[
+        int, _doc("open connections; up to 50 of them are left for health checks if all are in use"), Meta(ge=10)
+    ] = 1000
+    client_connections: Annotated[
+        int, _doc("open connections per client, 0 = no limit; loopback has none, since a proxy may be there"), _FROM_0
+    ] = 200
+    head_seconds: Annotated[Seconds, _doc("time to send the head of a request, seconds"), _ABOVE_0] = 10.0
+    body_seconds: Annotated[Seconds, _doc("time to send the body of a request, seconds"), _ABOVE_0] = 60.0
+    send_seconds: Annotated[
+        Seconds, _doc("a client that reads less than 16 KiB of its response in this time is dropped, seconds"), _ABOVE_0
+    ] = 30.0
 
 
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

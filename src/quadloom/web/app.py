@@ -22,7 +22,7 @@ from quadloom.web.routes import ROUTES, Endpoint
 from quadloom.web.server.errors import ErrorBody, HttpError, describe_error, error_body
 from quadloom.web.server.rendering import Renderer
 from quadloom.web.server.requests import WebRequest
-from quadloom.web.server.security import BODY_BYTES, Gate
+from quadloom.web.server.security import BODY_BYTES, Gate, HeldBytes, allows_other_sites
 from quadloom.web.server.state import SiteState
 
 _log = structlog.get_logger("quadloom.web")
@@ -55,7 +55,7 @@ def create_app(site: SiteState) -> Starlette:
 
     return Starlette(
         routes=_routes(site, renderer),
-        middleware=[Middleware(Gate, web=site.settings.web, refuse=refuse, open_paths=_open_posts())],
+        middleware=[Middleware(Gate, web=site.settings.web, refuse=refuse, open_paths=_open_posts(site))],
         exception_handlers={HTTPException: on_http_error},
         lifespan=lifespan,
     )
@@ -71,29 +71,36 @@ def _routes(site: SiteState, renderer: Renderer) -> list[Route]:
     # Twins first: `/site/{name}` would swallow `/site/x.json`.
     ordered = sorted(by_path, key=lambda path: not path.endswith(".json"))
     return [
-        Route(path, _dispatch(by_path[path], site, renderer), methods=[*by_path[path], *_preflight(by_path[path])])
+        Route(
+            path, _dispatch(by_path[path], site, renderer), methods=[*by_path[path], *_preflight(by_path[path], site)]
+        )
         for path in ordered
     ]
 
 
-def _preflight(methods: dict[str, Endpoint]) -> list[str]:
-    return ["OPTIONS"] if any(endpoint.open for endpoint in methods.values()) else []
+def _preflight(methods: dict[str, Endpoint], site: SiteState) -> list[str]:
+    is_open = any(endpoint.open for endpoint in methods.values())
+    return ["OPTIONS"] if is_open and allows_other_sites(site.settings.web) else []
 
 
-def _open_posts() -> frozenset[str]:
+def _open_posts(site: SiteState) -> frozenset[str]:
     """What may be POSTed from other sites' pages because it only reads: long SPARQL queries."""
+    if not allows_other_sites(site.settings.web):
+        return frozenset()
     return frozenset(endpoint.path for endpoint in ROUTES if endpoint.open and "POST" in endpoint.methods)
 
 
 def _dispatch(
     methods: dict[str, Endpoint], site: SiteState, renderer: Renderer
 ) -> Callable[[Request], asyncio.Future[Response]]:
+    cors = allows_other_sites(site.settings.web)
+
     async def endpoint(request: Request) -> Response:
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=_CORS)
         found = methods["GET" if request.method == "HEAD" else request.method]
         response = await _respond(found, request, site, renderer)
-        if found.open:
+        if found.open and cors:
             response.headers["Access-Control-Allow-Origin"] = "*"
             response.headers["Access-Control-Expose-Headers"] = _CORS["Access-Control-Expose-Headers"]
         return response
@@ -102,8 +109,9 @@ def _dispatch(
 
 
 async def _respond(endpoint: Endpoint, http: Request, site: SiteState, renderer: Renderer) -> Response:
+    held = site.bodies.hold()
     try:
-        body = await _body(http) if http.method not in ("GET", "HEAD") else b""
+        body = await _body(http, held) if http.method not in ("GET", "HEAD") else b""
         if endpoint.token:
             authorise(http, site)
 
@@ -124,6 +132,8 @@ async def _respond(endpoint: Endpoint, http: Request, site: SiteState, renderer:
     except Exception:  # noqa: BLE001  the error boundary: a failed request shows no internals and does not end the server
         _log.exception("request failed", path=http.url.path)
         return renderer.error(http, error_body(500, "the server failed to handle this request"), {})
+    finally:
+        held.release()
 
 
 async def _run(endpoint: Endpoint, site: SiteState, handle: Callable[[Warehouse | None], Response]) -> Response:
@@ -148,12 +158,16 @@ def _cache_key(request: Request) -> tuple[str, ...]:
     return request.url.path, request.url.query, accept, "signed in" if request.cookies.get(COOKIE) else ""
 
 
-async def _body(request: Request) -> bytes:
-    """At most BODY_BYTES, counted as they arrive, so leaving out Content-Length does not evade the limit."""
+async def _body(request: Request, held: HeldBytes) -> bytes:
+    """At most BODY_BYTES, counted as they arrive, so leaving out Content-Length does not evade the limit.
+
+    Raises `HttpError` 503 if all requests together hold too much.
+    """
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
         if size > BODY_BYTES:
             raise HttpError(413, f"the body is longer than {BODY_BYTES} bytes", hint="send less at a time")
+        held.grow(len(part))
         parts.append(part)
     return b"".join(parts)

@@ -22,7 +22,8 @@ from quadloom.web.server.static_files import static_file
 
 # Where a handler runs (the lanes are in `server/state.py`): `reading` with a view of the warehouse, `scanning` likewise
 # for handlers that read much of it; in threads that may block, `querying` for SPARQL, `fetching` for requests to other
-# servers, `waiting` for the rest; `inline`, on the event loop, for what is in memory.
+# servers, `waiting` for the rest; `inline`, on the event loop, for what is in memory or only
+# starts a stream.
 Runs = Literal["reading", "scanning", "querying", "fetching", "waiting", "inline"]
 HTML, JSON = "text/html", "application/json"
 
@@ -154,7 +155,7 @@ _API = (
              parameters=(Parameter("graph", "the graph's IRI", "https://example.org/"),
                          Parameter("default", "the union of all graphs"), _FORMAT),
              produces=graph_store.PRODUCES, runs="querying"),
-    Endpoint(path="/events", handler=events.stream, summary="Server-Sent Events of the crawl", runs="waiting",
+    Endpoint(path="/events", handler=events.stream, summary="Server-Sent Events of the crawl", runs="inline",
              parameters=(Parameter("kinds", "only these, separated by commas", "settled,finding"),
                          Parameter("after", "only events after this id", kind="integer"),
                          Parameter("once", "1 = send the stored events, then end", choices=("0", "1"))),
@@ -164,7 +165,7 @@ _API = (
     Endpoint(path="/changes.atom", handler=subscriptions.changes_feed, summary="Notices of subscriptions as a feed",
              produces=("application/atom+xml",), parameters=_CHANGES),
     Endpoint(path="/changes/events", handler=events.notices, summary="Notices of subscriptions as Server-Sent Events",
-             runs="waiting", produces=("text/event-stream",),
+             runs="inline", produces=("text/event-stream",),
              parameters=(*_CHANGES, Parameter("once", "1 = send the existing notices, then end"))),
     Endpoint(path="/metrics", handler=metrics.metrics, summary="OpenMetrics", produces=(metrics.MEDIA_TYPE,),
              runs="scanning", cached=True),

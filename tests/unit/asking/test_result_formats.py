@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
@@ -56,6 +59,40 @@ def test_any_text_comes_back(texts: list[str]) -> None:
     # The engine's XML reader trims literals, so XML is read by an XML parser.
     literals = ElementTree.fromstring(document("xml", rows)).iter("{http://www.w3.org/2005/sparql-results#}literal")
     assert [literal.text or "" for literal in literals] == [str(row[0].value) for row in rows if row[0] is not None]
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
+        ("+1+cmd|' /C calc'!A0", "'+1+cmd|' /C calc'!A0"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("-2-3", "'-2-3"),
+        ("＝1+1", "'＝1+1"),
+        ("\t=1", "'\t'=1"),
+        ("\r\n=1", "'\r\n'=1"),
+        ("a;=1", "a;'=1"),
+        ('a\n"=1', "a\n\"'=1"),
+        ("-17.5e-3", "-17.5e-3"),
+        ("+5", "+5"),
+        ("well-known a=b, c@d", "well-known a=b, c@d"),
+        ("", ""),
+    ],
+)
+def test_a_spreadsheet_gets_no_formulas(value: str, cell: str) -> None:
+    written = document("spreadsheet", [[ox.Literal(value), None]]).decode("utf-8-sig")
+    assert list(csv.reader(io.StringIO(written, newline="")))[1] == [cell, ""]
+    assert ox.Literal(value).value in document("csv", [[ox.Literal(value), None]]).decode().replace('""', '"'), "raw"
+
+
+@given(st.lists(st.text(alphabet="=+-@\t\r\n;,\"' a1", max_size=12), max_size=5))
+def test_no_locale_of_a_spreadsheet_sees_a_formula(texts: list[str]) -> None:
+    written = document("spreadsheet", [[ox.Literal(text), ox.Literal(text)] for text in texts]).decode("utf-8-sig")
+    for separator in ",;\t":
+        for row in csv.reader(io.StringIO(written, newline=""), delimiter=separator):
+            for cell in row:
+                is_number = re.match(r"[+-]\d+(,|$)", cell)  # with another separator, the next cell follows
+                assert not re.match(r"[=+\-@]", cell) or is_number, (separator, cell)
 
 
 def test_csv_quotes_what_needs_it() -> None:

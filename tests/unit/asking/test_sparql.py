@@ -10,7 +10,8 @@ import pytest
 from quadloom.asking.sparql.service import QueryService
 from quadloom.errors import QueryLimit, QueryRefused, QuerySyntaxError
 from quadloom.settings import LimitSettings
-from quadloom.stores.protocols.text import TextDocument
+from quadloom.stores.protocols.text import SearchAnswer, SearchRequest, TextDocument
+from quadloom_lab.memory.text import MemoryText
 from unit.asking.conftest import A, B, C, Stores, quads
 
 COUNT = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
@@ -115,6 +116,31 @@ def test_a_client_has_its_share(service: QueryService) -> None:
     ):
         service.ask(COUNT, client="x")
     assert service.ask(COUNT, client="x").values() == [("10",)]
+
+
+class _CountingText(MemoryText):
+    asked = 0
+
+    def search(self, request: SearchRequest) -> SearchAnswer:
+        self.asked += 1
+        return super().search(request)
+
+
+def test_words_are_searched_for_within_the_share_of_a_client(stores: Stores) -> None:
+    """Otherwise one client makes the server search for as many queries as it sends at once."""
+    text = _CountingText()
+    words = 'SELECT * { ?page ql:matches "opera" }'
+    with QueryService(stores.folder / "quads", LimitSettings(), text=text, processes=2, concurrency=1) as service:
+        with (
+            service.ask(PRODUCT.replace("(COUNT(*) AS ?n)", "*"), client="x"),
+            pytest.raises(QueryLimit, match="running already"),
+        ):
+            service.ask(words, client="x")
+        assert text.asked == 0
+        for _ in range(4):
+            with pytest.raises(QueryRefused, match="text patterns"):
+                service.ask("SELECT * {" + '?page ql:matches "opera" . ' * 17 + "}", client="x")
+        assert service.ask(words, client="x").values() == [], "a refused query leaves its place to the next one"
 
 
 def test_many_threads(service: QueryService) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from starlette.testclient import TestClient
+from starlette.types import Message
 from web_fixture import BOOK, EVIL
 
 from quadloom.settings import LimitSettings, Settings, WebSettings
 from quadloom.web.api.control import COOKIE
+from quadloom.web.api.events import MOST_LISTENERS
 from quadloom.web.app import create_app
 from quadloom.web.server.state import SiteState
 
@@ -62,6 +66,65 @@ def test_long_queries_and_deep_ones_are_refused_unread(client: TestClient) -> No
         client.get("/sparql", params={"query": "SELECT * { SERVICE <http://127.0.0.1/> { ?s ?p ?o } }"}).status_code
         == 400
     )
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 6000])
+def test_a_strange_number_of_hits_is_the_clients_mistake(client: TestClient, number: str) -> None:
+    for query in (f'SELECT ?p {{ ?p ql:matches ("x" {number}) }}', f'SELECT ?p {{ ?p ql:matches "x" }} LIMIT {number}'):
+        answer = client.get("/sparql", params={"query": query})
+        assert answer.status_code == 400 and answer.json()["hint"], query[:60]
+
+
+@pytest.mark.parametrize("path", ["/publish", "/control/seeds", "/control/recrawl", "/subscriptions", "/inspect"])
+@pytest.mark.parametrize("body", [b"[" * 2_000_000, b'{"urls":' + b"[" * 400 + b"]" * 400 + b"}", b'{"a":' * 100_000])
+def test_a_deep_body_is_the_clients_mistake(client: TestClient, token: str, path: str, body: bytes) -> None:
+    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    answer = client.post(path, content=body, headers=headers)
+    assert answer.status_code in (400, 409) and answer.json()["hint"]
+
+
+def test_the_limit_of_listeners_holds_in_a_burst(warehouse_path: Path) -> None:
+    """Forty ask at the same moment; sixteen are accepted, and leaving makes room again."""
+
+    async def burst() -> None:
+        site = SiteState(warehouse_path, Settings(web=WebSettings(rate=0)))
+        app = create_app(site)
+        statuses: Counter[int] = Counter()
+        answered = asyncio.Event()
+
+        async def listen() -> None:
+            left = asyncio.Event()
+
+            async def receive() -> Message:
+                await left.wait()
+                return {"type": "http.disconnect"}
+
+            async def send(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    statuses[message["status"]] += 1
+                    if statuses.total() == 40:
+                        answered.set()
+                    await answered.wait()
+                    left.set()
+
+            scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET",
+                     "path": "/changes/events", "raw_path": b"/changes/events", "query_string": b"", "root_path": "",
+                     "scheme": "http", "headers": [(b"host", b"localhost")], "client": ("192.0.2.1", 1),
+                     "server": ("127.0.0.1", 80)}  # fmt: skip
+            await app(scope, receive, send)
+
+        await asyncio.wait_for(asyncio.gather(*(listen() for _ in range(40))), 60)
+        assert statuses == {200: MOST_LISTENERS, 429: 40 - MOST_LISTENERS}
+        assert not site.listeners, "all have left"
+        await asyncio.get_running_loop().run_in_executor(None, site.close)
+
+    asyncio.run(burst())
+
+
+def test_many_text_patterns_are_refused(client: TestClient) -> None:
+    query = "SELECT (COUNT(*) AS ?n) { " + '?a ql:matches("lighthouse" 10000). ' * 1800 + "}"
+    answer = client.post("/sparql", content=query, headers={"content-type": "application/sparql-query"})
+    assert answer.status_code == 400 and "1800 text patterns" in answer.json()["error"] and answer.json()["hint"]
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pyoxigraph as ox
 import pytest
 from starlette.testclient import TestClient
 from web_fixture import BOOK, PERSON
+
+from quadloom.settings import Settings, WebSettings
+from quadloom.web.app import create_app
+from quadloom.web.server.state import SiteState
 
 SELECT = "SELECT ?name { ?book a schema:Book ; schema:name ?name }"
 ASK = "ASK { ?s ?p ?o }"
@@ -178,11 +183,38 @@ def test_text_joins_triples(client: TestClient) -> None:
     assert rows[0]["page"]["value"] == BOOK
 
 
-def test_other_sites_may_ask(client: TestClient) -> None:
-    answer = client.post("/sparql", data={"query": ASK}, headers={"origin": "https://other.example"})
-    assert answer.status_code == 200 and answer.headers["access-control-allow-origin"] == "*"
-    preflight = client.options("/sparql", headers={"origin": "https://other.example"})
-    assert preflight.status_code == 204 and "POST" in preflight.headers["access-control-allow-methods"]
+def test_csv_for_spreadsheets(client: TestClient) -> None:
+    query = 'SELECT ?x { BIND("=1+1" AS ?x) }'
+    safe = client.get("/sparql", params={"query": query, "format": "spreadsheet"})
+    assert safe.headers["content-type"].startswith("text/csv")
+    assert safe.content.decode("utf-8-sig") == '"x"\r\n"\'=1+1"\r\n'
+    assert client.get("/sparql", params={"query": query, "format": "csv"}).text == "x\r\n=1+1\r\n"
+    graph = client.get("/sparql", params={"query": GRAPH, "format": "spreadsheet"})
+    assert graph.status_code == 406
+
+
+@pytest.mark.parametrize("web", [WebSettings(rate=0, cors="on"), WebSettings(rate=0, host="192.0.2.1")])
+def test_other_sites_may_ask(warehouse_path: Path, web: WebSettings) -> None:
+    foreign = {"origin": "https://other.example"}
+    with TestClient(create_app(SiteState(warehouse_path, Settings(web=web))), base_url="http://localhost") as client:
+        answer = client.post("/sparql", data={"query": ASK}, headers=foreign)
+        assert answer.status_code == 200 and answer.headers["access-control-allow-origin"] == "*"
+        preflight = client.options("/sparql", headers=foreign)
+        assert preflight.status_code == 204 and "POST" in preflight.headers["access-control-allow-methods"]
+
+
+@pytest.mark.parametrize("web", [WebSettings(rate=0), WebSettings(rate=0, host="192.0.2.1", cors="off")])
+def test_other_sites_read_nothing_from_loopback_unless_asked(warehouse_path: Path, web: WebSettings) -> None:
+    foreign = {"origin": "https://other.example", "sec-fetch-site": "cross-site"}
+    paths = ("/sparql?query=ASK{}", "/export.nq", "/search.json?q=lighthouse", "/.well-known/void", "/openapi.json")
+    with TestClient(create_app(SiteState(warehouse_path, Settings(web=web))), base_url="http://localhost") as client:
+        for path in paths:
+            answer = client.get(path, headers=foreign)
+            assert answer.status_code == 200 and "access-control-allow-origin" not in answer.headers, path
+        assert client.post("/sparql", data={"query": ASK}, headers=foreign).status_code == 403
+        preflight = client.options("/sparql", headers={**foreign, "access-control-request-method": "POST"})
+        assert preflight.status_code == 405 and "access-control-allow-origin" not in preflight.headers
+        assert client.post("/sparql", data={"query": ASK}).status_code == 200, "programs and own pages ask as before"
 
 
 def test_graph_store(client: TestClient) -> None:

@@ -6,6 +6,7 @@ tests/unit/asking/test_result_formats.py reads every format back with the engine
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 from xml.sax.saxutils import escape, quoteattr
@@ -20,6 +21,7 @@ ROW_MEDIA: dict[str, str] = {
     "xml": "application/sparql-results+xml",
     "csv": "text/csv; charset=utf-8",
     "tsv": "text/tab-separated-values; charset=utf-8",
+    "spreadsheet": "text/csv; charset=utf-8",
 }
 GRAPH_FORMATS: dict[str, ox.RdfFormat] = {
     "turtle": ox.RdfFormat.TURTLE,
@@ -55,7 +57,13 @@ class RowWriter(Protocol):
 
 
 def row_writer(format: str) -> RowWriter:
-    writers: dict[str, Callable[[], RowWriter]] = {"json": _Json, "xml": _Xml, "csv": _Csv, "tsv": _Tsv}
+    writers: dict[str, Callable[[], RowWriter]] = {
+        "json": _Json,
+        "xml": _Xml,
+        "csv": _Csv,
+        "tsv": _Tsv,
+        "spreadsheet": _Spreadsheet,
+    }
     return writers[format]()
 
 
@@ -175,7 +183,10 @@ def _xml(term: Term) -> str:
 
 
 class _Csv:
-    """Values only, in the format of RFC 4180: lines end in CR LF."""
+    """Values only, in the format of RFC 4180: lines end in CR LF.
+
+    SPARQL 1.1 demands the values as they are, so a value of a crawled page may be a formula to a spreadsheet.
+    """
 
     def head(self, variables: Sequence[str]) -> bytes:
         return (",".join(variables) + "\r\n").encode()
@@ -197,6 +208,34 @@ def _quoted(text: str) -> str:
     if any(mark in text for mark in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+# What could start a formula: one of four characters, also in full width, at the start of a value or after anything that
+# separates cells or rows in some locale.
+_FORMULA = re.compile(r"""(\A|[;\t\r\n])("*)(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|\t|\r)""")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+class _Spreadsheet:
+    """CSV whose cells no spreadsheet takes for formulas: an apostrophe before whatever could start one.
+
+    Numbers stay numbers. Every cell is quoted, and a byte order mark makes Excel read UTF-8.
+    """
+
+    def head(self, variables: Sequence[str]) -> bytes:
+        return ("\ufeff" + ",".join(f'"{name}"' for name in variables) + "\r\n").encode()
+
+    def row(self, values: Sequence[Term | None]) -> bytes:
+        return (",".join("" if value is None else _harmless(_plain(value)) for value in values) + "\r\n").encode()
+
+    def tail(self) -> bytes:
+        return b""
+
+
+def _harmless(text: str) -> str:
+    if not _NUMBER.fullmatch(text):
+        text = _FORMULA.sub(r"\1\2'", text)
+    return '"' + text.replace('"', '""') + '"'
 
 
 class _Tsv:

@@ -9,6 +9,7 @@ newcomer's `?s ?p ?o` should find something.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ from quadloom.stores.quads.sparql_client import SparqlServer
 from quadloom.syntaxes.terms import iri
 
 _BUSY_SECONDS = 10.0
+_LEAST_SECONDS = 0.1  # for the engine, if text patterns took all the time
 
 
 class Binding(msgspec.Struct, frozen=True, rename={"language": "xml:lang"}):
@@ -158,9 +160,9 @@ class QueryService:
     ) -> QueryResult:
         """Check and start a query; returns when the first bytes have arrived.
 
-        `format`: json, xml, csv, tsv for SELECT and ASK; turtle, nt, nq, trig, jsonld, rdfxml for graphs; empty = json
-        or turtle. Graphs given here are the dataset and win over FROM. `fresh`: see everything committed by now, not
-        the view of up to two seconds ago. Raises `QueryError`.
+        `format`: json, xml, csv, tsv, spreadsheet (CSV without formulas) for SELECT and ASK; turtle, nt, nq, trig,
+        jsonld, rdfxml for graphs; empty = json or turtle. Graphs given here are the dataset and win over FROM. `fresh`:
+        see everything committed by now, not the view of up to two seconds ago. Raises `QueryError`.
         """
         limits = limits or self._limits
         checked = check(query, limits)
@@ -168,7 +170,13 @@ class QueryService:
             if iri(graph) is None:
                 raise QueryRefused(f"not an IRI: {graph[:200]!r}", hint="graphs are named by the URLs of pages")
         chosen = _format(format, checked.form)
-        rewritten = replace_text_patterns(checked, self._text)
+        process = self._take(client)  # before anything that costs more than reading the query
+        began = time.monotonic()
+        try:
+            rewritten = replace_text_patterns(checked, self._text, limits)
+        except BaseException:
+            self._give_back(process, client)
+            raise
         request = QueryRequest(
             query=rewritten,
             written=checked.text,
@@ -180,14 +188,16 @@ class QueryService:
             named_graphs=tuple(named_graphs),
             rows=limits.query_rows,
             result_bytes=limits.query_result_bytes,
-            seconds=limits.query_seconds,
+            seconds=max(_LEAST_SECONDS, round(limits.query_seconds - (time.monotonic() - began), 1)),
             fresh=fresh,
         )
-        return self.run(request, checked.form, client=client)
+        return self._start(process, request, checked.form, client)
 
     def run(self, request: QueryRequest, form: Form = "select", *, client: str = "") -> QueryResult:
         """Start a request that was checked before."""
-        process = self._take(client)
+        return self._start(self._take(client), request, form, client)
+
+    def _start(self, process: QueryProcess, request: QueryRequest, form: Form, client: str) -> QueryResult:
         answer = QueryResult(self, process, form, request.format, client)
         try:
             head = process.start(request)

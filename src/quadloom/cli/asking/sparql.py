@@ -39,7 +39,7 @@ def sparql(
     file
         read the query from a file
     format
-        json, xml, csv, tsv for rows; turtle, nt, nq, trig, jsonld, rdfxml for graphs
+        json, xml, csv, tsv, spreadsheet (safe CSV) for rows; turtle, nt, nq, trig, jsonld, rdfxml for graphs
     default_graph
         graph IRIs (pages) that make up the default graph
     named_graph

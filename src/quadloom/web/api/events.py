@@ -7,10 +7,12 @@ what it missed: all notices, and those events of the crawl that are still stored
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import msgspec
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from quadloom.model.event import Event
 from quadloom.subscriptions.deliver import NoticeMessage
@@ -18,9 +20,8 @@ from quadloom.subscriptions.feed import event as encode_notice
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import WebRequest
-from quadloom.web.server.state import SiteState
 
-_MOST_LISTENERS = 16
+MOST_LISTENERS = 16  # per client
 _POLL_SECONDS = 0.5
 _KEEP_ALIVE = 15.0
 _LONGEST = 3600.0  # then the browser reconnects with its last id; no connection lives for ever
@@ -77,26 +78,38 @@ def _last_seen(request: WebRequest, parameter: str) -> int | None:
 
 
 def _stream(request: WebRequest, after: int, poll: Poll) -> StreamingResponse:
-    if request.site.listeners[request.client] >= _MOST_LISTENERS:
+    listeners, client = request.site.listeners, request.client
+    if listeners[client] >= MOST_LISTENERS:
         raise HttpError(
             429, "too many event streams from this address", hint="close some; one connection carries all events"
         )
-    return StreamingResponse(
-        _counted(request.site, request.client, _blocks(after, poll, request.text("once") == "1")),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    events = _blocks(after, poll, request.text("once") == "1")
+    listeners[client] += 1
+    return _CountedStream(events, listeners, client)
 
 
-async def _counted(site: SiteState, client: str, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    site.listeners[client] += 1
-    try:
-        async for event in events:
-            yield event
-    finally:
-        site.listeners[client] -= 1
-        if not site.listeners[client]:
-            del site.listeners[client]
+class _CountedStream(StreamingResponse):
+    """An event stream that was counted when it was accepted, and is a listener of `client` until it ends.
+
+    The handlers run on the event loop, so no other request comes between the check and the count.
+    """
+
+    def __init__(self, events: AsyncIterator[bytes], listeners: Counter[str], client: str) -> None:
+        super().__init__(
+            events,
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        )
+        self._listeners = listeners
+        self._client = client
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._listeners[self._client] -= 1
+            if not self._listeners[self._client]:
+                del self._listeners[self._client]
 
 
 async def _blocks(after: int, poll: Poll, once: bool) -> AsyncIterator[bytes]:

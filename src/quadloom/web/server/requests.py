@@ -113,6 +113,8 @@ class WebRequest:
             found = msgspec.json.decode(self.body or b"{}")
         except msgspec.DecodeError as error:
             raise HttpError(400, f"the body is not JSON: {error}", hint="send one JSON object") from None
+        except RecursionError:
+            raise HttpError(400, "the body is nested too deep", hint="send one flat JSON object") from None
         if not isinstance(found, dict):
             raise HttpError(400, "the body is not a JSON object", hint='example: {"urls": ["https://example.org/"]}')
         return found

@@ -3,6 +3,7 @@
 * Host: only configured names, so that a foreign page cannot reach this server by rebinding its own name to this
   address.
 * Origin: a request that changes something must come from this site's pages (or from no page at all).
+* Other sites' pages may read what is open (CORS) only if `allows_other_sites` says so.
 * Rate and body size are limited per client and request.
 * Every response forbids scripts, styles, frames and connections from anywhere else: crawled content is shown as text,
   and if a bug ever lets markup through, the browser still runs none of it.
@@ -22,10 +23,12 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quadloom.settings import WebSettings
-from quadloom.web.server.errors import ErrorBody, error_body
+from quadloom.web.server.errors import ErrorBody, HttpError, error_body
 
 UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 BODY_BYTES = 4 * 1024 * 1024
+_ALL_BODIES = 64 * 1024 * 1024
+_SMALL_BODY = 64 * 1024  # held by each connection at most, besides
 _CLIENTS = 10_000
 
 POLICY = (
@@ -68,6 +71,38 @@ class RateLimit:
         if len(self._buckets) > _CLIENTS:
             self._buckets.popitem(last=False)
         return wait
+
+
+class BodyMemory:
+    """Bytes that the bodies of all requests may hold together. A small body is always taken."""
+
+    def __init__(self, most: int = _ALL_BODIES) -> None:
+        self.free = most
+
+    def hold(self) -> HeldBytes:
+        return HeldBytes(self)
+
+
+class HeldBytes:
+    """The share of one request, until it is released. Only the event loop counts."""
+
+    def __init__(self, memory: BodyMemory) -> None:
+        self._memory = memory
+        self._size = 0
+        self._counted = 0
+
+    def grow(self, size: int) -> None:
+        """Raises `HttpError` 503 if too many long bodies are held already."""
+        self._size += size
+        more = max(0, self._size - _SMALL_BODY) - self._counted
+        if more > self._memory.free:
+            raise HttpError(503, "too many long requests at the same time", hint="try again in a few seconds")
+        self._counted += more
+        self._memory.free -= more
+
+    def release(self) -> None:
+        self._memory.free += self._counted
+        self._size = self._counted = 0
 
 
 class Gate:
@@ -138,6 +173,15 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def allows_other_sites(web: WebSettings) -> bool:
+    """Whether pages of other sites may read what is open (CORS).
+
+    Not on loopback unless it is asked for: the warehouse may be private there, and any page that its owner visits could
+    read it.
+    """
+    return web.cors == "on" or (web.cors == "auto" and not is_loopback(web.host))
 
 
 def _is_wildcard(host: str) -> bool:

@@ -19,6 +19,7 @@ from quadloom.stores.protocols.text import TextIndex
 from quadloom.web.server.crawl_poller import CrawlPoller
 from quadloom.web.server.lanes import Lane
 from quadloom.web.server.response_cache import ResponseCache
+from quadloom.web.server.security import BodyMemory
 from quadloom.web.server.static_files import StaticFiles
 from quadloom.web.server.tokens import FILE, Tokens
 from quadloom.web.server.warehouse_reader import WarehouseReader
@@ -57,6 +58,7 @@ class SiteState:
         self.tokens = Tokens(Path(settings.web.token_file) if settings.web.token_file else path / FILE)
         self.crawl = CrawlPoller(path, clock)
         self.listeners: Counter[str] = Counter()  # open event streams by client; only the event loop counts
+        self.bodies = BodyMemory()
         self.static = StaticFiles.load(Path(__file__).parents[1] / "static")
         self._query_processes = query_processes
         self._queries: QueryService | None = None

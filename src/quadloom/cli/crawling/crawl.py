@@ -21,6 +21,7 @@ from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.session import RunningCrawl
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
+from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.url import Url
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
@@ -120,6 +121,7 @@ def _check(s: Session, starts: list[str]) -> None:
             raise
     if exists(s.warehouse, s.settings):
         return
+    check_strategies(s.settings)
     first = starts or s.settings.crawl.seeds
     if not first:
         raise UsageError(

@@ -41,7 +41,13 @@ _SCHEMA_TERMS = tuple(
 
 
 def page_quads(transformed: Transformed, graph: str, links: str, schema_org: str = "as-written") -> Quads:
-    """The page's graph: its statements and, by setting, its links; blank nodes skolemised, lines sorted.
+    """The page's graph: `page_statements` with blank nodes skolemised, lines sorted."""
+    nquads = page_statements(transformed, graph, links, schema_org)
+    return Quads.of(graph, skolemise(nquads, graph)) if nquads else Quads.of(graph, b"")
+
+
+def page_statements(transformed: Transformed, graph: str, links: str, schema_org: str = "as-written") -> bytes:
+    """What the page states and, by setting, its links, as N-Quads; the same line may occur twice.
 
     `schema_org`: the scheme of that vocabulary's terms, which pages write either way."""
     nquads = transformed.nquads
@@ -53,7 +59,7 @@ def page_quads(transformed: Transformed, graph: str, links: str, schema_org: str
         if statements:
             end = f" <{graph}> .\n"
             nquads += (end.join(statements) + end).encode("utf-8", "replace")
-    return Quads.of(graph, skolemise(nquads, graph)) if nquads else Quads.of(graph, b"")
+    return nquads
 
 
 def page_description(row: PageRow, status: int, source: str) -> bytes:

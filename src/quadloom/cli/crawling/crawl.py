@@ -185,6 +185,8 @@ def finish(s: Session, report: CrawlReport, interrupted: bool, max_failures: int
     if s.json:
         s.emit(report)
     else:
+        for text in report.notices:
+            s.say(f"notice: {text}")
         s.say(
             f"{report.pages} pages · {report.quads} quads · {report.failed} failed · {report.denied} denied · "
             f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"

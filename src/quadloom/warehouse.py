@@ -24,7 +24,7 @@ from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.fetching.replay import without_pauses
 from quadloom.ingest.link_queries import check_strategies
 from quadloom.maintenance.maintenance import Maintenance
-from quadloom.maintenance.rebuild import set_damaged_aside
+from quadloom.maintenance.rebuild import rename_damaged
 from quadloom.settings import Settings
 from quadloom.settings.loading import load, with_limits
 from quadloom.stores.protocols.text import SearchAnswer
@@ -82,7 +82,7 @@ class Warehouse:
     @classmethod
     def repair(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
         """Own a warehouse even if its quads or text cannot be opened: these are set aside, for `rebuild`."""
-        set_damaged_aside(Path(path), settings or Settings())
+        rename_damaged(Path(path), settings or Settings())
         return cls.open(path, settings=settings)
 
     @classmethod

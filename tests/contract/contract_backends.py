@@ -23,7 +23,8 @@ from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import PostgresFrontier
 from quadloom.stores.postgres.outbox import PostgresOutbox
-from quadloom.stores.postgres.shards import ShardLeases
+from quadloom.stores.postgres.shard_leases import ShardLeases
+from quadloom.stores.postgres.shards import PostgresShards
 from quadloom.stores.postgres.text import PostgresText
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog
@@ -130,10 +131,11 @@ class PostgresState:
         self._policy, self._scope = policy, scope
         self._database = PostgresDatabase.open(self._url)
         leases = ShardLeases(f"worker-{next(self._starts)}")
-        self.frontier = PostgresFrontier(self._database, policy, leases, now=now, scope=scope)
-        leases.renew(self._database)
-        assert len(self.frontier.take(SHARDS, now)) == SHARDS
         self.catalog = PostgresCatalog(self._database)
+        shards = PostgresShards(self._url, self._database, leases, self.catalog)
+        self.frontier = PostgresFrontier(self._database, policy, shards, now=now, scope=scope)
+        leases.renew(self._database)
+        assert len(shards.take(SHARDS, now)) == SHARDS
         self.outbox = PostgresOutbox(self._database)
         return self.frontier
 

@@ -19,7 +19,7 @@ from quadloom.errors import QuadloomError
 from quadloom.model.notice import Notice
 from quadloom.model.url import canonical, fingerprint
 from quadloom.model.wire import decode
-from quadloom.refresh.state import PageScheduleRow
+from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.settings import Settings
 from quadloom.settings.loading import load
 from quadloom.stores.sqlite.catalog import SqliteCatalog

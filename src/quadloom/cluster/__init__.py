@@ -1,4 +1,5 @@
-"""Many machines: how a worker comes to its shards, keeps them and gives them back.
+"""Many machines: how a worker gets its shards, keeps them and gives them back.
 
-In: a frontier on a shared database, and the running crawl's own thread to act in. Out: shards taken, drained, lost.
+In: stores on a shared database, and a crawl session to run. Out: shards acquired, drained or lost; workers on Ray.
+May import: crawl, ingest, stores, model, settings.
 """

@@ -157,7 +157,7 @@ class CrawlCommands:
 
     def _publish(self, publication: Publication) -> Value:
         report = self._requests.publish(publication)
-        self._scheduler.hear_push(pushed(publication, report))
+        self._scheduler.mark_pushed(pushed(publication, report))
         return {**msgspec.structs.asdict(report)}
 
     def _subscribe(self, subscription: Subscription) -> Value:
@@ -177,7 +177,7 @@ class CrawlCommands:
             return self._hubs.verify(callback.id, callback.query, now)
         page = self._hubs.receive(callback.id, callback.body, callback.signature, now)
         if page is not None:
-            self._scheduler.announced(page)
+            self._scheduler.mark_page_pushed(page)
         return page is not None
 
 

@@ -1,7 +1,7 @@
 """How other processes talk to a running crawl: one request, one answer, over a Unix socket in the warehouse.
 
-The owner of the warehouse is the only writer, so `pause`, `seeds add`, `scope`, `refresh` and the like are asked of
-it while it runs; the CLI does them itself when nobody owns the warehouse. Only the user who started the crawl can
+The owner of the warehouse is the only writer, so `pause`, `seeds add`, `scope`, `refresh` and the like are sent to it
+while it runs; if no process owns the warehouse, the CLI executes them itself. Only the user who started the crawl can
 connect (the socket's mode is 0600).
 """
 
@@ -22,8 +22,8 @@ import msgspec
 from quadloom.errors import QuadloomError, StoreError, UsageError
 from quadloom.model.wire import Value as Value
 
-_LONGEST = 100  # sun_path holds 108 bytes
-_LINE = 64 * 1024 * 1024
+_MAX_PATH = 100  # bytes; sun_path has 108
+_MAX_LINE = 64 * 1024 * 1024
 
 T = TypeVar("T")
 
@@ -32,11 +32,11 @@ class ControlRequest(msgspec.Struct, frozen=True):
     """`arguments` are JSON; msgspec cannot decode a recursive alias such as `Value`."""
 
     verb: str
-    arguments: dict[str, object] = {}  # the function `arguments` makes a record of them
+    arguments: dict[str, object] = {}  # decoded by the function `arguments`
 
 
 def arguments(request: ControlRequest, kind: type[T]) -> T:
-    """What a request carries, as a record. Raises `UsageError` for anything else: a wrong request ends no crawl."""
+    """The arguments of a request as a record. Raises `UsageError` if they do not fit: a wrong request ends no crawl."""
     try:
         return msgspec.convert(request.arguments, kind)
     except msgspec.ValidationError as error:
@@ -53,9 +53,9 @@ class ControlReply(msgspec.Struct, frozen=True):
 
 
 def socket_path(warehouse: Path) -> Path:
-    """In the warehouse where the path is short enough for a socket, else in a private temporary directory."""
+    """In the warehouse if the path is short enough for a socket, else in a private temporary directory."""
     inside = warehouse.resolve() / "control.sock"
-    if len(str(inside).encode()) <= _LONGEST:
+    if len(str(inside).encode()) <= _MAX_PATH:
         return inside
     digest = hashlib.sha256(str(inside).encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"quadloom-{os.getuid()}"
@@ -64,7 +64,7 @@ def socket_path(warehouse: Path) -> Path:
 
 
 def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
-    """Ask the running owner. None = nobody runs. Raises what the owner answered as an error."""
+    """Send a request to the running crawl. None = no crawl is running. Raises an error that the crawl answered."""
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     client.settimeout(60)
     try:
@@ -74,20 +74,20 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
         return None
     except PermissionError:
         client.close()
-        raise StoreError(f"the crawl on {warehouse} is another user's", hint="ask as the user who started it") from None
+        raise StoreError(
+            f"the crawl on {warehouse} belongs to another user", hint="run the command as the user who started it"
+        ) from None
     line = b""
     try:
-        # A crawl that is killed meanwhile resets the connection; one that ends closes it.
+        # A crawl that is killed resets the connection; one that ends closes it.
         with client, contextlib.suppress(ConnectionError), client.makefile("rwb") as stream:
             stream.write(msgspec.json.encode(ControlRequest(verb, dict(arguments))) + b"\n")
             stream.flush()
-            line = stream.readline(_LINE)
+            line = stream.readline(_MAX_LINE)
     except TimeoutError:
         raise _busy() from None
     if not line:
-        raise StoreError(
-            "the running crawl ended before it answered", hint="try again: the command then works by itself"
-        )
+        raise StoreError("the crawl ended before it answered", hint="repeat the command: it works without a crawl, too")
     reply = msgspec.json.decode(line, type=ControlReply)
     if not reply.ok:
         raise QuadloomError(reply.error, hint=reply.hint)
@@ -96,18 +96,18 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
 
 def _busy() -> StoreError:
     return StoreError(
-        "the running crawl has not answered within a minute", hint="it may be short of CPU or disk; try again"
+        "the running crawl did not answer within a minute", hint="it may lack CPU or disk speed; try again later"
     )
 
 
 class ControlServer:
-    """Answers `ask`s in threads of its own; `handle` must therefore be quick and thread-safe."""
+    """Answers requests in its own threads; `handle` must therefore be quick and thread-safe."""
 
     def __init__(self, warehouse: Path, handle: Callable[[ControlRequest], Value]) -> None:
         self._path = socket_path(warehouse)
         self._handle = handle
         with contextlib.suppress(FileNotFoundError):
-            self._path.unlink()  # left by a crash; the warehouse's lock says that nobody is there
+            self._path.unlink()  # left by a crash; the warehouse's lock ensures that no crawl is using it
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         previous = os.umask(0o177)
         try:
@@ -133,7 +133,7 @@ class ControlServer:
     def _serve(self, connection: socket.socket) -> None:
         connection.settimeout(60)
         with connection, connection.makefile("rwb") as stream, contextlib.suppress(OSError):
-            line = stream.readline(_LINE)
+            line = stream.readline(_MAX_LINE)
             if line:
                 stream.write(msgspec.json.encode(self._answer(line)) + b"\n")
                 stream.flush()
@@ -147,4 +147,4 @@ class ControlServer:
             busy = _busy()
             return ControlReply(False, None, busy.message, busy.hint)
         except msgspec.MsgspecError as error:
-            return ControlReply(False, None, f"not a request: {error}", "send one JSON object on one line")
+            return ControlReply(False, None, f"invalid request: {error}", "send one JSON object on one line")

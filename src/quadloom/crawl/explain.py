@@ -1,6 +1,6 @@
-"""Why a URL is where it is, and when it is read next: every number with the rule behind it, for `quadloom why`.
+"""Why a URL is in its state, and when it is read next: every number with its rule, for `quadloom why`.
 
-Each part of the crawl explains what it decides itself: scope, robots.txt, frontier, catalog, refresh schedule, ranking.
+Each part of the crawl explains what it decides: scope, robots.txt, frontier, catalog, refresh schedule, ranking.
 """
 
 from __future__ import annotations
@@ -42,10 +42,17 @@ class Why(msgspec.Struct, frozen=True):
 
 
 def why(
-    text: str, *, frontier: Frontier, catalog: Catalog, scope: ScopeRules, schedule: Schedule, settings: Settings,
-    now: float, standing: PageRank | None = None,
-) -> Why:  # fmt: skip
-    """All reasons for one URL. Raises `NothingFound` where it was never met and the scope has nothing to say on it."""
+    text: str,
+    *,
+    frontier: Frontier,
+    catalog: Catalog,
+    scope: ScopeRules,
+    schedule: Schedule,
+    settings: Settings,
+    now: float,
+    rank: PageRank | None = None,
+) -> Why:
+    """All reasons for one URL. Raises `NothingFound` if it was never found and the scope does not exclude it."""
     url = Url.parse(text)
     explanation = frontier.explain(url.key, now)
     row = catalog.page(url.fingerprint)
@@ -54,7 +61,7 @@ def why(
     if explanation is None and row is None:
         if reasons[0].value == "inside":
             raise NothingFound(
-                f"{url.href} was never met: no page read so far links to it",
+                f"{url.href} was never found: no page read so far links to it",
                 hint=f"`quadloom seeds add {url.href}` queues it",
             )
         return Why(url.href, url.key, "unknown", tuple(reasons))
@@ -65,7 +72,7 @@ def why(
     if row is not None:
         reasons += _page_reasons(row)
         reasons += _schedule_reasons(row, schedule.planner)
-    reasons += _ranking_reasons(standing, settings, schedule.chi)
+    reasons += _ranking_reasons(rank, settings, schedule.data_weight)
     return Why(url.href, url.key, state, tuple(reasons))
 
 
@@ -97,17 +104,25 @@ def _robots_reasons(host: HostRow | None, url: Url, settings: Settings) -> list[
 
 
 def _discovery_reasons(url: Url, found: Explanation, catalog: Catalog, suspects: SuspectModel) -> list[Reason]:
-    """Where the URL was met first, and how likely it looks to be structured data."""
+    """Where the URL was first found, and how likely it is structured data."""
     source = catalog.page(found.via) if found.via else None
     from_data = source is not None and source.kind in DATA_KINDS
     suspicion = suspects.suspicion(url.href, url.site, found.kind, from_data)
     witnesses = ", ".join(f"{name} {probability:.2g}" for name, probability in suspicion.witnesses)
     return [
-        Reason("discovery", "met first", source.href if source else "as a seed, a request or in a listing",
-               f"through a link of kind {found.kind}"),
-        Reason("discovery", "suspicion", f"{suspicion.probability:.2g}",
-               f"structured data above 0.5, first read in σ_X's share: {witnesses}, learned from first reads"),
-    ]  # fmt: skip
+        Reason(
+            "discovery",
+            "first found",
+            source.href if source else "as a seed, a request or in a listing",
+            f"through a link of kind {found.kind}",
+        ),
+        Reason(
+            "discovery",
+            "suspicion",
+            f"{suspicion.probability:.2g}",
+            f"above 0.5 it is first read in σ_X's share, for structured data: {witnesses}, learned from first reads",
+        ),
+    ]
 
 
 def _page_reasons(row: PageRow) -> list[Reason]:
@@ -123,28 +138,36 @@ def _page_reasons(row: PageRow) -> list[Reason]:
 
 def _schedule_reasons(row: PageRow, planner: Planner) -> list[Reason]:
     if not row.schedule:
-        return [Reason("schedule", "next visit", "none", "never read with success, so nothing to refresh")]
-    kept = decode(row.schedule, PageScheduleRow)
-    lines = planner.explain(row.host, site_of(row.host), kept.plan, kept.read_at)
-    if kept.parked:
-        lines[-1] = ScheduleFact("next visit", "none", "outside the scope: kept, but not planned and not in the demand")
+        return [Reason("schedule", "next visit", "none", "never read successfully, so there is nothing to refresh")]
+    schedule = decode(row.schedule, PageScheduleRow)
+    lines = planner.explain(row.host, site_of(row.host), schedule.plan, schedule.read_at)
+    if schedule.parked:
+        lines[-1] = ScheduleFact("next visit", "none", "outside the scope: not planned, and not part of the demand")
     return [Reason("schedule", *line) for line in lines]
 
 
-def _ranking_reasons(standing: PageRank | None, settings: Settings, chi: float) -> list[Reason]:
+def _ranking_reasons(rank: PageRank | None, settings: Settings, data_weight: float) -> list[Reason]:
     rules = settings.freshness
-    told = f"told anew when it moves by {MOVED:.0%}; looked for every {rules.importance_every}"
-    if standing is None:
-        return [Reason("ranking", "weight in the last ranking", "not ranked yet", told)]
-    importance = f"{standing.importance:.4g} times the mean of all pages"
-    usefulness = f"{standing.usefulness:.4g} times the mean of ordinary pages"
+    update = f"updated when it moves by {MOVED:.0%}; ranked every {rules.importance_every}"
+    if rank is None:
+        return [Reason("ranking", "weight in the last ranking", "not ranked yet", update)]
+    importance = f"{rank.importance:.4g} times the mean of all pages"
+    usefulness = f"{rank.usefulness:.4g} times the mean of ordinary pages"
     return [
         Reason("ranking", "importance", importance, f"fixpoint over links, damping {rules.damping:g}"),
-        Reason("ranking", "usefulness", usefulness,
-               f"importance of the structured data it leads to ({rules.usefulness} over links)"),
-        Reason("ranking", "weight in the last ranking", f"{standing.weight:.4g}",
-               f"importance of data (mean χ = {chi:g}), usefulness of others (mean 1), promotion; {told}"),
-    ]  # fmt: skip
+        Reason(
+            "ranking",
+            "usefulness",
+            usefulness,
+            f"importance of the structured data it leads to ({rules.usefulness} over links)",
+        ),
+        Reason(
+            "ranking",
+            "weight in the last ranking",
+            f"{rank.weight:.4g}",
+            f"importance of data (mean χ = {data_weight:g}), usefulness of others (mean 1), promotion; {update}",
+        ),
+    ]
 
 
 def _date(at: float) -> str:

@@ -130,7 +130,7 @@ class Crawl:
 
     def scope_changed(self) -> None:
         self._ingest.forget_links()
-        self._rescheduler.rescoped()
+        self._rescheduler.scope_changed()
 
     def report(self) -> CrawlReport:
         meter, counts, now = self.meter, self._ingest.counts, self._clock()

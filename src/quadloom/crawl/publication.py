@@ -1,9 +1,8 @@
-"""What site owners tell us: lists of URLs, or a changed sitemap. The web layer takes them in.
+"""What site owners publish: lists of URLs, or a changed sitemap. The web layer receives them.
 
-Publication is an offer, not an order. It never widens the scope, it never goes round politeness, and what it can make
-us fetch is bounded. A page known already is asked for again at once only where the publisher proves to be entitled, by
-a token of this warehouse; the other proof, a hub that we subscribed at ourselves, is in
-`quadloom.subscriptions.websub`.
+A publication is an offer. It never widens the scope or bypasses politeness, and the number of fetches it can cause is
+bounded. A known page is read again at once only if the publisher proves to be entitled, by a token of this warehouse;
+the other proof, a hub at which this warehouse subscribed, is in `quadloom.subscriptions.websub`.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from quadloom.model.link import Discovery
 from quadloom.phases.extract import seed_discoveries
 from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 
-LIST = 1000  # URLs in one publication
+MAX_URLS = 1000  # in one publication
 
 
 class PublishReport(msgspec.Struct, frozen=True):
-    """What became of a publication; the numbers add up to the URLs offered."""
+    """What was done with the URLs of a publication; the numbers add up to those offered."""
 
     new: int = 0
     refreshed: int = 0
     known: int = 0
     refused: int = 0  # out of scope
-    invalid: int = 0
+    invalid: int = 0  # not a URL, or named twice
 
     def __add__(self, other: PublishReport) -> PublishReport:
-        ours, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
-        return PublishReport(*(mine + its for mine, its in zip(ours, theirs, strict=True)))
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return PublishReport(*(one + another for one, another in pairs))
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,27 +42,30 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def accept(publication: Publication, *, frontier: Frontier, scope: ScopeRules, now: float) -> PublishReport:
-    """Do it, and say what became of it."""
+    """Queue the published URLs and the sitemap. Raises `UsageError` if there are none, or too many."""
     if not publication.urls and not publication.sitemap:
-        raise UsageError("there is nothing in the publication", hint="name URLs, or a sitemap")
+        raise UsageError("the publication is empty", hint="name URLs, or a sitemap")
     done = publish(frontier, scope, publication.urls, now, owner=publication.owner)
     return done + ping_sitemap(frontier, scope, publication.sitemap, now) if publication.sitemap else done
 
 
 def pushed(publication: Publication, published: PublishReport) -> list[str]:
-    """Pages whose change the owner of their site vouches for. Their visits tell the schedule more than others."""
+    """Pages that an entitled owner announced as changed; their visits are better evidence for the schedule."""
     if not publication.owner or not published.refreshed:
         return []
-    return [item.href for item in _parsed(publication.urls)[0]]
+    return [item.href for item in _parsed(publication.urls)]
 
 
 def publish(
     frontier: Frontier, scope: ScopeRules, urls: Sequence[str], now: float, *, owner: bool = False
 ) -> PublishReport:
-    """POST of a URL list: new ones are queued before ordinary links, known ones read again where the owner says so."""
-    if len(urls) > LIST:
-        raise UsageError(f"{len(urls)} URLs in one publication", hint=f"send {LIST} at most, or ping a sitemap")
-    found, invalid = _parsed(urls)
+    """Queue new URLs before ordinary links; read known ones again if the publisher is the owner."""
+    if len(urls) > MAX_URLS:
+        raise UsageError(
+            f"the publication has {len(urls)} URLs; at most {MAX_URLS} are allowed",
+            hint="divide it, or ping a sitemap",
+        )
+    found = _parsed(urls)
     inside = [item for item in found if scope.verdict(item.href, item.host, item.depth) is None]
     known = [item for item in inside if frontier.explain(item.key, now) is not None]
     keys = {item.key for item in known}
@@ -74,12 +76,12 @@ def publish(
         refreshed=refreshed,
         known=added.known + len(known) - refreshed,
         refused=added.refused + len(found) - len(inside),
-        invalid=invalid,
+        invalid=len(urls) - len(found),
     )
 
 
 def ping_sitemap(frontier: Frontier, scope: ScopeRules, url: str, now: float) -> PublishReport:
-    """A sitemap has changed. It is read as soon as politeness allows; what it lists follows by its own dates."""
+    """Queue a changed sitemap. It is read as soon as politeness allows; its pages follow by their own dates."""
     item = seed_discoveries([url], kind="sitemap", priority=1)[0]
     if scope.verdict(item.href, item.host, item.depth) is not None:
         return PublishReport(refused=1)
@@ -88,8 +90,8 @@ def ping_sitemap(frontier: Frontier, scope: ScopeRules, url: str, now: float) ->
     return PublishReport(refreshed=frontier.request([item], now))
 
 
-def _parsed(urls: Sequence[str]) -> tuple[list[Discovery], int]:
-    """Each page once, and how many were no web address (or named twice)."""
+def _parsed(urls: Sequence[str]) -> list[Discovery]:
+    """Each page once, without invalid URLs."""
     found: dict[str, Discovery] = {}
     for text in urls:
         try:
@@ -97,4 +99,4 @@ def _parsed(urls: Sequence[str]) -> tuple[list[Discovery], int]:
         except UrlError:
             continue
         found.setdefault(item.key, item)
-    return list(found.values()), len(urls) - len(found)
+    return list(found.values())

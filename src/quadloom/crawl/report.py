@@ -1,4 +1,4 @@
-"""Counters of a crawl: the five phases, rates now and on the whole, CPU by phase."""
+"""Counters of a crawl: pages per phase, current and total rates, CPU per phase."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quadloom.process.channel import ProcessHeartbeat
 
 
 class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A moment of a crawl, for progress lines, `status`, the monitor and the last line of `--json`."""
+    """The state of a crawl at one moment, for progress lines, `status`, the monitor and the last line of `--json`."""
 
     pages: int = 0
     quads: int = 0
@@ -37,7 +37,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Meter:
-    """Counts by phase; `rate` looks at the last ten seconds."""
+    """Counts pages by phase; `rates` covers the last ten seconds."""
 
     PHASES = ("fetch", "detect", "transform", "index", "extract")
 
@@ -48,20 +48,20 @@ class Meter:
         self.statuses: Counter[str] = Counter()
         self.pages = 0
         self.bytes = 0
-        self._marks: deque[tuple[float, dict[str, int]]] = deque()
+        self._samples: deque[tuple[float, dict[str, int]]] = deque()
 
     def tick(self) -> None:
-        """Remember the counters once a second, for rates."""
+        """Store the counters once a second, for `rates`."""
         now = time.monotonic()
-        if not self._marks or now - self._marks[-1][0] >= 1.0:
-            self._marks.append((now, dict(self.phases)))
-            while now - self._marks[0][0] > 10.0:
-                self._marks.popleft()
+        if not self._samples or now - self._samples[-1][0] >= 1.0:
+            self._samples.append((now, dict(self.phases)))
+            while now - self._samples[0][0] > 10.0:
+                self._samples.popleft()
 
     def rates(self) -> dict[str, float]:
-        if not self._marks:
+        if not self._samples:
             return {}
-        at, before = self._marks[0]
+        at, before = self._samples[0]
         elapsed = max(time.monotonic() - at, 1e-3)
         return {phase: (self.phases[phase] - before.get(phase, 0)) / elapsed for phase in self.PHASES}
 

@@ -1,12 +1,12 @@
-"""When the quad store puts its files in order: while nothing is to be written, or at the end of a large load.
+"""When the quad store compacts its files: while nothing is to be written, or at the end of a large load.
 
-RocksDB merges its files by itself as they grow; what it leaves lying are the layers of the last loads and the
-graves of removed statements. `QuadStore.optimize` merges everything. Measured with 900,000 quads, a fifth of the pages
-replaced three times: 520 MB became 471 MB, scanning all quads took 383 instead of 422 CPU-ms, looking up one graph the
-same; it cost 2.2 CPU-seconds, 2.9 s by the clock. A replacement beside it waited 5 ms at most (300,000 quads).
+RocksDB merges its files by itself as they grow, but leaves the layers of the last loads and the markers of deleted
+statements. `QuadStore.optimize` merges everything. Measured with 900,000 quads, a fifth of the pages replaced three
+times: 520 MB became 471 MB, scanning all quads took 383 instead of 422 CPU-ms, looking up one graph took the same time;
+it cost 2.2 CPU-seconds, 2.9 s of wall time. A replacement at the same time waited 5 ms at most (300,000 quads).
 
-It cannot be interrupted, and whoever closes the store waits for its end. So it starts only where it is expected to be
-short, and never because of a small change: a fifth of the store must be new since the last time.
+It cannot be interrupted, and closing the store waits for its end. So it starts only if it is expected to be short, and
+never because of a small change: a fifth of the store must be new since the last time.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from collections.abc import Callable
 from quadloom.errors import StoreError
 from quadloom.stores.protocols.quads import QuadStore
 
-ENOUGH = 100_000  # quads written: below, the files are in memory or few
+ENOUGH = 100_000  # quads written: with fewer, the files are in memory or few
 _IDLE_SECONDS = 3.0
-_SHARE = 0.2
-_SECONDS_PER_QUAD = 3.5e-6  # expected at first, by the clock; then as the last time
-_LONGEST = 30.0  # seconds it may be expected to take
+_SHARE = 0.2  # of the store that must be new
+_SECONDS_PER_QUAD = 3.5e-6  # first estimate, in wall time; later the rate of the last run
+_LONGEST = 30.0  # seconds that it may be expected to take
 
 
 class StoreCompactor:
-    """The indexer tells what it `wrote`, and calls `idle` while it has nothing to do; the work is another thread's.
+    """Compacts the store in a thread of its own. The indexer calls `wrote` after each write, and `idle` when it has
+    nothing to do.
 
-    Writing goes on beside it. `error` is what stopped it, for the indexer to raise: a store that cannot be merged
-    cannot be trusted with the next batch either.
+    Writing continues meanwhile. `error` is what stopped a compaction, for the indexer to raise: a store that cannot be
+    compacted cannot be trusted with the next batch either.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class StoreCompactor:
         self._total = total
         self._monotonic = monotonic
         self._written = 0
-        self._last = monotonic()
+        self._written_at = monotonic()
         self._seconds_per_quad = _SECONDS_PER_QUAD
         self._thread: threading.Thread | None = None
         self.error: StoreError | None = None
@@ -47,11 +48,11 @@ class StoreCompactor:
 
     def wrote(self, quads: int) -> None:
         self._written += quads
-        self._last = self._monotonic()
+        self._written_at = self._monotonic()
 
     def idle(self) -> None:
-        """Nothing waits to be written. Starts the work where it is due; returns at once."""
-        if self._written < ENOUGH or self._monotonic() - self._last < _IDLE_SECONDS or self._is_busy():
+        """Nothing waits to be written: start a compaction if one is due. Returns at once."""
+        if self._written < ENOUGH or self._monotonic() - self._written_at < _IDLE_SECONDS or self._is_busy():
             return
         total = self._total()
         if self._written >= _SHARE * total and total * self._seconds_per_quad <= _LONGEST:
@@ -60,7 +61,7 @@ class StoreCompactor:
             self._thread.start()
 
     def close(self) -> None:
-        """Wait for the end of what is under way: the engine must not lose its files meanwhile."""
+        """Wait for a running compaction: its files must not be removed meanwhile."""
         if self._thread is not None:
             self._thread.join()
 

@@ -1,7 +1,7 @@
 """Named points between two writes, at which tests end the process without warning.
 
-`crawl.failpoint = "after-archive"` ends at the first pass, `"after-archive:3"` at the third. In a normal run a point
-costs one comparison. os._exit leaves as kill -9 does: no flush, no atexit, no finally.
+`crawl.failpoint = "after-archive"` ends it at the first pass, `"after-archive:3"` at the third. In a normal run a point
+costs one comparison. os._exit ends the process like kill -9: no flush, no atexit, no finally.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ EXIT_CODE = 86
 
 
 class Failpoints:
+    """`spec`: the value of `crawl.failpoint`; empty = none."""
+
     def __init__(self, spec: str = "") -> None:
         name, _, count = spec.partition(":")
         self._name = name

@@ -1,17 +1,17 @@
-"""The indexer: quads and text follow the settled truth, in a thread of their own.
+"""The indexer: writes settled pages to the quad store and the text index, in a thread of its own.
 
-Everything here is derived. A page enters after its settlement is durable, and is marked as indexed after both
-stores have said so; between the two, a crash only means that the page is replayed from the archive at the next start.
+Everything here is derived data. A page enters after its settlement is durable, and is marked as indexed after both
+stores have committed it; a crash in between only means that the page is replayed from the archive at the next start.
 
-Pages are gathered and indexed at once when a commit is due. Written batch by batch as they settle, each batch is
-too small for a bulk load, and RocksDB then spends more on compaction (.46 ms a page) than all the rest of indexing.
-Larger commits go on paying, since each leaves sorted files and a segment of words to be merged later; CPU-ms a page
+Pages are collected and indexed together when a commit is due. If each batch were written when it is settled, it would
+be too small for a bulk load, and RocksDB would spend more on compaction (.46 ms a page) than all the rest of indexing
+costs. Larger commits cost less, since each leaves sorted files and a text segment to be merged later; CPU-ms a page:
 
     pages a commit   300   500  1000  2000
     quads            .47   .46   .32   .25
     text             .39   .36   .33   .31
 
-While nothing comes, the store may put its files in order (`quadloom.ingest.compaction`).
+While no pages arrive, the quad store may compact its files (`quadloom.ingest.compaction`).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextDocument, TextIndex
 
-_MOST_BYTES = 32 << 20  # of quads and text gathered before they are indexed
+_MAX_BYTES = 32 << 20  # of quads and text collected before they are indexed
 
 
 class IndexJob(msgspec.Struct, frozen=True):
-    """One page for both indexes. `fresh`: the graph cannot hold anything yet. `text` None: nothing to search for."""
+    """One page for both indexes. `fresh`: its graph is still empty. `text`: None = the page has no text to search."""
 
     fingerprint: int
     quads: Quads
@@ -51,12 +51,12 @@ class IndexJob(msgspec.Struct, frozen=True):
     description: bytes = b""  # of the page, N-Quads in the graph `PAGES`
     links: bytes = b""  # all its links as N-Quads, if user queries want them
     depth: int = 0
-    stored_lines: bytes = b""  # fingerprints of the lines that the graph holds now, if that is certain
+    stored_lines: bytes = b""  # fingerprints of the lines in the graph now, if they are certain
     host: str = ""  # of the page; decides to which shard it belongs
 
 
 class Descriptions(msgspec.Struct, frozen=True):
-    """(graph, what the graph `PAGES` says about it) of pages whose own statements and words stay as they are."""
+    """(graph, its description in the graph `PAGES`) of pages whose own statements and text do not change."""
 
     descriptions: Sequence[tuple[str, bytes]]
 
@@ -65,12 +65,12 @@ class IndexAcks(msgspec.Struct, frozen=True):
     """What both indexes have acknowledged, to be written with the next settlement."""
 
     marks: tuple[IndexedPage, ...]
-    statistics: bytes = b""  # counts of all that is marked, these included
-    discoveries: tuple[Discovery, ...] = ()  # by the user's own link strategies
+    statistics: bytes = b""  # counts of all indexed pages, including these
+    discoveries: tuple[Discovery, ...] = ()  # found by the user's own link queries
 
 
 class Indexer:
-    """`put` batches; `report` receives `IndexAcks`; `extract` runs the user's link queries on what was committed."""
+    """`put` takes batches; `report` receives `IndexAcks`; `extract` runs the user's link queries on committed pages."""
 
     def __init__(
         self,
@@ -90,10 +90,10 @@ class Indexer:
         self._report = report
         self._failpoints = failpoints
         self._queue: queue.Queue[Sequence[IndexJob] | Descriptions | None] = queue.Queue(maxsize=16)
-        self._gathered: list[IndexJob] = []
-        self._descriptions: dict[str, bytes] = {}  # of graphs that hold something already; the newest wins
-        self._gathered_bytes = 0
-        self._since = 0.0  # when the oldest of them arrived
+        self._collected: list[IndexJob] = []
+        self._descriptions: dict[str, bytes] = {}  # of graphs that are not empty; the newest wins
+        self._collected_bytes = 0
+        self._since = 0.0  # when the oldest collected page arrived
         self._hurried = False
         self.error: StoreError | None = None
         self.indexed = 0
@@ -104,12 +104,12 @@ class Indexer:
         self._thread.start()
 
     def describe(self, descriptions: Sequence[tuple[str, bytes]]) -> None:
-        """Only the descriptions of pages. As `put`."""
+        """Like `put`, for descriptions only."""
         if descriptions:
             self.put(Descriptions(descriptions))
 
     def put(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
-        """Waits while the queue is full: back-pressure. Raises the error that stopped the indexer, if one did."""
+        """Add a batch; waits while the queue is full (back-pressure). Raises the error that stopped the indexer."""
         while True:
             if self.error is not None:
                 raise self.error
@@ -120,11 +120,11 @@ class Indexer:
                 continue
 
     def hurry(self) -> None:
-        """Commit what was gathered without waiting for more."""
+        """Commit what was collected without waiting for more."""
         self._hurried = True
 
     def close(self) -> None:
-        """Finish what is queued, commit, report the last marks."""
+        """Index what is queued, commit, and report the last marks."""
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
@@ -140,11 +140,11 @@ class Indexer:
                 except queue.Empty:
                     jobs = ()
                 if jobs:
-                    self._gather(jobs)
-                elif jobs is not None and not self._gathered and not self._descriptions:
+                    self._collect(jobs)
+                elif jobs is not None and not self._collected and not self._descriptions:
                     self._idle()
-                if (self._gathered or self._descriptions) and (jobs is None or self._is_due()):
-                    self._index(self._gathered)
+                if (self._collected or self._descriptions) and (jobs is None or self._is_due()):
+                    self._index(self._collected)
                     self._commit()
                 if jobs is None:
                     return
@@ -156,21 +156,21 @@ class Indexer:
             raise self.compactor.error
         self.compactor.idle()
 
-    def _gather(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
-        if not self._gathered and not self._descriptions:
+    def _collect(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
+        if not self._collected and not self._descriptions:
             self._since = time.monotonic()
         if isinstance(jobs, Descriptions):
             self._descriptions.update(jobs.descriptions)
             return
-        self._gathered.extend(jobs)
+        self._collected.extend(jobs)
         self._descriptions.update((job.quads.graph, job.description) for job in jobs if not job.fresh)
-        self._gathered_bytes += sum(len(job.quads.nquads) + (len(job.text.body) if job.text else 0) for job in jobs)
+        self._collected_bytes += sum(len(job.quads.nquads) + (len(job.text.body) if job.text else 0) for job in jobs)
 
     def _is_due(self) -> bool:
         return (
             self._hurried
-            or len(self._gathered) + len(self._descriptions) >= self._settings.text_commit_pages
-            or self._gathered_bytes >= _MOST_BYTES
+            or len(self._collected) + len(self._descriptions) >= self._settings.text_commit_pages
+            or self._collected_bytes >= _MAX_BYTES
             or time.monotonic() - self._since >= self._settings.text_commit_seconds
         )
 
@@ -195,21 +195,21 @@ class Indexer:
         self._failpoints.reach("after-quads")
         newest = {job.quads.graph: job for job in jobs}.values()  # a page may have been read twice meanwhile
         self._text.put([job.text for job in newest if job.text is not None and job.write_text])
-        without = [job.quads.graph for job in newest if job.text is None and not job.fresh]
-        if without:
-            self._text.remove(without)
+        without_text = [job.quads.graph for job in newest if job.text is None and not job.fresh]
+        if without_text:
+            self._text.remove(without_text)
         self.indexed += len(jobs)
         self.compactor.wrote(self.added + self.removed - before)
 
     def _commit(self) -> None:
         self._quads.flush()
-        if not self._gathered:
-            return  # only descriptions, which the catalog does not mark
+        if not self._collected:
+            return  # only descriptions, which have no marks
         self._text.commit()
         self._failpoints.reach("after-text")
-        marks = tuple(IndexedPage(job.fingerprint, job.quads.digest, job.text_digest) for job in self._gathered)
-        found = self._extract(self._gathered)
-        self._gathered = []
-        self._gathered_bytes = 0
+        marks = tuple(IndexedPage(job.fingerprint, job.quads.digest, job.text_digest) for job in self._collected)
+        found = self._extract(self._collected)
+        self._collected = []
+        self._collected_bytes = 0
         self._hurried = False
         self._report(IndexAcks(marks, self._statistics.encode(), found))

@@ -135,25 +135,18 @@ class Ingest:
             self._in_hand[visit.fingerprint] = _InHand(visit, pace)
             self._finished.append(FinishedVisit(visit, response, pace))
         else:
-            self.submit_page(visit, response, pace)
-
-    def submit_page(
-        self, visit: Visit, page: Page, pace: HostPace | None = None, *, amend: Amend | None = None
-    ) -> None:
-        """Take a page whatever its status. `amend` may change what the transformation says before it is settled."""
-        self._in_hand[visit.fingerprint] = _InHand(visit, pace, len(page.body), amend)
-        self._held_bytes += len(page.body)
-        self._waiting.append((visit, page))
+            self._submit_page(visit, response, pace)
 
     def feed(
         self, visit: Visit, page: Page, pace: HostPace | None = None, *, amend: Amend | None = None
     ) -> list[Settlement]:
-        """As `submit_page`, for callers that have nothing else to do: waits until an earlier version of the same page
-        is settled and a worker has room. Returns what was settled meanwhile."""
+        """Take a page whatever its status, for callers that have nothing else to do: waits until an earlier version of
+        the same page is settled and a worker has room. `amend` may change what the transformation says before it is
+        settled. Returns what was settled meanwhile."""
         settled = self.wait_for(visit.fingerprint)
         while self._waiting:
             settled += self.step(_WAIT)
-        self.submit_page(visit, page, pace, amend=amend)
+        self._submit_page(visit, page, pace, amend=amend)
         return settled + self.step(0.0)
 
     def wait_for(self, fingerprint: int) -> list[Settlement]:
@@ -277,6 +270,14 @@ class Ingest:
         """Pages are on their way through the indexer, or their acknowledgements are not written yet."""
         return bool(self._jobs.pending or self._reindexing or self._writer.acks)
 
+    def _submit_page(
+        self, visit: Visit, page: Page, pace: HostPace | None = None, *, amend: Amend | None = None
+    ) -> None:
+        """Queue a page for the workers."""
+        self._in_hand[visit.fingerprint] = _InHand(visit, pace, len(page.body), amend)
+        self._held_bytes += len(page.body)
+        self._waiting.append((visit, page))
+
     def _handle(self, message: object) -> bool:
         if isinstance(message, TransformResult):
             self._transformed(message)
@@ -286,7 +287,7 @@ class Ingest:
         elif isinstance(message, EventMessage):
             self.counts.quarantined += message.kind == "quarantined"
             if self._pool is not None:
-                self._pool.tend()
+                self._pool.redistribute()
             self._notice(message.kind, message.text)
         else:
             return False

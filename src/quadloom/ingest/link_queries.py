@@ -1,8 +1,9 @@
-"""The user's own link strategies: queries asked of every page that was indexed, in a process that can be killed.
+"""The user's own link strategies: queries asked of every indexed page, in a process that can be killed.
 
-They run when a batch of pages is committed to the indexes, before these are marked; what they find enters the
-frontier in the transaction that writes the marks. A crash in between repeats both, and adding a URL twice changes
-nothing. A query that fails or takes too long costs its page nothing but these links, and is told once.
+They run when a batch of pages is committed to the indexes, before the pages are marked as indexed. What they find
+enters the frontier in the transaction that writes the marks. A crash in between repeats both, and adding a URL twice
+changes nothing. If a query fails or takes too long, only its links of that page are lost, and the first such failure of
+each query is reported.
 """
 
 from __future__ import annotations
@@ -35,12 +36,15 @@ def check_strategies(settings: Settings) -> None:
 
 
 class UserQueryRunner:
-    """Asks each user query of each page. `store`: where `# over: index` queries go, None where they cannot."""
+    """Asks each user query of each page. `store`: for `# over: index` queries, None if there is none.
 
-    def __init__(self, settings: Settings, store: Path | SparqlServer | None, tell: Callable[[str], None]) -> None:
+    `notice` is called with the first failure of each query.
+    """
+
+    def __init__(self, settings: Settings, store: Path | SparqlServer | None, notice: Callable[[str], None]) -> None:
         self._settings = settings
-        self._tell = tell
-        self._told: set[str] = set()
+        self._notice = notice
+        self._warned: set[str] = set()
         check_strategy_names(settings.crawl.strategies)
         self.queries = user_queries(settings.crawl.strategies)
         self._service = QueryService(store or Path("."), settings.limits, processes=1)
@@ -48,25 +52,25 @@ class UserQueryRunner:
             for query in self.queries:
                 if query.over == "index" and store is None:
                     raise SettingsError(f"{query.name}: `# over: index` needs a quad store", hint="use `# over: page`")
-                self._try(query)
+                self._validate(query)
         except BaseException:
             self._service.close()
             raise
 
-    def discoveries(self, entries: Sequence[IndexJob]) -> tuple[Discovery, ...]:
-        """What all queries find on these pages, each URL once a page."""
+    def discoveries(self, jobs: Sequence[IndexJob]) -> tuple[Discovery, ...]:
+        """The URLs that the queries find on these pages, each once per page."""
         found: list[Discovery] = []
         for query in self.queries:
-            for entry in entries:
-                if (entry.links or query.over == "index") and iri(entry.quads.graph) is not None:
-                    found += self._ask(query, entry)
+            for job in jobs:
+                if (job.links or query.over == "index") and iri(job.quads.graph) is not None:
+                    found += self._ask(query, job)
         return tuple(found)
 
     def close(self) -> None:
         self._service.close()
 
-    def _try(self, query: UserQuery) -> None:
-        """Find mistakes at the start, not at the first page."""
+    def _validate(self, query: UserQuery) -> None:
+        """Find mistakes when the crawl starts, not at the first page."""
         checked = check(query.text, self._settings.limits)
         if checked.form != "select":
             raise SettingsError(f"{query.name} is not a SELECT query", hint="select the variable ?target")
@@ -79,27 +83,34 @@ class UserQueryRunner:
         limits = self._settings.limits
         text = f"<{page}>".join(template(query.text, "page"))
         return QueryRequest(
-            query=text, written=text, format="json", prefixes=PREFIXES, rows=limits.links_per_page,
-            result_bytes=limits.body_bytes, seconds=limits.transform_seconds, data=data, fresh=True,
-        )  # fmt: skip
+            query=text,
+            written=text,
+            format="json",
+            prefixes=PREFIXES,
+            rows=limits.links_per_page,
+            result_bytes=limits.body_bytes,
+            seconds=limits.transform_seconds,
+            data=data,
+            fresh=True,
+        )
 
-    def _ask(self, query: UserQuery, entry: IndexJob) -> list[Discovery]:
-        data = entry.quads.nquads + entry.links if query.over == "page" else None
+    def _ask(self, query: UserQuery, job: IndexJob) -> list[Discovery]:
+        data = job.quads.nquads + job.links if query.over == "page" else None
         try:
-            answer = self._service.run(self._request(query, entry.quads.graph, data))
+            answer = self._service.run(self._request(query, job.quads.graph, data))
             rows = answer.rows()
         except (QueryError, QueryLimit, StoreError) as error:
-            if query.name not in self._told:
-                self._told.add(query.name)
-                self._tell(f"{query.name} on {entry.quads.graph}: {error.message}")
+            if query.name not in self._warned:
+                self._warned.add(query.name)
+                self._notice(f"{query.name} on {job.quads.graph}: {error.message}")
             return []
-        return _discoveries(rows, answer.variables, entry)
+        return _discoveries(rows, answer.variables, job)
 
 
-def _discoveries(rows: Sequence[Row], variables: Sequence[str], entry: IndexJob) -> list[Discovery]:
+def _discoveries(rows: Sequence[Row], variables: Sequence[str], job: IndexJob) -> list[Discovery]:
     name = "target" if "target" in variables else variables[0] if variables else ""
-    graph = entry.quads.graph
-    visit = Visit(graph, canonical(graph), host_of(graph), entry.fingerprint, entry.depth)
+    graph = job.quads.graph
+    visit = Visit(graph, canonical(graph), host_of(graph), job.fingerprint, job.depth)
     found: dict[int, Discovery] = {}
     for row in rows:
         term, anchor = row.get(name), row.get("anchor")

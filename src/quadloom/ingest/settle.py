@@ -1,11 +1,11 @@
-"""From what a visit brought to what must be written for it: outcomes, retries, host costs. No I/O.
+"""From the result of a visit to what must be written for it: outcomes, retries, host costs. No I/O.
 
 ::
 
     2xx with new graph or text    NEW, CHANGED        done, or again when the schedule says
     2xx the same, 304             UNCHANGED           done, or again
     3xx                           UNCHANGED           the target is a new discovery of the same depth; a page that has
-                                                      moved for good leaves the indexes
+                                                      moved permanently leaves the indexes
     404, 410                      GONE                dead after `freshness.dead_after` visits in a row
     401, 403, robots, guard       DENIED
     429, 5xx, network             FAILED              again after a growing pause, `politeness.retries` times
@@ -29,17 +29,17 @@ _DENIED_KINDS = {"robots", "guard", "scope", "unwanted"}
 _DENIED_STATUS = {401, 403, 451}
 _GONE_STATUS = {404, 410}
 _MOVED_STATUS = {301, 308}
-_FINDINGS_KEPT = 20  # per page in the catalog; the archive and a new transformation give the rest
+_MAX_FINDINGS = 20  # per page in the catalog; transforming the archived page again gives the rest
 
 
 def settle_failure(
     visit: Visit, failure: Failure, pace: HostPace | None, old: PageRow | None, settings: Settings
 ) -> Settlement:
-    """A visit without a page: denied for good, or tried again later."""
+    """A visit without a page: denied, gone, or tried again later."""
     if failure.kind in _DENIED_KINDS or failure.status in _DENIED_STATUS:
         return _ended(visit, Outcome.DENIED, failure, pace, old, None)
     if failure.status in _GONE_STATUS:
-        return _ended(visit, Outcome.GONE, failure, pace, old, None)  # `refreshing` may grant further tries
+        return _ended(visit, Outcome.GONE, failure, pace, old, None)  # `RefreshScheduler` may plan further visits
     failures = (old.failures if old else 0) + 1
     again = failure.transient and failures <= settings.politeness.retries
     at = _retry_at(failure, failures, pace, settings) if again else None
@@ -49,7 +49,7 @@ def settle_failure(
 def settle_status(
     visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None, settings: Settings
 ) -> Settlement | None:
-    """A response that has no content of its own to transform; None = transform it."""
+    """Settle a response without content of its own; None = the response must be transformed."""
     if page.status == 304:
         return _unchanged(visit, page, pace, old)
     if 300 <= page.status < 400:
@@ -57,9 +57,18 @@ def settle_status(
     if page.status >= 400:
         transient = page.status in (408, 425, 429) or page.status >= 500
         failure = Failure(
-            page.url, "status", f"HTTP {page.status}", transient, page.fetched_at, page.seconds, page.status,
-            None, page.address, page.findings, page.hops, page.headers,
-        )  # fmt: skip
+            url=page.url,
+            kind="status",
+            message=f"HTTP {page.status}",
+            transient=transient,
+            fetched_at=page.fetched_at,
+            seconds=page.seconds,
+            status=page.status,
+            address=page.address,
+            findings=page.findings,
+            hops=page.hops,
+            headers=page.headers,
+        )
         return settle_failure(visit, failure, pace, old, settings)
     return None
 
@@ -67,7 +76,7 @@ def settle_status(
 def settle_page(
     visit: Visit, page: Page, result: PageResult, pace: HostPace | None, old: PageRow | None, archive: ArchiveRef | None
 ) -> Settlement:
-    """A page with content."""
+    """Settle a page with content."""
     if old is None or not old.changed_at:
         outcome = Outcome.NEW
     elif (old.quads_digest, old.text_digest) != (result.quads.digest, result.text_digest):
@@ -107,8 +116,8 @@ def settle_page(
         indexed_text=old.indexed_text if old else b"",
         quads=result.quads.count,
         links=result.links,
-        archive=archive,  # None where the site forbids it: an older record would be taken for this version
-        findings=result.findings[:_FINDINGS_KEPT],
+        archive=archive,  # None if the site forbids it: an older record would pass for this version
+        findings=result.findings[:_MAX_FINDINGS],
         lines=result.lines,
         schedule=old.schedule if old else b"",
     )
@@ -118,8 +127,8 @@ def settle_page(
 def settle_quarantine(
     visit: Visit, page: Page, reason: str, pace: HostPace | None, old: PageRow | None, archive: ArchiveRef | None
 ) -> Settlement:
-    """A page that killed two workers: kept in the archive, never given to a worker again by itself. Its host was asked
-    all the same, so the pace counts."""
+    """Settle a page that killed two workers: it stays in the archive and is not transformed again unless requested. Its
+    host received a request, so the pace counts."""
     finding = Finding(
         "quarantined", reason, "error", "transform", advice="`quadloom inspect` runs it under the same limits"
     )
@@ -134,15 +143,15 @@ def _unchanged(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | N
     row = _row(visit, old, Outcome.UNCHANGED, old.status if old else 304, page.fetched_at, "")
     row = msgspec.structs.replace(row, failures=0)
     if old is None or (old.quads_digest, old.text_digest) != (old.indexed_quads, old.indexed_text):
-        # Nothing to index it from: a crash came between, and the archive has no copy. Ask without validators.
+        # A crash came before it was indexed, and the archive has no copy. Request it again, without validators.
         row = msgspec.structs.replace(row, etag="", last_modified="")
         return Settlement(visit, Outcome.UNCHANGED, row, pace, (), page.fetched_at)
     return Settlement(visit, Outcome.UNCHANGED, row, pace)
 
 
 def _redirected(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:
-    """Where there was a page before, the row goes on naming that page's graph: the target has one of its own. What is
-    elsewhere for now (a login, a closed shop) stays in the indexes as it was last seen."""
+    """If there was a page before, the row keeps that page's graph: the target has its own. After a temporary redirect
+    (a login, a closed shop) the page stays in the indexes as it was last read."""
     target = resolve(page.header("location"), page.final_url)
     row = _row(visit, old, Outcome.UNCHANGED, page.status, page.fetched_at, f"redirects to {target or 'nowhere'}")
     if old is None or not old.changed_at:
@@ -160,7 +169,7 @@ def _ended(
 ) -> Settlement:
     row = _row(visit, old, outcome, failure.status, failure.fetched_at, f"{failure.kind}: {failure.message}")
     failures = (old.failures if old else 0) + 1
-    row = msgspec.structs.replace(row, failures=failures, findings=failure.findings[:_FINDINGS_KEPT])
+    row = msgspec.structs.replace(row, failures=failures, findings=failure.findings[:_MAX_FINDINGS])
     return Settlement(visit, outcome, row, pace, (), again_at)
 
 

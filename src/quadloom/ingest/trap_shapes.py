@@ -1,10 +1,10 @@
-"""Spider traps: URL spaces without end, told by the look of a URL and by how a host's URLs grow.
+"""Spider traps: URL spaces without end, recognized by the form of a URL and by how a host's URLs grow.
 
-Two defences, both pure. `trap` judges one URL by itself: the shapes that endless spaces produce (relative links that
-stack, session ids, calendars into the far future). `HostShapes` and `SubdomainBudget` count: one URL with a facet is
-fine, ten thousand combinations of the same facets are not. Every refusal is a sentence, the same for all URLs of one
-trap, so that `quadloom status` can count them; nothing is dropped silently, and the host's budget
-(`politeness.cost_of`) is the last line for all others.
+Two defences, both pure. `trap` checks a single URL for the shapes that endless spaces produce (stacked relative links,
+session ids, calendars far in the future). `HostShapes` and `SubdomainBudget` count: one URL with a facet is fine, ten
+thousand combinations of the same facets are not. Every refusal is a sentence, the same for all URLs of one trap, so
+that `quadloom status` can count them. Nothing is dropped silently, and the host's budget (`politeness.cost_of`) is the
+last limit for all other traps.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections import Counter
 from quadloom.model.url import MAX_LENGTH, site_of
 
 MAX_PATH_DEPTH = 16
-MAX_REPEATS = 3  # times that one path segment may occur
+MAX_REPEATS = 3  # of one path segment or query parameter
 MAX_QUERY_KEYS = 16
-CALENDAR_LAST = 2039  # the year after 32-bit clocks end: no event of today is announced for later
+CALENDAR_LAST = 2039  # the year after 32-bit clocks end: no real event is announced for later
 FACET_URLS = 2000  # distinct combinations of values for one set of query keys, per path
 CALENDAR_URLS = 1000  # dated URLs below one path
-SHAPES_KEPT = 4096  # per host
+MAX_SHAPES = 4096  # per host
 SUBDOMAINS = 200  # hosts of one registered domain within one crawl
 
 _SESSION_PATH = re.compile(r"(?i);(?:jsessionid|phpsessid|sid)=|/\(s\([0-9a-z]{16,}\)\)/")
@@ -34,7 +34,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def trap(href: str) -> str | None:
-    """Why a URL looks like part of an endless space, or None. Linear in its length."""
+    """Why a URL looks like part of an endless space, or None. Takes linear time."""
     if len(href) > MAX_LENGTH:
         return f"longer than {MAX_LENGTH} characters"
     path, _, query = _path_and_query(href)
@@ -54,13 +54,13 @@ def trap(href: str) -> str | None:
 
 
 def _repetition(segments: list[str]) -> str | None:
-    """The same segment many times, or a run of segments twice over, as stacked relative links give."""
+    """The same segment many times, or a run of segments three times in a row, as stacked relative links produce."""
     if len(segments) <= MAX_REPEATS:
         return None
     segment, times = Counter(segments).most_common(1)[0]
     if times > MAX_REPEATS:
         return f"path segment {segment[:40]!r} occurs more than {MAX_REPEATS} times"
-    for size in range(2, len(segments) // 3 + 1):  # a/b/a/b/a/b: a run three times in a row at the end
+    for size in range(2, len(segments) // 3 + 1):  # a/b/a/b/a/b: the same run three times at the end
         tail = segments[-size:]
         if segments[-2 * size : -size] == tail and segments[-3 * size : -2 * size] == tail:
             return f"path segments {'/'.join(tail)[:60]!r} repeat"
@@ -81,10 +81,10 @@ def _query_reason(query: str) -> str | None:
 
 
 def _calendar(path: str, query: str) -> str | None:
-    """A calendar page beyond every plausible date: somebody is clicking `next month` for us.
+    """A calendar page after any plausible date, which only endless `next month` links lead to.
 
-    Only the future counts: archives of newspapers have honest pages of 1801. Only beside a word for a calendar:
-    /rfc/9309-06 is none.
+    Only the future counts: newspaper archives have real pages of 1801. Only with a word for a calendar in the URL:
+    /rfc/9309-06 is not a date.
     """
     text = f"{path}?{query}" if query else path
     match = _YEAR.search(text) or _PLAIN_YEAR.search(text)
@@ -102,7 +102,7 @@ class HostShapes:
         self._counts: Counter[str] = Counter()
 
     def admit(self, href: str) -> str | None:
-        """Count a new URL; a sentence where its shape has had its share. Call once per URL that is new."""
+        """Count a new URL; returns the reason if its shape has reached its limit, else None. Call once per new URL."""
         path, _, query = _path_and_query(href)
         if query:
             keys = sorted({pair.partition("=")[0] for pair in re.split("[&;]", query) if pair})
@@ -112,24 +112,24 @@ class HostShapes:
             return self._count(_DIGITS.sub("0", f"{path}?{query}"), self._calendar_urls, "dated pages like")
         return None
 
-    def _count(self, shape: str, limit: int, words: str) -> str | None:
+    def _count(self, shape: str, limit: int, description: str) -> str | None:
         counts = self._counts
-        if shape not in counts and len(counts) >= SHAPES_KEPT:
-            for rare, _ in counts.most_common()[: -(SHAPES_KEPT // 2) - 1 : -1]:
+        if shape not in counts and len(counts) >= MAX_SHAPES:
+            for rare, _ in counts.most_common()[: -(MAX_SHAPES // 2) - 1 : -1]:
                 del counts[rare]
         counts[shape] += 1
-        return f"more than {limit} {words} {shape[:120]}" if counts[shape] > limit else None
+        return f"more than {limit} {description} {shape[:120]}" if counts[shape] > limit else None
 
 
 class SubdomainBudget:
-    """Wildcard DNS makes hosts without end: each registered domain gets a number of them."""
+    """Limits the hosts of each registered domain: wildcard DNS makes any number of them."""
 
     def __init__(self, *, subdomains: int = SUBDOMAINS) -> None:
         self._limit = subdomains
         self._hosts: dict[str, set[str]] = {}
 
     def admit(self, host: str) -> str | None:
-        """A sentence where `host` is one host too many of its domain. Hosts admitted once stay admitted."""
+        """The reason if `host` is one too many for its domain, else None. A host that was admitted stays admitted."""
         site = site_of(host)
         hosts = self._hosts.setdefault(site, set())
         if host in hosts:

@@ -1,9 +1,9 @@
 """Pages from files instead of the web: transformed, archived, settled and indexed as in a crawl.
 
 The write path is the crawl's own (`quadloom.ingest`), so an import can be killed and run again: what was settled is
-replayed, what was not is read again, and reading a page twice changes nothing. Links are kept in the page's graph, but
-nothing is visited because of an import: discoveries are left out. A page that crashes, hangs or bloats its
-transformation is quarantined as in a crawl, and the rest is imported.
+replayed, what was not is read again, and reading a page twice changes nothing. Links stay in the page's graph, but an
+import causes no visits: discoveries are dropped. A page whose transformation crashes, hangs or uses too much memory is
+quarantined as in a crawl, and the rest is imported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from quadloom.stores.stores import Stores
 
 
 class ImportReport(msgspec.Struct, frozen=True):
-    """Pages by outcome."""
+    """The numbers of pages by outcome."""
 
     pages: int = 0
     new: int = 0
@@ -45,7 +45,8 @@ def import_pages(
     notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     clock: Callable[[], float] = time.time,
 ) -> ImportReport:
-    """Read all pages into the warehouse; durable and searchable on return. `notice` is called for quarantined ones."""
+    """Read all pages into the warehouse; durable and searchable on return. `notice` is called for quarantined
+    pages."""
     counts: Counter[Outcome] = Counter()
 
     def count(settlements: list[Settlement]) -> None:
@@ -94,14 +95,14 @@ def _visit(catalog: Catalog, item: ImportedPage) -> Visit:
 
 
 def _amend(item: ImportedPage) -> Callable[[PageResult], PageResult] | None:
-    """The dump's own digest is kept: it was made from the words that the site used (`01.0` for `1`), so a later visit
-    that finds the same page recognises it as unchanged."""
+    """Use what a dump says about the page. Its digest was computed from the values as the site wrote them (`01.0` for
+    `1`), so a later visit that finds the same page recognizes it as unchanged."""
     if not item.kind:
         return None
 
-    def as_described(result: PageResult) -> PageResult:
+    def amend(result: PageResult) -> PageResult:
         quads = msgspec.structs.replace(result.quads, digest=item.digest) if item.digest else result.quads
         facts = msgspec.structs.replace(result.facts, kind=item.kind, title=item.title, language=item.language)
         return msgspec.structs.replace(result, facts=facts, quads=quads)
 
-    return as_described
+    return amend

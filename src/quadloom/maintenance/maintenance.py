@@ -1,4 +1,4 @@
-"""Upkeep of a warehouse that nothing else is writing to: export, import, verify, rebuild."""
+"""Maintenance of a warehouse that nothing else is writing to: export, import, verify, rebuild."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Progress = Callable[[int], None]
 
 
 class Maintenance:
-    """`while_closed`: a block in which no store is open, so that files can be replaced."""
+    """`while_closed` returns a block in which no store is open, so that files can be replaced."""
 
     def __init__(
         self, stores: Stores, queries: WarehouseQueries, while_closed: Callable[[], AbstractContextManager[None]]
@@ -63,7 +63,7 @@ class Maintenance:
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> ImportReport:
         """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one.
-        `notice` is called for pages that were quarantined, with the reason."""
+        `notice` is called for quarantined pages, with the reason."""
         stores = self._stores
         if stores.shards is not None:
             stores.shards.take_all(time.time())
@@ -75,7 +75,8 @@ class Maintenance:
         return import_pages(stores, stores.settings, pages, progress, notice)
 
     def rebuild(self, *, progress: Progress = lambda _done: None) -> int:
-        """Rebuild quads and text from the archive; swapped in when complete. Returns the number of pages."""
+        """Rebuild quads and text from the archive; they replace the old ones when complete. Returns the number of
+        pages."""
         stores = self._stores
         fresh = {name: stores.path / f"{name}.new" for name in ("quads", "text")}
         for folder in fresh.values():

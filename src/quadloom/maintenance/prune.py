@@ -1,25 +1,26 @@
 """Prune: superseded visits that are older than `index.retention` leave the history, and their bytes the archive.
 
-A visit expires when it is older than the retention, unless it is the page's newest or names the version that the
-page's row rests on: `verify`, `rebuild` and replay read that one. Notices in the outbox work out their differences
-from two archived versions, so what a notice names stays too, until the notice is trimmed.
+A visit expires when it is older than the retention, unless it is the page's newest or has the version that the page's
+row refers to, which `verify`, `rebuild` and replay read. Notices in the outbox compute their differences from two
+archived versions, so versions that a notice refers to stay as well, until the notice is trimmed.
 
-WARC files are never changed in place. A file with nothing alive is removed; one at least half dead is *sparse*: its
-living records are copied into a new file, and then it is removed. Below half, copying costs more than it frees. In
-this order a kill at any moment loses nothing, and the next prune ends what was begun, because every plan is made anew
-from what the catalog refers to:
+WARC files are never changed in place. A file without live records is removed. A file that is at least half dead is
+*sparse*: its live records are copied into a new file, and then it is removed. Below half, copying costs more than it
+frees. In this order a kill at any moment loses nothing, and the next prune completes what was begun, because it makes
+its plan from what the catalog refers to:
 
-1. Expired visits are forgotten. A crash leaves dead bytes.
-2. Per group of sparse files: copies are written and synced. A crash leaves a file nobody refers to.
-3. One transaction makes pages, visits and notices name the copies. A crash leaves old files nobody refers to.
+1. Expired visits are deleted. A crash leaves dead bytes.
+2. Per group of sparse files: copies are written and synced. A crash leaves a file without references.
+3. One transaction makes pages, visits and notices refer to the copies. A crash leaves old files without references.
 4. The old files are removed.
 
-Only the owner of the warehouse may prune, so no crawl runs meanwhile: an unsettled record would look dead.
+Only the owner of the warehouse may prune, so that no crawl runs meanwhile: an unsettled record would look dead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -31,22 +32,22 @@ from quadloom.stores.protocols.catalog import Catalog, VisitKey, VisitRow
 from quadloom.stores.stores import Stores
 
 _PAGES = 500
-_VISITS = 10_000  # forgotten per transaction
-_GROUP_BYTES = 256 << 20  # of living records: the room on disk that a prune needs before it frees any
+_VISITS = 10_000  # deleted per transaction
+_GROUP_BYTES = 256 << 20  # of live records: the disk space that a prune needs before it frees any
 
 
 class PruneReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a prune did. `damaged`: sparse files left alone, because a living record in them cannot be read."""
+    """What a prune did. `damaged`: sparse files that were left, because a live record in them cannot be read."""
 
     visits: int = 0
     removed: int = 0  # files, of which
-    rewritten: int = 0  # had living records, which were copied
+    rewritten: int = 0  # had live records, which were copied
     freed_bytes: int = 0
     damaged: tuple[str, ...] = ()
 
 
 class PrunePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a prune would do. `sparse`: file → bytes of its living records."""
+    """What a prune would do. `sparse`: file → bytes of its live records."""
 
     visits: int
     empty: tuple[str, ...]
@@ -55,7 +56,7 @@ class PrunePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expected(self) -> PruneReport:
-        """What a prune would say it did. A copied record costs as much as before, so only dead bytes are freed."""
+        """The report of such a prune. A copied record is as large as before, so only dead bytes are freed."""
         return PruneReport(
             visits=self.visits,
             removed=len(self.empty) + len(self.sparse),
@@ -64,82 +65,91 @@ class PrunePlan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class _Tenants(msgspec.Struct):
-    """The living records of one file, and the pages that name them."""
+class _History(NamedTuple):
+    """A page, and which of its visits stay."""
+
+    page: PageRow
+    current: list[VisitRow]
+    expired: list[VisitRow]
+
+
+class _LiveRecords(msgspec.Struct):
+    """The live records of one file, and the pages that refer to them."""
 
     refs: set[ArchiveRef]
     pages: set[int]
 
 
 def horizon(retention: str, now: float) -> float | None:
-    """Visits before this unix time may go; None = all stay, forever."""
+    """Visits before this unix time may be deleted; None = all stay."""
     before = now - length_of("index.retention", retention)
     return before if before > 0.0 else None
 
 
 def plan(stores: Stores, before: float, *, without: Container[int] = ()) -> PrunePlan:
     """Reads the catalog once; writes nothing. `without`: ids of notices that will be trimmed first. Raises `StoreError`
-    where a catalog knows nothing of its archive: with a lost database every file looks dead, and is all that is left.
+    if the archive has files and the catalog has no pages: the database was lost, and every file would look dead.
 
-    A record that two pages share would count twice. That only makes a file look fuller than it is, never emptier.
+    A record that two pages share counts twice. That only makes a file look fuller than it is, never emptier.
     """
-    files = stores.archive.files()  # first: what a crawl ends meanwhile is not judged
+    files = stores.archive.files()  # first, so that files which a crawl completes meanwhile are not considered
     if files and not stores.catalog.scan(limit=1):
         raise StoreError(
-            "the archive has files, but the catalog knows no page of them",
-            hint="`quadloom import` reads the files of a warehouse whose database was lost into a new one",
+            "the archive has files, but the catalog has no pages; its database may be lost",
+            hint="create a new warehouse, and read these files into it with `quadloom import`",
         )
-    living = dict.fromkeys(files, 0)
+    live = dict.fromkeys(files, 0)
     visits = 0
-    told = set(_told(stores, without))
-    for page, kept, expired in _histories(stores.catalog, before):
-        visits += len(expired)
-        refs = _refs(page, kept)
-        told -= refs
-        _count(living, refs)
-    _count(living, told)
-    sparse = {name: living[name] for name, size in files.items() if 0 < living[name] <= size / 2}
-    empty = tuple(name for name in files if living[name] == 0)
-    dead = sum(files[name] - living[name] for name in (*empty, *sparse))
+    noticed = set(_noticed_refs(stores, without))
+    for history in _histories(stores.catalog, before):
+        visits += len(history.expired)
+        refs = _refs(history)
+        noticed -= refs
+        _count(live, refs)
+    _count(live, noticed)
+    sparse = {name: live[name] for name, size in files.items() if 0 < live[name] <= size / 2}
+    empty = tuple(name for name in files if live[name] == 0)
+    dead = sum(files[name] - live[name] for name in (*empty, *sparse))
     return PrunePlan(visits=visits, empty=empty, sparse=sparse, dead_bytes=dead)
 
 
 def prune(stores: Stores, before: float, *, reached: Callable[[str], None] = lambda _step: None) -> PruneReport:
-    """Forget, copy, repoint, remove. `reached` is told each step when it is durable: tests end the process there."""
+    """Delete visits, copy records, update references, remove files. `reached` is called with the name of each step once
+    it is durable; tests end the process there."""
     archive = stores.archive
     archive.seal()
-    size = archive.size()
+    size_before = archive.size()
     planned = plan(stores, before)
     _forget(stores.catalog, before)
     reached("forgotten")
     _remove(archive, planned.empty)
     reached("emptied")
-    tenants = _tenants(stores, before, planned.sparse)
-    damaged = tuple(name for name in planned.sparse if not _readable(archive, tenants[name].refs))
-    whole = {name: living for name, living in planned.sparse.items() if name not in damaged}
-    for group in _groups(whole):
-        _rewrite(stores, group, tenants, reached)
+    live_records = _live_records(stores, before, planned.sparse)
+    damaged = tuple(name for name in planned.sparse if not _readable(archive, live_records[name].refs))
+    readable = {name: size for name, size in planned.sparse.items() if name not in damaged}
+    for group in _groups(readable):
+        _rewrite(stores, group, live_records, reached)
     return PruneReport(
         visits=planned.visits,
-        removed=len(planned.empty) + len(whole),
-        rewritten=len(whole),
-        freed_bytes=size - archive.size(),
+        removed=len(planned.empty) + len(readable),
+        rewritten=len(readable),
+        freed_bytes=size_before - archive.size(),
         damaged=damaged,
     )
 
 
 def _rewrite(
-    stores: Stores, group: Sequence[str], tenants: dict[str, _Tenants], reached: Callable[[str], None]
+    stores: Stores, group: Sequence[str], live_records: dict[str, _LiveRecords], reached: Callable[[str], None]
 ) -> None:
     archive = stores.archive
     moved: dict[ArchiveRef, ArchiveRef] = {}
     for name in group:
-        for ref in sorted(tenants[name].refs, key=lambda ref: ref.offset):
+        for ref in sorted(live_records[name].refs, key=lambda ref: ref.offset):
             (moved[ref],) = archive.put([archive.record(ref)])
-    archive.seal()  # a file of this group alone: after a crash here nothing in it is referred to, so all of it goes
+    archive.seal()  # a file for this group alone: after a crash here it has no references and can be removed as a whole
     reached("copied")
     with stores.catalog.transaction():
-        stores.catalog.repoint(moved, sorted(set().union(*(tenants[name].pages for name in group))))
+        stores.catalog.repoint(moved, sorted(set().union(*(live_records[name].pages for name in group))))
         if stores.outbox is not None:
             stores.outbox.repoint(moved)
     reached("repointed")
@@ -147,17 +157,15 @@ def _rewrite(
     reached("removed")
 
 
-def _histories(catalog: Catalog, before: float) -> Iterator[tuple[PageRow, list[VisitRow], list[VisitRow]]]:
-    """Each page with the visits that stay and those that expired."""
+def _histories(catalog: Catalog, before: float) -> Iterator[_History]:
     after = -(1 << 63)
     while pages := catalog.scan(after=after, limit=_PAGES):
         after = pages[-1].fingerprint
         for page in pages:
-            kept: list[VisitRow] = []
-            expired: list[VisitRow] = []
+            history = _History(page, [], [])
             for visit in catalog.history(page.fingerprint):
-                (expired if _is_expired(visit, page, before) else kept).append(visit)
-            yield page, kept, expired
+                (history.expired if _is_expired(visit, page, before) else history.current).append(visit)
+            yield history
 
 
 def _is_expired(visit: VisitRow, page: PageRow, before: float) -> bool:
@@ -165,18 +173,19 @@ def _is_expired(visit: VisitRow, page: PageRow, before: float) -> bool:
     return visit.fetched_at < before and visit.fetched_at != page.fetched_at and not current
 
 
-def _refs(page: PageRow, visits: Iterable[VisitRow]) -> set[ArchiveRef]:
-    return {ref for ref in (page.archive, *(visit.archive for visit in visits)) if ref is not None}
+def _refs(history: _History) -> set[ArchiveRef]:
+    refs = (history.page.archive, *(visit.archive for visit in history.current))
+    return {ref for ref in refs if ref is not None}
 
 
-def _count(living: dict[str, int], refs: Iterable[ArchiveRef]) -> None:
+def _count(live: dict[str, int], refs: Iterable[ArchiveRef]) -> None:
     for ref in refs:
-        if ref.file in living:
-            living[ref.file] += ref.length
+        if ref.file in live:
+            live[ref.file] += ref.length
 
 
-def _told(stores: Stores, without: Container[int] = ()) -> Iterator[ArchiveRef]:
-    """What notices name, but for some."""
+def _noticed_refs(stores: Stores, without: Container[int] = ()) -> Iterator[ArchiveRef]:
+    """The records that notices refer to, except the notices in `without`."""
     last = 0
     while stores.outbox is not None and (notices := stores.outbox.since(last)):
         for notice in (notice for notice in notices if notice.id not in without):
@@ -186,8 +195,8 @@ def _told(stores: Stores, without: Container[int] = ()) -> Iterator[ArchiveRef]:
 
 def _forget(catalog: Catalog, before: float) -> None:
     batch: list[VisitKey] = []
-    for _page, _kept, expired in _histories(catalog, before):
-        batch += [VisitKey(visit.fingerprint, visit.fetched_at) for visit in expired]
+    for history in _histories(catalog, before):
+        batch += [VisitKey(visit.fingerprint, visit.fetched_at) for visit in history.expired]
         if len(batch) >= _VISITS:
             catalog.forget(batch)
             batch = []
@@ -195,16 +204,16 @@ def _forget(catalog: Catalog, before: float) -> None:
         catalog.forget(batch)
 
 
-def _tenants(stores: Stores, before: float, files: Iterable[str]) -> dict[str, _Tenants]:
-    found = {name: _Tenants(set(), set()) for name in files}
+def _live_records(stores: Stores, before: float, files: Iterable[str]) -> dict[str, _LiveRecords]:
+    found = {name: _LiveRecords(set(), set()) for name in files}
     if not found:
         return found
-    for page, kept, _expired in _histories(stores.catalog, before):
-        for ref in _refs(page, kept):
+    for history in _histories(stores.catalog, before):
+        for ref in _refs(history):
             if ref.file in found:
                 found[ref.file].refs.add(ref)
-                found[ref.file].pages.add(page.fingerprint)
-    for ref in _told(stores):
+                found[ref.file].pages.add(history.page.fingerprint)
+    for ref in _noticed_refs(stores):
         if ref.file in found:
             found[ref.file].refs.add(ref)
     return found
@@ -220,15 +229,15 @@ def _readable(archive: Archive, refs: Iterable[ArchiveRef]) -> bool:
 
 
 def _groups(sparse: dict[str, int]) -> Iterator[list[str]]:
-    """Files whose living records are written together, so that many small files become few."""
+    """Files whose live records are written together, so that many small files become few."""
     group: list[str] = []
     total = 0
-    for name, living in sparse.items():
-        if group and total + living > _GROUP_BYTES:
+    for name, size in sparse.items():
+        if group and total + size > _GROUP_BYTES:
             yield group
             group, total = [], 0
         group.append(name)
-        total += living
+        total += size
     if group:
         yield group
 

@@ -1,4 +1,4 @@
-"""Rebuild: both indexes from nothing, out of the archive."""
+"""Rebuild: both indexes from the archive, into empty stores."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def rebuild(
     *,
     progress: Callable[[int], None] = lambda _n: None,
 ) -> int:
-    """Fill empty stores from the archive; the caller puts them in place of the old. Returns the number of pages.
+    """Fill empty stores from the archive; the caller replaces the old ones with them. Returns the number of pages.
 
-    What no page made cannot be rebuilt, so it is copied: the scores of topical crawls. A page that its site does not
-    want archived (or whose record is damaged) keeps its graph, if that can still be read, and is visited again.
+    Graphs that come from no page, the scores of topical crawls, are copied. A page that is not archived, because its
+    site forbids it or its record is damaged, keeps its graph if that can still be read, and is visited again.
     """
     done = 0
     fresh = msgspec.structs.replace(stores, quads=quads, text=text)
@@ -52,7 +52,7 @@ def rebuild(
             progress(done)
     finally:
         ingest.close()
-    with suppress(StoreError):  # damaged: that is why it is rebuilt
+    with suppress(StoreError):  # the old store is damaged, which may be why it is rebuilt
         others = [graph for graph in stores.quads.graphs() if not is_page(graph) and graph != PAGES]
         quads.insert_new([Quads.of(graph, stores.quads.graph(graph)) for graph in others])
     quads.flush()
@@ -63,16 +63,16 @@ def rebuild(
 
 
 def _stored_job(quads: QuadStore, row: PageRow, description: bytes) -> IndexJob:
-    """The old graph of a page that the archive does not have; its words come with the next visit."""
+    """The old graph of a page that the archive does not have; its text comes with the next visit."""
     graph = row.graph
     try:
         stored = quads.graph(graph)
     except StoreError:
         stored = b""
-    kept = msgspec.structs.replace(Quads.of(graph, stored), digest=row.quads_digest if stored else b"")
+    graph_quads = msgspec.structs.replace(Quads.of(graph, stored), digest=row.quads_digest if stored else b"")
     return IndexJob(
         row.fingerprint,
-        kept,
+        graph_quads,
         None,
         b"",
         fresh=True,
@@ -88,28 +88,28 @@ def _batches(rows: Iterator[PageRow]) -> Iterator[list[PageRow]]:
         yield batch
 
 
-def set_damaged_aside(path: Path, settings: Settings) -> list[str]:
-    """Indexes of the warehouse at `path` that cannot be opened are renamed to NAME.damaged, so that empty ones take
-    their place until they are rebuilt. Returns their names. Raises `WarehouseLocked` where a crawl runs."""
+def rename_damaged(path: Path, settings: Settings) -> list[str]:
+    """Rename indexes of the warehouse at `path` that cannot be opened to NAME.damaged, so that empty ones are used
+    until they are rebuilt. Returns their names. Raises `WarehouseLocked` if a crawl is running."""
     if not path.is_dir():
         return []
     lock = WarehouseLock(path)
     try:
-        return [name for name in ("quads", "text") if _set_aside(path, name, settings)]
+        return [name for name in ("quads", "text") if _rename_if_damaged(path, name, settings)]
     finally:
         lock.release()
 
 
-def _set_aside(path: Path, name: str, settings: Settings) -> bool:
+def _rename_if_damaged(path: Path, name: str, settings: Settings) -> bool:
     try:
         (open_quads if name == "quads" else open_text)(path / name, settings, writable=True).close()
     except (WarehouseLocked, DiskFull):
         raise
     except StoreError:
-        if not (path / name).is_dir():  # a store elsewhere, which does not answer
+        if not (path / name).is_dir():  # a store on a server that does not answer
             raise
-        aside = path / f"{name}.damaged"
-        shutil.rmtree(aside, ignore_errors=True)
-        (path / name).rename(aside)
+        damaged = path / f"{name}.damaged"
+        shutil.rmtree(damaged, ignore_errors=True)
+        (path / name).rename(damaged)
         return True
     return False

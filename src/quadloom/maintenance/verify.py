@@ -1,4 +1,4 @@
-"""Verify: do archive and indexes hold what the catalog says?"""
+"""Verify: compare archive and indexes with the catalog."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCH = 500
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """One thing that is not as the catalog says."""
+    """One difference from the catalog."""
 
     what: str  # archive | quads | text | stray-graph | stray-document | unindexed
     subject: str
@@ -42,7 +42,7 @@ def verify(
 ) -> VerifyReport:
     """Compare every page's archive record, graph and document with the catalog. Reads everything, writes nothing.
 
-    Archived pages are transformed again: only that tells whether the graph says what the page said.
+    Archived pages are transformed again, because only that shows whether the graph has what the page says.
     """
     drifts: list[Drift] = []
     documents = set(stores.text.ids())
@@ -50,8 +50,8 @@ def verify(
     ids: set[str] = set()
     pages = 0
     with TransformPool(settings) as pool:
-        for found in _reprocessed(stores, pool, all_pages(stores)):
-            row, page, result = found.row, found.page, found.result
+        for item in _reprocessed(stores, pool, all_pages(stores)):
+            row, page, result = item.row, item.page, item.result
             pages += 1
             graph = row.graph
             if row.quads_digest:
@@ -62,10 +62,14 @@ def verify(
                 drifts.extend(_archive_drifts(stores, row, page))
                 drifts.extend(_index_drifts(stores, row, result, graph, documents))
             progress(pages)
-    strays = (graph for graph in stores.quads.graphs() if is_page(graph) and graph not in graphs)
-    drifts.extend(Drift("stray-graph", graph, "in the quad store, but no page has it") for graph in strays)
-    without = sorted(documents - ids)
-    drifts.extend(Drift("stray-document", id_, "in the text index, but no page has it") for id_ in without)
+    stray_graphs = (graph for graph in stores.quads.graphs() if is_page(graph) and graph not in graphs)
+    drifts.extend(
+        Drift("stray-graph", graph, "in the quad store, but not a graph of any page") for graph in stray_graphs
+    )
+    stray_documents = sorted(documents - ids)
+    drifts.extend(
+        Drift("stray-document", id_, "in the text index, but not a document of any page") for id_ in stray_documents
+    )
     return VerifyReport(pages=pages, drifts=tuple(drifts[:limit]))
 
 
@@ -77,7 +81,7 @@ def all_pages(stores: Stores) -> Iterator[PageRow]:
 
 
 class _Reprocessed(msgspec.Struct, frozen=True):
-    """A page transformed again; `result` is None without a readable copy, and in quarantine."""
+    """A page transformed again; `result` is None if it has no readable copy or is quarantined."""
 
     row: PageRow
     page: Page | None
@@ -107,7 +111,7 @@ def _archive_drifts(stores: Stores, row: PageRow, page: Page | None) -> Iterator
         except ArchiveDamaged as error:
             yield Drift("archive", row.href, error.message)
     elif xxh3_128_digest(page.body) != row.body_digest:
-        yield Drift("archive", row.href, f"{place} holds another body than was fetched")
+        yield Drift("archive", row.href, f"{place} has another body than the page that was fetched")
 
 
 def _index_drifts(
@@ -119,7 +123,7 @@ def _index_drifts(
     if row.quads_digest:
         missing = stores.quads.difference(result.quads) if result else not stores.quads.graph(graph)
         if missing:
-            yield Drift("quads", graph, "the graph does not say what the page said")
+            yield Drift("quads", graph, "the graph differs from what the page says")
     if row.text_digest and graph not in documents:
         yield Drift("text", graph, "the document is missing from the text index")
 

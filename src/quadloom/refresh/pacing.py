@@ -1,14 +1,16 @@
 """A constant bandwidth, tick by tick, divided between first reads and refresh, for a crawl without an end.
 
-Each tick of some hundredths of a second hands out the reads that have fallen due since the last one. A class holds what
-it has not used yet for a moment; where that is full, its share goes to the others at once. So a class that sleeps
-saves nothing up, one that wakes can begin at once, and any slot of a second or more has its bandwidth. Explicit
-requests go at once and are taken off what follows, up to a second's reads: whoever asks for a whole site does not stop
-all else. A visit that ended before anybody was asked (robots.txt forbids it) is given back.
+Each tick, a few hundredths of a second, hands out the reads that have become due since the last tick. A class may hold
+what it has not used for a fraction of a second; when it holds that much, its share goes to the others at once. So an
+idle class does not accumulate reads, a class that gets work can start at once, and any period of a second or more uses
+its full bandwidth. Explicit requests are leased at once and subtracted from the reads that follow, up to one second of
+bandwidth: a request for a whole site does not stop everything else. A visit that ended before any server was asked
+(robots.txt forbids it) is given back.
 
-What no class can hold is idle. The planner prices reads so that all pages together want the bandwidth in the long run;
-for now they may want less (rates were just learned, many pages were read at the same time). Then whoever would be due
-next is read earlier (`RefreshScheduler.advance`), which is what the index policy says: the largest value first.
+Reads that no class can hold are idle. The planner prices reads so that all pages together need the bandwidth in the
+long run, but at a given moment they may need less (rates were just learned, or many pages were read at the same time).
+Then the pages that are due next are read earlier (`RefreshScheduler.advance`), which agrees with the index policy: the
+largest value first.
 """
 
 from __future__ import annotations
@@ -17,31 +19,37 @@ import math
 from collections.abc import Callable
 
 from quadloom.model.outcome import Outcome, Settlement
-from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.shares import BandwidthShares, ReadCounts
 from quadloom.stores.protocols.frontier import Quota, VisitClass
 
 _TICK = 0.05  # seconds
 _HOLD = 0.2  # seconds of its share that a class may hold
-_PLENTY = 1 << 40
-_IDLE = 0.5  # seconds after which what was idle has lapsed
+_UNLIMITED = 1 << 40
+_IDLE = 0.5  # seconds after which idle reads expire
 _ADVANCE_PAUSE = 0.1  # seconds between two uses of idle reads …
-_ADVANCE_REST = 0.25  # … or after one that found nothing
-_LONGEST = 2.0  # a pause (a paused crawl, a sleeping machine) is not made up for beyond this
-_DEBT = 1.0  # seconds of reads that requests can take from the others
-_MEMORY = 30.0  # seconds over which the use by first reads is averaged
+_ADVANCE_REST = 0.25  # … or after one that found no page
+_LONGEST_TICK = 2.0  # seconds: a longer gap (a paused crawl, a sleeping machine) is not made up for
+_DEBT = 1.0  # seconds of bandwidth that requests can take from the other classes
+_AVERAGED_OVER = 30.0  # seconds, for the rate of first reads
 
 
 class BandwidthPacer:
-    """Asked before every lease, by the crawl's own thread. `advance` has so many pages read before their time, and says
-    how many it found."""
+    """Says how much may be leased; owned by the crawl's own thread, which asks before every lease.
+
+    `advance(count, now)` schedules up to `count` pages before their time and returns how many it found.
+    `report_free(rate)` receives, at every tick, the reads per second that first reads leave to refresh.
+    """
 
     def __init__(
-        self, shares: BandwidthShares, planner: Planner, advance: Callable[[int, float], int] = lambda _reads, _now: 0
+        self,
+        shares: BandwidthShares,
+        *,
+        advance: Callable[[int, float], int] = lambda _count, _now: 0,
+        report_free: Callable[[float], None] = lambda _rate: None,
     ) -> None:
         self._shares = shares
-        self._planner = planner
         self._advance = advance
+        self._report_free = report_free
         self._advance_at = -math.inf
         self._ticked_at = -math.inf
         self._quota = Quota()
@@ -53,23 +61,23 @@ class BandwidthPacer:
         """What may be leased at `now`."""
         passed = now - self._ticked_at
         if passed >= _TICK or passed < 0.0:
-            self._tick(min(passed, _LONGEST) if math.isfinite(passed) and passed > 0.0 else _TICK)
+            self._tick(min(passed, _LONGEST_TICK) if math.isfinite(passed) and passed > 0.0 else _TICK)
             self._ticked_at = now
             if self._idle and (now >= self._advance_at or passed < 0.0):
                 self._use_idle(now)
         return self._quota
 
     def settled(self, settlement: Settlement) -> None:
-        """A visit has ended. By robots.txt or a guard: no server saw it."""
+        """A visit has ended. If robots.txt or the guard denied it, no server was asked, so its read is given back."""
         if settlement.outcome is Outcome.DENIED and not (settlement.page and settlement.page.status):
             self._unasked += 1
 
     def _tick(self, seconds: float) -> None:
         quota, shares = self._quota, self._shares
         if shares.bandwidth > 0.0:
-            seconds = min(seconds + self._unasked / shares.bandwidth, _LONGEST)
+            seconds = min(seconds + self._unasked / shares.bandwidth, _LONGEST_TICK)
         self._unasked = 0
-        self._first_reads += (quota.first_reads / seconds - self._first_reads) * min(seconds / _MEMORY, 1.0)
+        self._first_reads += (quota.first_reads / seconds - self._first_reads) * min(seconds / _AVERAGED_OVER, 1.0)
         given = shares.slot(
             seconds,
             ReadCounts(
@@ -88,22 +96,15 @@ class BandwidthPacer:
             shares=(shares.refresh, shares.suspects, shares.pages),
         )
         self._idle = min(self._idle + given.idle, math.ceil(shares.bandwidth * _IDLE))
-        self._tell_planner()
+        self._report_free(max(shares.bandwidth - self._first_reads, shares.bandwidth * shares.refresh))
 
     def _use_idle(self, now: float) -> None:
-        """Not at every tick: each use costs a transaction."""
+        """Schedule pages early. Not at every tick, because each call costs a transaction."""
         found = self._advance(self._idle, now)
         self._quota.left_of[VisitClass.REFRESH] += found
         self._idle = 0
         self._advance_at = now + (_ADVANCE_PAUSE if found else _ADVANCE_REST)
 
     def _room(self, share: float, held: int) -> int:
-        """What a class may take in: anything if it used all it had, a moment of its share if it did not."""
-        return max(math.ceil(self._shares.bandwidth * share * _HOLD) - held, 0) if held else _PLENTY
-
-    def _tell_planner(self) -> None:
-        """Refresh may count on what first reads do not use. Told when it has moved by a tenth: a price costs 1 ms."""
-        shares = self._shares
-        free = max(shares.bandwidth - self._first_reads, shares.bandwidth * shares.refresh)
-        if not 0.9 * self._planner.bandwidth <= free <= 1.1 * self._planner.bandwidth:
-            self._planner.bandwidth = free
+        """How many reads a class may be given: any number if it used all it had, else up to `_HOLD` of its share."""
+        return max(math.ceil(self._shares.bandwidth * share * _HOLD) - held, 0) if held else _UNLIMITED

@@ -1,18 +1,18 @@
-"""Suspects in the running crawl: which new URLs σ_X's share is for, learned from what first reads bring.
+"""Suspects in a running crawl: which new URLs belong to σ_X's share, learned from what first reads find.
 
-The owner judges, not the worker that found the links: a verdict rests on the record of suffixes, kinds of link and
-sites, and there must be one record. Counts are saved with the schedule's checkpoints; a crash costs the evidence of
-some minutes, which the next reads bring again.
+The crawl's own thread classifies URLs, not the worker that found the links: a prediction depends on counts per suffix,
+kind of link and site, and there must be one set of counts. They are saved at the checkpoints of the schedule. A crash
+loses the evidence of a few minutes, which later reads replace.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from quadloom.model.link import Discovery
+from quadloom.model.lru import LruCache
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import site_of
 from quadloom.model.visit import Visit
@@ -22,19 +22,22 @@ from quadloom.stores.protocols.catalog import Catalog
 
 _COUNTS = NamedValue("schedule:suspects", dict[str, tuple[float, float]])
 _SUSPECT, _ORDINARY = 2, 3  # priorities of `Discovery`
-_SOURCES = 20_000  # pages whose kind is remembered: neighbours in a crawl share their source
+_SOURCES = 20_000  # pages whose kind is cached: pages read one after another often share their source
 
 
 class DataPredictor:
-    """Which new URLs probably lead to structured data. Owned by the crawl's own thread."""
+    """Predicts which new URLs lead to structured data. Owned by the crawl's own thread."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self.suspects = read_suspects(catalog)
-        self._sources: OrderedDict[int, bool] = OrderedDict()  # fingerprint → whether it is data
+        self._sources: LruCache[int, bool] = LruCache(_SOURCES)  # fingerprint → whether the page is structured data
 
-    def assessed(self, found: tuple[Discovery, ...], from_data: bool) -> tuple[Discovery, ...]:
-        """The same URLs, suspects among them marked. Requests, seeds and publications keep their rank."""
+    def prioritize(self, found: tuple[Discovery, ...], from_data: bool) -> tuple[Discovery, ...]:
+        """The same URLs with suspects marked. Requests, seeds and publications keep their priority.
+
+        `from_data`: whether the page that links to them is structured data.
+        """
         suspects = self.suspects.classify(found, from_data)
         if True not in suspects:
             return found
@@ -44,34 +47,29 @@ class DataPredictor:
         )
 
     def learn(self, settlements: Sequence[Settlement]) -> None:
-        """What first reads brought."""
+        """Count what first reads found."""
         for settlement in settlements:
             if settlement.page is not None and settlement.outcome is not Outcome.FAILED:
-                self._remember(settlement.page.fingerprint, settlement.page.kind in DATA_KINDS)
+                self._sources.put(settlement.page.fingerprint, settlement.page.kind in DATA_KINDS)
         first = [item for item in settlements if item.outcome is Outcome.NEW and item.page is not None]
-        asked = [item.visit.via for item in first if self._asks(item.visit)]
-        if asked:
-            found = self._catalog.pages(asked)
-            for via in asked:
-                self._remember(via, via in found and found[via].kind in DATA_KINDS)
+        unknown = [item.visit.via for item in first if self._needs_source(item.visit)]
+        if unknown:
+            pages = self._catalog.pages(unknown)
+            for via in unknown:
+                self._sources.put(via, via in pages and pages[via].kind in DATA_KINDS)
         for item in first:
             if item.page is not None:
-                visit, from_data = item.visit, self._sources.get(item.visit.via, False)
+                visit, from_data = item.visit, self._sources.get(item.visit.via) or False
                 self.suspects.learn(visit.href, site_of(visit.host), visit.kind, from_data, item.page.kind)
 
     def save(self) -> None:
         _COUNTS.put(self._catalog, self.suspects.dump())
 
-    def _asks(self, visit: Visit) -> bool:
-        """Whether the page's source has to be looked up: only an unknown suffix depends on it."""
+    def _needs_source(self, visit: Visit) -> bool:
+        """Whether the source page must be looked up: its kind matters only if the URL has no known suffix."""
         return visit.via != 0 and visit.via not in self._sources and not knows_suffix(visit.href)
-
-    def _remember(self, fingerprint: int, is_data: bool) -> None:
-        self._sources[fingerprint] = is_data
-        if len(self._sources) > _SOURCES:
-            self._sources.popitem(last=False)
 
 
 def read_suspects(catalog: Catalog) -> SuspectModel:
-    """What was learned so far, as of the last save."""
+    """The model as of the last save."""
     return SuspectModel(_COUNTS.get(catalog))

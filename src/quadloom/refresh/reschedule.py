@@ -1,13 +1,13 @@
-"""Pages looked at again between two visits: after a ranking those whose numbers moved, after a change of scope all.
+"""Pages updated between two visits: after a ranking those whose ranks moved, after a change of scope all of them.
 
-A new weight would otherwise reach a page only with its next visit, which the old weight may have put months away; and
-what left the scope would go on counting in the demand that the price of a read is made from. So each such page's row,
-its place in the queue and its description are brought up to date, in slices between the steps of the owner: a slice
-takes some milliseconds of its thread, and slices together a twentieth of it. What is left over when a crawl ends is
-kept in the catalog for the next one, and so is the scope that all pages were last compared with.
+Otherwise a new weight would reach a page only with its next visit, which the old weight may have put months away; and
+pages that left the scope would still count in the demand, from which the price of a read is computed. So the row of
+each such page, its place in the queue and its description are updated, in slices between the steps of the crawl's own
+thread: a slice takes a few milliseconds, and all slices together a twentieth of that thread's time. What remains when a
+crawl ends is stored in the catalog for the next one, and so is the scope that all pages were last compared with.
 
-Where importance guides discovery, URLs that wait for their first read are looked at, too: a URL is offered once, by the
-page that links to it first, and what the others add is known only to the ranking, or to OPIC before it.
+If importance guides discovery, the URLs that wait for their first read are scored again, too: a URL is offered once, by
+the first page that links to it, and what other links add is known only to the ranking, or to OPIC before it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,22 +29,28 @@ from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import FIRST_PLACE, Frontier, Place, ScheduledPage
 
-_LEFT_OVER = NamedValue("schedule:moved", bytes)  # packed fingerprints
+_REMAINING = NamedValue("schedule:moved", bytes)  # packed fingerprints
 _SCOPE = NamedValue("schedule:scope", bytes)  # the scope that all pages were compared with
-_MOST_LEFT_OVER = 1_000_000  # beyond, pages take the ranking over with their next visit
+_MOST_REMAINING = 1_000_000  # beyond that, pages get their new rank with their next visit
 _CHUNK = 32  # pages read at once
 _UNREAD_CHUNK = 128
-_UNREAD_EVERY = 5.0  # seconds between two looks at all unread URLs, at least
-_SLICE = 0.004  # seconds of the owner's thread, the last chunk and the commit not counted
-_PART = 0.05  # of the owner's time
-_PAUSE = 0.1  # seconds between slices at least: each ends with a commit
+_UNREAD_EVERY = 5.0  # seconds between the starts of two passes over all unread URLs, at least
+_SLICE = 0.004  # seconds of the crawl's thread, not counting the last chunk and the commit
+_TIME_SHARE = 0.05  # of the crawl's thread
+_PAUSE = 0.1  # seconds between slices, at least: each ends with a commit
 _FIRST = -(1 << 63)
-_NOTHING: Fingerprints = np.empty(0, dtype=np.int64)
+
+
+class _RankedPage(NamedTuple):
+    """A page to update. `rank` is None if it did not move."""
+
+    row: PageRow
+    rank: PageRank | None
 
 
 class Rescheduler:
-    """Owned by the crawl's own thread. `describe` is given every row that changed; `scope` gives the rules that hold
-    now, None = there are none."""
+    """Owned by the crawl's own thread. `describe` receives every row that changed; `scope` returns the current rules,
+    None = there are none."""
 
     def __init__(
         self,
@@ -59,18 +66,17 @@ class Rescheduler:
         self._scheduler = scheduler
         self._ranker = ranker
         self._scope = scope
-        self._unread: Place | None = None  # where the look at unread URLs has got to
-        self._unread_again = 0.0 if scheduler.guided else math.inf
+        self._unread: Place | None = None  # where the pass over unread URLs continues; None = none is running
+        self._next_unread_pass = 0.0 if scheduler.guided else math.inf
         self._describe = describe
-        self._moved: Fingerprints = np.frombuffer(_LEFT_OVER.get(self._catalog) or b"", dtype=np.int64)
-        self._after: int | None = None  # where the look at all pages has got to
+        self._moved: Fingerprints = np.frombuffer(_REMAINING.get(self._catalog) or b"", dtype=np.int64)
+        self._after: int | None = None  # where the pass over all pages continues; None = none is running
         self._not_before = 0.0
-        self.reviewed = 0
-        self.longest = 0.0  # seconds of one slice
-        self.rescoped()
+        self.updated = 0
+        self.scope_changed()
 
-    def rescoped(self) -> None:
-        """The scope may have changed: look at all pages if it has."""
+    def scope_changed(self) -> None:
+        """The scope may have changed: start a pass over all pages if it has."""
         scope = self._scope()
         if scope is not None and (self._after is not None or _SCOPE.get(self._catalog) != scope.encode()):
             self._after = _FIRST
@@ -80,63 +86,62 @@ class Rescheduler:
         return self._after is not None or len(self._moved) > 0 or self._unread is not None
 
     def turn(self, now: float) -> None:
-        """The next slice, where there is one and the last was long enough ago."""
+        """Do the next slice, if there is one and the last one was long enough ago."""
         moved = self._ranker.take_moved() if self._ranker is not None else None
         if moved is not None:
             self._moved = np.union1d(self._moved, moved)
-        if self._unread is None and time.monotonic() >= self._unread_again:
-            self._unread, self._unread_again = FIRST_PLACE, time.monotonic() + _UNREAD_EVERY
+        if self._unread is None and time.monotonic() >= self._next_unread_pass:
+            self._unread, self._next_unread_pass = FIRST_PLACE, time.monotonic() + _UNREAD_EVERY
         if not self.pending or time.monotonic() < self._not_before:
             return
         began = time.thread_time()
         rows: list[PageRow] = []
         times: list[ScheduledPage] = []
         while self.pending and time.thread_time() - began < _SLICE:
-            for row, standing in self._next():
-                reviewed = self._scheduler.review(row, standing)
-                if reviewed is not None:
-                    rows.append(reviewed[0])
-                    if reviewed[1] is not None:
-                        times.append(ScheduledPage(row.fingerprint, row.host, reviewed[1]))
+            for row, rank in self._next():
+                updated = self._scheduler.reschedule(row, rank)
+                if updated is not None:
+                    rows.append(updated.row)
+                    if updated.due is not None:
+                        times.append(ScheduledPage(row.fingerprint, row.host, updated.due))
         if rows:
             self._write(rows, times, now)
         spent = time.thread_time() - began
-        self.longest = max(self.longest, spent)
-        self._not_before = time.monotonic() + max(_PAUSE, spent / _PART)
+        self._not_before = time.monotonic() + max(_PAUSE, spent / _TIME_SHARE)
 
-    def _next(self) -> list[tuple[PageRow, PageRank | None]]:
-        """The next pages to look at, each with where it stands if that moved."""
+    def _next(self) -> list[_RankedPage]:
+        """The next pages to update."""
         if self._after is not None:
             rows = self._catalog.scan(after=self._after, limit=_CHUNK)
             self._after = rows[-1].fingerprint if rows else None
             scope = self._scope()
             if not rows and scope is not None:
                 _SCOPE.put(self._catalog, scope.encode())
-            return [(row, None) for row in rows]
+            return [_RankedPage(row, None) for row in rows]
         if not len(self._moved):
             self._rescore()
             return []
         keys, self._moved = self._moved[:_CHUNK].tolist(), self._moved[_CHUNK:]
-        found = list(self._catalog.pages(keys).values())
+        rows = list(self._catalog.pages(keys).values())
         if self._ranker is None:
-            return [(row, None) for row in found]
-        standings = self._ranker.weigh([row.fingerprint for row in found], [row.kind in DATA_KINDS for row in found])
-        return list(zip(found, standings, strict=True))
+            return [_RankedPage(row, None) for row in rows]
+        ranks = self._ranker.weigh([row.fingerprint for row in rows], [row.kind in DATA_KINDS for row in rows])
+        return list(map(_RankedPage, rows, ranks))
 
     def _rescore(self) -> None:
         if self._unread is not None:
             self._unread = self._frontier.rescore(self._unread, _UNREAD_CHUNK, self._scores)
 
     def _scores(self, unread: Sequence[tuple[int, float]]) -> list[float | None]:
-        """Importance of those whose score is another by a part that matters."""
+        """The importance of each URL if it differs enough from its (fingerprint, score), else None."""
         if self._ranker is None:
             return [None] * len(unread)
-        found = self._ranker.weigh([key for key, _ in unread], [False] * len(unread))
+        ranks = self._ranker.weigh([key for key, _ in unread], [False] * len(unread))
         return [
-            standing.importance
-            if standing is not None and abs(standing.importance - score) > MOVED * min(standing.importance, score)
+            rank.importance
+            if rank is not None and abs(rank.importance - score) > MOVED * min(rank.importance, score)
             else None
-            for standing, (_, score) in zip(found, unread, strict=True)
+            for rank, (_, score) in zip(ranks, unread, strict=True)
         ]
 
     def _write(self, rows: list[PageRow], times: list[ScheduledPage], now: float) -> None:
@@ -145,9 +150,9 @@ class Rescheduler:
             self._frontier.reschedule(times, now)
         self._scheduler.committed()
         self._describe(rows)
-        self.reviewed += len(rows)
+        self.updated += len(rows)
 
     def close(self) -> None:
-        """Keep what is left over."""
-        left = self._moved[:_MOST_LEFT_OVER]
-        _LEFT_OVER.put(self._catalog, left.tobytes() if len(left) else None)
+        """Store the pages that remain, for the next crawl."""
+        remaining = self._moved[:_MOST_REMAINING]
+        _REMAINING.put(self._catalog, remaining.tobytes() if len(remaining) else None)

@@ -1,15 +1,15 @@
-"""When each page is read again: the planner beside the running crawl.
+"""When each page is read again: the planner of a running crawl.
 
-Every settlement passes through `plan`, which gives it the time of the next visit and puts what the scheduler learned
-into the page's own row. So the knowledge about a page becomes durable in the very transaction that settles the visit,
-and costs neither a read nor a write of its own.
+Every settlement passes through `plan`, which sets the time of the next visit and stores what the scheduler learned in
+the page's own row. So the knowledge about a page becomes durable in the transaction that settles the visit, and costs
+neither a read nor a write of its own.
 
-A page that was gone `freshness.dead_after` times in a row is dead: it leaves the indexes and is not asked for again,
-until a new or changed page links to it. The pause before that is granted doubles with each death, so a link nobody
-mends costs little.
+A page that was gone `freshness.dead_after` times in a row is dead: it leaves the indexes and is not requested again
+until a new or changed page links to it. The pause before such a link counts doubles with each death, so a link that
+stays broken costs little.
 
-A sitemap or feed says when its pages changed. What it announced since it was last read is read at once where the host's
-announcements have proved true; everywhere else the dates are only remembered, to be compared with what the visit sees.
+A sitemap or feed says when its pages changed. What it announced since it was last read is read at once if the host's
+announcements have proved true; otherwise the dates are only remembered, to be compared with what the visit finds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from quadloom.ranking.page_ranks import PageRank
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.predictor import DataPredictor
-from quadloom.refresh.state import Schedule, loaded, remember, save
+from quadloom.refresh.state import Schedule, load, remember, save
 from quadloom.scheduling.objectives import Policy
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import Decision, PageSchedule, VisitObservation
@@ -46,8 +46,8 @@ from quadloom.stores.protocols.frontier import Frontier, ScheduledPage, ScopeRul
 
 _CHECKPOINT_SECONDS = 300.0
 _SAME_WEIGHT = 0.01
-_ALSO_LOOKED_AT = 64  # soon due are also pages read a moment ago that must rest
-_TELLING = frozenset((Outcome.NEW, Outcome.CHANGED))
+_ALSO_CONSIDERED = 64  # because some of the pages due next were read too recently to be read again
+_WITH_CHANGES = frozenset((Outcome.NEW, Outcome.CHANGED))
 
 
 class SharesChange(msgspec.Struct, frozen=True):
@@ -61,18 +61,25 @@ class SharesChange(msgspec.Struct, frozen=True):
     chi: float | None = None
 
 
+class RescheduledPage(NamedTuple):
+    """A page's new row, and the time of its next visit if that changed."""
+
+    row: PageRow
+    due: float | None
+
+
 class _Case(NamedTuple):
-    """A visit that the planner decides about."""
+    """A visit that the planner decides about. `schedule`: as it was before the visit."""
 
     settlement: Settlement
     row: PageRow
-    kept: PageScheduleRow
-    seen: VisitObservation
-    standing: PageRank | None
+    schedule: PageScheduleRow
+    observation: VisitObservation
+    rank: PageRank | None
 
 
 class RefreshScheduler:
-    """A `SettleHook`, owned by the crawl's own thread. `ranker` weighs pages; `scope` gives the rules that hold now."""
+    """A `SettleHook`, owned by the crawl's own thread. `ranker` weighs pages; `scope` returns the current rules."""
 
     def __init__(
         self,
@@ -88,18 +95,18 @@ class RefreshScheduler:
         self._frontier = frontier
         self._delay = settings.politeness.delay
         self._bandwidth = freshness.bandwidth  # of the whole crawl
-        self._part = 1.0  # of it that is ours
+        self._share = 1.0  # of that bandwidth, for this worker
         self.shares = BandwidthShares(freshness.bandwidth, freshness.suspect_share, freshness.discovery_share)
         self._ranker = ranker
         self._scope = scope
-        self.chi = freshness.chi
+        self._data_weight = freshness.chi
         self._damping = freshness.damping
         self.guided = settings.crawl.order == "importance"
-        self.planner, self._dead = loaded(catalog, settings, self.shares.refresh_bandwidth(ReadCounts()))
+        self.planner, self._dead = load(catalog, settings, self.shares.refresh_bandwidth(ReadCounts()))
         self.predictor = DataPredictor(catalog)
         self._announced: dict[int, float] = {}
         self._pushed: dict[int, bool] = {}
-        self._wanted: list[ScheduledPage] = []
+        self._due_now: list[ScheduledPage] = []
         self._uncommitted = False
         self._saved_at = -math.inf
 
@@ -109,11 +116,11 @@ class RefreshScheduler:
                 if item.result is not None:
                     self._ranker.append(item.visit.fingerprint, item.result.edges)
         batch.settlements = self.plan(batch.settlements, batch.known, batch.now)
-        if batch.links:  # these come after their pages were settled, so they are assessed apart
-            batch.links = self.predictor.assessed(tuple(batch.links), from_data=False)
+        if batch.links:  # found after their pages were settled, so no settlement has them
+            batch.links = self.predictor.prioritize(tuple(batch.links), from_data=False)
 
     def plan(self, settlements: Sequence[Settlement], known: Mapping[int, PageRow], now: float) -> list[Settlement]:
-        """Give each settlement its next visit. The caller must settle the result and then call `committed`."""
+        """Set the next visit of each settlement. The caller must settle the result and then call `committed`."""
         self._uncommitted = True
         rows = dict(known)
         planned: list[Settlement] = []
@@ -125,78 +132,89 @@ class RefreshScheduler:
         return planned
 
     def _plan_part(self, part: Sequence[Settlement], rows: Mapping[int, PageRow], now: float) -> list[Settlement]:
-        standings = self._standings(part)
+        ranks = self._ranks(part)
         cases = [
-            self._case(settlement, rows.get(settlement.visit.fingerprint), standing)
-            for settlement, standing in zip(part, standings, strict=True)
+            self._case(settlement, rows.get(settlement.visit.fingerprint), rank)
+            for settlement, rank in zip(part, ranks, strict=True)
         ]
-        open_cases = [case for case in cases if isinstance(case, _Case)]
-        decisions = iter(self.planner.settle_all([(case.seen, case.kept.plan) for case in open_cases]))
+        undecided = [case for case in cases if isinstance(case, _Case)]
+        decisions = iter(self.planner.settle_all([(case.observation, case.schedule.plan) for case in undecided]))
         planned = []
-        for case, standing in zip(cases, standings, strict=True):
+        for case, rank in zip(cases, ranks, strict=True):
             done = self._decided(case, next(decisions)) if isinstance(case, _Case) else case
             if done.page is not None and done.discoveries:
-                if done.outcome in _TELLING:
-                    self._hear(done, rows.get(done.page.fingerprint), now)
-                done = self._ordered(done, done.page.kind in DATA_KINDS, standing)
+                if done.outcome in _WITH_CHANGES:
+                    self._note_links(done, rows.get(done.page.fingerprint), now)
+                done = self._prioritized(done, done.page.kind in DATA_KINDS, rank)
             planned.append(done)
         return planned
 
     def write(self, now: float) -> None:
-        """Dead pages that were found again, pages announced as changed, and from time to time the sums."""
-        if self._wanted:
-            self._frontier.reschedule(self._wanted, now)
+        """Schedule dead pages that were linked again and pages announced as changed; at times save the sums."""
+        if self._due_now:
+            self._frontier.reschedule(self._due_now, now)
         if now - self._saved_at > _CHECKPOINT_SECONDS:
             self._saved_at = now
             self._save(exact=False)
 
     def pacer(self) -> BandwidthPacer:
-        """The bandwidth in ticks, for a crawl without an end."""
-        return BandwidthPacer(self.shares, self.planner, self.advance)
+        """Divides the bandwidth tick by tick, for a crawl without an end."""
+        return BandwidthPacer(self.shares, advance=self.advance, report_free=self._use_free_bandwidth)
 
     def advance(self, count: int, now: float) -> int:
-        """Bandwidth lies idle: read so many pages before their time, the nearest to the end of their periods first, but
-        none sooner than `freshness.min_interval` after it was read. Returns how many."""
-        waiting = self._frontier.soonest(4 * count + _ALSO_LOOKED_AT)
-        rows = self._catalog.pages([key for key, _, _ in waiting])
-        kept = {key: decode(row.schedule, PageScheduleRow) for key, row in rows.items() if row.schedule}
-        rested = [
-            (key, host)
-            for key, host, _ in waiting
-            if key in kept and kept[key].plan.period and kept[key].read_at + self.planner.min_interval <= now
-        ]
-        rested.sort(key=lambda item: (kept[item[0]].read_at - now) / kept[item[0]].plan.period)
-        chosen = rested[:count]
+        """Use idle bandwidth: schedule up to `count` pages before their time, those nearest to the end of their periods
+        first, but none sooner than `freshness.min_interval` after it was read. Returns how many."""
+        soonest = self._frontier.soonest(4 * count + _ALSO_CONSIDERED)
+        rows = self._catalog.pages([page.fingerprint for page in soonest])
+        schedules = {key: decode(row.schedule, PageScheduleRow) for key, row in rows.items() if row.schedule}
+        rested: list[tuple[float, ScheduledPage]] = []
+        for page in soonest:
+            schedule = schedules.get(page.fingerprint)
+            if schedule is None or not schedule.plan.period or schedule.read_at + self.planner.min_interval > now:
+                continue
+            rested.append(((schedule.read_at - now) / schedule.plan.period, page))
+        rested.sort(key=lambda item: item[0])
+        chosen = [ScheduledPage(page.fingerprint, page.host, now) for _, page in rested[:count]]
         if chosen:
-            self._frontier.reschedule([ScheduledPage(key, host, now) for key, host in chosen], now)
+            self._frontier.reschedule(chosen, now)
         return len(chosen)
 
     def committed(self) -> None:
         self._uncommitted = False
-        self._wanted.clear()
+        self._due_now.clear()
 
     def close(self) -> None:
-        """Save the sums, unless the last batch never became durable: then they are ahead of the rows."""
+        """Save the sums, unless the last batch never became durable: then they include more than the rows."""
         if not self._uncommitted:
             self._save(exact=True)
 
-    def set_share(self, part: float) -> None:
+    def set_share(self, share: float) -> None:
         """Set this worker's share of the shards; its bandwidth scales with it. 0 is ignored."""
-        if part > 0.0 and part != self._part:
-            self._part = part
-            self._spread()
+        if share > 0.0 and share != self._share:
+            self._share = share
+            self._divide_bandwidth()
 
-    def _spread(self) -> None:
-        self.shares.bandwidth = self._bandwidth * self._part
+    def _divide_bandwidth(self) -> None:
+        """After a change of bandwidth or shares. All of it is for refresh until the pacer reports what is free."""
+        self.shares.bandwidth = self._bandwidth * self._share
         self.planner.bandwidth = self.shares.refresh_bandwidth(ReadCounts())
 
-    def change(self, change: SharesChange) -> dict[str, Value]:
-        """New bandwidth, shares or policy while the crawl runs; None = as before. Returns what holds now.
+    def _use_free_bandwidth(self, rate: float) -> None:
+        """Let refresh count on what first reads leave. Small differences are ignored: a new price costs 1 ms."""
+        if not 0.9 * self.planner.bandwidth <= rate <= 1.1 * self.planner.bandwidth:
+            self.planner.bandwidth = rate
 
-        What is refused changes nothing."""
+    def change(self, change: SharesChange) -> dict[str, Value]:
+        """Set bandwidth, shares or policy while the crawl runs; None = as before. Returns the values in effect.
+
+        Raises `UsageError` or `SettingsError` for a wrong value, and then changes nothing."""
         for name, value, hint in (
             ("χ", change.chi, "1 weighs both kinds alike"),
-            ("α", change.alpha, "0.95 is the paper's; smaller values care more for whether a copy is old than how old"),
+            (
+                "α",
+                change.alpha,
+                "the paper uses 0.95; smaller values care more whether a copy is old than how old it is",
+            ),
         ):
             if value is not None and not 0.0 < value < math.inf:
                 raise UsageError(f"{name} must be positive, not {value:g}", hint=hint)
@@ -208,12 +226,12 @@ class RefreshScheduler:
         if change.bandwidth is not None:
             self._bandwidth = change.bandwidth
         if change.chi is not None:
-            self.chi = change.chi
+            self._data_weight = change.chi
             if self._ranker is not None:
                 self._ranker.prefer(change.chi)
         if change.policy is not None or change.alpha is not None:
             planner.set_policy(change.policy or planner.policy, change.alpha or planner.alpha)
-        self._spread()
+        self._divide_bandwidth()
         return {
             "bandwidth": self._bandwidth,
             "suspect_share": shares.suspects,
@@ -221,94 +239,99 @@ class RefreshScheduler:
             "refresh_share": shares.refresh,
             "policy": planner.policy,
             "alpha": planner.alpha,
-            "chi": self.chi,
+            "chi": self._data_weight,
         }
 
-    def hear_push(self, urls: Sequence[str]) -> None:
-        """An entitled publisher says that these pages have changed; they are being read."""
+    def mark_pushed(self, urls: Sequence[str]) -> None:
+        """Mark pages as changed because an entitled publisher said so; they are already queued."""
         for url in urls:
-            self.announced(Url.parse(url).fingerprint)
+            self.mark_page_pushed(Url.parse(url).fingerprint)
 
-    def announced(self, fingerprint: int) -> None:
+    def mark_page_pushed(self, fingerprint: int) -> None:
         """Mark one page as changed, on a signed WebSub push."""
         remember(self._pushed, fingerprint, True)
 
-    def review(self, row: PageRow, standing: PageRank | None) -> tuple[PageRow, float | None] | None:
-        """A page between two visits, after a ranking or a change of the scope: its row as it should be now, and its
-        next visit where that moved; None = nothing to do. What it returns must be written, as with `plan`."""
+    def reschedule(self, row: PageRow, rank: PageRank | None) -> RescheduledPage | None:
+        """Update a page between two visits, after a ranking or a change of scope; None = nothing changes.
+
+        The caller must write the result and then call `committed`, as with `plan`."""
         if not row.schedule:
             return None
         self._uncommitted = True
         before = decode(row.schedule, PageScheduleRow)
-        kept = self._rescoped(row, before)
-        if standing is not None:
-            plan = kept.plan
-            if abs(standing.weight - plan.weight) > _SAME_WEIGHT * plan.weight:
-                counted = plan.period and not kept.parked
+        schedule = self._in_scope(row, before)
+        if rank is not None:
+            plan = schedule.plan
+            if abs(rank.weight - plan.weight) > _SAME_WEIGHT * plan.weight:
+                counted = plan.period and not schedule.parked
                 plan = (
-                    self.planner.reweigh(row.host, plan, standing.weight, kept.read_at, self._delay).schedule
+                    self.planner.reweigh(row.host, plan, rank.weight, schedule.read_at, self._delay).schedule
                     if counted
-                    else replace(plan, weight=standing.weight)
+                    else replace(plan, weight=rank.weight)
                 )
-            kept = replace(kept, plan=plan, importance=standing.importance, usefulness=standing.usefulness)
-        if kept == before:
+            schedule = replace(schedule, plan=plan, importance=rank.importance, usefulness=rank.usefulness)
+        if schedule == before:
             return None
-        # After a failure the page waits for a retry, whose time is not ours to change.
-        due = kept.next_visit if row.outcome in READ_OUTCOMES and kept.next_visit != before.next_visit else None
-        return replace(row, schedule=encode(kept)), due
+        # After a failure the page waits for a retry, whose time must stay.
+        moved = row.outcome in READ_OUTCOMES and schedule.next_visit != before.next_visit
+        return RescheduledPage(replace(row, schedule=encode(schedule)), schedule.next_visit if moved else None)
 
-    def _rescoped(self, row: PageRow, kept: PageScheduleRow) -> PageScheduleRow:
-        """Out of the sums when it left the scope, into them again when it came back."""
+    def _in_scope(self, row: PageRow, schedule: PageScheduleRow) -> PageScheduleRow:
+        """Remove a page from the sums when it has left the scope, and add it again when it has come back."""
         outside = self._is_outside(row)
-        if outside == kept.parked:
-            return kept
-        (self.planner.forget if outside else self.planner.recount)(row.host, site_of(row.host), kept.plan)
-        return replace(kept, parked=outside)
+        if outside == schedule.parked:
+            return schedule
+        (self.planner.forget if outside else self.planner.recount)(row.host, site_of(row.host), schedule.plan)
+        return replace(schedule, parked=outside)
 
     def _is_outside(self, row: PageRow) -> bool:
         scope = self._scope()
         return scope is not None and scope.verdict(row.href, row.host, row.depth) is not None
 
-    def _case(self, settlement: Settlement, old: PageRow | None, standing: PageRank | None) -> _Case | Settlement:
-        """What the planner has to decide; a settlement where there is nothing."""
+    def _case(self, settlement: Settlement, old: PageRow | None, rank: PageRank | None) -> _Case | Settlement:
+        """What the planner has to decide; the settlement itself if there is nothing to decide."""
         row = settlement.page
-        kept = decode(old.schedule, PageScheduleRow) if old is not None and old.schedule else None
-        if row is None or settlement.again_at is not None or (kept is None and settlement.outcome not in READ_OUTCOMES):
-            return settlement  # a retry, or a page that never was: the frontier's own rules are enough
+        schedule = decode(old.schedule, PageScheduleRow) if old is not None and old.schedule else None
+        if (
+            row is None
+            or settlement.again_at is not None
+            or (schedule is None and settlement.outcome not in READ_OUTCOMES)
+        ):
+            return settlement  # a retry, or a page that was never read: the frontier's own rules are enough
         if old is not None and row.fetched_at <= old.fetched_at:
-            # A visit whose lease had run out: the newer one has been planned already.
-            again = kept.next_visit if kept is not None else None
+            # The lease of this visit had expired, and the newer visit is already planned.
+            again = schedule.next_visit if schedule is not None else None
             return replace(settlement, page=replace(row, schedule=old.schedule), again_at=again)
-        if kept is not None and kept.parked:
+        if schedule is not None and schedule.parked:
             if settlement.outcome not in READ_OUTCOMES:
-                return settlement  # somebody asked for it; it stays parked as it was
-            kept = replace(kept, plan=replace(kept.plan, period=0.0, host_counted=False), parked=False)
+                return settlement  # an explicit request; the page stays parked as it was
+            schedule = replace(schedule, plan=replace(schedule.plan, period=0.0, host_counted=False), parked=False)
         if row.kind == "quarantined":
-            if kept is not None:
-                self.planner.forget(row.host, site_of(row.host), kept.plan)
+            if schedule is not None:
+                self.planner.forget(row.host, site_of(row.host), schedule.plan)
             return replace(settlement, page=replace(row, schedule=b""))
-        if kept is None:
-            kept = PageScheduleRow(PageSchedule(weight=self.chi if row.kind in DATA_KINDS else 1.0))
+        if schedule is None:
+            schedule = PageScheduleRow(PageSchedule(weight=self._data_weight if row.kind in DATA_KINDS else 1.0))
         pace = settlement.pace
-        seen = VisitObservation(
+        observation = VisitObservation(
             row.host,
             site_of(row.host),
             settlement.outcome,
             row.fetched_at,
-            kept.read_at,
+            schedule.read_at,
             http_date(row.last_modified) if row.last_modified else 0.0,
             self._announced.pop(row.fingerprint, 0.0) if self._announced else 0.0,
             self._delay if pace is None or pace.delay < self._delay else pace.delay,
-            None if standing is None else standing.weight,
+            None if rank is None else rank.weight,
             self._pushed.pop(row.fingerprint, False) if self._pushed else False,
         )
-        return _Case(settlement, row, kept, seen, standing)
+        return _Case(settlement, row, schedule, observation, rank)
 
     def _decided(self, case: _Case, decision: Decision) -> Settlement:
-        settlement, row, kept, _, standing = case
-        read_at = row.fetched_at if settlement.outcome in READ_OUTCOMES else kept.read_at
-        _, importance, usefulness = standing or (0.0, kept.importance, kept.usefulness)
-        new = self._rescoped(row, PageScheduleRow(decision.schedule, read_at, False, importance, usefulness))
+        settlement, row, old, _, rank = case
+        read_at = row.fetched_at if settlement.outcome in READ_OUTCOMES else old.read_at
+        _, importance, usefulness = rank or (0.0, old.importance, old.usefulness)
+        new = self._in_scope(row, PageScheduleRow(decision.schedule, read_at, False, importance, usefulness))
         if decision.again_at is None:
             remember(self._dead, row.fingerprint, (row.fetched_at, decision.schedule.gone))
             row = replace(row, schedule=encode(new), quads_digest=b"", text_digest=b"", quads=0)
@@ -321,34 +344,35 @@ class RefreshScheduler:
             again_at=None if new.parked else decision.again_at,
         )
 
-    def _ordered(self, settlement: Settlement, is_data: bool, standing: PageRank | None) -> Settlement:
-        """New URLs in the order of discovery: suspects of structured data apart, and, where it is guided, a link is
-        worth what the page passes on, one step of the fixpoint; `reviewing` adds what other pages do."""
-        found = self.predictor.assessed(settlement.discoveries, is_data)
+    def _prioritized(self, settlement: Settlement, is_data: bool, rank: PageRank | None) -> Settlement:
+        """Mark suspects among the new URLs. If importance guides discovery, also score each link with what the page
+        passes on, one step of the fixpoint; `Rescheduler` adds what other pages pass on."""
+        found = self.predictor.prioritize(settlement.discoveries, is_data)
         if self.guided:
-            passed = ((standing.importance if standing is not None else 0.0) or 1.0) / len(found)
+            passed = ((rank.importance if rank is not None else 0.0) or 1.0) / len(found)
             score = self._damping * passed + 1.0 - self._damping
             found = tuple(replace(item, score=score) for item in found)
         return settlement if found is settlement.discoveries else replace(settlement, discoveries=found)
 
-    def _hear(self, settlement: Settlement, old: PageRow | None, now: float) -> None:
-        """What a new or changed page says about others: a link to a dead one, a date of change."""
+    def _note_links(self, settlement: Settlement, old: PageRow | None, now: float) -> None:
+        """What a new or changed page says about others: links to dead pages, and dates of change."""
         dead = self._dead
         for found in [found for found in settlement.discoveries if found.fingerprint in dead] if dead else ():
             died_at, gone = dead[found.fingerprint]
-            if now >= died_at + self._pause_of_death(gone):
+            if now >= died_at + self._dead_pause(gone):
                 del dead[found.fingerprint]
-                self._wanted.append(ScheduledPage(found.fingerprint, found.host, now))
+                self._due_now.append(ScheduledPage(found.fingerprint, found.host, now))
         since = old.fetched_at if old is not None else math.inf
         for found in [found for found in settlement.discoveries if found.lastmod]:
             remember(self._announced, found.fingerprint, found.lastmod)
             if since < found.lastmod <= now and self.planner.trust(found.host, "announced").trusted:
-                self._wanted.append(ScheduledPage(found.fingerprint, found.host, now))
+                self._due_now.append(ScheduledPage(found.fingerprint, found.host, now))
 
-    def _pause_of_death(self, gone: int) -> float:
+    def _dead_pause(self, gone: int) -> float:
+        """Seconds after a page's death before a new link to it counts."""
         return float(min(self.planner.min_interval * 24.0 * 2.0 ** min(gone, 60), self.planner.max_interval))
 
-    def _standings(self, settlements: Sequence[Settlement]) -> Sequence[PageRank | None]:
+    def _ranks(self, settlements: Sequence[Settlement]) -> Sequence[PageRank | None]:
         if self._ranker is None:
             return [None] * len(settlements)
         return self._ranker.weigh(
@@ -363,13 +387,13 @@ class RefreshScheduler:
 
     @property
     def schedule(self) -> Schedule:
-        """What the running crawl knows, for looking only."""
-        return Schedule(self.planner, self.predictor.suspects, self.chi)
+        """What the running crawl has learned, to read only."""
+        return Schedule(self.planner, self.predictor.suspects, self._data_weight)
 
 
 @lru_cache(maxsize=4096)
 def http_date(text: str) -> float:
-    """Unix time of a Last-Modified header, 0 = none that can be read. Cached: a host's files often share one."""
+    """Unix time of a Last-Modified header, 0 = unreadable. Cached, because files of a host often share one."""
     parts = parsedate(text)
     if parts is None:
         return 0.0

@@ -1,7 +1,7 @@
-"""What the refresh schedule keeps: a page's own part in its row, the sums over all pages in one catalog value.
+"""What the refresh schedule stores: each page's own part in its row, the sums over all pages in one catalog value.
 
-The sums are exact only when a clean end wrote them. After a crash they are summed anew from the rows, because sums that
-miss a batch could never be put right; only the trust in hosts' dates, which no row holds, is taken from the last save.
+The sums are exact only if a clean end wrote them. After a crash they are computed again from the rows, because sums
+that lack a batch could never be corrected; only the trust in hosts' dates, which no row has, comes from the last save.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 
 T = TypeVar("T")
-_REMEMBERED = 1_000_000  # dead pages and announcements held in memory; beyond, the oldest are forgotten
+_REMEMBERED = 1_000_000  # dead pages and announcements in memory; beyond that the oldest are dropped
 
 
-class _Saved(msgspec.Struct, frozen=True):
+class _SavedSums(msgspec.Struct, frozen=True):
     """`exact`: written by a clean end, so the sums agree with the rows."""
 
     exact: bool
@@ -33,32 +33,40 @@ class _Saved(msgspec.Struct, frozen=True):
     dead: dict[int, tuple[float, int]] = {}
 
 
-_SUMS = NamedValue("schedule:sums", _Saved)
+_SUMS = NamedValue("schedule:sums", _SavedSums)
 
 
 class Schedule(NamedTuple):
-    """What has been learned about all pages together, for explanations."""
+    """What has been learned about all pages together, for explanations. `data_weight`: χ."""
 
     planner: Planner
     suspects: SuspectModel
-    chi: float
+    data_weight: float
+
+
+class LoadedSchedule(NamedTuple):
+    """`dead`: fingerprint → (when the page died, how often in a row it was gone)."""
+
+    planner: Planner
+    dead: dict[int, tuple[float, int]]
 
 
 def save(catalog: Catalog, planner: Planner, dead: dict[int, tuple[float, int]], *, exact: bool) -> None:
-    _SUMS.put(catalog, _Saved(exact, planner.dump(), dead))
+    """Write the sums. `exact`: no settlement is missing in them."""
+    _SUMS.put(catalog, _SavedSums(exact, planner.dump(), dead))
 
 
-def loaded(catalog: Catalog, settings: Settings, bandwidth: float) -> tuple[Planner, dict[int, tuple[float, int]]]:
-    """Restore, and mark the save as stale: from now on only a clean end makes it exact again."""
-    planner, dead = _restored(catalog, settings, bandwidth)
-    save(catalog, planner, dead, exact=False)
-    return planner, dead
+def load(catalog: Catalog, settings: Settings, bandwidth: float) -> LoadedSchedule:
+    """Restore the sums, and mark the save as stale: from now on only a clean end makes it exact again."""
+    loaded = _restore(catalog, settings, bandwidth)
+    save(catalog, loaded.planner, loaded.dead, exact=False)
+    return loaded
 
 
-def _restored(catalog: Catalog, settings: Settings, bandwidth: float) -> tuple[Planner, dict[int, tuple[float, int]]]:
+def _restore(catalog: Catalog, settings: Settings, bandwidth: float) -> LoadedSchedule:
     saved = _SUMS.get(catalog)
     if saved is not None and saved.exact:
-        return Planner(settings.freshness, bandwidth, saved.state), dict(saved.dead)
+        return LoadedSchedule(Planner(settings.freshness, bandwidth, saved.state), dict(saved.dead))
     trusts = saved.state.trusts if saved is not None else {}
     planner = Planner(settings.freshness, bandwidth, PlannerState({}, trusts, {}, []))
     dead: dict[int, tuple[float, int]] = {}
@@ -68,25 +76,25 @@ def _restored(catalog: Catalog, settings: Settings, bandwidth: float) -> tuple[P
         for row in rows:
             if not row.schedule:
                 continue
-            kept = decode(row.schedule, PageScheduleRow)
-            if not kept.parked:
-                planner.recount(row.host, site_of(row.host), kept.plan)
-            if kept.plan.gone >= planner.dead_after:
-                remember(dead, row.fingerprint, (row.fetched_at, kept.plan.gone))
-    return planner, dead
+            schedule = decode(row.schedule, PageScheduleRow)
+            if not schedule.parked:
+                planner.recount(row.host, site_of(row.host), schedule.plan)
+            if schedule.plan.gone >= planner.dead_after:
+                remember(dead, row.fingerprint, (row.fetched_at, schedule.plan.gone))
+    return LoadedSchedule(planner, dead)
 
 
-def remember(place: dict[int, T], key: int, value: T) -> None:
-    """Within bounds: the oldest entry makes room (a dictionary keeps the order of insertion)."""
-    place.pop(key, None)
-    if len(place) >= _REMEMBERED:
-        del place[next(iter(place))]
-    place[key] = value
+def remember(entries: dict[int, T], key: int, value: T) -> None:
+    """Add an entry as the newest; if there are too many, the oldest goes (a dict keeps the order of insertion)."""
+    entries.pop(key, None)
+    if len(entries) >= _REMEMBERED:
+        del entries[next(iter(entries))]
+    entries[key] = value
 
 
 def schedule_of(catalog: Catalog, settings: Settings) -> Schedule:
-    """What the warehouse's last save has, for looking only: beside a running crawl it is some minutes old, and summing
-    anew over all rows for one question would take longer than anybody waits."""
+    """The schedule as of the last save, to read only. While a crawl runs it is some minutes old; computing the sums
+    from all rows for one question would take too long."""
     shares = BandwidthShares(
         settings.freshness.bandwidth, settings.freshness.suspect_share, settings.freshness.discovery_share
     )

@@ -1,6 +1,6 @@
 """Notices as an Atom feed (RFC 4287) and as server-sent events; the web layer serves both.
 
-Entry ids are made from the notice's id, so a reader that polls tells old from new. Everything from pages is escaped.
+Entry ids contain the notice's id, so a reader that polls can tell old entries from new. All text from pages is escaped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _UNPRINTABLE = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF,
 
 
 def atom(messages: Sequence[NoticeMessage], *, title: str, self_url: str, updated: str) -> bytes:
-    """Newest first. `updated`: for a feed without entries, RFC 3339."""
+    """A feed, the newest notice first. `updated`: its date if it has no entries, RFC 3339."""
     newest = sorted(messages, key=lambda message: message.id, reverse=True)
     head = (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'

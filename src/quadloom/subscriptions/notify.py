@@ -1,11 +1,11 @@
 """Notices for subscribers, written with the change that caused them.
 
 A visit that found something new or changed is settled in one transaction, and its notices are rows of that transaction.
-So a change has its notice exactly once, whenever the process is killed: before the commit there is neither, after it
-there are both. Delivery comes later, from the outbox, at least once and with the notice's id.
+So each change has its notice exactly once, whenever the process is killed: before the commit neither exists, after it
+both do. Delivery from the outbox comes later, at least once, and with the notice's id.
 
-`difference` works out what a notice is about from the two archived versions of the page. It is a pure function of them,
-so a repeated delivery says the same, and nobody pays for it but those who read notices.
+`difference` computes what a notice reports from the two archived versions of the page. It depends on nothing else, so a
+repeated delivery has the same content, and the cost arises only when a notice is read.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.quads import Difference, QuadStore
 from quadloom.subscriptions.registry import read_subscriptions
-from quadloom.syntaxes.terms import iri
+from quadloom.syntaxes.terms import TYPE, iri
 
-_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
-_TYPES = 10_000  # statements about types of one page that are looked at
+_TYPES = 10_000  # type statements of one page that are read
 _KINDS: dict[Outcome, NoticeKind] = {Outcome.NEW: "new", Outcome.CHANGED: "changed"}
 
 
@@ -69,7 +68,7 @@ class ChangeNotifier:
         known: Mapping[int, PageRow],
         now: float,
     ) -> list[Notice]:
-        """What subscribers must hear of a batch. `statements(i)`: N-Quads of the i-th settlement's page."""
+        """The notices that a batch causes. `statements(i)`: N-Quads of the i-th settlement's page."""
         if not self.interests:
             return []
         found: dict[tuple[int, str], Notice] = {}  # a page settled twice in one batch changed once
@@ -91,17 +90,17 @@ class ChangeNotifier:
         return list(found.values())
 
     def _types_before(self, old: PageRow | None) -> bytes:
-        """Classes that the last version named, from its graph: who waits for events must hear of the last one leaving a
-        page, too. A version that the indexes have not reached yet counts by what they hold."""
+        """Type statements of the last version, from its graph: a subscriber to events must also get a notice when the
+        last event leaves a page. If the last version is not indexed yet, the graph is that of an older one."""
         if not self.interests.has_types or old is None or not old.quads_digest:
             return b""
         graph = iri(old.graph)
-        lines = self._quads.match(None, _TYPE, None, graph, limit=_TYPES) if graph is not None else ()
+        lines = self._quads.match(None, TYPE, None, graph, limit=_TYPES) if graph is not None else ()
         return "\n".join(lines).encode("utf-8", "replace")
 
 
 def _kind(settlement: Settlement, old: PageRow | None) -> NoticeKind | None:
-    """Gone is what has left the indexes: dead, or moved for good."""
+    """`gone`: the page has left the indexes, because it is dead or has moved permanently."""
     if settlement.outcome in _KINDS:
         return _KINDS[settlement.outcome]
     row = settlement.page
@@ -111,12 +110,12 @@ def _kind(settlement: Settlement, old: PageRow | None) -> NoticeKind | None:
 
 
 def difference(notice: Notice, archive: Archive, settings: Settings) -> Difference:
-    """Statements that came and went between the two versions, as sorted N-Quads lines; a query's rows as they are.
-    Empty if a version cannot be transformed any more."""
+    """Statements added and removed between the two versions, as sorted N-Quads lines, or the rows of a query.
+    Empty if a version can no longer be transformed."""
     if notice.kind == "result":
         return Difference(notice.added, notice.removed)
     if notice.kind == "changed" and (notice.before is None or notice.after is None):
-        return Difference()  # a version that its site does not want archived: nobody can tell what it said
+        return Difference()  # one version was not archived, as its site demands, so its content is unknown
     before, after = (_version(ref, archive, settings) for ref in (notice.before, notice.after))
     return versions.difference(before, after)
 

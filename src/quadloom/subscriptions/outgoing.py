@@ -1,6 +1,6 @@
-"""The thread beside a running crawl that sends notices, asks standing queries and hubs, and drops old notices.
+"""A thread of a running crawl that sends notices, asks standing queries and hubs, and drops old notices.
 
-It touches no store itself: reads and writes are done for it by the crawl's own thread, between two steps.
+It uses no store itself: the crawl's own thread reads and writes for it, between two steps.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ from quadloom.stores.stores import Stores
 from quadloom.subscriptions.deliver import DeliveryOutbox, WebhookDeliverer
 from quadloom.subscriptions.notify import ChangeNotifier, difference
 from quadloom.subscriptions.retention import trim_notices
-from quadloom.subscriptions.standing_queries import StandingQueries, lines_of, troubles
+from quadloom.subscriptions.standing_queries import StandingQueries, failures, lines_of
 from quadloom.subscriptions.websub import HubRequest, HubSubscriptions
 
-_EVERY = 0.5  # seconds between two looks into the outbox
+_EVERY = 0.5  # seconds between two turns
 _TRIM_EVERY = 3600.0
 _ANSWER_BYTES = 4096  # of a hub's answer: only its status is read
 
-Do = Callable[[Callable[[], None]], None]
+RunInOwner = Callable[[Callable[[], None]], None]
 
 
 class NotificationSender:
-    """`start` begins, `close` ends; `flush` does a last turn in the caller's thread, which must own the stores.
+    """`start` starts the thread, `close` ends it; `flush` does a last turn in the caller's thread, which must own the
+    stores.
 
-    `inbox`: of the thread that owns the stores. `indexed` grows when new pages can be asked for. `is_leader`: of many
-    workers on one outbox one sends. `notice` is called in the owner's thread.
+    `inbox`: of the thread that owns the stores. `indexed` grows when queries can find new pages. `is_leader`: of
+    several workers on one outbox, one sends. `notice` is called in the owner's thread.
     """
 
     def __init__(
@@ -66,17 +67,17 @@ class NotificationSender:
         self._queries = queries
         self._indexed = indexed
         self._settings = settings
-        self._event = notice
-        self._standing = StandingQueries(self._ask, troubles(stores.catalog), self._notice)
+        self._publish = notice
+        self._standing_queries = StandingQueries(self._ask, failures(stores.catalog), self._notice)
         self._trim_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def _notice(self, text: str) -> None:
-        self._event("notice", text)
+        self._publish("notice", text)
 
     def start(self) -> None:
-        self._thread = start("outgoing", self._run, self._broken)
+        self._thread = start("outgoing", self._run, self._failed)
 
     def close(self) -> None:
         self._stopping.set()
@@ -85,42 +86,42 @@ class NotificationSender:
             self._thread.join(timeout=longest + 5.0)
 
     def flush(self) -> None:
-        """After the crawl: every query is asked once more, what is due goes out once; what fails waits for the next."""
+        """After the crawl: ask every query once more and send what is due once; what fails waits for the next crawl."""
         if not self._notifier.interests.subscriptions or not self._is_leader():
             return
-        self._standing = StandingQueries(self._ask, troubles(self._catalog), self._notice)
+        self._standing_queries = StandingQueries(self._ask, failures(self._catalog), self._notice)
         with closing(self._client()) as client:
-            self._turn(lambda action: action(), self._delivering(self._outbox, client))
+            self._turn(lambda action: action(), self._deliverer_on(self._outbox, client))
 
     def _run(self) -> None:
-        owned = _Owned(self._inbox, self._outbox)
+        owned = _OwnerOutbox(self._inbox, self._outbox)
         with closing(self._client()) as client, suppress(TimeoutError):  # the crawl has ended; `flush` does the rest
-            delivering = self._delivering(owned, client)
+            deliverer = self._deliverer_on(owned, client)
             while not self._stopping.wait(_EVERY):
                 if not self._is_leader():
                     continue
-                self._turn(owned.do, delivering)
+                self._turn(owned.run, deliverer)
                 if self._hubs.enabled:
-                    self._ask_hubs(owned.do, client)
+                    self._ask_hubs(owned.run, client)
 
-    def _broken(self, error: BaseException) -> None:
-        """A crawl without notices is better than none: they wait in the outbox for the next start."""
+    def _failed(self, error: BaseException) -> None:
+        """Go on crawling without notices: they wait in the outbox for the next start."""
         with suppress(TimeoutError):
-            self._inbox.call(lambda: self._notice(f"no more notices are sent: {type(error).__name__}: {error}"))
+            self._inbox.call(lambda: self._notice(f"sending notices has stopped: {type(error).__name__}: {error}"))
 
-    def _turn(self, do: Do, delivering: WebhookDeliverer) -> None:
+    def _turn(self, run: RunInOwner, deliverer: WebhookDeliverer) -> None:
         interests = self._notifier.interests
         if interests.queries:
-            self._standing.turn(interests.queries, self._catalog, self._outbox, self._indexed(), do, time.time)
+            self._standing_queries.turn(interests.queries, self._catalog, self._outbox, self._indexed(), run, time.time)
         if any(item.webhook for item in interests.subscriptions):
-            delivering.turn(interests.subscriptions)
+            deliverer.turn(interests.subscriptions)
         if time.monotonic() >= self._trim_at:
             self._trim_at = time.monotonic() + _TRIM_EVERY
-            do(self._trim)
+            run(self._trim)
 
-    def _ask_hubs(self, do: Do, client: CurlTransport) -> None:
+    def _ask_hubs(self, run: RunInOwner, client: CurlTransport) -> None:
         due: list[HubRequest] = []
-        do(lambda: due.extend(self._hubs.due(time.time())))
+        run(lambda: due.extend(self._hubs.due(time.time())))
         answers: list[tuple[str, Result]] = []
 
         def send(request: HubRequest) -> None:
@@ -131,26 +132,26 @@ class NotificationSender:
         while client.in_flight:
             client.step(1.0)
 
-        def note() -> None:
+        def store() -> None:
             for id, result in answers:
                 self._hubs.answered(id, result, time.time())
 
         if answers:
-            do(note)
+            run(store)
 
     def _trim(self) -> None:
         trimmed = trim_notices(self._catalog, self._outbox, self._settings.subscriptions, time.time())
         for id, count in trimmed.lost.items():
-            self._notice(f"{count} notices of {id} were dropped: its webhook has not taken them for too long")
+            self._notice(f"{count} notices of {id} were dropped: its webhook did not accept them for too long")
 
     def _ask(self, query: str) -> list[str]:
         return lines_of(self._queries(), query, self._settings.limits)
 
-    def _delivering(self, progress: DeliveryOutbox, client: CurlTransport) -> WebhookDeliverer:
-        return WebhookDeliverer(progress, client, self._difference, time.time)
+    def _deliverer_on(self, outbox: DeliveryOutbox, client: CurlTransport) -> WebhookDeliverer:
+        return WebhookDeliverer(outbox, client, self._difference, time.time)
 
     def _client(self) -> CurlTransport:
-        """As the crawl's own, but for the pace: a receiver asked for these, and gets one at a time."""
+        """As the crawl's own, but without pauses: a receiver asked for these requests and gets one at a time."""
         settings, seconds = self._settings, self._settings.subscriptions.webhook_seconds
         return CurlTransport(
             replace(
@@ -176,8 +177,8 @@ def _post(request: HubRequest) -> FetchRequest:
     )
 
 
-class _Owned:
-    """The outbox, used by its owner on behalf of another thread."""
+class _OwnerOutbox:
+    """The outbox for another thread: every call runs in the thread of its owner."""
 
     def __init__(self, inbox: Inbox, outbox: Outbox) -> None:
         self._inbox = inbox
@@ -193,7 +194,7 @@ class _Owned:
         return self._inbox.call(lambda: self._outbox.delivery(subscription))
 
     def put_delivery(self, delivery: Delivery) -> None:
-        self.do(lambda: self._outbox.put_delivery(delivery))
+        self.run(lambda: self._outbox.put_delivery(delivery))
 
-    def do(self, action: Callable[[], None]) -> None:
+    def run(self, action: Callable[[], None]) -> None:
         self._inbox.call(action)

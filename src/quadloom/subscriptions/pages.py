@@ -1,8 +1,8 @@
-"""Which pages a subscription is about: the links of its virtual page, and what promotion lifts.
+"""Which pages a subscription covers: the links of its virtual page, whose rank promotion raises.
 
-Pages that it names; of a site all that were read there; of a type those that hold things of it; of a standing query
-those that its last answer names, as `SELECT ?page { GRAPH ?page { … } }` does. They steer the schedule and decide
-nothing else, so each subscription is cut at `MOST` pages.
+The pages that it names; of a site, all pages that were read; of a type, the pages that describe things of that type; of
+a standing query, the pages that its last answer names, as `SELECT ?page { GRAPH ?page { … } }` does. They only affect
+the schedule, so each subscription is cut at `MOST` pages.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.subscriptions.registry import read_subscriptions
 from quadloom.subscriptions.standing_queries import last_answer
+from quadloom.syntaxes.terms import TYPE
 
 MOST = 10_000
-_STATEMENTS = 100_000  # of a type, looked at: many things of one type may share a page
-_TOGETHER = 1000
-_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+_STATEMENTS = 100_000  # read per type: many things of one type may be on the same page
+_BATCH = 1000
 _PAGE = re.compile(r"<(https?://[^<>\"{}|^`\\\s]+)>")
 
 
@@ -53,7 +53,7 @@ def _of_sites(sites: tuple[str, ...], catalog: Catalog, hosts: list[str]) -> Ite
     wanted = frozenset(sites)
     for host in (host for host in hosts if host in wanted or site_of(host) in wanted):
         after = -(1 << 63)
-        while rows := catalog.scan(after=after, limit=_TOGETHER, host=host):
+        while rows := catalog.scan(after=after, limit=_BATCH, host=host):
             after = rows[-1].fingerprint
             yield from (row.key for row in rows if _has_content(row))
 
@@ -64,7 +64,7 @@ def _has_content(row: PageRow) -> bool:
 
 def _of_types(types: tuple[str, ...], quads: QuadStore) -> Iterator[str]:
     for type in types:
-        for line in quads.match(None, _TYPE, f"<{type}>", None, limit=_STATEMENTS):
+        for line in quads.match(None, TYPE, f"<{type}>", None, limit=_STATEMENTS):
             yield from _keys(line.rpartition(" <")[2])
 
 
@@ -74,7 +74,7 @@ def _of_answer(item: Subscription, catalog: Catalog) -> Iterator[str]:
 
 
 def _keys(*urls: str) -> Iterator[str]:
-    """Canonical names of what can be visited."""
+    """Canonical keys of the URLs that can be visited."""
     for url in urls:
         href = resolve(url.partition(">")[0])
         if href is not None:

@@ -1,7 +1,7 @@
-"""The list of subscriptions: what may be subscribed to, and what begins and ends with it.
+"""The list of subscriptions: what can be subscribed to, and what happens when one is added or removed.
 
-`checked` does all that may take time or fail, before the crawl's own thread is troubled; `add_subscription` then is one
-transaction: the subscription, the place in the outbox where its webhook begins, and a wish to read its pages.
+`checked` does everything that may take time or fail, outside the crawl's own thread. `add_subscription` is then one
+transaction: the subscription, the position in the outbox where its webhook begins, and requests for its pages.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 def checked(subscription: Subscription, queries: Callable[[], QueryService], limits: LimitSettings) -> Subscription:
-    """The subscription with canonical names. Raises `UsageError` or `QueryError` for what makes no sense."""
+    """The subscription with canonical names. Raises `UsageError` or `QueryError` if it is not valid."""
     subscription.check()
     if not _ID.fullmatch(subscription.id):
         raise UsageError(
@@ -42,7 +42,10 @@ def checked(subscription: Subscription, queries: Callable[[], QueryService], lim
         )
     names = len(subscription.urls) + len(subscription.sites) + len(subscription.types)
     if names > NAMES:
-        raise UsageError(f"{names} pages, sites and types in one subscription", hint=f"{NAMES} at most: use several")
+        raise UsageError(
+            f"the subscription has {names} pages, sites and types; at most {NAMES} are allowed",
+            hint="divide it into several subscriptions",
+        )
     for name in subscription.types:
         if iri(name) is None:
             raise UsageError(f"{name[:200]!r} is not an IRI", hint="give a class as schema:Event or as a full IRI")
@@ -65,12 +68,12 @@ def read_subscriptions(catalog: Catalog) -> list[Subscription]:
 def add_subscription(
     subscription: Subscription, *, catalog: Catalog, outbox: Outbox, frontier: Frontier, now: float
 ) -> None:
-    """Make a `checked` one durable. It hears of what changes from now on; pages never read yet are asked for first."""
+    """Store a `checked` subscription. It covers changes from now on; pages that were never read are requested."""
     existing = read_subscriptions(catalog)
     if any(item.id == subscription.id for item in existing):
-        raise UsageError(f"there is a subscription {subscription.id!r} already", hint="choose another --id")
+        raise UsageError(f"a subscription {subscription.id!r} already exists", hint="choose another --id")
     if len(existing) >= MOST:
-        raise UsageError(f"there are {len(existing)} subscriptions already", hint="remove some: `subscribe remove ID`")
+        raise UsageError(f"there are already {len(existing)} subscriptions", hint="remove some: `subscribe remove ID`")
     with catalog.transaction():
         _SUBSCRIPTIONS.put(catalog, [*existing, subscription])
         outbox.put_delivery(Delivery(subscription=subscription.id, delivered=outbox.last_id()))
@@ -80,41 +83,43 @@ def add_subscription(
 
 
 def remove_subscription(id: str, *, catalog: Catalog, outbox: Outbox) -> None:
-    """Its notices stay in the outbox until they are trimmed; nothing else of it does."""
+    """Delete everything about a subscription but its notices, which stay in the outbox until they are trimmed."""
     existing = read_subscriptions(catalog)
-    kept = [item for item in existing if item.id != id]
-    if len(kept) == len(existing):
+    remaining = [item for item in existing if item.id != id]
+    if len(remaining) == len(existing):
         raise NothingFound(f"there is no subscription {id!r}", hint="`quadloom subscribe list` shows all")
     with catalog.transaction():
-        _SUBSCRIPTIONS.put(catalog, kept)
+        _SUBSCRIPTIONS.put(catalog, remaining)
         outbox.forget_delivery(id)
         forget(catalog, id)
 
 
-def state_of(delivery: Delivery, trouble: StandingQueryFailure | None) -> str:
-    """How a subscription fares, in words: `ok`, or what is wrong with its query or its webhook."""
-    wrong = []
-    if trouble is not None:
-        wrong.append(f"query fails since {date(trouble.since)}, next try {date(trouble.retry_at)}: {trouble.error}")
+def state_of(delivery: Delivery, failure: StandingQueryFailure | None) -> str:
+    """The state of a subscription: `ok`, or what is wrong with its query or its webhook."""
+    problems = []
+    if failure is not None:
+        problems.append(
+            f"query has failed since {date(failure.since)}, next try {date(failure.retry_at)}: {failure.error}"
+        )
     if delivery.error:
-        wrong.append(f"webhook fails, next try {date(delivery.retry_at)}: {delivery.error}")
+        problems.append(f"webhook fails, next try {date(delivery.retry_at)}: {delivery.error}")
     if delivery.lost:
-        wrong.append(f"{delivery.lost} notices lost")
-    return "; ".join(wrong) or "ok"
+        problems.append(f"{delivery.lost} notices lost")
+    return "; ".join(problems) or "ok"
 
 
 def date(at: float) -> str:
-    """A moment for people."""
+    """A unix time in readable form."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _unknown(urls: Sequence[str], frontier: Frontier, now: float) -> list[Discovery]:
-    """Who subscribes to a page wants it read, in scope or not, as with `quadloom refresh`."""
+    """Pages to request: those never seen before, in scope or not, as with `quadloom refresh`."""
     found = seed_discoveries(urls, kind="published", priority=0)
     return [item for item in found if frontier.explain(item.key, now) is None]
 
 
 def _site(text: str) -> str:
-    """A site as hosts are written: `https://Example.org/` and `example.org` are one."""
+    """The host of a site: the same for `https://Example.org/` and `example.org`."""
     text = text.strip()
     return Url.parse(text if "://" in text else f"https://{text}").host

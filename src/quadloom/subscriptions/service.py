@@ -16,7 +16,7 @@ from quadloom.subscriptions.retention import TrimReport, trim_notices, trimmed_n
 
 
 class Subscriptions:
-    """`queries` starts the query service when it is first needed: only standing queries are checked by it."""
+    """`queries` returns the query service; it starts with the first standing query that is checked."""
 
     def __init__(self, stores: Stores, queries: Callable[[], QueryService]) -> None:
         self._stores = stores
@@ -27,7 +27,7 @@ class Subscriptions:
         return read_subscriptions(self._stores.catalog)
 
     def checked(self, subscription: Subscription) -> Subscription:
-        """With canonical names. Raises `UsageError` or `QueryError` if it makes no sense; takes no lock."""
+        """With canonical names. Raises `UsageError` or `QueryError` if it is not valid; takes no lock."""
         return checked(subscription, self._queries, self._settings.limits)
 
     def add(self, subscription: Subscription) -> None:
@@ -41,11 +41,11 @@ class Subscriptions:
         remove_subscription(id, catalog=self._stores.catalog, outbox=self._stores.outbox)
 
     def trim_notices(self) -> TrimReport:
-        """Drop notices that are older than `subscriptions.keep` says."""
+        """Drop notices that are older than `subscriptions.keep`."""
         return trim_notices(self._stores.catalog, self._stores.outbox, self._settings.subscriptions, time.time())
 
     def trimmed_notices(self) -> set[int]:
-        """Ids of those that `trim_notices` would drop; drops nothing."""
+        """Ids of the notices that `trim_notices` would drop; drops nothing."""
         return trimmed_notices(self._stores.catalog, self._stores.outbox, self._settings.subscriptions, time.time())
 
     def notices(self, since: int = 0, *, subscription: str = "", limit: int = 1000) -> list[NoticeMessage]:
@@ -53,7 +53,7 @@ class Subscriptions:
         return self._messages(self._stores.outbox.since(since, limit=limit, subscription=subscription))
 
     def newest_notices(self, *, subscription: str = "", limit: int = 100) -> list[NoticeMessage]:
-        """The last ones, oldest first. Looks further and further back, since a subscription's ids have gaps."""
+        """The last notices, oldest first. Searches back in growing steps: a subscription's ids have gaps."""
         outbox = self._stores.outbox
         last, span = outbox.last_id(), limit
         found: list[Notice] = []

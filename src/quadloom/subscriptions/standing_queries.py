@@ -1,11 +1,12 @@
-"""Standing queries: asked again when the indexes have changed, and told of when the answer has.
+"""Standing queries: asked again when the indexes have changed; a notice reports when the answer has.
 
-The last answer and the notice about the new one are written in one transaction, so each change of an answer is told
-once. A query that takes long is asked rarely: it may use a twentieth of the time.
+The new answer and the notice about it are written in one transaction, so each change of an answer is reported once. A
+slow query is asked rarely: it may use a twentieth of the time.
 
-A query that does not parse is refused when it is subscribed (`parse`). One that begins to fail later, because the data
-outgrew its limits, becomes a `StandingQueryFailure`: durable, shown with the subscription, told as an event, and asked
-again with growing pauses. Meanwhile the last answer stands, so the notice after its recovery tells of all that changed.
+A query that does not parse is refused when it is subscribed (`parse`). A query that begins to fail later, because the
+data outgrew its limits, becomes a `StandingQueryFailure`: it is stored, shown with the subscription, published as an
+event, and the query is asked again after growing pauses. Until then the last answer stays, so the notice after the
+recovery reports everything that changed.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.outbox import Outbox
 
-ROWS = 10_000  # of an answer; a part of a larger one could not be compared
-_TOLD = 1000  # rows in one notice
-_PART_OF_TIME = 20.0
-_OFTEN = 2.0  # seconds between two evaluations at least
+ROWS = 10_000  # of an answer; a truncated one could not be compared
+_NOTICE_ROWS = 1000  # rows in one notice
+_PAUSE_FACTOR = 20.0  # pause after an evaluation, relative to the time it took
+_SHORTEST_PAUSE = 2.0  # seconds between two evaluations
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 6 * 3600.0
 _PARSE_SECONDS = 10.0
 _ANSWERS = NamedValues("standing:", list[str])
@@ -47,24 +48,24 @@ class StandingQueryFailure(msgspec.Struct, frozen=True):
     error: str
 
 
-TROUBLES = NamedValues("standing-trouble:", StandingQueryFailure)
+FAILURES = NamedValues("standing-trouble:", StandingQueryFailure)
 
 
 class StandingQueries:
-    """`ask(query)` gives an answer as lines; `troubles`: of the last run; `tell` hears of failures and recoveries."""
+    """`ask(query)` returns an answer as lines; `failures`: from the last run; `notice` gets failures and recoveries."""
 
     def __init__(
         self,
         ask: Callable[[str], list[str]],
-        troubles: dict[str, StandingQueryFailure] | None = None,
-        tell: Callable[[str], None] = lambda _text: None,
+        failures: dict[str, StandingQueryFailure] | None = None,
+        notice: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._ask = ask
-        self._troubles = dict(troubles or {})
-        self._tell = tell
+        self._failures = dict(failures or {})
+        self._notice = notice
         self._queries: dict[str, str] = {}
-        self._seen: dict[str, int] = {}
-        self._next: dict[str, float] = {id: trouble.retry_at for id, trouble in self._troubles.items()}
+        self._asked_version: dict[str, int] = {}
+        self._next: dict[str, float] = {id: failure.retry_at for id, failure in self._failures.items()}
 
     def turn(
         self,
@@ -75,94 +76,99 @@ class StandingQueries:
         write: Write,
         clock: Callable[[], float],
     ) -> int:
-        """Ask what is due. `version` grows whenever the indexes change; `write` does something in the thread that
-        owns the stores. Returns how many answers had changed."""
+        """Ask the queries that are due. `version` grows whenever the indexes change; `write` runs an action in the
+        thread that owns the stores. Returns how many answers changed."""
         changed = 0
         for subscription in queries:
             id, began = subscription.id, clock()
-            self._notice_replacement(subscription)
-            if self._seen.get(id) == version or began < self._next.get(id, 0.0):
+            self._reset_if_replaced(subscription)
+            if self._asked_version.get(id) == version or began < self._next.get(id, 0.0):
                 continue
             try:
                 rows = self._ask(subscription.query)
             except QuadloomError as error:
                 self._failed(id, error, catalog, write, clock())
                 continue
-            self._seen[id] = version
-            self._next[id] = clock() + max(_OFTEN, _PART_OF_TIME * (clock() - began))
+            self._asked_version[id] = version
+            self._next[id] = clock() + max(_SHORTEST_PAUSE, _PAUSE_FACTOR * (clock() - began))
             self._recovered(id, catalog, write)
             changed += self._compare(subscription, rows, catalog, outbox, write, began)
         return changed
 
-    def _notice_replacement(self, subscription: Subscription) -> None:
-        """An id that was removed and given to another query begins anew."""
+    def _reset_if_replaced(self, subscription: Subscription) -> None:
+        """Forget the state of an id that was removed and given to another query."""
         if self._queries.setdefault(subscription.id, subscription.query) != subscription.query:
             self._queries[subscription.id] = subscription.query
-            for memory in (self._seen, self._next, self._troubles):
-                memory.pop(subscription.id, None)
+            for state in (self._asked_version, self._next, self._failures):
+                state.pop(subscription.id, None)
 
     def _failed(self, id: str, error: QuadloomError, catalog: Catalog, write: Write, now: float) -> None:
-        """Asked again after the pause even where the indexes do not change: the limits may have."""
-        before = self._troubles.get(id)
+        """Store the failure. After a pause the query is asked again even if no index changed: the limits may have."""
+        before = self._failures.get(id)
         attempts = before.attempts + 1 if before is not None else 1
         pause = min(_FIRST_PAUSE * 2.0 ** min(attempts - 1, 20), _LONGEST_PAUSE)
-        trouble = StandingQueryFailure(
+        failure = StandingQueryFailure(
             before.since if before is not None else now, attempts, now + pause, error.message[:500]
         )
-        self._troubles[id], self._next[id] = trouble, trouble.retry_at
-        self._seen.pop(id, None)
-        is_news = before is None or before.error != trouble.error
+        self._failures[id], self._next[id] = failure, failure.retry_at
+        self._asked_version.pop(id, None)
+        is_new = before is None or before.error != failure.error
 
-        def settle() -> None:
-            TROUBLES.put(catalog, id, trouble)
-            if is_news:
-                self._tell(f"the standing query {id} fails: {trouble.error}")
+        def store() -> None:
+            FAILURES.put(catalog, id, failure)
+            if is_new:
+                self._notice(f"the standing query {id} fails: {failure.error}")
 
-        write(settle)
+        write(store)
 
     def _recovered(self, id: str, catalog: Catalog, write: Write) -> None:
-        if self._troubles.pop(id, None) is None:
+        if self._failures.pop(id, None) is None:
             return
 
-        def settle() -> None:
-            TROUBLES.put(catalog, id, None)
-            self._tell(f"the standing query {id} answers again")
+        def store() -> None:
+            FAILURES.put(catalog, id, None)
+            self._notice(f"the standing query {id} answers again")
 
-        write(settle)
+        write(store)
 
     @staticmethod
     def _compare(
         subscription: Subscription, rows: list[str], catalog: Catalog, outbox: Outbox, write: Write, now: float
     ) -> int:
-        told: list[bool] = []
+        changed: list[bool] = []
 
-        def settle() -> None:
+        def store() -> None:
             notice = difference_notice(subscription.id, last_answer(catalog, subscription.id), rows, now)
             if notice is None:
                 return
             with catalog.transaction():
                 outbox.append([notice])
                 _ANSWERS.put(catalog, subscription.id, sorted(set(rows)))
-            told.append(True)
+            changed.append(True)
 
-        write(settle)
-        return len(told)
+        write(store)
+        return len(changed)
 
 
 def difference_notice(id: str, before: Sequence[str], after: Sequence[str], now: float) -> Notice | None:
-    """None = the same rows, in whatever order."""
+    """The notice about a changed answer; None = the same rows, in any order."""
     old, new = set(before), set(after)
     added, removed = sorted(new - old), sorted(old - new)
     if not added and not removed:
         return None
-    more = max(len(added) - _TOLD, 0) + max(len(removed) - _TOLD, 0)
+    more = max(len(added) - _NOTICE_ROWS, 0) + max(len(removed) - _NOTICE_ROWS, 0)
     return Notice(
-        at=now, subscription=id, kind="result", added=tuple(added[:_TOLD]), removed=tuple(removed[:_TOLD]), more=more
+        at=now,
+        subscription=id,
+        kind="result",
+        added=tuple(added[:_NOTICE_ROWS]),
+        removed=tuple(removed[:_NOTICE_ROWS]),
+        more=more,
     )
 
 
 def lines_of(service: QueryService, query: str, limits: LimitSettings) -> list[str]:
-    """An answer as lines that can be compared: rows of a SELECT, the verdict of an ASK, statements of a graph. Raises
+    """An answer as lines that can be compared: rows of a SELECT, the result of an ASK, statements of a graph. Raises
     `QueryError`."""
     form = check(query, limits).form
     bounded = msgspec.structs.replace(limits, query_rows=ROWS)
@@ -172,14 +178,14 @@ def lines_of(service: QueryService, query: str, limits: LimitSettings) -> list[s
         if answer.truncated:
             raise QueryLimit(
                 f"the answer has more than {ROWS} rows, or more bytes than limits.query_result_bytes",
-                hint="watch a smaller one: count, or select what matters",
+                hint="make the answer smaller: count rows, or select fewer",
             )
     return lines[1:] if form == "select" else lines
 
 
 def parse(service: QueryService, query: str, limits: LimitSettings) -> None:
-    """Raises `QueryError` for what no query process can answer. Asked of no data at all, in a process that may die: the
-    parser recurses, and deep nesting ends it."""
+    """Raises `QueryError` if no query process can answer it. The query runs on no data, in a child process: the parser
+    is recursive, and deep nesting crashes it."""
     checked = check(query, limits)
     request = QueryRequest(
         query=checked.text,
@@ -198,16 +204,16 @@ def last_answer(catalog: Catalog, id: str) -> list[str]:
     return _ANSWERS.get(catalog, id) or []
 
 
-def trouble_of(catalog: Catalog, id: str) -> StandingQueryFailure | None:
-    """None = the query answers, or was not asked yet."""
-    return TROUBLES.get(catalog, id)
+def failure_of(catalog: Catalog, id: str) -> StandingQueryFailure | None:
+    """None = the query succeeds, or was not asked yet."""
+    return FAILURES.get(catalog, id)
 
 
-def troubles(catalog: Catalog) -> dict[str, StandingQueryFailure]:
-    return dict(TROUBLES.items(catalog))
+def failures(catalog: Catalog) -> dict[str, StandingQueryFailure]:
+    return dict(FAILURES.items(catalog))
 
 
 def forget(catalog: Catalog, id: str) -> None:
-    """The subscription was removed; another one may get its id."""
+    """Delete the state of a removed subscription; another one may get its id."""
     _ANSWERS.put(catalog, id, None)
-    TROUBLES.put(catalog, id, None)
+    FAILURES.put(catalog, id, None)

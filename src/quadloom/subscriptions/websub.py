@@ -1,23 +1,23 @@
-"""WebSub (W3C Recommendation of 2018), the subscriber's side: hubs tell us when a page has changed.
+"""WebSub (W3C Recommendation of 2018), the subscriber's side: hubs report when a page has changed.
 
-A page that names a hub is subscribed to there, if `subscriptions.websub` is on. For each such topic one small record
-in the catalog says what we want of the hub and how far we are, so everything survives a crash:
+If `subscriptions.websub` is on, Quadloom subscribes at the hub that a page names. For each such topic one small record
+in the catalog says what was requested of the hub and what it answered, so everything survives a crash:
 
 ::
 
     offered ──POST──► asked ──hub's GET, challenge echoed──► active ──POST before the lease ends──► asked …
-                        └── no answer, an error ──► asked again, with growing pauses
-    offer withdrawn, page gone ──POST──► leaving ──hub's GET──► forgotten
+                        └── no answer, an error ──► asked again, after growing pauses
+    offer withdrawn, page gone ──POST──► leaving ──hub's GET──► deleted
 
-* The callback's path is 192 random bits, one per topic, and the record is written before the hub is asked: a hub that
-  verifies at once finds us ready, and anybody else finds nothing.
-* Verification is answered only for what we asked, and only for a while after we asked (section 5.3).
-* Content must carry an HMAC with the topic's own secret (section 7.1). It is not believed as such: it tells that the
-  page has changed, and the page itself is then read as an explicit request, through the usual phases. So a hub can
-  make us read nothing but the page that named it, and that at most every `_GAP` seconds.
-* Requests to hubs go through the guard, one at a time for each hub's host and not before the frontier's clock of it.
+* The callback's path has 192 random bits, one per topic, and the record is written before the hub is asked: a hub that
+  verifies at once finds the callback, and nobody else does.
+* A verification is answered only for what was requested, and only for a while after the request (section 5.3).
+* Content must carry an HMAC with the topic's own secret (section 7.1). The content itself is not used: it only means
+  that the page has changed, and the page is then read as an explicit request, through the usual phases. So a hub can
+  cause reads of the page that named it only, at most every `_REREAD_GAP` seconds.
+* Requests to hubs go through the guard, one at a time for each hub's host and not before the frontier allows that host.
 
-`HubSubscriptions` belongs to the crawl's own thread; `run.outgoing` sends what `due` returns.
+`HubSubscriptions` belongs to the crawl's own thread; `subscriptions.outgoing` sends what `due` returns.
 """
 
 from __future__ import annotations
@@ -47,43 +47,43 @@ from quadloom.stores.named_values import NamedValues
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier, ScheduledPage
 
-_VERIFIED_WITHIN = 3600.0  # seconds that a hub has, after which it is asked again
+_VERIFIED_WITHIN = 3600.0  # seconds for a hub to verify; then it is asked again
 _RENEWED_AT = 0.8  # of a lease
 _SHORTEST, _LONGEST = 60.0, 90 * 86400.0  # bounds of a lease and of its renewal
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 86400.0  # after no answer, or a 5xx
 _REFUSED_PAUSE, _LONGEST_REFUSED = 86400.0, 30 * 86400.0  # after a 4xx, or a denial
-_FAREWELLS = 5  # tries to unsubscribe; then the lease may run out by itself
-_HOPS = 3
-_GAP = 10.0
-_PER_SITE = 50  # topics of one site, so that none takes all places
-_AT_ONCE = 8  # hubs asked in one turn
+_UNSUBSCRIBE_ATTEMPTS = 5  # then the lease is left to expire
+_REDIRECTS = 3
+_REREAD_GAP = 10.0  # seconds between two reads of a page because of pushes
+_PER_SITE = 50  # topics of one site, so that none uses up `subscriptions.websub_topics`
+_BATCH = 8  # hubs asked in one turn
 # HMAC-SHA1 is not broken as a MAC (RFC 6194, section 3.3), and large hubs send nothing else.
 _ALGORITHMS = {"sha1": hashlib.sha1, "sha256": hashlib.sha256, "sha384": hashlib.sha384, "sha512": hashlib.sha512}
 
 
 class HubSubscription(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription of ours at a hub. Times are unix seconds."""
+    """A subscription at a hub. Times are unix seconds."""
 
     id: str
     page: int  # fingerprint of the page that named the hub
-    href: str  # and its address
+    href: str  # of that page
     topic: str
     hub: str
     secret: str
     leaving: bool = False
     next_at: float = 0.0  # when the hub is to be asked
-    expects_until: float = 0.0  # how long its verification is answered; 0 = it was not asked
+    expects_until: float = 0.0  # until then its verification is answered; 0 = it was not asked
     active_until: float = 0.0
     attempts: int = 0  # in a row without success
     hops: int = 0
-    moved_to: str = ""  # where the hub sent us (section 5.1), for this request
+    moved_to: str = ""  # redirect target of the hub (section 5.1), for this request
     error: str = ""
     pushes: int = 0
     pushed_at: float = 0.0
-    requested_at: float = 0.0  # when the page was last asked for because of a push
+    requested_at: float = 0.0  # when the page was last requested because of a push
 
     def state(self, now: float) -> str:
-        """One word for people."""
+        """The state in one word."""
         if self.leaving:
             return "leaving"
         if self.active_until > now:
@@ -113,7 +113,7 @@ class HubCallback(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HubSubscriptions:
-    """All topics, and what is to be said to their hubs: a `SettleHook`. `token` makes unguessable names."""
+    """All topics, and the requests to their hubs: a `SettleHook`. `token` returns unguessable names."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class HubSubscriptions:
         self._sites = Counter(_site(topic) for topic in self.topics.values())
         if not self._callback:
             for topic in list(self.topics.values()):
-                self._forget(topic)  # hubs are then answered that it is gone
+                self._forget(topic)  # hubs then get 410 for it
 
     @property
     def enabled(self) -> bool:
@@ -155,7 +155,7 @@ class HubSubscriptions:
         self._prepared = []
 
     def settle(self, settled: Iterable[tuple[Settlement, PageResult | None]], now: float) -> None:
-        """Inside the transaction that settles a batch: which pages offer pushes, and which were pushed meanwhile."""
+        """Note which pages offer pushes and which were pushed meanwhile, in the transaction that settles a batch."""
         if not self.enabled:
             return
         for settlement, result in settled:
@@ -164,16 +164,16 @@ class HubSubscriptions:
                 continue
             is_dead = settlement.outcome is Outcome.GONE and settlement.again_at is None
             if result is not None or is_dead:
-                self.heard(row, result.push if result is not None else None, now)
+                self.update_offer(row, result.push if result is not None else None, now)
             topic = self.topics.get(self._by_page.get(row.fingerprint, ""))
             if topic is not None and topic.pushed_at > row.fetched_at:
-                # It changed while it was fetched: what came may be the old version.
+                # It changed while it was fetched, so this may be the old version.
                 self._frontier.reschedule(
-                    [ScheduledPage(row.fingerprint, row.host, max(now, topic.requested_at + _GAP))], now
+                    [ScheduledPage(row.fingerprint, row.host, max(now, topic.requested_at + _REREAD_GAP))], now
                 )
 
-    def heard(self, row: PageRow, offer: PushOffer | None, now: float) -> None:
-        """A page was read, or is gone for good: it offers pushes, or (None) does not, or no longer."""
+    def update_offer(self, row: PageRow, offer: PushOffer | None, now: float) -> None:
+        """A page was read and offers pushes, or (None) offers none, or is permanently gone."""
         topic = self.topics.get(self._by_page.get(row.fingerprint, ""))
         if topic is not None:
             if offer is not None and (offer.topic, offer.hub) == (topic.topic, topic.hub):
@@ -184,19 +184,24 @@ class HubSubscriptions:
         site = site_of(row.host)
         if len(self.topics) >= self._settings.subscriptions.websub_topics or self._sites[site] >= _PER_SITE:
             return
-        fresh = HubSubscription(
-            id=self._token(), page=row.fingerprint, href=row.href, topic=offer.topic, hub=offer.hub,
-            secret=self._token(), next_at=now,
-        )  # fmt: skip
-        self._by_page[fresh.page] = fresh.id
+        added = HubSubscription(
+            id=self._token(),
+            page=row.fingerprint,
+            href=row.href,
+            topic=offer.topic,
+            hub=offer.hub,
+            secret=self._token(),
+            next_at=now,
+        )
+        self._by_page[added.page] = added.id
         self._sites[site] += 1
-        self._write(fresh)
+        self._write(added)
 
     def due(self, now: float) -> list[HubRequest]:
-        """Requests to send now; each is noted as asked before it is returned."""
+        """Requests to send now; each is stored as asked before it is returned."""
         found: list[HubRequest] = []
         for topic in sorted(self.topics.values(), key=lambda topic: topic.next_at):
-            if topic.next_at > now or len(found) == _AT_ONCE:
+            if topic.next_at > now or len(found) == _BATCH:
                 break
             url = topic.moved_to or topic.hub
             if self._is_free(host_of(url), now):
@@ -206,21 +211,21 @@ class HubSubscriptions:
         return found
 
     def answered(self, id: str, result: Result, now: float) -> None:
-        """What a hub said to a request of ours. Only its own verification makes anything active."""
+        """Process a hub's answer to a request. Only the hub's verification makes a subscription active."""
         topic = self.topics.get(id)
         if topic is None:
-            return  # it has verified the end meanwhile
+            return  # the hub has verified the end meanwhile
         if not isinstance(result, Failure) and 200 <= result.status < 300:
             self._write(replace(topic, hops=0, moved_to="", error=""))
             return
         target = "" if isinstance(result, Failure) else resolve(result.header("location"), topic.moved_to or topic.hub)
-        if result.status in (307, 308) and target and topic.hops < _HOPS:
+        if result.status in (307, 308) and target and topic.hops < _REDIRECTS:
             self._write(replace(topic, moved_to=target, hops=topic.hops + 1, next_at=now))
             return
         self._failed(topic, result, now)
 
     def verify(self, id: str, query: Mapping[str, str], now: float) -> str:
-        """A hub's GET: the challenge to echo with status 200. Raises `NothingFound` (404) for what we did not ask."""
+        """A hub's GET: returns the challenge to echo. Raises `NothingFound` (404) if this was not requested."""
         topic = self._topic(id)
         mode, challenge = query.get("hub.mode", ""), query.get("hub.challenge", "")
         if query.get("hub.topic", "") != topic.topic:
@@ -230,7 +235,7 @@ class HubSubscriptions:
             return ""
         wanted = "unsubscribe" if topic.leaving else "subscribe"
         if mode != wanted or not challenge or topic.expects_until < now:
-            raise NothingFound(f"{mode[:20]!r} was not asked for", hint="")
+            raise NothingFound(f"{mode[:20]!r} was not requested", hint="")
         if topic.leaving:
             self._forget(topic)
             return challenge
@@ -242,26 +247,26 @@ class HubSubscriptions:
         return challenge
 
     def receive(self, id: str, body: bytes, signature: str, now: float) -> int | None:
-        """A hub's POST: fingerprint of the page that will be read again, None where the message does not count: a wrong
-        signature is passed over in silence (section 7.1). Raises `NothingFound` (410) where no topic of ours is."""
+        """A hub's POST: returns the fingerprint of the page that will be read again, None if the message is ignored, as
+        with a wrong signature (section 7.1). Raises `NothingFound` (410) if there is no such topic."""
         topic = self._topic(id)
         if topic.active_until < now or not signed(body, signature, topic.secret):
             return None
         (page,) = seed_discoveries([topic.href], kind="published", priority=0)
         requested_at = topic.requested_at
         with self._catalog.transaction():
-            if now >= requested_at + _GAP:
+            if now >= requested_at + _REREAD_GAP:
                 requested_at = now
                 self._frontier.request([page], now)
             else:
-                self._frontier.reschedule([ScheduledPage(page.fingerprint, page.host, requested_at + _GAP)], now)
+                self._frontier.reschedule([ScheduledPage(page.fingerprint, page.host, requested_at + _REREAD_GAP)], now)
             self._write(replace(topic, pushes=topic.pushes + 1, pushed_at=now, requested_at=requested_at))
         return page.fingerprint
 
     def _topic(self, id: str) -> HubSubscription:
         topic = self.topics.get(id)
         if topic is None:
-            raise NothingFound("nobody is subscribed here", hint="")
+            raise NothingFound("there is no subscription at this callback", hint="")
         return topic
 
     def _form(self, topic: HubSubscription) -> bytes:
@@ -275,7 +280,7 @@ class HubSubscriptions:
         return urlencode(fields).encode()
 
     def _is_free(self, host: str, now: float) -> bool:
-        """Whether politeness lets this host be asked; then it counts as asked."""
+        """Whether politeness allows a request to this host now; if so, it counts as made."""
         if self._free_at.get(host, 0.0) > now:
             return False
         row = self._frontier.host(host)
@@ -285,15 +290,15 @@ class HubSubscriptions:
         return True
 
     def _failed(self, topic: HubSubscription, result: Result, now: float) -> None:
-        if topic.leaving and topic.attempts + 1 >= _FAREWELLS:
+        if topic.leaving and topic.attempts + 1 >= _UNSUBSCRIBE_ATTEMPTS:
             self._forget(topic)
             return
         error = result.message if isinstance(result, Failure) else f"HTTP {result.status}"
         refused = 300 <= result.status < 500 and result.status not in (408, 425, 429)
         refused = refused or (isinstance(result, Failure) and not result.transient)
         first, longest = (_REFUSED_PAUSE, _LONGEST_REFUSED) if refused else (_FIRST_PAUSE, _LONGEST_PAUSE)
-        wish = result.retry_after if isinstance(result, Failure) else retry_after(result.header("retry-after"), now)
-        pause = min(max(first * 2.0 ** min(topic.attempts, 20), wish or 0.0), longest)
+        wanted = result.retry_after if isinstance(result, Failure) else retry_after(result.header("retry-after"), now)
+        pause = min(max(first * 2.0 ** min(topic.attempts, 20), wanted or 0.0), longest)
         self._write(
             replace(topic, attempts=topic.attempts + 1, hops=0, moved_to="", error=error[:500], next_at=now + pause)
         )
@@ -329,19 +334,19 @@ def read_topics(catalog: Catalog) -> list[HubSubscription]:
 
 
 def callback_base(settings: Settings) -> str:
-    """Empty = WebSub is off. Raises `SettingsError` where it is on and hubs could not reach us."""
+    """The URL below which callbacks are; empty = WebSub is off. Raises `SettingsError` if hubs could not reach it."""
     if not settings.subscriptions.websub:
         return ""
     if resolve(settings.web.public_url) is None:
         raise SettingsError(
-            "subscriptions.websub needs the address under which hubs reach this site",
+            "subscriptions.websub needs the URL at which hubs can reach this site",
             hint='set web.public_url, such as "https://data.example/", and run `quadloom serve --crawl`',
         )
     return settings.web.public_url.rstrip("/")
 
 
 def signed(body: bytes, signature: str, secret: str) -> bool:
-    """`method=hexdigest`, compared in constant time."""
+    """Whether a signature (`method=hexdigest`) is right; compared in constant time."""
     method, _, digest = signature.partition("=")
     algorithm = _ALGORITHMS.get(method.strip().lower())
     if algorithm is None or not secret:
@@ -355,6 +360,6 @@ def _site(topic: HubSubscription) -> str:
 
 
 def _lease(text: str, asked: float) -> float:
-    """What the hub grants, within bounds; what we asked for where it says nothing that can be read."""
+    """The lease that the hub grants, within bounds; if it is missing or unreadable, the one that was requested."""
     granted = float(text) if text.isascii() and text.isdigit() and len(text) < 12 else asked
     return min(max(granted, _SHORTEST), _LONGEST)

@@ -109,8 +109,6 @@ class WorkerPool:
         while not self._orphaned.empty():
             self._send(self._orphaned.get())
 
-    tend = redistribute
-
     def forget_links(self) -> None:
         """After a change of scope: make the workers offer all links again."""
         with self._lock:

@@ -16,7 +16,7 @@ from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.backends import open_state
 from quadloom.stores.postgres.database import PostgresDatabase
-from quadloom.stores.postgres.shards import ShardLeases
+from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.protocols.state import Shards
 from quadloom.stores.shards import SHARDS
 

@@ -1,4 +1,4 @@
-"""Requests to a running crawl: what comes back where it cannot do them."""
+"""Requests to a running crawl: what comes back if it cannot answer them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_refusal_comes_back_with_its_hint(tmp_path: Path) -> None:
     assert refused.value.hint == "but that"
 
 
-def test_a_crawl_without_time_is_not_taken_for_one_that_ended(tmp_path: Path) -> None:
-    with pytest.raises(QuadloomError, match="not answered within a minute") as busy:
+def test_a_busy_crawl_is_not_reported_as_ended(tmp_path: Path) -> None:
+    with pytest.raises(QuadloomError, match="did not answer within a minute") as busy:
         served(tmp_path, be_slow)
     assert "try again" in busy.value.hint

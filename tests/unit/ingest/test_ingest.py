@@ -189,9 +189,9 @@ def test_a_difference_keeps_literals_in_one_line(warehouse: Warehouse) -> None:
     warehouse.subscriptions.add(Subscription(id="site", sites=("site.example",)))
     crawled(warehouse, [page(OLD, "two\u2028lines\u0085more", 2000.0)])
     (notice,) = warehouse.stores.outbox.since(0)
-    told = difference(notice, warehouse.stores.archive, SETTINGS)
-    assert any("two" in line and "more" in line for line in told.added)
-    assert all(line.startswith("<") and line.endswith(" .") for line in (*told.added, *told.removed))
+    changes = difference(notice, warehouse.stores.archive, SETTINGS)
+    assert any("two" in line and "more" in line for line in changes.added)
+    assert all(line.startswith("<") and line.endswith(" .") for line in (*changes.added, *changes.removed))
 
 
 def test_the_newest_of_two_versions_that_are_indexed_together_counts(warehouse: Warehouse) -> None:

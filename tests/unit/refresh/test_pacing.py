@@ -13,9 +13,7 @@ from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
 from quadloom.refresh.pacing import BandwidthPacer
-from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.shares import BandwidthShares
-from quadloom.settings import FreshnessSettings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.protocols.frontier import Frontier, Quota
 from quadloom.stores.sqlite.database import SqliteDatabase
@@ -69,14 +67,14 @@ def run(
 
 def pacing(bandwidth: float) -> BandwidthPacer:
     shares = BandwidthShares(bandwidth, 0.2, 0.4)
-    return BandwidthPacer(shares, Planner(FreshnessSettings(), bandwidth))
+    return BandwidthPacer(shares)
 
 
 def test_every_slot_has_the_same_number_of_reads_divided_by_the_shares(frontier: Frontier) -> None:
     frontier.add([discovery(number, 2) for number in range(400)], START)
     frontier.add([discovery(number, 3) for number in range(700)], START)
     counts = run(frontier, pacing(30.0), slots=24, again_after=2.0)
-    # A class that sleeps at first (there is nothing to refresh yet) keeps a moment's reads until it wakes.
+    # A class that is idle at first (there is nothing to refresh yet) holds a fraction of a second of reads.
     assert all(sum(slot.values()) == pytest.approx(30, abs=6) for slot in counts[:8]), counts
     assert [sum(slot.values()) for slot in counts[8:]] == [30] * 16
     late: Counter[str] = sum(counts[8:], Counter())
@@ -105,11 +103,11 @@ def test_shares_change_while_running(frontier: Frontier) -> None:
     frontier.add([discovery(number, 2) for number in range(600)], START)
     frontier.add([discovery(number, 3) for number in range(600)], START)
     shares = BandwidthShares(20.0, 0.5, 0.5)
-    pace = BandwidthPacer(shares, Planner(FreshnessSettings(), 20.0))
+    pace = BandwidthPacer(shares)
     before = run(frontier, pace, slots=5, again_after=10_000.0)
     shares.set(0.1, 0.9)
     shares.bandwidth = 40.0
-    pace = BandwidthPacer(shares, Planner(FreshnessSettings(), 40.0))
+    pace = BandwidthPacer(shares)
     after = run(frontier, pace, slots=5, again_after=10_000.0)
     assert before[-1] == Counter(suspects=10, pages=10)
     assert after[-1] == Counter(suspects=4, pages=36)
@@ -129,8 +127,8 @@ def test_slots_between_the_ticks_are_constant_too(frontier: Frontier) -> None:
         assert len(window) == pytest.approx(120, rel=0.05)
 
 
-def test_what_nobody_uses_goes_to_pages_before_their_time(frontier: Frontier) -> None:
-    """All of it, or the bandwidth would not be constant; and what cannot be used lapses."""
+def test_idle_reads_go_to_pages_before_their_time(frontier: Frontier) -> None:
+    """All idle reads are used, so the bandwidth is constant; what cannot be used expires."""
     asked: list[int] = []
 
     def advance(reads: int, now: float) -> int:
@@ -138,15 +136,15 @@ def test_what_nobody_uses_goes_to_pages_before_their_time(frontier: Frontier) ->
         return reads if now < START + 5.0 else 0
 
     shares = BandwidthShares(10.0, 0.2, 0.4)
-    pace = BandwidthPacer(shares, Planner(FreshnessSettings(), 10.0), advance)
+    pace = BandwidthPacer(shares, advance=advance)
     for tick in range(100):
         pace.quota(START + tick / 10)
     assert sum(asked[:40]) == pytest.approx(40, abs=6)
-    assert pace.quota(START + 10.0).refresh == pytest.approx(50, abs=6), "of five seconds; five more have lapsed"
+    assert pace.quota(START + 10.0).refresh == pytest.approx(50, abs=6), "of five seconds; five more have expired"
     assert max(asked) <= 5
 
 
-def test_a_visit_that_nobody_saw_is_given_back(frontier: Frontier) -> None:
+def test_a_visit_without_a_request_is_given_back(frontier: Frontier) -> None:
     frontier.add([discovery(number, 3) for number in range(700)], START)
     pace = pacing(20.0)
     run(frontier, pace, slots=2, again_after=10_000.0)
@@ -166,7 +164,7 @@ def test_a_pause_is_not_made_up_for(frontier: Frontier) -> None:
 
 
 def test_a_spent_budget_does_not_end_refreshes(frontier: Frontier) -> None:
-    """The budget is for pages: a host that has spent it is not discovered further, but what is known stays fresh."""
+    """The budget is for pages: a host that has spent it gets no new pages, but refreshes go on."""
     urls = [discovery(3 * number, 3) for number in range(8)]  # all on one host
     frontier.add(urls[:4], START)
     row = frontier.host("host0.example")
@@ -186,14 +184,15 @@ def test_a_spent_budget_does_not_end_refreshes(frontier: Frontier) -> None:
 
 
 def test_a_host_that_politeness_holds_back_serves_all_classes(tmp_path: Path) -> None:
-    """Four visits a second where forty are paid for: refreshes stand first in the queue and would take them all."""
+    """Politeness allows four visits a second, the bandwidth forty; without quotas refreshes would take all."""
     policy = FrontierPolicy(delay=0.25, ip_delay=0.0, per_site=1)
     for slow in (
         MemoryFrontier(policy, now=START),
         SqliteFrontier(SqliteDatabase.open(tmp_path / "f.db", SCHEMA), policy, now=START),
     ):
-        known, suspects, unread = ([discovery(3 * n, p) for n in range(first, first + 200)]
-                                   for p, first in ((3, 0), (2, 200), (4, 400)))  # fmt: skip
+        known, suspects, unread = (
+            [discovery(3 * n, p) for n in range(first, first + 200)] for p, first in ((3, 0), (2, 200), (4, 400))
+        )
         slow.add(known, START)
         visits = [Visit(d.href, d.key, d.host, d.fingerprint) for d in known]
         slow.settle([settled(visit, START, START + 1.0) for visit in visits], START)
@@ -207,8 +206,8 @@ def test_a_host_that_politeness_holds_back_serves_all_classes(tmp_path: Path) ->
         assert late["refresh"] / total == pytest.approx(0.4, abs=0.02)
 
 
-def test_refreshes_that_come_late_come_in_turn(frontier: Frontier) -> None:
-    """However good a page is: one that fell due earlier is read first, so that none is passed over for ever."""
+def test_late_refreshes_are_read_in_order_of_due_time(frontier: Frontier) -> None:
+    """Whatever its score, a page that became due earlier is read first, so that none waits forever."""
     found = [replace(discovery(3 * number, 3), depth=number % 5, score=float(number % 7)) for number in range(40)]
     frontier.add(found, START)
     first = {visit.fingerprint: visit for visit in frontier.lease(100, START)}
@@ -220,8 +219,8 @@ def test_refreshes_that_come_late_come_in_turn(frontier: Frontier) -> None:
     assert len(times) == 40 and times == sorted(times)
 
 
-def test_nothing_is_brought_forward_where_its_host_is_behind(frontier: Frontier) -> None:
-    """What a host cannot serve now would only stand in its queue, out of the order that the schedule wants."""
+def test_no_page_is_read_early_if_its_host_is_behind(frontier: Frontier) -> None:
+    """A page that its host cannot serve now would only wait in its queue, out of the order of the schedule."""
     behind, free = discovery(0, 3), discovery(1, 3)
     frontier.add([behind, free], START)
     frontier.settle([settled(visit, START, START + 100.0) for visit in frontier.lease(10, START)], START)

@@ -23,7 +23,8 @@ from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.postgres.frontier import PostgresFrontier
 from quadloom.stores.postgres.schema import MIGRATIONS
-from quadloom.stores.postgres.shards import ShardLeases
+from quadloom.stores.postgres.shard_leases import ShardLeases
+from quadloom.stores.postgres.shards import PostgresShards
 from quadloom.stores.shards import SHARDS
 
 PAGES, BATCH = 300, 6
@@ -53,11 +54,11 @@ def ended(visit: Visit) -> Settlement:
 def test_a_killed_server_loses_nothing_that_was_acknowledged(server: PostgresServer) -> None:
     """SIGKILL at two random moments of a crawl, and a new start each time."""
     database = PostgresDatabase.open(server.url("crawl"))
-    leases = ShardLeases("worker")
-    frontier = PostgresFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=9), leases, now=time.time())
-    catalog = PostgresCatalog(database)
+    leases, catalog = ShardLeases("worker"), PostgresCatalog(database)
+    shards = PostgresShards(server.url("crawl"), database, leases, catalog)
+    frontier = PostgresFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=9), shards, now=time.time())
     leases.renew(database)
-    frontier.take(SHARDS, time.time())
+    shards.take(SHARDS, time.time())
     frontier.add([page(0)], time.time())
     over, kills, chance = threading.Event(), [], random.Random(5)
 

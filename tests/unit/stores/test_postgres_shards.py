@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -13,24 +13,34 @@ from quadloom.model.outcome import HostPace, Outcome, Settlement
 from quadloom.model.url import Url
 from quadloom.model.visit import Visit
 from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.frontier import PostgresFrontier
-from quadloom.stores.postgres.shards import ShardLeases
+from quadloom.stores.postgres.shard_leases import ShardLeases
+from quadloom.stores.postgres.shards import LinkOutbox, PostgresShards
 from quadloom.stores.shards import SHARDS, shard_of
 
 POLICY = FrontierPolicy(delay=5.0, ip_delay=0.0)
 
 
 class Worker:
-    """A frontier with its leases, on a connection of its own."""
+    """A frontier with its shards, on a connection of its own."""
 
     def __init__(self, url: str, name: str, *, shards: int, now: float = 0.0, policy: FrontierPolicy = POLICY) -> None:
         self.database = PostgresDatabase.open(url)
         self.leases = ShardLeases(name)
-        self.frontier = PostgresFrontier(self.database, policy, self.leases, now=now)
+        self.shards = PostgresShards(url, self.database, self.leases, PostgresCatalog(self.database))
+        self.frontier = PostgresFrontier(self.database, policy, self.shards, now=now)
         self.leases.renew(self.database)
         if shards:
-            self.frontier.take(shards, now)
+            self.shards.take(shards, now)
+
+    def pull(self, now: float, prepare: Callable[[], None] = lambda: None) -> int:
+        """Returns the number of batches that were queued."""
+        outbox = LinkOutbox(self.database, self.leases)
+        before = outbox.waiting(SHARDS)
+        assert not self.shards.pull(now, prepare), "so few batches are pulled at once"
+        return len(set(before).difference(outbox.waiting(SHARDS)))
 
     def expire(self) -> None:
         self.database.write("UPDATE worker SET until='-infinity' WHERE name=%s", (self.leases.owner,))
@@ -46,9 +56,9 @@ def found(host: str, number: int = 0) -> Discovery:
     return Discovery(made.href, made.key, made.host, made.fingerprint, 1)
 
 
-def hosts_of(frontier: PostgresFrontier, count: int, *, inside: bool = True) -> list[str]:
+def hosts_of(worker: Worker, count: int, *, inside: bool = True) -> list[str]:
     names = (f"site{number}.example" for number in range(5000))
-    return [name for name in names if (shard_of(name) in frontier.owned) is inside][:count]
+    return [name for name in names if (shard_of(name) in worker.shards.owned) is inside][:count]
 
 
 def settled(visit: Visit, *discoveries: Discovery) -> Settlement:
@@ -62,15 +72,15 @@ def test_a_site_has_one_shard_for_ever() -> None:
 
 def test_every_shard_has_one_owner(url: str) -> None:
     first, second = Worker(url, "first", shards=100), Worker(url, "second", shards=SHARDS)
-    assert len(first.frontier.owned) == 100
-    assert first.frontier.owned | second.frontier.owned == set(range(SHARDS))
-    assert not first.frontier.owned & second.frontier.owned
+    assert len(first.shards.owned) == 100
+    assert first.shards.owned | second.shards.owned == set(range(SHARDS))
+    assert not first.shards.owned & second.shards.owned
     assert first.leases.workers(first.database) == 2
 
 
 def test_a_zombie_is_refused_and_its_work_dropped(url: str) -> None:
     zombie = Worker(url, "zombie", shards=SHARDS)
-    host = hosts_of(zombie.frontier, 1)[0]
+    host = hosts_of(zombie, 1)[0]
     zombie.frontier.add([found(host, 1), found(host, 2)], 0.0)
     (visit,) = zombie.frontier.lease(5, 0.0)
     zombie.frontier.settle([settled(visit, found("other.example"))], 1.0)
@@ -81,7 +91,7 @@ def test_a_zombie_is_refused_and_its_work_dropped(url: str) -> None:
         zombie.frontier.settle([settled(late, found("third.example"))], 21.0)
     assert refusal.value.shards == set(range(SHARDS))
     assert refusal.value.hint
-    assert zombie.frontier.owned == frozenset()
+    assert zombie.shards.owned == frozenset()
     assert zombie.frontier.lease(5, 100.0) == []
     with pytest.raises(ShardsLost):
         zombie.frontier.settle([settled(late)], 22.0)  # it still does not know better
@@ -95,21 +105,21 @@ def test_the_heartbeat_of_a_zombie_tells_it_what_it_lost(url: str) -> None:
     zombie = Worker(url, "zombie", shards=10)
     zombie.expire()
     heir = Worker(url, "heir", shards=4)
-    assert zombie.leases.renew(zombie.database) == heir.frontier.owned
+    assert zombie.leases.renew(zombie.database) == heir.shards.owned
     assert not heir.leases.renew(heir.database)
 
 
 def test_a_zombie_that_wakes_asks_nobody_before_it_knows_what_it_lost(url: str) -> None:
     """Its heartbeat may be through before the crawl's thread has forgotten the shards: their heir is asking already."""
     zombie = Worker(url, "zombie", shards=SHARDS)
-    zombie.frontier.add([found(host) for host in hosts_of(zombie.frontier, 9)], 0.0)
+    zombie.frontier.add([found(host) for host in hosts_of(zombie, 9)], 0.0)
     zombie.leases.begin_until = -1.0  # by its own clock the lease is over
     zombie.expire()
     heir = Worker(url, "heir", shards=100)
     lost = zombie.leases.renew(zombie.database)
-    assert lost == heir.frontier.owned
+    assert lost == heir.shards.owned
     assert zombie.frontier.lease(9, 0.0) == []
-    zombie.frontier.lose(lost)
+    zombie.shards.lose(lost)
     zombie.leases.renew(zombie.database)
     assert {shard_of(visit.host) for visit in zombie.frontier.lease(9, 0.0)}.isdisjoint(lost)
 
@@ -117,8 +127,8 @@ def test_a_zombie_that_wakes_asks_nobody_before_it_knows_what_it_lost(url: str) 
 def test_shards_claimed_by_a_commit_whose_answer_was_lost_are_found_again(url: str) -> None:
     worker = Worker(url, "worker", shards=200)
     worker.database.write("UPDATE shard_lease SET owner='worker', epoch=epoch+1 WHERE owner=''")
-    before = worker.frontier.owned
-    taken = worker.frontier.take(SHARDS, 0.0)
+    before = worker.shards.owned
+    taken = worker.shards.take(SHARDS, 0.0)
     assert set(taken) == set(range(SHARDS)) - before
     worker.frontier.add([found("a.example")], 0.0)  # the epochs are right: nothing is refused
 
@@ -147,11 +157,11 @@ def test_shards_given_back_keep_their_clocks_and_need_not_wait(url: str) -> None
     giver.frontier.add([found("a.example", 1), found("a.example", 2), found("b.example", 1)], 0.0)
     visits = giver.frontier.lease(5, 100.0)
     assert {visit.host for visit in visits} == {"a.example", "b.example"}
-    giver.frontier.drain(range(SHARDS))
+    giver.shards.drain(range(SHARDS))
     assert giver.frontier.lease(5, 200.0) == []
-    assert len(giver.frontier.give_back()) == SHARDS - 2, "two have something under way"
+    assert len(giver.shards.give_back()) == SHARDS - 2, "two have something under way"
     giver.frontier.settle([settled(visit) for visit in visits], 101.0)
-    assert set(giver.frontier.give_back()) == {shard_of("a.example"), shard_of("b.example")}
+    assert set(giver.shards.give_back()) == {shard_of("a.example"), shard_of("b.example")}
     heir = Worker(url, "heir", shards=SHARDS, now=102.0)
     assert heir.frontier.lease(5, 104.9) == []
     (visit,) = heir.frontier.lease(5, 105.0)  # five seconds after it was asked, not after the change of owner
@@ -160,16 +170,16 @@ def test_shards_given_back_keep_their_clocks_and_need_not_wait(url: str) -> None
 
 def test_links_reach_the_owner_of_their_shard_exactly_once(url: str) -> None:
     here, there = Worker(url, "here", shards=128), Worker(url, "there", shards=SHARDS)
-    (own,) = hosts_of(here.frontier, 1)
-    foreign = hosts_of(there.frontier, 3)
+    (own,) = hosts_of(here, 1)
+    foreign = hosts_of(there, 3)
     here.frontier.add([found(own)], 0.0)
     (visit,) = here.frontier.lease(1, 0.0)
     links = [found(name, number) for name in foreign for number in range(4)]
     here.frontier.settle([settled(visit, *links, *links)], 1.0)
     here.frontier.settle([settled(visit, *links)], 1.0)
     assert there.frontier.lease(9, 1.0) == []
-    assert there.frontier.pull(1.0) == 3, "a batch for each shard"
-    assert there.frontier.pull(1.0) == here.frontier.pull(1.0) == 0
+    assert there.pull(1.0) == 3, "a batch for each shard"
+    assert there.pull(1.0) == here.pull(1.0) == 0
     assert {visit.host for visit in there.frontier.lease(9, 1.0)} == set(foreign)
     assert there.frontier.stats(1.0).total == 13
 
@@ -177,8 +187,8 @@ def test_links_reach_the_owner_of_their_shard_exactly_once(url: str) -> None:
 def test_links_sent_to_a_shard_that_then_becomes_ours_are_not_forgotten(url: str) -> None:
     worker = Worker(url, "worker", shards=0)
     worker.frontier.add([found("a.example")], 0.0)
-    worker.frontier.take(SHARDS, 0.0)
-    worker.frontier.pull(0.0)
+    worker.shards.take(SHARDS, 0.0)
+    worker.pull(0.0)
     assert [visit.host for visit in worker.frontier.lease(1, 0.0)] == ["a.example"]
 
 
@@ -205,8 +215,8 @@ def test_seeds_that_arrive_after_the_scope_was_read_are_not_judged_by_it(url: st
             shared.add("late.example")
             visitor.frontier.add([found("late.example")], 0.0)
 
-    assert owner.frontier.pull(0.0, learn) == 1, "what came after the look waits for the next one"
-    assert owner.frontier.pull(0.0, learn) == 1
+    assert owner.pull(0.0, learn) == 1, "what came after the look waits for the next one"
+    assert owner.pull(0.0, learn) == 1
     assert {visit.host for visit in owner.frontier.lease(5, 0.0)} == {"early.example", "late.example"}
 
 
@@ -217,8 +227,8 @@ def test_what_a_zombie_pulls_stays_for_the_heir(url: str) -> None:
     zombie.expire()
     heir = Worker(url, "heir", shards=SHARDS)
     with pytest.raises(ShardsLost):
-        zombie.frontier.pull(0.0)
-    assert heir.frontier.pull(0.0) == 1
+        zombie.pull(0.0)
+    assert heir.pull(0.0) == 1
     assert [visit.host for visit in heir.frontier.lease(1, 0.0)] == ["a.example"]
 
 
@@ -227,7 +237,7 @@ def test_requests_go_to_the_owner_and_first(url: str) -> None:
     owner.frontier.add([found(f"h{number}.example", page) for number in range(5) for page in range(3)], 0.0)
     assert visitor.frontier.request([found("h3.example", 2), found("wanted.example")], 0.0) == 2
     assert visitor.frontier.next_due(0.0) == 0.0
-    owner.frontier.pull(0.0)
+    owner.pull(0.0)
     assert {visit.key for visit in owner.frontier.lease(2, 0.0)} == {"http://h3.example/2", "http://wanted.example/0"}
 
 
@@ -243,7 +253,7 @@ def test_without_a_heartbeat_nothing_is_leased(url: str) -> None:
 
 def test_a_crawl_ends_only_when_nobody_has_anything_left(url: str) -> None:
     idle, busy = Worker(url, "idle", shards=128), Worker(url, "busy", shards=SHARDS)
-    busy.frontier.add([found(hosts_of(busy.frontier, 1)[0])], 0.0)
+    busy.frontier.add([found(hosts_of(busy, 1)[0])], 0.0)
     assert idle.frontier.next_due(0.0) == 0.0
     (visit,) = busy.frontier.lease(1, 0.0)
     busy.frontier.settle([settled(visit)], 0.0)
@@ -254,10 +264,10 @@ def test_a_crawl_ends_only_when_nobody_has_anything_left(url: str) -> None:
 def test_a_command_that_needs_all_shards_does_not_take_them_from_workers(url: str) -> None:
     worker, command = Worker(url, "worker", shards=10), Worker(url, "command", shards=0)
     with pytest.raises(WarehouseLocked, match="10 of 256"):
-        command.frontier.take_all(0.0)
+        command.shards.take_all(0.0)
     worker.frontier.close()
-    command.frontier.take_all(0.0)
-    assert len(command.frontier.owned) == SHARDS
+    command.shards.take_all(0.0)
+    assert len(command.shards.owned) == SHARDS
 
 
 def test_workers_agree_on_the_order(url: str) -> None:

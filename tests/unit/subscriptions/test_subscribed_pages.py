@@ -42,7 +42,7 @@ SUBSCRIPTIONS = {
 
 
 def page(url: str, at: float) -> Page:
-    """Every page links to the next one, so none is better than another; two tell of events."""
+    """Every page links to the next one, so all have the same rank; two describe events."""
     place = URLS.index(url)
     kind = "Event" if place in (3, 20) else "Thing"
     body = (
@@ -89,7 +89,7 @@ def _settlement(row: PageRow) -> Settlement:
     return Settlement(visit, row.outcome, row, HostPace(row.host, "", 0.0, row.fetched_at))
 
 
-def told(warehouse: Warehouse, subscription: Subscription) -> None:
+def subscribe(warehouse: Warehouse, subscription: Subscription) -> None:
     """Subscribe; a query is asked once, as the running crawl does."""
     warehouse.subscriptions.add(warehouse.subscriptions.checked(subscription))
     if subscription.query:
@@ -108,7 +108,7 @@ def told(warehouse: Warehouse, subscription: Subscription) -> None:
 def test_subscribed_pages_are_read_again_earlier(warehouse: Warehouse, kind: str) -> None:
     subscription, pages = SUBSCRIPTIONS[kind]
     before = _pause_beside_others(next_visits(warehouse), pages)
-    told(warehouse, subscription)
+    subscribe(warehouse, subscription)
     after = _pause_beside_others(next_visits(warehouse), pages)
     assert 0.9 < before < 1.1, "all pages are alike"
     assert after < 0.95 * before
@@ -121,7 +121,7 @@ def _pause_beside_others(periods: dict[str, float], pages: set[str]) -> float:
 @pytest.mark.parametrize("kind", SUBSCRIPTIONS)
 def test_each_kind_names_its_pages(warehouse: Warehouse, kind: str) -> None:
     subscription, pages = SUBSCRIPTIONS[kind]
-    told(warehouse, subscription)
+    subscribe(warehouse, subscription)
     with closing(SqliteDatabase.read_only(warehouse.path / DATABASE)) as database:
         (found,) = subscribed_pages(SqliteCatalog(database), warehouse.stores.quads)
     assert set(found.urls) == pages and len(found.urls) == len(pages)

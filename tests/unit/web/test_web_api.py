@@ -19,7 +19,7 @@ from quadloom.model.notice import Notice
 from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings, WebSettings
 from quadloom.stores.protocols.outbox import Delivery
-from quadloom.subscriptions.standing_queries import TROUBLES, StandingQueryFailure
+from quadloom.subscriptions.standing_queries import FAILURES, StandingQueryFailure
 from quadloom.warehouse import Warehouse
 from quadloom.web.api.events import encode
 from quadloom.web.app import create_app
@@ -113,7 +113,7 @@ class Crawl:
             assert isinstance(after, int)
             return [msgspec.to_builtins(event) for event in self.events if event.id > after]
         if request.arguments.get("id") == "strange":
-            raise NothingFound("nobody is subscribed here")
+            raise NothingFound("there is no subscription at this callback")
         if request.verb == "stop":
             raise UsageError("not today", hint="tomorrow")
         return request.verb
@@ -226,7 +226,7 @@ def test_a_failing_subscription_says_so_but_not_where_its_webhook_is(tmp_path: P
             Delivery(subscription="deaf", attempts=3, retry_at=60.0, error=f"{hook}: refused", lost=2)
         )
         warehouse.subscriptions.add(Subscription(id="slow", query="ASK {}"))
-        TROUBLES.put(warehouse.stores.catalog, "slow", StandingQueryFailure(0.0, 2, 120.0, "ended after 30 seconds"))
+        FAILURES.put(warehouse.stores.catalog, "slow", StandingQueryFailure(0.0, 2, 120.0, "ended after 30 seconds"))
     with TestClient(
         create_app(SiteState(path, Settings(web=WebSettings(rate=0)))), base_url="http://localhost"
     ) as client:
@@ -235,5 +235,5 @@ def test_a_failing_subscription_says_so_but_not_where_its_webhook_is(tmp_path: P
     states = {item["id"]: item["state"] for item in found.json()["subscriptions"]}
     assert states["fine"] == "ok"
     assert "webhook fails, next try 1970-01-01 00:01:00 UTC" in states["deaf"] and "2 notices lost" in states["deaf"]
-    assert "query fails since 1970-01-01 00:00:00 UTC" in states["slow"] and "ended after 30 seconds" in page
+    assert "query has failed since 1970-01-01 00:00:00 UTC" in states["slow"] and "ended after 30 seconds" in page
     assert "hook.example" not in found.text + page

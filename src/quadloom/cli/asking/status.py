@@ -10,10 +10,10 @@ import msgspec
 from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
-from quadloom.crawl.balancing import balance_of
+from quadloom.crawl.balance import balance_of
 from quadloom.crawl.control import Value, ask
 from quadloom.crawl.explain import Why
-from quadloom.crawl.heartbeat import heartbeat
+from quadloom.crawl.monitor import heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.ingest.traps import TrapCount, read_traps
 from quadloom.warehouse import Warehouse

@@ -18,7 +18,7 @@ from quadloom.errors import UsageError
 from quadloom.model.subscription import Subscription
 from quadloom.subscriptions.deliver import NoticeMessage
 from quadloom.subscriptions.registry import date, state_of
-from quadloom.subscriptions.standing_queries import trouble_of
+from quadloom.subscriptions.standing_queries import failure_of
 from quadloom.subscriptions.websub import read_topics
 from quadloom.warehouse import Warehouse
 
@@ -88,7 +88,7 @@ def list_() -> None:
     s = session()
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         rows = [
-            (item, warehouse.stores.outbox.delivery(item.id), trouble_of(warehouse.stores.catalog, item.id))
+            (item, warehouse.stores.outbox.delivery(item.id), failure_of(warehouse.stores.catalog, item.id))
             for item in warehouse.subscriptions.all()
         ]
     if s.json:

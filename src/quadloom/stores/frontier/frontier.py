@@ -53,7 +53,16 @@ from quadloom.stores.frontier import policy as rules
 from quadloom.stores.frontier.host_table import HostState, RecentFingerprints
 from quadloom.stores.frontier.leasing import INFINITY, LeaseManager
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
-from quadloom.stores.frontier.tables import FrontierTables, SettledRow, UrlBatch, UrlRow, after_settlement
+from quadloom.stores.frontier.tables import (
+    FrontierDatabase,
+    HostRecords,
+    SettledRow,
+    UrlBatch,
+    UrlQueue,
+    UrlRecords,
+    UrlRow,
+    after_settlement,
+)
 from quadloom.stores.protocols.frontier import (
     AddReport,
     Explanation,
@@ -78,7 +87,10 @@ class TableFrontier:
 
     def __init__(
         self,
-        tables: FrontierTables,
+        database: FrontierDatabase,
+        hosts: HostRecords,
+        urls: UrlRecords,
+        queue: UrlQueue,
         policy: FrontierPolicy,
         *,
         now: float,
@@ -86,10 +98,12 @@ class TableFrontier:
         capacity: int = 2048,
     ) -> None:
         self.policy = policy
-        self._database = tables.database
+        self._database = database
+        self._host_records = hosts
+        self._url_records = urls
+        self._queue = queue
         self._scope = scope
-        self._tables = tables
-        self._leasing = LeaseManager(tables, policy, now=now, capacity=capacity)
+        self._leasing = LeaseManager(database, hosts, queue, policy, now=now, capacity=capacity)
         self._recent = RecentFingerprints()
         self._ids: dict[str, int] = {}
 
@@ -117,9 +131,9 @@ class TableFrontier:
 
     def _write_fresh(self, fresh: dict[int, Discovery]) -> int:
         ids = self._host_ids({found.host for found in fresh.values()})
-        stored = self._tables.urls([(ids[found.host], key) for key, found in fresh.items()])
+        stored = self._url_records.urls([(ids[found.host], key) for key, found in fresh.items()])
         spent = {name for name, id in ids.items() if self._leasing.exhausted(id)}
-        batch = UrlBatch(self._tables)
+        batch = UrlBatch(self._queue)
         inserted: list[tuple[UrlRow, Discovery]] = []
         for key, found in fresh.items():
             row = stored.get(key)
@@ -134,7 +148,7 @@ class TableFrontier:
             if row.state != UrlState.QUEUED:
                 batch.enter(row)
             self._recent.learn(row.fingerprint, found.priority, found.depth)
-        self._tables.insert(inserted)
+        self._url_records.insert(inserted)
         batch.write()
         self._leasing.queue_changed(batch, inserted)
         return len(inserted)
@@ -150,8 +164,8 @@ class TableFrontier:
         wanted = {found.fingerprint: found for found in urls}
         with self._database.transaction():
             ids = self._host_ids({found.host for found in wanted.values()})
-            stored = self._tables.urls([(ids[found.host], key) for key, found in wanted.items()])
-            batch = UrlBatch(self._tables)
+            stored = self._url_records.urls([(ids[found.host], key) for key, found in wanted.items()])
+            batch = UrlBatch(self._queue)
             inserted: list[tuple[UrlRow, Discovery]] = []
             for key, found in wanted.items():
                 row = stored.get(key)
@@ -161,7 +175,7 @@ class TableFrontier:
                 row = UrlRow(ids[found.host], key, UrlState.QUEUED, 0, found.depth, found.score)
                 batch.enter(row)
                 inserted.append((row, found))
-            self._tables.insert(inserted)
+            self._url_records.insert(inserted)
             batch.write()
             self._leasing.queue_changed(batch, inserted)
             for id in batch.queued:
@@ -170,21 +184,21 @@ class TableFrontier:
 
     def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
         self._leasing.end_overdue(now)
-        while self._tables.first_due <= now:
+        while self._queue.first_due <= now:
             self._promote(now, refresh_first=quota is not None)
         return self._leasing.lease(limit, now, duration, quota)
 
     def _promote(self, now: float, *, refresh_first: bool) -> None:
         """Queue what has become due. The only write that a lease may cause, and only if something is due."""
         with self._database.transaction():
-            batch = UrlBatch(self._tables)
-            rows = self._tables.due(now, _PROMOTE)
+            batch = UrlBatch(self._queue)
+            rows = self._queue.due(now, _PROMOTE)
             for row in rows:
                 batch.leave(row)
                 batch.enter(row.due_now(refresh_first))
-            self._tables.update([row.due_now(refresh_first) for row in rows])
+            self._url_records.update([row.due_now(refresh_first) for row in rows])
             batch.write()
-            self._tables.read_first_due()
+            self._queue.read_first_due()
         for id in batch.queued:
             self._leasing.empty_buffer(id)
         self._leasing.queue_changed(batch)
@@ -193,7 +207,7 @@ class TableFrontier:
         self._leasing.release(visits)
 
     def next_due(self, now: float) -> float | None:
-        times = [time for time in (self._leasing.earliest(now), self._tables.first_due) if time not in (None, INFINITY)]
+        times = [time for time in (self._leasing.earliest(now), self._queue.first_due) if time not in (None, INFINITY)]
         return max(now, min(times)) if times else None
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
@@ -201,15 +215,15 @@ class TableFrontier:
             hosts: dict[int, HostState] = {}
             for part in rules.distinct(settlements):
                 hosts |= self._settle_part(part)
-            self._tables.write_hosts(hosts.values())
-            self._tables.note_leased(self._leasing.leased_pairs())
+            self._host_records.write_hosts(hosts.values())
+            self._queue.note_leased(self._leasing.leased_pairs())
         self._leasing.settled(hosts.values(), now)
 
     def _settle_part(self, settlements: Sequence[Settlement]) -> dict[int, HostState]:
         """Settle visits of distinct URLs."""
         ids = self._host_ids({settlement.visit.host for settlement in settlements})
-        stored = self._tables.urls([(ids[s.visit.host], s.visit.fingerprint) for s in settlements])
-        batch = UrlBatch(self._tables)
+        stored = self._url_records.urls([(ids[s.visit.host], s.visit.fingerprint) for s in settlements])
+        batch = UrlBatch(self._queue)
         settled: list[SettledRow] = []
         unknown: list[tuple[UrlRow, Discovery]] = []
         hosts: dict[int, HostState] = {}
@@ -235,8 +249,8 @@ class TableFrontier:
             self._recent.learn(visit.fingerprint, after.priority, after.depth)
             self._pace(host, settlement)
             found += settlement.discoveries
-        self._tables.insert(unknown)
-        self._tables.update_settled(settled)
+        self._url_records.insert(unknown)
+        self._url_records.update_settled(settled)
         batch.write()
         self._leasing.queue_changed(batch)
         self._add(found)
@@ -265,7 +279,7 @@ class TableFrontier:
         with self._database.transaction():
             state = self._host_for_change(host)
             state.blocked_until, state.block_reason = until, reason
-            self._tables.write_hosts([state])
+            self._host_records.write_hosts([state])
         self._leasing.settled([state], until)
 
     def put_host(self, row: HostRow) -> None:
@@ -274,8 +288,8 @@ class TableFrontier:
             was_exhausted = host.exhausted
             host.delay, host.budget, host.crawl_delay = row.delay, row.budget, row.crawl_delay
             host.next_at = max(host.next_at, host.asked_at + host.pause)
-            self._tables.write_hosts([host])
-            self._tables.write_robots(host.id, row.robots, row.robots_expires)
+            self._host_records.write_hosts([host])
+            self._host_records.write_robots(host.id, row.robots, row.robots_expires)
             if was_exhausted or host.exhausted:
                 self._leasing.apply_budget(host)
         self._leasing.settled([host], host.free_at)
@@ -284,17 +298,17 @@ class TableFrontier:
         return self._leasing.load_host(self._host_ids({name})[name])
 
     def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:
-        return self._tables.host_rows(limit, offset)
+        return self._host_records.host_rows(limit, offset)
 
     def host(self, host: str) -> HostRow | None:
-        return self._tables.host_row(host)
+        return self._host_records.host_row(host)
 
     def set_scope(self, scope: ScopeRules) -> int:
         self._scope = scope
         moved = 0
         with self._database.transaction():
-            for chunk in self._tables.scan_scoped():
-                batch = UrlBatch(self._tables)
+            for chunk in self._url_records.scan_scoped():
+                batch = UrlBatch(self._queue)
                 for row, href, host in chunk:
                     after = _state_in(scope, row, href, host)
                     if after != row.state and row.fingerprint not in self._leasing.leases:
@@ -307,24 +321,24 @@ class TableFrontier:
     def reschedule(self, pages: Sequence[ScheduledPage], now: float) -> None:
         wanted = {page.fingerprint: page for page in pages}
         with self._database.transaction():
-            ids = self._tables.host_ids(list({page.host for page in wanted.values()}), create=False)
+            ids = self._host_records.host_ids(list({page.host for page in wanted.values()}), create=False)
             pairs = [(ids[page.host], key) for key, page in wanted.items() if page.host in ids]
-            batch = UrlBatch(self._tables)
-            for key, row in self._tables.urls(pairs).items():
+            batch = UrlBatch(self._queue)
+            for key, row in self._url_records.urls(pairs).items():
                 if row.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
                     self._move(batch, row, row._replace(state=UrlState.WAITING, due=wanted[key].due))
             batch.write()
-            self._tables.read_first_due()
+            self._queue.read_first_due()
 
     def soonest(self, limit: int) -> list[ScheduledPage]:
         busy = self._leasing.hosts_with_queue()
         if not busy:
-            return self._tables.soonest(limit)
-        pages = self._tables.soonest(limit + _ALSO_SOON)
+            return self._queue.soonest(limit)
+        pages = self._queue.soonest(limit + _ALSO_SOON)
         return [page for page in pages if page.host not in busy][:limit]
 
     def rescore(self, after: Place, limit: int, scored: ScoreUrls) -> Place | None:
-        rows = self._tables.unread(after, limit)
+        rows = self._url_records.unread(after, limit)
         if not rows:
             return None
         scores = scored([(row.fingerprint, row.score) for row in rows])
@@ -335,25 +349,25 @@ class TableFrontier:
         ]
         if moved:
             with self._database.transaction():
-                batch = UrlBatch(self._tables)
+                batch = UrlBatch(self._queue)
                 for before, now in moved:
                     batch.leave(before)
                     batch.enter(now)
                     self._leasing.empty_buffer(now.host_id)
-                self._tables.update_scores([now for _, now in moved])
+                self._url_records.update_scores([now for _, now in moved])
                 batch.write()
         return rows[-1].host_id, rows[-1].fingerprint
 
     def _move(self, batch: UrlBatch, before: UrlRow, after: UrlRow) -> None:
         batch.leave(before)
         batch.enter(after)
-        self._tables.update([after])
+        self._url_records.update([after])
         self._leasing.empty_buffer(after.host_id)
 
     def explain(self, key: str, now: float) -> Explanation | None:
         name, url = host_of(key), fingerprint(key)
-        id = self._tables.host_ids([name], create=False).get(name)
-        row = self._tables.urls([(id, url)]).get(url) if id is not None else None
+        id = self._host_records.host_ids([name], create=False).get(name)
+        row = self._url_records.urls([(id, url)]).get(url) if id is not None else None
         host = self.host(name)
         if row is None or host is None:
             return None
@@ -368,17 +382,17 @@ class TableFrontier:
             due=row.due,
             attempt=row.attempt,
             visits=row.visits,
-            past=self._tables.past(row),
-            ahead=self._tables.ahead(row),
+            past=self._url_records.past(row),
+            ahead=self._queue.ahead(row),
         )
         own = self.policy.for_host(name)
         delay = max(own.delay or 0.0, host.crawl_delay, host.delay)
         return rules.explain(facts, host, delay, host.budget or own.budget or 0.0, now)
 
     def stats(self, now: float) -> FrontierStats:
-        counts = self._tables.counts()
+        counts = self._queue.counts()
         leased = sum(lease.live for lease in self._leasing.leases.values())
-        hosts, blocked = self._tables.host_counts(now)
+        hosts, blocked = self._host_records.host_counts(now)
         return FrontierStats(
             queued=counts[UrlState.QUEUED] - leased,
             waiting=counts[UrlState.WAITING],
@@ -396,14 +410,14 @@ class TableFrontier:
             if len(self._ids) > 200_000:
                 self._ids.clear()
                 missing = list(names)
-            self._ids.update(self._tables.host_ids(sorted(missing), create=True))
+            self._ids.update(self._host_records.host_ids(sorted(missing), create=True))
         return {name: self._ids[name] for name in names}
 
     def _reload(self) -> None:
         """A transaction was rolled back: read what is in memory again."""
         self._recent.clear()
         self._ids.clear()
-        self._tables.reload()
+        self._queue.reload()
         self._leasing.reload()
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from quadloom.model.link import Discovery
 from quadloom.model.visit import Visit
-from quadloom.stores.frontier.host_table import HostState, HostTable, QueuedUrl
+from quadloom.stores.frontier.host_table import FINGERPRINT, KNOWN, PRIORITY, HostState, HostTable, QueuedUrl
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState, rank
-from quadloom.stores.frontier.tables import FrontierTables, UrlBatch, UrlRow, queued_url_of
+from quadloom.stores.frontier.tables import FrontierDatabase, HostRecords, UrlBatch, UrlQueue, UrlRow, queued_url_of
 from quadloom.stores.protocols.frontier import Quota, VisitClass
 
 INFINITY = float("inf")
@@ -42,14 +42,25 @@ class Lease:
 class LeaseManager:
     """Hands out URLs of the hosts in `hosts` and loads further hosts when there is room."""
 
-    def __init__(self, tables: FrontierTables, policy: FrontierPolicy, *, now: float, capacity: int) -> None:
+    def __init__(
+        self,
+        database: FrontierDatabase,
+        hosts: HostRecords,
+        queue: UrlQueue,
+        policy: FrontierPolicy,
+        *,
+        now: float,
+        capacity: int,
+    ) -> None:
         self.hosts = HostTable(ip_delay=policy.ip_delay, opened_at=now, capacity=capacity)
         self.leases: dict[int, Lease] = {}
         # Latest time at which a process whose clocks are lost may have asked a host. The backend sets this function:
         # it knows which process had the host before.
         self.suspected_at: Callable[[HostState], float] = lambda _host: -INFINITY
         self.start_before = 0.0  # given to every visit that is handed out
-        self._tables = tables
+        self._database = database
+        self._host_records = hosts
+        self._queue = queue
         self._policy = policy
         self._deadlines: list[tuple[float, int]] = []
         self._clocks: dict[int, float] = {}  # of hosts unloaded within a transaction that may yet be undone
@@ -67,7 +78,7 @@ class LeaseManager:
                 break
             if not host.buffer:
                 self.refill(host)
-            if host.exhausted and any(url.priority > 0 and not url.known for url in host.buffer):
+            if host.exhausted and any(url[PRIORITY] > 0 and not url[KNOWN] for url in host.buffer):
                 self.apply_budget(host)
                 self.refill(host)
             if host.buffer:
@@ -86,8 +97,8 @@ class LeaseManager:
     def _allowed(self, host: HostState, quota: Quota) -> QueuedUrl | None:
         """What this host serves next, counted in the quota: a request, or the first URL of the class whose turn it is
         among those that the quota allows."""
-        if host.buffer[0].priority == 0:
-            quota.take(0, host.buffer[0].known)
+        if host.buffer[0][PRIORITY] == 0:
+            quota.take(0, host.buffer[0][KNOWN])
             return host.buffer.pop(0)
         places = _first_of_each(host.buffer)
         waiting = [kind for kind in VisitClass if quota.left_of[kind] > 0 and (kind in places or host.may_have(kind))]
@@ -96,7 +107,7 @@ class LeaseManager:
             url = host.buffer.pop(places[kind]) if kind in places else self._seek(host, kind)
             if url is not None:
                 host.turns.served(kind, quota.shares, waiting)
-                quota.take(url.priority, url.known)
+                quota.take(url[PRIORITY], url[KNOWN])
                 return url
             waiting.remove(kind)
         return None
@@ -104,8 +115,8 @@ class LeaseManager:
     def _seek(self, host: HostState, kind: VisitClass) -> QueuedUrl | None:
         """The first URL of a class of which the buffer has none."""
         for priorities in _PRIORITIES[kind]:
-            for url in self._tables.front(host.id, 4 + host.active, priorities):
-                if url.fingerprint not in self.leases and VisitClass.of(url.priority, url.known) is kind:
+            for url in self._queue.front(host.id, 4 + host.active, priorities):
+                if url[FINGERPRINT] not in self.leases and VisitClass.of(url[PRIORITY], url[KNOWN]) is kind:
                     return url
         host.absent.add(kind)
         return None
@@ -141,12 +152,12 @@ class LeaseManager:
 
     def refill(self, host: HostState) -> None:
         room = max(4, min(_FRONT, _FRONTS // (len(self.hosts.loaded) + 1)))
-        self._fill(host, self._tables.front(host.id, room + host.active), room + host.active)
+        self._fill(host, self._queue.front(host.id, room + host.active), room + host.active)
 
     def _fill(self, host: HostState, urls: list[QueuedUrl], asked: int) -> None:
         host.complete = len(urls) < asked
         host.absent.clear()
-        host.buffer = [url for url in urls if url.fingerprint not in self.leases]
+        host.buffer = [url for url in urls if url[FINGERPRINT] not in self.leases]
         self.hosts.place(host)
 
     def _load(self, now: float) -> bool:
@@ -154,22 +165,22 @@ class LeaseManager:
         if self._unloaded_at > now or self.hosts.full:
             return False
         room = min(_LOAD, self.hosts.capacity - len(self.hosts.loaded))
-        hosts = self._tables.hosts_with_work(now, self.hosts.loaded.keys(), room)
+        hosts = self._host_records.hosts_with_work(now, self.hosts.loaded.keys(), room)
         for host in hosts:
             self._insert(host)
         self._read_ahead(hosts)
         if len(hosts) < room:
-            self._unloaded_at = self._tables.next_wake(now, self.hosts.loaded.keys())
+            self._unloaded_at = self._host_records.next_wake(now, self.hosts.loaded.keys())
         return bool(hosts)
 
     def _read_ahead(self, hosts: Sequence[HostState]) -> None:
         """Fill the empty buffers of these hosts with one question, if the tables ask for that (`prefetch`)."""
-        room = self._tables.prefetch
+        room = self._queue.prefetch
         needy = [host for host in hosts if not host.buffer and host.has_work] if room else []
         if not needy:
             return
         room += max(host.active for host in needy)
-        fronts = self._tables.fronts([host.id for host in needy], room)
+        fronts = self._queue.fronts([host.id for host in needy], room)
         for host in needy:
             self._fill(host, fronts.get(host.id, []), room)
 
@@ -200,7 +211,7 @@ class LeaseManager:
         """The host in memory, read from its table if necessary."""
         host = self.hosts.loaded.get(id)
         if host is None:
-            (host,) = self._tables.host_states([id])  # ids come from the table, so it exists
+            (host,) = self._host_records.host_states([id])  # ids come from the table, so it exists
             self._insert(host)
         return host
 
@@ -221,9 +232,9 @@ class LeaseManager:
             return
         for lease in lost:
             self._return(lease)
-        with self._tables.database.transaction():
-            self._tables.count_attempts([(lease.host.id, lease.visit.fingerprint) for lease in lost])
-            self._tables.write_hosts({lease.host.id: lease.host for lease in lost}.values())
+        with self._database.transaction():
+            self._queue.count_attempts([(lease.host.id, lease.visit.fingerprint) for lease in lost])
+            self._host_records.write_hosts({lease.host.id: lease.host for lease in lost}.values())
 
     def end(self, visit: Visit, *, asked: bool) -> None:
         """The visit is over. If its lease had run out and the URL was leased again, the new lease goes on."""
@@ -287,17 +298,17 @@ class LeaseManager:
 
     def unpark_within_budget(self) -> None:
         """For an opening: settings may allow more than when URLs over budget were parked."""
-        with self._tables.database.transaction():
-            for host in self._tables.host_states(self._tables.parked_hosts()):
+        with self._database.transaction():
+            for host in self._host_records.host_states(self._queue.parked_hosts()):
                 host.default_budget = self._policy.for_host(host.name).budget or 0.0
                 if not host.exhausted:
-                    self._tables.unpark(host.id)
+                    self._queue.unpark(host.id)
 
     def apply_budget(self, host: HostState) -> None:
         """Park what a spent budget no longer allows, or queue it again after the budget was raised."""
         held = [key for key, lease in self.leases.items() if lease.host is host]
-        with self._tables.database.transaction():
-            host.queued += self._tables.park(host.id, held) if host.exhausted else self._tables.unpark(host.id)
+        with self._database.transaction():
+            host.queued += self._queue.park(host.id, held) if host.exhausted else self._queue.unpark(host.id)
         self.empty_buffer(host.id)
 
     def settled(self, hosts: Iterable[HostState], now: float) -> None:
@@ -319,8 +330,8 @@ class LeaseManager:
     def earliest(self, now: float) -> float | None:
         """Earliest time at which `lease` could hand out a URL; None = no host has work."""
         loaded = self.hosts.earliest(now)
-        unloaded = self._tables.next_wake(now, self.hosts.loaded.keys())
-        if self._unloaded_at <= now and self._tables.hosts_with_work(now, self.hosts.loaded.keys(), 1):
+        unloaded = self._host_records.next_wake(now, self.hosts.loaded.keys())
+        if self._unloaded_at <= now and self._host_records.hosts_with_work(now, self.hosts.loaded.keys(), 1):
             return now
         earliest = min(INFINITY if loaded is None else loaded, unloaded)
         return None if earliest == INFINITY else earliest
@@ -358,7 +369,7 @@ class LeaseManager:
         leased: dict[int, list[Lease]] = {}
         for lease in self.leases.values():
             leased.setdefault(lease.host.id, []).append(lease)
-        for stored in self._tables.host_states(list(before)):
+        for stored in self._host_records.host_states(list(before)):
             stored.next_at = max(stored.next_at, before[stored.id].next_at)
             stored.asked_at = before[stored.id].asked_at
             for lease in leased.get(stored.id, ()):
@@ -371,7 +382,7 @@ def _first_of_each(buffer: Sequence[QueuedUrl]) -> dict[VisitClass, int]:
     """Index of the first URL of each class."""
     places: dict[VisitClass, int] = {}
     for place, url in enumerate(buffer):
-        kind = VisitClass.of(url.priority, url.known)
+        kind = VisitClass.of(url[PRIORITY], url[KNOWN])
         if kind not in places:
             places[kind] = place
             if len(places) == len(VisitClass):

@@ -1,7 +1,8 @@
-"""The seam between the frontier's rules and a database: rows, moves of rows, and the statements (`FrontierTables`).
+"""The seam between the frontier's rules and a database: rows, moves of rows, and the statements about hosts
+(`HostRecords`), URLs (`UrlRecords`) and their order (`UrlQueue`).
 
-`frontier` decides and `leasing` hands out. Both use a database only through `FrontierTables`, so that SQLite and
-PostgreSQL differ in statements and never in what a settlement means.
+`frontier` decides and `leasing` hands out. Both use a database only through these, so that SQLite and PostgreSQL differ
+in statements and never in what a settlement means.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES, Settlement
-from quadloom.stores.frontier.host_table import HostState, QueuedUrl, queued_url
+from quadloom.stores.frontier.host_table import HostState, QueuedUrl
 from quadloom.stores.frontier.policy import (
     Order,
     UrlPast,
@@ -126,8 +127,8 @@ class UrlBatch:
     A URL may move once per batch.
     """
 
-    def __init__(self, tables: FrontierTables) -> None:
-        self._tables = tables
+    def __init__(self, queue: UrlQueue) -> None:
+        self._stored = queue
         self.left_queue: list[QueueRow] = []
         self.queue: list[QueueRow] = []
         self.left_later: list[WaitingRow] = []
@@ -150,22 +151,22 @@ class UrlBatch:
             self.queued[row.host_id] = self.queued.get(row.host_id, 0) + 1
         elif row.state == UrlState.WAITING:
             self.later.append((row.due, row.host_id, row.fingerprint))
-            self._tables.first_due = min(self._tables.first_due, row.due)
+            self._stored.first_due = min(self._stored.first_due, row.due)
 
     def enter_new(self, rows: Sequence[UrlRow]) -> None:
         """`enter` for URLs that are new, all QUEUED: nearly every row that a crawl writes comes this way."""
-        order, queue, queued = self._tables.order, self.queue, self.queued
+        order, queue, queued = self._stored.order, self.queue, self.queued
         for host_id, fingerprint, _, priority, depth, score, *_ in rows:
             queue.append((host_id, *rank(order, priority, depth, score), fingerprint))
             queued[host_id] = queued.get(host_id, 0) + 1
         self.counts[UrlState.QUEUED] += len(rows)
 
     def _place(self, row: UrlRow) -> QueueRow:
-        priority, first, second = rank(self._tables.order, row.priority, row.depth, row.score, row.due)
+        priority, first, second = rank(self._stored.order, row.priority, row.depth, row.score, row.due)
         return row.host_id, priority, first, second, row.fingerprint
 
     def write(self) -> None:
-        self._tables.write_moves(self)
+        self._stored.write_moves(self)
 
 
 class FrontierDatabase(Protocol):
@@ -179,32 +180,13 @@ class FrontierDatabase(Protocol):
         ...
 
 
-class FrontierTables(Protocol):
-    """The statements of one database. All of them join an enclosing transaction. `first_due` mirrors the table;
-    `reload` reads it again after a rollback.
+class HostRecords(Protocol):
+    """The tables of hosts: `host` with the durable clocks and counters, and `robots`.
 
-    `prefetch`: URLs per host that are read for many hosts at once; 0 = a question costs no round trip, so each host is
-    read when its turn comes.
+    Guarantees: every statement joins an enclosing transaction; a host's id never changes and is never given to another
+    host. Searches (`hosts_with_work`, `next_wake`) find only hosts whose URLs this process may lease; reads by name or
+    id find all.
     """
-
-    order: Order
-    first_due: float
-    prefetch: int
-
-    @property
-    def database(self) -> FrontierDatabase: ...
-
-    def reload(self) -> None: ...
-
-    def read_first_due(self) -> None: ...
-
-    def counts(self) -> Sequence[int]:
-        """URLs by state."""
-        ...
-
-    def host_counts(self, now: float) -> tuple[int, int]:
-        """All hosts, and those blocked now."""
-        ...
 
     def host_ids(self, names: Sequence[str], *, create: bool) -> dict[str, int]:
         """Ids by name. Unknown hosts are inserted with `create`, and missing without."""
@@ -230,7 +212,19 @@ class FrontierTables(Protocol):
         """By name."""
         ...
 
+    def host_counts(self, now: float) -> tuple[int, int]:
+        """All hosts, and those blocked now."""
+        ...
+
     def write_robots(self, host_id: int, data: bytes, expires: float) -> None: ...
+
+
+class UrlRecords(Protocol):
+    """The table `url`: all that is known about every URL ever found.
+
+    Guarantees: every statement joins an enclosing transaction. Nothing here touches the queue: a caller that writes
+    another state, priority, depth, score or due time also writes the move (`UrlBatch`), in the same transaction.
+    """
 
     def urls(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRow]:
         """Rows of those (host id, fingerprint) that are known."""
@@ -246,14 +240,53 @@ class FrontierTables(Protocol):
         """As `update`, with outcome and validators of the visit. Only a page that was read changes its validators."""
         ...
 
-    def write_moves(self, batch: UrlBatch) -> None: ...
-
-    def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Store (host id, fingerprint) of all visits in progress, for the attempt count after a crash."""
+    def unread(self, after: Place, limit: int) -> list[UrlRow]:
+        """URLs queued for a first read, in the order of the key."""
         ...
 
-    def count_attempts(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Count one attempt more for those (host id, fingerprint) that are queued."""
+    def scan_scoped(self) -> Iterator[list[ScopedUrl]]:
+        """All URLs that a scope decides about, in chunks that fit into memory."""
+        ...
+
+    def past(self, row: UrlRow) -> UrlPast: ...
+
+
+class UrlQueue(Protocol):
+    """What is visited next: `queue` in the order in which a lease reads it, and `later` by due time. In addition the
+    number of URLs by state, and the visits in progress.
+
+    Guarantees: every statement joins an enclosing transaction; a move writes the queues, the hosts' `queued` and the
+    counts together, so that they agree after every commit. `order` is fixed while the queue is open. `first_due`
+    mirrors `later`; `reload` reads it again after a rollback.
+
+    `prefetch`: URLs per host that are read for many hosts at once; 0 = a question costs no round trip, so each host is
+    read when its turn comes.
+    """
+
+    order: Order
+    first_due: float
+    prefetch: int
+
+    def reload(self) -> None: ...
+
+    def read_first_due(self) -> None: ...
+
+    def counts(self) -> Sequence[int]:
+        """URLs by state."""
+        ...
+
+    def write_moves(self, batch: UrlBatch) -> None: ...
+
+    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
+        """The first URLs of a host's queue; only of these priorities, if any are given."""
+        ...
+
+    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
+        """`front` of many hosts; those without a queue are missing."""
+        ...
+
+    def ahead(self, row: UrlRow) -> int:
+        """URLs of the same host that are leased first."""
         ...
 
     def due(self, now: float, limit: int) -> list[UrlRow]:
@@ -262,14 +295,6 @@ class FrontierTables(Protocol):
 
     def soonest(self, limit: int) -> list[ScheduledPage]:
         """Pages that wait for a refresh, the soonest due first."""
-        ...
-
-    def unread(self, after: Place, limit: int) -> list[UrlRow]:
-        """URLs queued for a first read, in the order of the key."""
-        ...
-
-    def scan_scoped(self) -> Iterator[list[ScopedUrl]]:
-        """All URLs that a scope decides about, in chunks that fit into memory."""
         ...
 
     def parked_hosts(self) -> list[int]:
@@ -285,18 +310,12 @@ class FrontierTables(Protocol):
         """Queue them again. Returns the change of the queue's length."""
         ...
 
-    def past(self, row: UrlRow) -> UrlPast: ...
-
-    def ahead(self, row: UrlRow) -> int:
-        """URLs of the same host that are leased first."""
+    def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Store (host id, fingerprint) of all visits in progress, for the attempt count after a crash."""
         ...
 
-    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
-        """The first URLs of a host's queue; only of these priorities, if any are given."""
-        ...
-
-    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
-        """`front` of many hosts; those without a queue are missing."""
+    def count_attempts(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Count one attempt more for those (host id, fingerprint) that are queued."""
         ...
 
 
@@ -314,20 +333,8 @@ def after_settlement(row: UrlRow, settlement: Settlement) -> UrlRow:
 
 
 def queued_url_of(found: Discovery, row: UrlRow, order: Order) -> QueuedUrl:
-    """A URL that was just inserted, as `FrontierTables.front` would return it."""
+    """A URL that was just inserted, as `UrlQueue.front` would return it."""
     place = rank(order, row.priority, row.depth, row.score, row.due)
     fresh = (1, "", "", False)  # attempt, etag, last_modified, known
-    return queued_url(
-        (
-            *place,
-            row.fingerprint,
-            found.href,
-            found.key,
-            row.depth,
-            row.score,
-            found.kind,
-            *fresh,
-            found.via,
-            found.anchor,
-        )
-    )
+    about = (row.fingerprint, found.href, found.key, row.depth, row.score, found.kind)
+    return (*place, *about, *fresh, found.via, found.anchor)

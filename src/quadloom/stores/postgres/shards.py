@@ -1,156 +1,181 @@
-"""Which worker owns which shard: leases with fencing.
+"""The shards of this worker on PostgreSQL: taking them, giving them back, and links for the shards of others.
 
-A worker's lease is its row in `worker`, renewed by a heartbeat; a shard belongs to the owner named in `shard_lease`
-for as long as that row is alive. Taking a shard raises its epoch. Every transaction that writes for shards first locks
-their rows FOR SHARE and compares epochs: either it commits before a takeover can, or it sees the takeover and is
-refused. So a worker that was stopped, swapped out or cut off cannot write after another has taken its place, however
-wrong its clock is. Only the server's clock decides whether a lease has run out.
-
-Claims wait for each other (an advisory lock, taken before the statement that reads, so that it sees earlier claims).
-Rows that a stopped worker holds in an open transaction are skipped and claimed later: the server ends such a
-session by `idle_in_transaction_session_timeout`.
+When a worker takes over a shard that was not given back cleanly, it cannot know which of the hosts were asked a moment
+ago: all of them wait their full delay from that moment.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from quadloom.errors import ShardsLost
+import msgspec
+
+from quadloom.errors import StoreError, WarehouseLocked
+from quadloom.model.link import Discovery
+from quadloom.model.wire import decode, encode
+from quadloom.stores.frontier.host_table import HostState, RecentFingerprints
+from quadloom.stores.frontier.leasing import INFINITY, LeaseManager
 from quadloom.stores.postgres.arrays import columns
+from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
-from quadloom.stores.shards import SHARDS
+from quadloom.stores.postgres.frontier_queue import PostgresQueue
+from quadloom.stores.postgres.frontier_tables import PostgresHosts
+from quadloom.stores.postgres.shard_leases import ShardLeases
+from quadloom.stores.protocols.catalog import Catalog
+from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.shards import SHARDS, shard_of
 
-LEASE_SECONDS = 90.0
-
-
-class Claim(NamedTuple):
-    """A shard that was taken."""
-
-    shard: int
-    epoch: int
-    clean: bool  # its last owner gave it back with all clocks written
-    previous: str  # owner before; empty if it was given back
+PULLED = 200  # batches from other shards taken in one transaction
+_HEARTBEAT_PATIENCE = 2.0  # seconds for a connection; the next heartbeat tries again
 
 
-class ShardLeases:
-    """The shards of one worker. `epochs` is what this process believes; `check` asks the database."""
+class OpenFrontier(NamedTuple):
+    """The frontier whose hosts belong to the shards. `frontier` takes the links that others sent; the rest is what
+    changes when a shard comes or goes."""
 
-    def __init__(
-        self,
-        owner: str,
-        *,
-        duration: float = LEASE_SECONDS,
-        request_seconds: float = 0.0,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self.owner = owner
-        self.duration = duration
-        self.begin_until = 0.0  # by this machine's clock, from before the heartbeat was sent: never too late
-        self.epochs: dict[int, int] = {}
-        self.draining: set[int] = set()  # about to be given back: nothing more is leased from them
-        self._request_seconds = request_seconds
-        self._clock = clock
+    frontier: Frontier
+    hosts: PostgresHosts
+    queue: PostgresQueue
+    leasing: LeaseManager
+    recent: RecentFingerprints
+
+
+class PostgresShards:
+    """See `quadloom.stores.protocols.state.Shards`. The frontier attaches itself when it opens."""
+
+    def __init__(self, url: str, database: PostgresDatabase, leases: ShardLeases, catalog: PostgresCatalog) -> None:
+        self.leases = leases
+        self._url = url
+        self._database = database
+        self._catalog = catalog
+        self._links = LinkOutbox(database, leases)
+        self._attached: OpenFrontier | None = None
+        self._suspected: dict[int, tuple[float, int]] = {}  # shard → time of the takeover, last host id then
+
+    def attach(self, opened: OpenFrontier) -> None:
+        opened.leasing.suspected_at = self._suspected_at
+        self._attached = opened
 
     @property
-    def owned(self) -> list[int]:
-        return list(self.epochs)
+    def _open(self) -> OpenFrontier:
+        if self._attached is None:
+            raise StoreError("shards need an open frontier", hint="open the warehouse for writing")
+        return self._attached
 
     @property
-    def leasable(self) -> list[int]:
-        return [shard for shard in self.epochs if shard not in self.draining]
+    def owned(self) -> frozenset[int]:
+        return frozenset(self.leases.epochs)
 
-    def renew(self, database: PostgresDatabase) -> frozenset[int]:
-        """The heartbeat; from any thread, over a connection of its own. Returns the shards that are lost."""
-        before = self._clock()
-        database.write(
-            "INSERT INTO worker AS w VALUES(%s, clock_timestamp() + make_interval(secs => %s), clock_timestamp()) "
-            "ON CONFLICT(name) DO UPDATE SET until = excluded.until",
-            (self.owner, self.duration),
-        )
-        held: dict[int, int] = dict(
-            database.execute("SELECT shard, epoch FROM shard_lease WHERE owner=%s", (self.owner,))
-        )
-        lost = frozenset(shard for shard, epoch in list(self.epochs.items()) if held.get(shard) != epoch)
-        if not lost:
-            # A request that begins now must have ended when the next owner may begin one. If shards are lost, nothing
-            # begins until the crawl has forgotten them: it might lease from them while the new owner does.
-            self.begin_until = before + self.duration - self._request_seconds
-        return lost
+    def heartbeat(self) -> PostgresHeartbeat:
+        return PostgresHeartbeat(self._url, self.leases)
 
-    def workers(self, database: PostgresDatabase) -> int:
-        """Number of workers whose leases have not run out."""
-        return int(database.execute("SELECT count(*) FROM worker WHERE until > clock_timestamp()")[0][0])
+    def take(self, limit: int, now: float) -> list[int]:
+        _, hosts, queue, leasing, recent = self._open
+        with self._database.transaction():
+            claims = self.leases.claim(self._database, limit)
+            last_id = hosts.last_host_id()
+            queue.count_leased_attempts(claims)
+        self.leases.took(claims)
+        self._suspected.update((claim.shard, (now, last_id)) for claim in claims if not claim.clean)
+        if claims:
+            recent.clear()  # it also holds what was sent to these shards and has not arrived
+            queue.read_first_due()
+            leasing.hosts_added()
+            leasing.unpark_within_budget()
+        return [claim.shard for claim in claims]
 
-    def claim(self, database: PostgresDatabase, limit: int) -> list[Claim]:
-        """Take up to `limit` shards that no living worker owns; inside a transaction, after which `took` is called.
-        Includes shards that this worker owns without knowing: of a commit whose answer was lost."""
-        database.execute("SELECT pg_advisory_xact_lock(hashtext('quadloom claims'), hashtext(current_schema()))")
-        rows = database.execute(
-            "WITH free AS MATERIALIZED (SELECT l.shard, l.owner, l.clean FROM shard_lease l WHERE (NOT EXISTS "
-            "(SELECT FROM worker w WHERE w.name = l.owner AND w.until > clock_timestamp()) "
-            "OR l.owner = %s AND l.shard <> ALL(%s::smallint[])) ORDER BY l.shard LIMIT %s "
-            "FOR UPDATE OF l SKIP LOCKED) "
-            "UPDATE shard_lease s SET owner=%s, epoch = s.epoch + 1, clean=false FROM free "
-            "WHERE s.shard = free.shard RETURNING s.shard, s.epoch, free.clean, free.owner",
-            (self.owner, self.owned, limit, self.owner),
-        )
-        database.write("DELETE FROM worker WHERE until < clock_timestamp() - interval '1 day'")
-        return [Claim(*row) for row in rows]
-
-    def took(self, claims: Iterable[Claim]) -> None:
-        """The transaction of `claim` has committed."""
-        for claim in claims:
-            self.epochs[claim.shard] = claim.epoch
-            self.draining.discard(claim.shard)
-
-    def check(self, database: PostgresDatabase) -> None:
-        """Called first in every writing transaction. Forgets lost shards, and raises `ShardsLost` if there are any."""
-        if not self.epochs:
-            return
-        held: dict[int, int] = dict(
-            database.execute(
-                "SELECT shard, epoch FROM shard_lease WHERE owner=%s ORDER BY shard FOR SHARE", (self.owner,)
-            )
-        )
-        self.lost(shard for shard, epoch in self.epochs.items() if held.get(shard) != epoch)
-
-    def lost(self, shards: Iterable[int]) -> None:
-        """Forget these, and raise `ShardsLost` if there are any."""
-        gone = frozenset(shards)
-        self.forget(gone)
-        if gone:
-            raise ShardsLost(
-                f"another worker has taken over {len(gone)} of {SHARDS} shards from {self.owner}",
-                shards=gone,
-                hint="the lease ran out: was this machine paused, or the database unreachable?",
+    def take_all(self, now: float) -> None:
+        self.leases.renew(self._database)
+        self.take(SHARDS, now)
+        if len(self.owned) < SHARDS:
+            raise WarehouseLocked(
+                f"running workers own {SHARDS - len(self.owned)} of {SHARDS} shards",
+                hint="stop the workers with `quadloom stop` on each machine, and start them again afterwards",
             )
 
-    def forget(self, shards: Iterable[int]) -> None:
-        for shard in shards:
-            self.epochs.pop(shard, None)
-            self.draining.discard(shard)
+    def drain(self, shards: Iterable[int]) -> None:
+        self.leases.draining.update(self.owned.intersection(shards))
+        self.retire_draining()
+        self._open.queue.read_first_due()
 
-    def release(self, database: PostgresDatabase, shards: Iterable[int]) -> None:
-        """Give back shards without visits in progress, whose clocks are all written; inside a transaction."""
-        given = list(shards)
-        database.write(
-            "UPDATE shard_lease SET owner='', clean=true WHERE owner=%s AND shard = ANY(%s::smallint[])",
-            (self.owner, given),
-        )
+    def retire_draining(self) -> None:
+        """Lease nothing more from hosts of draining shards, also from those that were loaded since `drain`."""
+        self._open.leasing.retire(_in(self.leases.draining))
 
-    def end_former(self, database: PostgresDatabase, worker: str) -> None:
-        """End the leases of all other owners named `worker:…`, which are known to be dead."""
-        database.write(
-            "UPDATE worker SET until = '-infinity' WHERE starts_with(name, %s) AND name <> %s",
-            (f"{worker}:", self.owner),
-        )
+    def give_back(self, unfinished: frozenset[int] = frozenset()) -> list[int]:
+        _, hosts, _, leasing, _ = self._open
+        busy = {shard_of(lease.host.name) for lease in leasing.leases.values()}
+        ready = sorted(self.leases.draining - busy - unfinished)
+        if ready:
+            with self._database.transaction():
+                hosts.write_hosts(filter(_in(ready), leasing.hosts.loaded.values()))
+                self.leases.release(self._database, ready)
+            self.lose(ready)
+        return ready
 
-    def leave(self, database: PostgresDatabase) -> None:
-        """The worker ends: the others see at once that there is one worker less."""
-        database.write("DELETE FROM worker WHERE name=%s", (self.owner,))
-        database.write("DELETE FROM leased WHERE worker=%s", (self.owner,))
+    def lose(self, shards: Iterable[int]) -> None:
+        gone = set(shards)
+        self.leases.forget(gone)
+        for shard in gone:
+            self._suspected.pop(shard, None)
+        self._open.leasing.drop(_in(gone))
+        self._open.queue.read_first_due()
+
+    def pull(self, now: float, prepare: Callable[[], None]) -> bool:
+        frontier = self._open.frontier
+        waiting = self._links.waiting(PULLED) if self.leases.epochs else []
+        if not waiting:
+            return False
+        prepare()
+        with self._database.transaction():
+            batches = self._links.receive(waiting)
+            offers = [item for batch in batches if not batch.urgent for item in batch.discoveries]
+            requests = [item for batch in batches if batch.urgent for item in batch.discoveries]
+            if offers:
+                frontier.add(offers, now)
+            if requests:
+                frontier.request(requests, now)
+        return len(batches) == PULLED
+
+    def catalog_of(self, shards: Sequence[int]) -> Catalog:
+        return self._catalog.of_shards(shards)
+
+    def _suspected_at(self, host: HostState) -> float:
+        at, last_id = self._suspected.get(shard_of(host.name), (-INFINITY, 0))
+        return at if host.id <= last_id else -INFINITY
+
+
+def _in(shards: Iterable[int]) -> Callable[[HostState], bool]:
+    chosen = frozenset(shards)
+    return lambda host: shard_of(host.name) in chosen
+
+
+class PostgresHeartbeat:
+    """See `quadloom.stores.protocols.state.ShardHeartbeat`."""
+
+    def __init__(self, url: str, leases: ShardLeases) -> None:
+        self._leases = leases
+        self._database = PostgresDatabase(url, writable=True, patience=_HEARTBEAT_PATIENCE)
+
+    def renew(self) -> frozenset[int]:
+        return self._leases.renew(self._database)
+
+    def workers(self) -> int:
+        return max(1, self._leases.workers(self._database))
+
+    def has_links(self) -> bool:
+        return LinkOutbox(self._database, self._leases).has_links()
+
+    def close(self) -> None:
+        self._database.close()
+
+
+class LinkBatch(msgspec.Struct, frozen=True, array_like=True):
+    """A batch for another shard. `urgent`: explicit requests, not offers."""
+
+    discoveries: tuple[Discovery, ...]
+    urgent: bool = False
 
 
 class LinkOutbox:
@@ -160,8 +185,12 @@ class LinkOutbox:
         self._database = database
         self._leases = leases
 
-    def send(self, batches: Sequence[tuple[int, bytes]]) -> None:
-        """Send (shard, batch) to the shards' owners."""
+    def send(self, found: Iterable[Discovery], *, urgent: bool) -> None:
+        """Send links to the owners of their shards: one batch for each shard."""
+        by_shard: dict[int, list[Discovery]] = {}
+        for item in found:
+            by_shard.setdefault(shard_of(item.host), []).append(item)
+        batches = [(shard, encode(LinkBatch(tuple(items), urgent))) for shard, items in by_shard.items()]
         if batches:
             self._database.write(
                 "INSERT INTO link_outbox(shard_to, batch) SELECT * FROM unnest(%s::smallint[], %s::bytea[])",
@@ -176,14 +205,14 @@ class LinkOutbox:
             (self._leases.owned, limit, limit),
         )
 
-    def receive(self, batches: Sequence[tuple[int, int]]) -> list[bytes]:
+    def receive(self, batches: Sequence[tuple[int, int]]) -> list[LinkBatch]:
         """Take these batches; they are removed by the transaction that uses them."""
         rows = self._database.execute(
             "DELETE FROM link_outbox o USING unnest(%s::smallint[], %s::bigint[]) AS w(shard, seq) "
             "WHERE o.shard_to = w.shard AND o.seq = w.seq RETURNING o.batch",
             columns("hq", batches),
         )
-        return [row[0] for row in rows]
+        return [decode(row[0], LinkBatch) for row in rows]
 
     def has_links(self) -> bool:
         """True = something waits for the shards of this worker."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
 
-from quadloom.errors import SettingsError, StoreError
+from quadloom.errors import SettingsError
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.memory_bus import MemoryBus
@@ -21,17 +21,16 @@ from quadloom.stores.named_values import PER_WORKER
 from quadloom.stores.postgres.bus import PostgresBus
 from quadloom.stores.postgres.catalog import PostgresCatalog
 from quadloom.stores.postgres.database import PostgresDatabase
-from quadloom.stores.postgres.frontier import PULLED, SLOTS, PostgresFrontier
+from quadloom.stores.postgres.frontier import SLOTS, PostgresFrontier
 from quadloom.stores.postgres.outbox import PostgresOutbox
-from quadloom.stores.postgres.shards import LinkOutbox, ShardLeases
+from quadloom.stores.postgres.shard_leases import ShardLeases
+from quadloom.stores.postgres.shards import PostgresShards
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.state import Shards, T, WholeCatalog
 from quadloom.stores.shards import worker_name
-
-_HEARTBEAT_PATIENCE = 2.0  # seconds for a connection; the next heartbeat tries again
 
 
 class ClusterState:
@@ -56,7 +55,7 @@ class ClusterState:
             private=PER_WORKER if writable else frozenset(),
             shards=(lambda: self.leases.owned) if writable else None,
         )
-        self._shards = PostgresShards(self.url, self.leases, self._catalog)
+        self._shards = PostgresShards(self.url, self.database, self.leases, self._catalog)
         self.shards: Shards | None = self._shards if writable else None
         self.catalog: Catalog = self._catalog
         self.outbox: Outbox = PostgresOutbox(self.database)
@@ -64,14 +63,9 @@ class ClusterState:
         if writable:
             self.leases.end_former(self.database, self.worker)
 
-    def catalog_of(self, shards: Sequence[int]) -> Catalog:
-        return self._shards.catalog_of(shards)
-
     def frontier(self, scope: ScopeRules, now: float) -> PostgresFrontier:
         policy = FrontierPolicy.from_settings(self._settings)
-        frontier = PostgresFrontier(self.database, policy, self.leases, now=now, scope=scope)
-        self._shards.attach(frontier)
-        return frontier
+        return PostgresFrontier(self.database, policy, self._shards, now=now, scope=scope)
 
     def changed_mark(self) -> bytes:
         """The snapshot of a new transaction: it lists which transactions are visible, so equal snapshots see the same
@@ -96,74 +90,6 @@ class ClusterState:
             if isinstance(self.bus, PostgresBus):
                 self.bus.close()
         self.database.close()
-
-
-class PostgresShards:
-    """See `quadloom.stores.protocols.state.Shards`."""
-
-    def __init__(self, url: str, leases: ShardLeases, catalog: PostgresCatalog) -> None:
-        self._url = url
-        self._leases = leases
-        self._catalog = catalog
-        self._attached: PostgresFrontier | None = None
-
-    def attach(self, frontier: PostgresFrontier) -> None:
-        """The frontier whose hosts belong to these shards."""
-        self._attached = frontier
-
-    @property
-    def _frontier(self) -> PostgresFrontier:
-        if self._attached is None:
-            raise StoreError("shards need an open frontier", hint="open the warehouse for writing")
-        return self._attached
-
-    @property
-    def owned(self) -> frozenset[int]:
-        return frozenset(self._leases.epochs)
-
-    def heartbeat(self) -> PostgresHeartbeat:
-        return PostgresHeartbeat(self._url, self._leases)
-
-    def take(self, limit: int, now: float) -> list[int]:
-        return self._frontier.take(limit, now)
-
-    def take_all(self, now: float) -> None:
-        self._frontier.take_all(now)
-
-    def drain(self, shards: Iterable[int]) -> None:
-        self._frontier.drain(shards)
-
-    def give_back(self, unfinished: frozenset[int]) -> list[int]:
-        return self._frontier.give_back(unfinished)
-
-    def lose(self, shards: Iterable[int]) -> None:
-        self._frontier.lose(shards)
-
-    def pull(self, now: float, prepare: Callable[[], None]) -> bool:
-        return self._frontier.pull(now, prepare) == PULLED
-
-    def catalog_of(self, shards: Sequence[int]) -> Catalog:
-        return self._catalog.of_shards(shards)
-
-
-class PostgresHeartbeat:
-    """See `quadloom.stores.protocols.state.ShardHeartbeat`."""
-
-    def __init__(self, url: str, leases: ShardLeases) -> None:
-        self._leases = leases
-        self._database = PostgresDatabase(url, writable=True, patience=_HEARTBEAT_PATIENCE)
-
-    def renew(self) -> frozenset[int]:
-        return self._leases.renew(self._database)
-
-    def workers(self) -> int:
-        return max(1, self._leases.workers(self._database))
-
-    def has_links(self) -> bool:
-        return LinkOutbox(self._database, self._leases).has_links()
-
-    def close(self) -> None:
-        self._database.close()
 
 
 def database_url(settings: Settings) -> str:

@@ -13,7 +13,8 @@ quads          `QuadStore`                         Oxigraph, any SPARQL 1.1 serv
 text           `TextIndex`                         tantivy, PostgreSQL
 =============  ==================================  ==========================================================
 
-`stores.frontier.tables.FrontierTables` is a seam inside the frontier: the statements that a database has to offer.
+`stores.frontier.tables` has three seams inside the frontier (`HostRecords`, `UrlRecords`, `UrlQueue`): the statements
+that a database has to offer.
 
 In: records of `quadloom.model`, and bytes. Out: the same. Imports `quadloom.model` only.
 One contract suite per Protocol is in tests/contract/ and runs on every backend. A backend may promise more, never

@@ -15,7 +15,7 @@ from itertools import islice
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import READ_OUTCOMES
 from quadloom.model.url import site_of
-from quadloom.stores.frontier.host_table import HostState, QueuedUrl, queued_url
+from quadloom.stores.frontier.host_table import HostState, QueuedUrl
 from quadloom.stores.frontier.policy import RANK_SQL, Order, UrlPast, UrlState, rank
 from quadloom.stores.frontier.tables import (
     HOST_COLUMNS,
@@ -33,90 +33,41 @@ from quadloom.stores.sqlite.database import SqliteDatabase
 _LOOKUP = 256  # pairs in one lookup; a fixed size keeps the statement prepared
 
 
-class SqliteFrontierTables:
-    """See `quadloom.stores.frontier.tables.FrontierTables`. The counts of URLs by state are also in memory."""
+class SqliteHosts:
+    """See `quadloom.stores.frontier.tables.HostRecords`."""
 
-    prefetch = 0
-
-    def __init__(self, database: SqliteDatabase, order: Order) -> None:
-        self.database = database
-        self.order: Order = order
-        self._counts: list[int] = []
-        self.first_due = float("inf")
-        self.reload()
-
-    def reload(self) -> None:
-        stored = self.value("counts")
-        self._counts = list(array("q", stored)) if stored else [0] * len(UrlState)
-        self.read_first_due()
-
-    def read_first_due(self) -> None:
-        first = self.database.execute("SELECT due FROM later ORDER BY due LIMIT 1").fetchone()
-        self.first_due = first[0] if first else float("inf")
-
-    def value(self, name: str) -> bytes | None:
-        row = self.database.execute("SELECT value FROM frontier_value WHERE name=?", (name,)).fetchone()
-        return row[0] if row else None
-
-    def set_value(self, name: str, value: bytes) -> None:
-        self.database.execute("INSERT OR REPLACE INTO frontier_value VALUES(?,?)", (name, value))
-
-    def counts(self) -> Sequence[int]:
-        if not self.database.writable:
-            self.reload()
-        return self._counts
-
-    def _write_counts(self) -> None:
-        self.set_value("counts", array("q", self._counts).tobytes())
-
-    def write_moves(self, batch: UrlBatch) -> None:
-        many = self.database.executemany
-        if batch.left_queue:
-            many(
-                "DELETE FROM queue WHERE host_id=? AND priority=? AND first=? AND second=? AND fingerprint=?",
-                batch.left_queue,
-            )
-        if batch.left_later:
-            many("DELETE FROM later WHERE due=? AND host_id=? AND fingerprint=?", batch.left_later)
-        if batch.queue:
-            many("INSERT OR IGNORE INTO queue VALUES(?,?,?,?,?)", sorted(batch.queue))
-        if batch.later:
-            many("INSERT OR IGNORE INTO later VALUES(?,?,?)", batch.later)
-        changed = [(delta, host) for host, delta in batch.queued.items() if delta]
-        if changed:
-            many("UPDATE host SET queued = queued + ? WHERE id=?", changed)
-        self._counts = [number + change for number, change in zip(self._counts, batch.counts, strict=True)]
-        self._write_counts()
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
 
     def host_ids(self, names: Sequence[str], *, create: bool) -> dict[str, int]:
         found: dict[str, int] = {}
         for start in range(0, len(names), 500):
             part = names[start : start + 500]
             marks = ",".join("?" * len(part))
-            found.update(self.database.execute(f"SELECT name, id FROM host WHERE name IN ({marks})", part))
+            found.update(self._database.execute(f"SELECT name, id FROM host WHERE name IN ({marks})", part))
         missing = [name for name in names if name not in found] if create else []
         for name in missing:
-            cursor = self.database.execute("INSERT INTO host(name, site) VALUES(?,?)", (name, site_of(name)))
+            cursor = self._database.execute("INSERT INTO host(name, site) VALUES(?,?)", (name, site_of(name)))
             assert cursor.lastrowid is not None
             found[name] = cursor.lastrowid
         return found
 
     def host_states(self, ids: Sequence[int]) -> list[HostState]:
-        rows = (self.database.execute(f"SELECT {HOST_COLUMNS} FROM host WHERE id=?", (id,)).fetchone() for id in ids)
+        rows = (self._database.execute(f"SELECT {HOST_COLUMNS} FROM host WHERE id=?", (id,)).fetchone() for id in ids)
         return [HostColumns(*row).state() for row in rows if row]
 
     def hosts_with_work(self, now: float, loaded: Collection[int], limit: int) -> list[HostState]:
         statement = f"SELECT {HOST_COLUMNS} FROM host WHERE queued > 0 AND ready_at <= ? ORDER BY ready_at"
-        rows = self.database.execute(statement, (now,))
+        rows = self._database.execute(statement, (now,))
         return [HostColumns(*row).state() for row in islice((row for row in rows if row[0] not in loaded), limit)]
 
     def next_wake(self, now: float, loaded: Collection[int]) -> float:
         statement = "SELECT id, ready_at FROM host WHERE queued > 0 AND ready_at > ? ORDER BY ready_at"
-        waking: Iterator[tuple[int, float]] = iter(self.database.execute(statement, (now,)))
+        waking: Iterator[tuple[int, float]] = iter(self._database.execute(statement, (now,)))
         return next((at for id, at in waking if id not in loaded), float("inf"))
 
     def write_hosts(self, hosts: Iterable[HostState]) -> None:
-        self.database.executemany(
+        self._database.executemany(
             "UPDATE host SET address=?, delay=?, next_at=?, blocked_until=?, block_reason=?, ready_at=?, failures=?, "
             "pages=?, spent=?, budget=?, crawl_delay=? WHERE id=?",
             [
@@ -147,10 +98,27 @@ class SqliteFrontierTables:
 
     def _host_rows(self, where: str, values: Sequence[str | int]) -> list[HostRow]:
         columns = qualified("h", HOST_COLUMNS)
-        cursor = self.database.execute(
+        cursor = self._database.execute(
             f"SELECT {columns}, r.data, r.expires FROM host h LEFT JOIN robots r ON r.host_id = h.id {where}", values
         )
         return [HostColumns(*columns).row(robots, expires) for *columns, robots, expires in cursor]
+
+    def host_counts(self, now: float) -> tuple[int, int]:
+        blocked = self._database.execute("SELECT count(*) FROM host WHERE blocked_until > max(?, 0)", (now,)).fetchone()
+        return self.last_host_id(), int(blocked[0])  # hosts are never deleted, so the last id is their number
+
+    def last_host_id(self) -> int:
+        return int(self._database.execute("SELECT ifnull(max(id), 0) FROM host").fetchone()[0])
+
+    def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
+        self._database.execute("INSERT OR REPLACE INTO robots VALUES(?,?,?)", (host_id, data, expires))
+
+
+class SqliteUrls:
+    """See `quadloom.stores.frontier.tables.UrlRecords`."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
 
     def urls(self, pairs: Sequence[tuple[int, int]]) -> dict[int, UrlRow]:
         found: dict[int, UrlRow] = {}
@@ -164,11 +132,11 @@ class SqliteFrontierTables:
                 "FROM wanted CROSS JOIN url ON host_id = h AND fingerprint = f"
             )
             values = [value for pair in padded for value in pair]
-            found.update((row[1], UrlRow(*row)) for row in self.database.execute(statement, values))
+            found.update((row[1], UrlRow(*row)) for row in self._database.execute(statement, values))
         return found
 
     def insert(self, found: Sequence[tuple[UrlRow, Discovery]]) -> None:
-        self.database.executemany(
+        self._database.executemany(
             "INSERT INTO url(host_id, fingerprint, href, key, state, priority, depth, score, kind, via, anchor) "
             "VALUES(?,?,?,?,?,?,?,?,?,?,?)",
             [
@@ -190,13 +158,13 @@ class SqliteFrontierTables:
         )
 
     def update(self, rows: Iterable[UrlRow]) -> None:
-        self.database.executemany(
+        self._database.executemany(
             "UPDATE url SET state=?, priority=?, depth=?, due=? WHERE host_id=? AND fingerprint=?",
             [(r.state, r.priority, r.depth, r.due, r.host_id, r.fingerprint) for r in rows],
         )
 
     def update_scores(self, rows: Sequence[UrlRow]) -> None:
-        self.database.executemany(
+        self._database.executemany(
             "UPDATE url SET score=? WHERE host_id=? AND fingerprint=?",
             [(row.score, row.host_id, row.fingerprint) for row in rows],
         )
@@ -212,48 +180,11 @@ class SqliteFrontierTables:
                 plain.append((*values, *place))
         columns = "state=?, priority=?, due=?, attempt=?, visits=?, outcome=?, token=?"
         where = "WHERE host_id=? AND fingerprint=?"
-        self.database.executemany(f"UPDATE url SET {columns} {where}", plain)
-        self.database.executemany(f"UPDATE url SET {columns}, etag=?, last_modified=? {where}", read)
-
-    def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
-        self.set_value("leased", array("q", [number for pair in pairs for number in pair]).tobytes())
-
-    def count_attempts(self, pairs: Sequence[tuple[int, int]]) -> None:
-        self.database.executemany(
-            f"UPDATE url SET attempt = attempt + 1 WHERE host_id=? AND fingerprint=? AND state={int(UrlState.QUEUED)}",
-            pairs,
-        )
-
-    def count_leased_attempts(self) -> None:
-        numbers = array("q", self.value("leased") or b"")
-        self.count_attempts(list(zip(numbers[::2], numbers[1::2], strict=True)))
-
-    def parked_hosts(self) -> list[int]:
-        if not self._counts[UrlState.OVER_BUDGET]:
-            return []
-        cursor = self.database.execute(f"SELECT DISTINCT host_id FROM url WHERE state={int(UrlState.OVER_BUDGET)}")
-        return [row[0] for row in cursor]
-
-    def due(self, now: float, limit: int) -> list[UrlRow]:
-        columns = qualified("u", URL_COLUMNS)
-        cursor = self.database.execute(
-            f"SELECT {columns} FROM later l CROSS JOIN url u "
-            "ON u.host_id = l.host_id AND u.fingerprint = l.fingerprint WHERE l.due <= ? ORDER BY l.due LIMIT ?",
-            (now, limit),
-        )
-        return [UrlRow(*row) for row in cursor]
-
-    def soonest(self, limit: int) -> list[ScheduledPage]:
-        cursor = self.database.execute(
-            "SELECT l.fingerprint, h.name, l.due FROM later l CROSS JOIN url u ON u.host_id = l.host_id AND "
-            "u.fingerprint = l.fingerprint JOIN host h ON h.id = l.host_id WHERE u.visits > 0 AND u.attempt = 1 "
-            "ORDER BY l.due LIMIT ?",
-            (limit,),
-        )
-        return [ScheduledPage(*row) for row in cursor]
+        self._database.executemany(f"UPDATE url SET {columns} {where}", plain)
+        self._database.executemany(f"UPDATE url SET {columns}, etag=?, last_modified=? {where}", read)
 
     def unread(self, after: Place, limit: int) -> list[UrlRow]:
-        cursor = self.database.execute(
+        cursor = self._database.execute(
             f"SELECT {URL_COLUMNS} FROM url WHERE (host_id, fingerprint) > (?, ?) AND visits=0 "
             f"AND state={int(UrlState.QUEUED)} ORDER BY host_id, fingerprint LIMIT ?",
             (*after, limit),
@@ -265,7 +196,7 @@ class SqliteFrontierTables:
         states = ", ".join(str(int(s)) for s in (UrlState.QUEUED, UrlState.WAITING, UrlState.OUT_OF_SCOPE))
         place = (-1, 0)
         while True:
-            rows = self.database.execute(
+            rows = self._database.execute(
                 f"SELECT {columns}, u.href, h.name FROM url u JOIN host h ON h.id = u.host_id "
                 f"WHERE (u.host_id, u.fingerprint) > (?, ?) AND u.state IN ({states}) "
                 "ORDER BY u.host_id, u.fingerprint LIMIT 5000",
@@ -276,25 +207,135 @@ class SqliteFrontierTables:
             yield [ScopedUrl(UrlRow(*columns), href, host) for *columns, href, host in rows]
             place = (rows[-1][0], rows[-1][1])
 
+    def past(self, row: UrlRow) -> UrlPast:
+        statement = "SELECT outcome, kind, via FROM url WHERE host_id=? AND fingerprint=?"
+        return UrlPast(*self._database.execute(statement, (row.host_id, row.fingerprint)).fetchone())
+
+
+class SqliteFrontierValues:
+    """Named values of the frontier as a whole."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    def get(self, name: str) -> bytes | None:
+        row = self._database.execute("SELECT value FROM frontier_value WHERE name=?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def put(self, name: str, value: bytes) -> None:
+        self._database.execute("INSERT OR REPLACE INTO frontier_value VALUES(?,?)", (name, value))
+
+
+class SqliteQueue:
+    """See `quadloom.stores.frontier.tables.UrlQueue`. The counts of URLs by state are also in memory."""
+
+    prefetch = 0
+
+    def __init__(self, database: SqliteDatabase, values: SqliteFrontierValues, order: Order) -> None:
+        self.order: Order = order
+        self.first_due = float("inf")
+        self._database = database
+        self._values = values
+        self._counts: list[int] = []
+        self.reload()
+
+    def reload(self) -> None:
+        stored = self._values.get("counts")
+        self._counts = list(array("q", stored)) if stored else [0] * len(UrlState)
+        self.read_first_due()
+
+    def read_first_due(self) -> None:
+        first = self._database.execute("SELECT due FROM later ORDER BY due LIMIT 1").fetchone()
+        self.first_due = first[0] if first else float("inf")
+
+    def counts(self) -> Sequence[int]:
+        if not self._database.writable:
+            self.reload()
+        return self._counts
+
+    def _write_counts(self) -> None:
+        self._values.put("counts", array("q", self._counts).tobytes())
+
+    def write_moves(self, batch: UrlBatch) -> None:
+        many = self._database.executemany
+        if batch.left_queue:
+            many(
+                "DELETE FROM queue WHERE host_id=? AND priority=? AND first=? AND second=? AND fingerprint=?",
+                batch.left_queue,
+            )
+        if batch.left_later:
+            many("DELETE FROM later WHERE due=? AND host_id=? AND fingerprint=?", batch.left_later)
+        if batch.queue:
+            many("INSERT OR IGNORE INTO queue VALUES(?,?,?,?,?)", sorted(batch.queue))
+        if batch.later:
+            many("INSERT OR IGNORE INTO later VALUES(?,?,?)", batch.later)
+        changed = [(delta, host) for host, delta in batch.queued.items() if delta]
+        if changed:
+            many("UPDATE host SET queued = queued + ? WHERE id=?", changed)
+        self._counts = [number + change for number, change in zip(self._counts, batch.counts, strict=True)]
+        self._write_counts()
+
+    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
+        chosen = f" AND q.priority IN ({','.join(map(str, priorities))})" if priorities else ""
+        return self._database.execute(
+            "SELECT q.priority, q.first, q.second, q.fingerprint, u.href, ifnull(u.key, u.href), u.depth, u.score, "
+            "u.kind, u.attempt, u.etag, u.last_modified, u.visits > 0, u.via, u.anchor "
+            "FROM queue q CROSS JOIN url u ON u.host_id = q.host_id AND u.fingerprint = q.fingerprint "
+            f"WHERE q.host_id=?{chosen} ORDER BY q.priority, q.first, q.second, q.fingerprint LIMIT ?",
+            (host_id, limit),
+        ).fetchall()
+
+    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
+        return {id: urls for id in host_ids if (urls := self.front(id, limit))}
+
+    def ahead(self, row: UrlRow) -> int:
+        place = (*rank(self.order, row.priority, row.depth, row.score, row.due), row.fingerprint)
+        statement = "SELECT count(*) FROM queue WHERE host_id=? AND (priority, first, second, fingerprint) < (?,?,?,?)"
+        return int(self._database.execute(statement, (row.host_id, *place)).fetchone()[0])
+
+    def due(self, now: float, limit: int) -> list[UrlRow]:
+        columns = qualified("u", URL_COLUMNS)
+        cursor = self._database.execute(
+            f"SELECT {columns} FROM later l CROSS JOIN url u "
+            "ON u.host_id = l.host_id AND u.fingerprint = l.fingerprint WHERE l.due <= ? ORDER BY l.due LIMIT ?",
+            (now, limit),
+        )
+        return [UrlRow(*row) for row in cursor]
+
+    def soonest(self, limit: int) -> list[ScheduledPage]:
+        cursor = self._database.execute(
+            "SELECT l.fingerprint, h.name, l.due FROM later l CROSS JOIN url u ON u.host_id = l.host_id AND "
+            "u.fingerprint = l.fingerprint JOIN host h ON h.id = l.host_id WHERE u.visits > 0 AND u.attempt = 1 "
+            "ORDER BY l.due LIMIT ?",
+            (limit,),
+        )
+        return [ScheduledPage(*row) for row in cursor]
+
+    def parked_hosts(self) -> list[int]:
+        if not self._counts[UrlState.OVER_BUDGET]:
+            return []
+        cursor = self._database.execute(f"SELECT DISTINCT host_id FROM url WHERE state={int(UrlState.OVER_BUDGET)}")
+        return [row[0] for row in cursor]
+
     def park(self, host_id: int, held: Sequence[int]) -> int:
         chosen = f"host_id=? AND priority > 0 AND fingerprint NOT IN ({','.join('?' * len(held))})"
         parked = int(UrlState.OVER_BUDGET)
-        cursor = self.database.execute(
+        cursor = self._database.execute(
             f"UPDATE url SET state={parked} WHERE host_id=? AND visits=0 AND fingerprint IN "
             f"(SELECT fingerprint FROM queue WHERE {chosen})",
             (host_id, host_id, *held),
         )
         chosen += f" AND fingerprint IN (SELECT fingerprint FROM url WHERE host_id=? AND state={parked})"
-        self.database.execute(f"DELETE FROM queue WHERE {chosen}", (host_id, *held, host_id))
+        self._database.execute(f"DELETE FROM queue WHERE {chosen}", (host_id, *held, host_id))
         return self._shift(host_id, UrlState.QUEUED, UrlState.OVER_BUDGET, cursor.rowcount)
 
     def unpark(self, host_id: int) -> int:
-        cursor = self.database.execute(
+        cursor = self._database.execute(
             f"UPDATE url SET state={int(UrlState.QUEUED)} WHERE host_id=? AND state={int(UrlState.OVER_BUDGET)}",
             (host_id,),
         )
         if cursor.rowcount:
-            self.rebuild_queue(host_id)
+            self.rebuild(host_id)
         return self._shift(host_id, UrlState.OVER_BUDGET, UrlState.QUEUED, cursor.rowcount)
 
     def _shift(self, host_id: int, before: UrlState, after: UrlState, number: int) -> int:
@@ -303,50 +344,30 @@ class SqliteFrontierTables:
         if number:
             self._counts[before] -= number
             self._counts[after] += number
-            self.database.execute("UPDATE host SET queued = queued + ? WHERE id=?", (change, host_id))
+            self._database.execute("UPDATE host SET queued = queued + ? WHERE id=?", (change, host_id))
             self._write_counts()
         return change
 
-    def write_robots(self, host_id: int, data: bytes, expires: float) -> None:
-        self.database.execute("INSERT OR REPLACE INTO robots VALUES(?,?,?)", (host_id, data, expires))
-
-    def past(self, row: UrlRow) -> UrlPast:
-        statement = "SELECT outcome, kind, via FROM url WHERE host_id=? AND fingerprint=?"
-        return UrlPast(*self.database.execute(statement, (row.host_id, row.fingerprint)).fetchone())
-
-    def ahead(self, row: UrlRow) -> int:
-        place = (*rank(self.order, row.priority, row.depth, row.score, row.due), row.fingerprint)
-        statement = "SELECT count(*) FROM queue WHERE host_id=? AND (priority, first, second, fingerprint) < (?,?,?,?)"
-        return int(self.database.execute(statement, (row.host_id, *place)).fetchone()[0])
-
-    def last_host_id(self) -> int:
-        return int(self.database.execute("SELECT ifnull(max(id), 0) FROM host").fetchone()[0])
-
-    def host_counts(self, now: float) -> tuple[int, int]:
-        blocked = self.database.execute("SELECT count(*) FROM host WHERE blocked_until > max(?, 0)", (now,)).fetchone()
-        return self.last_host_id(), int(blocked[0])  # hosts are never deleted, so the last id is their number
-
-    def front(self, host_id: int, limit: int, priorities: Sequence[int] = ()) -> list[QueuedUrl]:
-        chosen = f" AND q.priority IN ({','.join(map(str, priorities))})" if priorities else ""
-        cursor = self.database.execute(
-            "SELECT q.priority, q.first, q.second, q.fingerprint, u.href, ifnull(u.key, u.href), u.depth, u.score, "
-            "u.kind, u.attempt, u.etag, u.last_modified, u.visits > 0, u.via, u.anchor "
-            "FROM queue q CROSS JOIN url u ON u.host_id = q.host_id AND u.fingerprint = q.fingerprint "
-            f"WHERE q.host_id=?{chosen} ORDER BY q.priority, q.first, q.second, q.fingerprint LIMIT ?",
-            (host_id, limit),
-        )
-        return list(map(queued_url, cursor))
-
-    def fronts(self, host_ids: Sequence[int], limit: int) -> Mapping[int, list[QueuedUrl]]:
-        return {id: urls for id in host_ids if (urls := self.front(id, limit))}
-
-    def rebuild_queue(self, host_id: int | None = None) -> None:
+    def rebuild(self, host_id: int | None = None) -> None:
         """Fill the queue from the URLs' states: after the order changed, or for one host after URLs were unparked."""
         where = "" if host_id is None else " AND host_id=?"
         values = () if host_id is None else (host_id,)
-        self.database.execute(f"DELETE FROM queue WHERE 1=1{where}", values)
-        self.database.execute(
+        self._database.execute(f"DELETE FROM queue WHERE 1=1{where}", values)
+        self._database.execute(
             f"INSERT INTO queue SELECT host_id, priority, {RANK_SQL[self.order]}, fingerprint FROM url "
             f"WHERE state={int(UrlState.QUEUED)}{where}",
             values,
         )
+
+    def note_leased(self, pairs: Sequence[tuple[int, int]]) -> None:
+        self._values.put("leased", array("q", [number for pair in pairs for number in pair]).tobytes())
+
+    def count_attempts(self, pairs: Sequence[tuple[int, int]]) -> None:
+        self._database.executemany(
+            f"UPDATE url SET attempt = attempt + 1 WHERE host_id=? AND fingerprint=? AND state={int(UrlState.QUEUED)}",
+            pairs,
+        )
+
+    def count_leased_attempts(self) -> None:
+        numbers = array("q", self._values.get("leased") or b"")
+        self.count_attempts(list(zip(numbers[::2], numbers[1::2], strict=True)))

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from quadloom.asking.sparql.prefixes import type_iris
 from quadloom.crawl.control import Value
-from quadloom.crawl.publication import LIST
+from quadloom.crawl.publication import MAX_URLS
 from quadloom.errors import QuadloomError, StoreError
 from quadloom.settings import seconds
 from quadloom.web.server.errors import HttpError
@@ -101,7 +101,7 @@ def publish(request: WebRequest) -> Response:
             )
         given["sitemap"] = document["sitemap"]
     if "urls" in document or "sitemap" not in document:
-        given["urls"] = _urls(document.get("urls"), LIST)
+        given["urls"] = _urls(document.get("urls"), MAX_URLS)
     return json_response({"answer": _send(request, "publish", given)})
 
 

@@ -10,10 +10,8 @@ from collections import Counter
 import msgspec
 
 from quadloom.asking.statistics import statements_of
-from quadloom.crawl.balance import Balance
-from quadloom.crawl.balancing import balance_of
-from quadloom.crawl.freshness import SAMPLE, FreshnessReport, freshness
-from quadloom.crawl.heartbeat import WorkerLoad, heartbeat
+from quadloom.crawl.balance import Balance, balance_of
+from quadloom.crawl.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshness, heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.model.event import Event
 from quadloom.stores.protocols.frontier import FrontierStats, HostRow

@@ -14,7 +14,7 @@ from quadloom.model.subscription import Subscription
 from quadloom.subscriptions.deliver import NoticeMessage
 from quadloom.subscriptions.feed import atom
 from quadloom.subscriptions.registry import state_of
-from quadloom.subscriptions.standing_queries import trouble_of
+from quadloom.subscriptions.standing_queries import failure_of
 from quadloom.warehouse import Warehouse
 from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -68,7 +68,7 @@ def _state(warehouse: Warehouse, id: str) -> str:
     delivery = warehouse.stores.outbox.delivery(id)
     if delivery.error:  # the error may contain the webhook's address
         delivery = msgspec.structs.replace(delivery, error="`quadloom subscribe list` shows why")
-    return state_of(delivery, trouble_of(warehouse.stores.catalog, id))
+    return state_of(delivery, failure_of(warehouse.stores.catalog, id))
 
 
 def _public(item: Subscription, state: str) -> SubscriptionView:

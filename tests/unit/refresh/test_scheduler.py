@@ -1,4 +1,4 @@
-"""The schedule beside the crawl: what is kept, what survives a crash, how pages die and come back."""
+"""The schedule of a running crawl: what is stored, what survives a crash, how pages die and come back."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ SETTINGS = Settings(freshness=FreshnessSettings(bandwidth=1e-5, dead_after=2))
 
 
 class Crawled:
-    """A catalog, a frontier and the schedule over them: settles visits as the writer does."""
+    """A catalog, a frontier and the schedule over them: settles visits as `Ingest` does."""
 
     def __init__(self, folder: Path, settings: Settings = SETTINGS) -> None:
         self.database = SqliteDatabase.open(folder / "q.db", SCHEMA)
         self.catalog = SqliteCatalog(self.database)
         self.frontier = SqliteFrontier(self.database, FrontierPolicy(delay=0.0, ip_delay=0.0), now=START)
-        self.refreshing = RefreshScheduler(self.catalog, self.frontier, settings)
+        self.scheduler = RefreshScheduler(self.catalog, self.frontier, settings)
 
     def visit(
         self, url: str, outcome: Outcome, at: float, links: tuple[Discovery, ...] = (), modified: str = ""
@@ -46,17 +46,17 @@ class Crawled:
 
     def settle(self, settlements: list[Settlement], now: float) -> list[Settlement]:
         known = self.catalog.pages([item.visit.fingerprint for item in settlements])
-        planned = self.refreshing.plan([_carried(item, known) for item in settlements], known, now)
+        planned = self.scheduler.plan([_carried(item, known) for item in settlements], known, now)
         with self.catalog.transaction():
             self.frontier.settle(planned, now)
             self.catalog.record(planned, now)
-            self.refreshing.write(now)
-        self.refreshing.committed()
+            self.scheduler.write(now)
+        self.scheduler.committed()
         return planned
 
 
 def _carried(item: Settlement, known: dict[int, PageRow]) -> Settlement:
-    """As `settling` does for visits that bring no content."""
+    """As `ingest.settle` does for visits without content."""
     old = known.get(item.visit.fingerprint)
     return item if old is None or item.page is None else replace(item, page=replace(item.page, schedule=old.schedule))
 
@@ -66,9 +66,16 @@ def settlement(
 ) -> Settlement:
     visit = Visit(url, url, host_of(url), fingerprint(url), deadline=at + 600.0)
     row = PageRow(
-        fingerprint=visit.fingerprint, key=url, href=url, host=visit.host, outcome=outcome, fetched_at=at,
-        quads_digest=b"q", text_digest=b"t", last_modified=modified,
-    )  # fmt: skip
+        fingerprint=visit.fingerprint,
+        key=url,
+        href=url,
+        host=visit.host,
+        outcome=outcome,
+        fetched_at=at,
+        quads_digest=b"q",
+        text_digest=b"t",
+        last_modified=modified,
+    )
     return Settlement(visit, outcome, row, HostPace(visit.host, "", 1.0, at), links)
 
 
@@ -86,8 +93,8 @@ def test_a_page_is_read_again_and_its_schedule_is_durable(crawled: Crawled) -> N
     assert done.again_at is not None and done.again_at >= START + HOUR
     stored = crawled.catalog.page(fingerprint("https://a.example/"))
     assert stored is not None
-    kept = decode(stored.schedule, PageScheduleRow)
-    assert kept.read_at == START and done.again_at == START + kept.plan.period
+    schedule = decode(stored.schedule, PageScheduleRow)
+    assert schedule.read_at == START and done.again_at == START + schedule.plan.period
     assert len(stored.schedule) < 200
 
 
@@ -95,10 +102,10 @@ def test_what_changes_often_is_read_more_often(crawled: Crawled) -> None:
     for day in range(12):
         at = START + day * DAY
         first = Outcome.NEW if day == 0 else None
-        lively = crawled.visit("https://a.example/lively", first or Outcome.CHANGED, at)
-        still = crawled.visit("https://a.example/still", first or Outcome.UNCHANGED, at)
-    assert lively.again_at is not None and still.again_at is not None
-    assert lively.again_at < still.again_at
+        changing = crawled.visit("https://a.example/changing", first or Outcome.CHANGED, at)
+        constant = crawled.visit("https://a.example/constant", first or Outcome.UNCHANGED, at)
+    assert changing.again_at is not None and constant.again_at is not None
+    assert changing.again_at < constant.again_at
 
 
 def test_a_failure_says_nothing_about_change(crawled: Crawled) -> None:
@@ -112,7 +119,7 @@ def test_a_failure_says_nothing_about_change(crawled: Crawled) -> None:
     )
 
 
-def test_retries_and_pages_that_never_were_are_left_to_the_frontier(crawled: Crawled) -> None:
+def test_retries_and_pages_never_read_are_left_to_the_frontier(crawled: Crawled) -> None:
     retry = replace(settlement("https://a.example/", Outcome.FAILED, START), again_at=START + 10.0)
     assert crawled.settle([retry], START)[0].again_at == START + 10.0
     assert crawled.visit("https://a.example/none", Outcome.GONE, START).again_at is None
@@ -122,10 +129,10 @@ def test_a_late_settlement_does_not_count_twice(crawled: Crawled) -> None:
     crawled.visit("https://a.example/", Outcome.NEW, START + 100.0)
     planned = crawled.visit("https://a.example/", Outcome.CHANGED, START)
     assert planned.again_at is not None and planned.again_at > START + 100.0
-    assert crawled.refreshing.planner.demand.pages == 1
+    assert crawled.scheduler.planner.demand.pages == 1
     twice = [settlement("https://b.example/", Outcome.NEW, START), settlement("https://b.example/", Outcome.NEW, START)]
     crawled.settle(twice, START)
-    assert crawled.refreshing.planner.demand.pages == 2
+    assert crawled.scheduler.planner.demand.pages == 2
 
 
 def test_a_page_dies_and_lives_again_when_it_is_found_again(crawled: Crawled) -> None:
@@ -135,7 +142,7 @@ def test_a_page_dies_and_lives_again_when_it_is_found_again(crawled: Crawled) ->
     assert first.again_at is not None and first.page is not None and first.page.quads_digest
     second = crawled.visit(url, Outcome.GONE, first.again_at)
     assert second.again_at is None and second.page is not None and not second.page.quads_digest
-    assert crawled.refreshing.planner.demand.pages == 0
+    assert crawled.scheduler.planner.demand.pages == 0
     stats = crawled.frontier.stats(START)
     assert (stats.dead, stats.waiting) == (1, 0)
     crawled.visit("https://a.example/", Outcome.NEW, first.again_at + 1.0, (link(url),))
@@ -147,12 +154,12 @@ def test_a_page_dies_and_lives_again_when_it_is_found_again(crawled: Crawled) ->
     assert crawled.frontier.stats(START).dead == 0
     back = crawled.visit(url, Outcome.CHANGED, later + 2.0)
     assert back.again_at is not None
-    assert crawled.refreshing.planner.demand.pages == 2
+    assert crawled.scheduler.planner.demand.pages == 2
 
 
 def test_what_a_trusted_sitemap_announces_is_read_at_once(crawled: Crawled) -> None:
     page, sitemap = "https://a.example/page", "https://a.example/sitemap.xml"
-    trust = crawled.refreshing.planner.trust("a.example", "announced")
+    trust = crawled.scheduler.planner.trust("a.example", "announced")
     crawled.visit(page, Outcome.NEW, START)
     crawled.visit(sitemap, Outcome.NEW, START)
     crawled.visit(sitemap, Outcome.CHANGED, START + DAY, (link(page, START + DAY - 60.0),))
@@ -165,22 +172,22 @@ def test_what_a_trusted_sitemap_announces_is_read_at_once(crawled: Crawled) -> N
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_restart_knows_the_same_sums(tmp_path: Path, clean: bool) -> None:
-    chance = random.Random(7)
+def test_a_restart_has_the_same_sums(tmp_path: Path, clean: bool) -> None:
+    generator = random.Random(7)
     crawled = Crawled(tmp_path)
     outcomes = [Outcome.CHANGED, Outcome.UNCHANGED, Outcome.UNCHANGED, Outcome.GONE, Outcome.FAILED]
     for step in range(400):
-        number = chance.randrange(60)
+        number = generator.randrange(60)
         url = f"https://host{number % 5}.example/{number}"
         known = crawled.catalog.page(fingerprint(url)) is not None
-        crawled.visit(url, chance.choice(outcomes) if known else Outcome.NEW, START + step * HOUR)
-    before = crawled.refreshing.planner
+        crawled.visit(url, generator.choice(outcomes) if known else Outcome.NEW, START + step * HOUR)
+    before = crawled.scheduler.planner
     if clean:
-        crawled.refreshing.close()
+        crawled.scheduler.close()
     after = RefreshScheduler(crawled.catalog, crawled.frontier, SETTINGS)
     assert after.planner.demand.pages == before.demand.pages > 0
     assert _cells(after.planner) == pytest.approx(_cells(before), rel=1e-6, abs=1e-6)
-    assert after._dead == crawled.refreshing._dead
+    assert after._dead == crawled.scheduler._dead
     again = RefreshScheduler(crawled.catalog, crawled.frontier, SETTINGS)
     assert again.planner.demand.pages == before.demand.pages, "a crash right after the start loses nothing"
 
@@ -190,35 +197,51 @@ def _cells(planner: Planner) -> list[float]:
 
 
 def test_bandwidth_and_shares_change_while_running(crawled: Crawled) -> None:
-    now = crawled.refreshing.change(SharesChange(bandwidth=5.0, suspect_share=0.1, policy="xyleme"))
+    now = crawled.scheduler.change(SharesChange(bandwidth=5.0, suspect_share=0.1, policy="xyleme"))
     assert now == {
-        "bandwidth": 5.0, "suspect_share": 0.1, "discovery_share": 0.4, "refresh_share": pytest.approx(0.5),
-        "policy": "xyleme", "alpha": 0.95, "chi": 1.0,
-    }  # fmt: skip
-    assert crawled.refreshing.planner.bandwidth == 5.0
-    assert crawled.refreshing.change(SharesChange(alpha=0.5))["alpha"] == crawled.refreshing.planner.alpha == 0.5
-    assert crawled.refreshing.planner.policy == "xyleme"
+        "bandwidth": 5.0,
+        "suspect_share": 0.1,
+        "discovery_share": 0.4,
+        "refresh_share": pytest.approx(0.5),
+        "policy": "xyleme",
+        "alpha": 0.95,
+        "chi": 1.0,
+    }
+    assert crawled.scheduler.planner.bandwidth == 5.0
+    assert crawled.scheduler.change(SharesChange(alpha=0.5))["alpha"] == crawled.scheduler.planner.alpha == 0.5
+    assert crawled.scheduler.planner.policy == "xyleme"
 
 
 def test_the_bandwidth_is_that_of_all_workers_together(crawled: Crawled) -> None:
-    refreshing = crawled.refreshing
-    refreshing.change(SharesChange(bandwidth=8.0))
-    refreshing.set_share(64 / 256)
-    assert refreshing.shares.bandwidth == refreshing.planner.bandwidth == 2.0
-    assert refreshing.change(SharesChange(bandwidth=40.0))["bandwidth"] == 40.0, "people mean the whole crawl's"
-    assert refreshing.shares.bandwidth == 10.0
-    refreshing.set_share(0.0)
-    assert refreshing.planner.bandwidth == 10.0, "a price is never made from nothing"
-    refreshing.set_share(1.0)
-    assert refreshing.shares.bandwidth == 40.0
+    scheduler = crawled.scheduler
+    scheduler.change(SharesChange(bandwidth=8.0))
+    scheduler.set_share(64 / 256)
+    assert scheduler.shares.bandwidth == scheduler.planner.bandwidth == 2.0
+    assert scheduler.change(SharesChange(bandwidth=40.0))["bandwidth"] == 40.0, "that of the whole crawl"
+    assert scheduler.shares.bandwidth == 10.0
+    scheduler.set_share(0.0)
+    assert scheduler.planner.bandwidth == 10.0, "0 is ignored: there is no price without bandwidth"
+    scheduler.set_share(1.0)
+    assert scheduler.shares.bandwidth == 40.0
+
+
+def test_refresh_counts_on_what_first_reads_leave(crawled: Crawled) -> None:
+    scheduler = crawled.scheduler
+    scheduler.change(SharesChange(bandwidth=10.0))
+    pacer = scheduler.pacer()
+    for second in range(300):
+        pacer.quota(START + second).first_reads = 3
+    assert scheduler.planner.bandwidth == pytest.approx(7.0, abs=0.7)
+    scheduler.set_share(0.5)
+    assert scheduler.planner.bandwidth == 5.0, "all of it, until the pacer reports again"
 
 
 @pytest.mark.parametrize("refused", [SharesChange(bandwidth=9.0, chi=0.0), SharesChange(bandwidth=9.0, alpha=-1.0)])
 def test_what_is_refused_changes_nothing(crawled: Crawled, refused: SharesChange) -> None:
-    before = crawled.refreshing.change(SharesChange())
+    before = crawled.scheduler.change(SharesChange())
     with pytest.raises(UsageError, match="must be positive"):
-        crawled.refreshing.change(refused)
-    assert crawled.refreshing.change(SharesChange()) == before
+        crawled.scheduler.change(refused)
+    assert crawled.scheduler.change(SharesChange()) == before
 
 
 def test_idle_bandwidth_reads_the_pages_nearest_to_the_end_of_their_periods(tmp_path: Path) -> None:
@@ -226,29 +249,29 @@ def test_idle_bandwidth_reads_the_pages_nearest_to_the_end_of_their_periods(tmp_
     for number in range(6):
         crawled.visit(f"https://a.example/{number}", Outcome.NEW, START + number * HOUR)
     now = START + 5.5 * HOUR
-    assert crawled.refreshing.advance(2, now) == 2
+    assert crawled.scheduler.advance(2, now) == 2
     due = {key for key, _, at in crawled.frontier.soonest(9) if at == now}
     parts = {
         row.fingerprint: (now - row.fetched_at) / decode(row.schedule, PageScheduleRow).plan.period
         for row in crawled.catalog.scan()
     }
     assert due == set(sorted(parts, key=lambda key: -parts[key])[:2])
-    assert crawled.refreshing.advance(9, now) == 5, "the last was read half an hour ago and must rest"
+    assert crawled.scheduler.advance(9, now) == 5, "the last was read half an hour ago and may not be read again yet"
 
 
 def test_a_pushed_change_does_not_look_like_a_change_at_every_moment(crawled: Crawled) -> None:
-    """Pages that change every ten days: one is told of and read a second later, one is read once a day."""
-    told, polled = "https://a.example/told", "https://b.example/polled"
-    crawled.visit(told, Outcome.NEW, START)
+    """Pages that change every ten days: one is pushed and read a second later, one is read once a day."""
+    pushed, polled = "https://a.example/pushed", "https://b.example/polled"
+    crawled.visit(pushed, Outcome.NEW, START)
     crawled.visit(polled, Outcome.NEW, START)
     for day in range(1, 301):
         at = START + day * DAY
         crawled.visit(polled, Outcome.CHANGED if day % 10 == 0 else Outcome.UNCHANGED, at)
         if day % 10 == 0:
-            crawled.refreshing.hear_push([told])
-            crawled.visit(told, Outcome.CHANGED, at)
+            crawled.scheduler.mark_pushed([pushed])
+            crawled.visit(pushed, Outcome.CHANGED, at)
     rates = []
-    for url in (told, polled):
+    for url in (pushed, polled):
         row = crawled.catalog.page(fingerprint(url))
         assert row is not None
         rates.append(decode(row.schedule, PageScheduleRow).plan.changes_per_second * DAY)
@@ -263,8 +286,8 @@ def test_dates_of_headers() -> None:
 
 @pytest.mark.slow
 def test_planning_costs_little(crawled: Crawled) -> None:
-    """At most 50 µs of processor time a settled page with forty new links. The best of many parts counts, since other
-    processes take caches and half a core away; each part is long enough to hold a new price."""
+    """At most 50 µs of CPU per settled page with forty new links. The best of many parts counts, because other
+    processes use the caches and the cores, too; each part is long enough to include a new price."""
     urls = [f"https://host{n % 20}.example/{n}" for n in range(2048)]
     links = tuple(link(f"https://host.example/{n}") for n in range(40))
     known: dict[int, PageRow] = {}
@@ -277,7 +300,7 @@ def test_planning_costs_little(crawled: Crawled) -> None:
             for start in range(part, part + 512, 128):
                 batch = [settlement(url, outcome, at, links) for url in urls[start : start + 128]]
                 began = time.process_time()
-                planned = crawled.refreshing.plan(batch, known, at)
+                planned = crawled.scheduler.plan(batch, known, at)
                 spent += time.process_time() - began
                 known.update((item.page.fingerprint, item.page) for item in planned if item.page is not None)
             best = min(best, spent / 512)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from quadloom.crawl.publication import LIST, Publication, PublishReport, accept, ping_sitemap, publish, pushed
+from quadloom.crawl.publication import MAX_URLS, Publication, PublishReport, accept, ping_sitemap, publish, pushed
 from quadloom.errors import UrlError, UsageError
 from quadloom.scheduling.scope import Scope, ScopeRecord
 from quadloom.stores.frontier.policy import FrontierPolicy
@@ -34,10 +34,10 @@ def test_only_an_owner_can_have_known_pages_read_again(frontier: MemoryFrontier)
 
 def test_a_publication_is_bounded(frontier: MemoryFrontier) -> None:
     with pytest.raises(UsageError):
-        publish(frontier, SCOPE, ["https://example.org/"] * (LIST + 1), NOW)
+        publish(frontier, SCOPE, ["https://example.org/"] * (MAX_URLS + 1), NOW)
 
 
-def test_only_an_owner_vouches_for_a_change() -> None:
+def test_only_pages_of_an_owner_count_as_pushed() -> None:
     offered = Publication(urls=["https://a.example/1", "no address"], owner=True)
     assert pushed(offered, PublishReport(refreshed=1)) == ["https://a.example/1"]
     assert pushed(offered, PublishReport(new=1)) == [], "not known yet: nothing has changed"

@@ -1,4 +1,4 @@
-"""Rebuild on a real warehouse: what no page made stays, and a damaged quad store is no hindrance."""
+"""Rebuild on a real warehouse: graphs that come from no page stay, and a damaged quad store does not matter."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def test_a_damaged_quad_store_is_rebuilt(tmp_path: Path) -> None:
     assert (tmp_path / "warehouse" / "quads.damaged" / "CURRENT").read_bytes() == b"rubbish\n"
 
 
-def test_nothing_to_mend_where_nothing_is(tmp_path: Path) -> None:
+def test_an_empty_warehouse_can_be_repaired(tmp_path: Path) -> None:
     with Warehouse.repair(tmp_path / "new") as warehouse:
         assert warehouse.maintenance.rebuild() == 0
 
 
-def test_what_was_not_to_be_archived_is_visited_again_when_its_statements_are_lost(tmp_path: Path) -> None:
+def test_an_unarchived_page_is_visited_again_when_its_graph_is_lost(tmp_path: Path) -> None:
     with filled(tmp_path, (("x-robots-tag", "noarchive"),)) as warehouse:
         assert warehouse.stores.quads.graph(URL)
     (tmp_path / "warehouse" / "quads" / "CURRENT").write_bytes(b"rubbish\n")

@@ -32,11 +32,11 @@ def test_links_found_by_query(tmp_path: Path, over: str) -> None:
     strategy = tmp_path / "about.rq"
     pattern = "?page schema:about ?x . ?x schema:url ?target" if over == "index" else "?page schema:url ?target"
     strategy.write_text(f"# over: {over}\nSELECT ?target {{ {pattern} }}\n", encoding="utf-8")
-    told: list[str] = []
-    extractor = UserQueryRunner(Settings(crawl=CrawlSettings(strategies=[str(strategy)])), server, told.append)
+    notices: list[str] = []
+    runner = UserQueryRunner(Settings(crawl=CrawlSettings(strategies=[str(strategy)])), server, notices.append)
     try:
-        found = extractor.discoveries([IndexJob(1, page, None, b"", fresh=True, links=links)])
+        found = runner.discoveries([IndexJob(1, page, None, b"", fresh=True, links=links)])
     finally:
-        extractor.close()
+        runner.close()
     expected = "http://c.example/found" if over == "index" else "http://c.example/linked"
-    assert ([item.href for item in found], told) == ([expected], [])
+    assert ([item.href for item in found], notices) == ([expected], [])

@@ -11,8 +11,8 @@ from quadloom.model.quads import Quads
 from quadloom.model.subscription import Subscription
 from quadloom.settings import Settings
 from quadloom.stores.frontier.policy import FrontierPolicy
-from quadloom.subscriptions import standing_queries as standing_module
-from quadloom.subscriptions.standing_queries import StandingQueries, lines_of, trouble_of, troubles
+from quadloom.subscriptions import standing_queries
+from quadloom.subscriptions.standing_queries import StandingQueries, failure_of, failures, lines_of
 from quadloom.warehouse import Warehouse
 from quadloom_lab.memory.catalog import MemoryCatalog
 from quadloom_lab.memory.frontier import MemoryFrontier
@@ -22,8 +22,8 @@ NOW = 1_000_000.0
 QUERY = Subscription(id="q", query="SELECT …")
 
 
-class Desk:
-    """A standing query over an answer that the test changes, in a process that may begin anew."""
+class QueryRun:
+    """A standing query over an answer that the test changes, in a process that can be restarted."""
 
     def __init__(self) -> None:
         self.catalog = MemoryCatalog(MemoryFrontier(FrontierPolicy(), now=NOW))
@@ -33,11 +33,11 @@ class Desk:
         self.answer: list[str] = []
         self.error = ""
         self.asked = 0
-        self.told: list[str] = []
+        self.notices: list[str] = []
         self.restart()
 
     def restart(self) -> None:
-        self.standing = StandingQueries(self._ask, troubles(self.catalog), self.told.append)
+        self.queries = StandingQueries(self._ask, failures(self.catalog), self.notices.append)
 
     def _ask(self, _query: str) -> list[str]:
         self.asked += 1
@@ -48,72 +48,72 @@ class Desk:
     def turn(self, subscription: Subscription = QUERY, *, wait: float = 100.0, changed: bool = True) -> int:
         self.now += wait
         self.version += changed
-        return self.standing.turn(
+        return self.queries.turn(
             [subscription], self.catalog, self.outbox, self.version, lambda action: action(), lambda: self.now
         )
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def run() -> QueryRun:
+    return QueryRun()
 
 
-def test_each_change_of_an_answer_is_told_once(desk: Desk) -> None:
+def test_each_change_of_an_answer_is_reported_once(run: QueryRun) -> None:
     turns = []
-    for desk.answer in (["a", "b"], ["b", "a"], ["b", "c"]):
-        desk.restart()
-        turns.append(desk.turn())
+    for run.answer in (["a", "b"], ["b", "a"], ["b", "c"]):
+        run.restart()
+        turns.append(run.turn())
     assert turns == [1, 0, 1]
-    assert [(n.added, n.removed) for n in desk.outbox.since(0)] == [(("a", "b"), ()), (("c",), ("a",))]
+    assert [(n.added, n.removed) for n in run.outbox.since(0)] == [(("a", "b"), ()), (("c",), ("a",))]
 
 
-def test_an_unchanged_index_asks_nothing(desk: Desk) -> None:
+def test_an_unchanged_index_asks_nothing(run: QueryRun) -> None:
     for _ in range(3):
-        desk.turn(changed=False)
-    assert desk.asked == 1
+        run.turn(changed=False)
+    assert run.asked == 1
 
 
-def test_a_failing_query_is_visible_and_asked_again_with_growing_pauses(desk: Desk) -> None:
-    desk.answer = ["a"]
-    desk.turn()
-    desk.error = "ended after 30 seconds"
-    desk.turn()
-    first = trouble_of(desk.catalog, "q")
+def test_a_failing_query_is_visible_and_asked_again_with_growing_pauses(run: QueryRun) -> None:
+    run.answer = ["a"]
+    run.turn()
+    run.error = "ended after 30 seconds"
+    run.turn()
+    first = failure_of(run.catalog, "q")
     assert first is not None and (first.attempts, first.error) == (1, "ended after 30 seconds")
-    assert desk.told == ["the standing query q fails: ended after 30 seconds"]
-    desk.turn(wait=59.0)
-    assert desk.asked == 2, "within the pause"
-    desk.restart()
-    desk.turn(wait=0.5)
-    assert desk.asked == 2, "the pause survives a restart"
+    assert run.notices == ["the standing query q fails: ended after 30 seconds"]
+    run.turn(wait=59.0)
+    assert run.asked == 2, "within the pause"
+    run.restart()
+    run.turn(wait=0.5)
+    assert run.asked == 2, "the pause survives a restart"
     for _ in range(12):
-        trouble = trouble_of(desk.catalog, "q")
-        assert trouble is not None
-        desk.turn(wait=trouble.retry_at - desk.now, changed=False)
-    last = trouble_of(desk.catalog, "q")
+        failure = failure_of(run.catalog, "q")
+        assert failure is not None
+        run.turn(wait=failure.retry_at - run.now, changed=False)
+    last = failure_of(run.catalog, "q")
     assert last is not None and last.attempts == 13 and last.since == first.since
-    assert last.retry_at - desk.now == 6 * 3600.0, "pauses double up to six hours"
-    assert len(desk.told) == 1, "the same failure is no news"
+    assert last.retry_at - run.now == 6 * 3600.0, "pauses double up to six hours"
+    assert len(run.notices) == 1, "the same failure is reported once"
 
 
-def test_after_a_recovery_everything_that_changed_is_told(desk: Desk) -> None:
-    desk.answer = ["a"]
-    desk.turn()
-    desk.error = "too slow"
-    desk.turn()
-    desk.error, desk.answer = "", ["b"]
-    assert desk.turn(changed=False) == 1, "asked again although the indexes have not changed: the limits may have"
-    assert trouble_of(desk.catalog, "q") is None
-    assert desk.told[-1] == "the standing query q answers again"
-    assert [(n.added, n.removed) for n in desk.outbox.since(0)][-1] == (("b",), ("a",))
+def test_after_a_recovery_everything_that_changed_is_reported(run: QueryRun) -> None:
+    run.answer = ["a"]
+    run.turn()
+    run.error = "too slow"
+    run.turn()
+    run.error, run.answer = "", ["b"]
+    assert run.turn(changed=False) == 1, "asked again although the indexes have not changed: the limits may have"
+    assert failure_of(run.catalog, "q") is None
+    assert run.notices[-1] == "the standing query q answers again"
+    assert [(n.added, n.removed) for n in run.outbox.since(0)][-1] == (("b",), ("a",))
 
 
-def test_another_query_under_the_same_id_begins_anew(desk: Desk) -> None:
-    desk.error = "too slow"
-    desk.turn()
-    desk.error = ""
-    desk.turn(Subscription(id="q", query="SELECT better …"), wait=1.0, changed=False)
-    assert desk.asked == 2
+def test_another_query_under_the_same_id_starts_afresh(run: QueryRun) -> None:
+    run.error = "too slow"
+    run.turn()
+    run.error = ""
+    run.turn(Subscription(id="q", query="SELECT better …"), wait=1.0, changed=False)
+    assert run.asked == 2
 
 
 def test_answers_are_lines_of_the_real_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_answers_are_lines_of_the_real_store(tmp_path: Path, monkeypatch: pytest
         assert sorted(ask("SELECT ?o { ?s <http://p.example/n> ?o }")) == [f'"{n}"' for n in range(5)]
         assert ask("ASK { ?s <http://p.example/n> '7' }") == ["false"]
         assert len(ask("CONSTRUCT WHERE { ?s <http://p.example/n> ?o }")) == 5
-        monkeypatch.setattr(standing_module, "ROWS", 4)
+        monkeypatch.setattr(standing_queries, "ROWS", 4)
         with pytest.raises(QueryLimit, match="more than 4 rows"):
             ask("SELECT ?o { ?s <http://p.example/n> ?o }")
 

@@ -36,7 +36,7 @@ EVERYWHERE = Scope(ScopeRecord("any"))
 
 
 class Crawled:
-    """Catalog, frontier, ranking, schedule and review over them, as the crawl joins them."""
+    """Catalog, frontier, ranking, scheduler and rescheduler, connected as in a crawl."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,20 +46,20 @@ class Crawled:
         self.scope = EVERYWHERE
         self.guided = False
         self.described: list[PageRow] = []
-        self.ranking = PageRanker(folder / "links", SETTINGS.freshness, lambda: (), lambda: ())
+        self.ranker = PageRanker(folder / "links", SETTINGS.freshness, lambda: (), lambda: ())
         self.start()
 
     def start(self) -> None:
         crawl = replace(SETTINGS.crawl, order="importance" if self.guided else "breadth-first")
         settings = replace(SETTINGS, crawl=crawl)
-        self.refreshing = RefreshScheduler(
-            self.catalog, self.frontier, settings, ranker=self.ranking, scope=lambda: self.scope
+        self.scheduler = RefreshScheduler(
+            self.catalog, self.frontier, settings, ranker=self.ranker, scope=lambda: self.scope
         )
-        self.reviewing = Rescheduler(
+        self.rescheduler = Rescheduler(
             self.catalog,
             self.frontier,
-            self.refreshing,
-            self.ranking,
+            self.scheduler,
+            self.ranker,
             lambda: self.scope,
             self.described.extend,
         )
@@ -67,35 +67,35 @@ class Crawled:
     def read(self, *urls: str, outcome: Outcome = Outcome.NEW, at: float = START) -> list[Settlement]:
         settlements = [_settlement(url, outcome, at) for url in urls]
         known = self.catalog.pages([item.visit.fingerprint for item in settlements])
-        planned = self.refreshing.plan(settlements, known, at)
+        planned = self.scheduler.plan(settlements, known, at)
         with self.catalog.transaction():
             self.frontier.settle(planned, at)
             self.catalog.record(planned, at)
-        self.refreshing.committed()
+        self.scheduler.committed()
         return planned
 
     def link(self, source: str, *targets: str) -> None:
-        self.ranking.append(fingerprint(source), array("q", [fingerprint(url) for url in targets]).tobytes())
+        self.ranker.append(fingerprint(source), array("q", [fingerprint(url) for url in targets]).tobytes())
 
     def rank(self) -> None:
-        self.ranking.flush()
-        self.ranking.recompute(START)
+        self.ranker.flush()
+        self.ranker.recompute(START)
 
-    def review(self) -> None:
+    def reschedule(self) -> None:
         """All slices, without their pauses."""
         while True:
-            self.reviewing._not_before = 0.0
-            self.reviewing.turn(START + 1.0)
-            if not self.reviewing.pending:
+            self.rescheduler._not_before = 0.0
+            self.rescheduler.turn(START + 1.0)
+            if not self.rescheduler.pending:
                 return
 
     def change_scope(self, *excluded: str) -> None:
         self.scope = Scope(ScopeRecord("any", exclude=excluded))
         self.frontier.set_scope(self.scope)
-        self.reviewing.rescoped()
-        self.review()
+        self.rescheduler.scope_changed()
+        self.reschedule()
 
-    def kept(self, url: str) -> PageScheduleRow:
+    def schedule(self, url: str) -> PageScheduleRow:
         row = self.catalog.page(fingerprint(url))
         assert row is not None
         return decode(row.schedule, PageScheduleRow)
@@ -114,9 +114,16 @@ def crawled(tmp_path: Path) -> Crawled:
 def _settlement(url: str, outcome: Outcome, at: float) -> Settlement:
     visit = Visit(url, url, host_of(url), fingerprint(url), deadline=at + 600.0)
     row = PageRow(
-        fingerprint=visit.fingerprint, key=url, href=url, host=visit.host, outcome=outcome, fetched_at=at,
-        quads_digest=b"q", text_digest=b"t", kind="html",
-    )  # fmt: skip
+        fingerprint=visit.fingerprint,
+        key=url,
+        href=url,
+        host=visit.host,
+        outcome=outcome,
+        fetched_at=at,
+        quads_digest=b"q",
+        text_digest=b"t",
+        kind="html",
+    )
     return Settlement(visit, outcome, row, HostPace(visit.host, "", 1.0, at))
 
 
@@ -129,7 +136,7 @@ def urls(count: int, host: str = "a.example") -> list[str]:
 
 
 def star(crawled: Crawled, pages: Sequence[str]) -> None:
-    """Everybody links to the first page, which links to the second."""
+    """All pages link to the first, and the first links to the second."""
     crawled.link(pages[0], pages[1])
     for page in pages[1:]:
         crawled.link(page, pages[0])
@@ -141,7 +148,7 @@ def recounted(crawled: Crawled) -> Planner:
 
 
 def assert_sums_are_those_of_the_rows(crawled: Crawled) -> None:
-    one, other = crawled.refreshing.planner, recounted(crawled)
+    one, other = crawled.scheduler.planner, recounted(crawled)
     assert one.demand.pages == other.demand.pages
     assert one.demand.s() == pytest.approx(other.demand.s(), rel=1e-6)
     cells = [sorted(planner.dump().demand) for planner in (one, other)]
@@ -151,11 +158,11 @@ def assert_sums_are_those_of_the_rows(crawled: Crawled) -> None:
 def test_a_ranking_reaches_pages_before_their_next_visit(crawled: Crawled) -> None:
     pages = urls(40)
     crawled.read(*pages)
-    assert {crawled.kept(page).plan.weight for page in pages} == {1.0}, "nothing is known of any"
+    assert {crawled.schedule(page).plan.weight for page in pages} == {1.0}, "nothing is known about any of them"
     star(crawled, pages)
     crawled.rank()
-    crawled.review()
-    hub, leaf = crawled.kept(pages[0]), crawled.kept(pages[7])
+    crawled.reschedule()
+    hub, leaf = crawled.schedule(pages[0]), crawled.schedule(pages[7])
     assert hub.plan.weight > 10.0 * leaf.plan.weight
     assert hub.plan.period < leaf.plan.period
     assert crawled.due(pages[0]) == pytest.approx(START + hub.plan.period, abs=1.0)
@@ -170,14 +177,14 @@ def test_only_what_moved_is_written_again(crawled: Crawled) -> None:
     crawled.read(*pages)
     star(crawled, pages)
     crawled.rank()
-    crawled.review()
+    crawled.reschedule()
     crawled.described.clear()
     crawled.rank()
-    crawled.review()
+    crawled.reschedule()
     assert crawled.described == []
     crawled.link(pages[7], pages[0], pages[8])
     crawled.rank()
-    crawled.review()
+    crawled.reschedule()
     assert 1 <= len(crawled.described) < 6
 
 
@@ -188,8 +195,8 @@ def test_a_retry_keeps_its_time_but_the_page_its_new_weight(crawled: Crawled) ->
     due = crawled.due(pages[0])
     star(crawled, pages)
     crawled.rank()
-    crawled.review()
-    assert crawled.kept(pages[0]).plan.weight > 10.0
+    crawled.reschedule()
+    assert crawled.schedule(pages[0]).plan.weight > 10.0
     assert crawled.due(pages[0]) == due
     assert_sums_are_those_of_the_rows(crawled)
 
@@ -199,21 +206,21 @@ def test_what_is_left_over_is_done_by_the_next_crawl(crawled: Crawled) -> None:
     crawled.read(*pages)
     star(crawled, pages)
     crawled.rank()
-    crawled.reviewing.turn(START + 1.0)  # a single slice
-    done = crawled.reviewing.reviewed
-    assert crawled.reviewing.pending or done == 300
-    crawled.reviewing.close()
-    crawled.refreshing.close()
+    crawled.rescheduler.turn(START + 1.0)  # a single slice
+    done = crawled.rescheduler.updated
+    assert crawled.rescheduler.pending or done == 300
+    crawled.rescheduler.close()
+    crawled.scheduler.close()
     crawled.start()
-    crawled.review()
-    assert done + crawled.reviewing.reviewed == 300
+    crawled.reschedule()
+    assert done + crawled.rescheduler.updated == 300
     assert_sums_are_those_of_the_rows(crawled)
 
 
 def test_what_leaves_the_scope_leaves_the_demand_and_comes_back(crawled: Crawled) -> None:
     inside, outside = urls(20, "a.example"), urls(30, "b.example")
     crawled.read(*inside, *outside)
-    planner = crawled.refreshing.planner
+    planner = crawled.scheduler.planner
     everything = planner.demand.s()
     crawled.change_scope("https://b.example/*")
     assert planner.demand.pages == 20
@@ -225,39 +232,39 @@ def test_what_leaves_the_scope_leaves_the_demand_and_comes_back(crawled: Crawled
     assert planner.demand.pages == 50
     assert planner.demand.s() == pytest.approx(everything)
     assert crawled.frontier.stats(START).parked == 0
-    assert crawled.due(outside[3]) == pytest.approx(START + crawled.kept(outside[3]).plan.period, abs=1.0)
+    assert crawled.due(outside[3]) == pytest.approx(START + crawled.schedule(outside[3]).plan.period, abs=1.0)
     assert_sums_are_those_of_the_rows(crawled)
 
 
-def test_a_page_under_way_while_the_scope_changes_is_not_planned(crawled: Crawled) -> None:
+def test_a_page_in_progress_while_the_scope_changes_is_not_planned(crawled: Crawled) -> None:
     inside, outside = urls(5, "a.example"), urls(5, "b.example")
     crawled.read(*inside, *outside)
     crawled.change_scope("https://b.example/*")
     (late,) = crawled.read(outside[0], outcome=Outcome.CHANGED, at=START + DAY)
-    assert late.again_at is None and crawled.kept(outside[0]).parked
-    assert crawled.refreshing.planner.demand.pages == 5
+    assert late.again_at is None and crawled.schedule(outside[0]).parked
+    assert crawled.scheduler.planner.demand.pages == 5
     (asked,) = crawled.read("https://b.example/new", at=START + DAY)
-    assert asked.again_at is None, "somebody asked for it: it is read once"
+    assert asked.again_at is None, "an explicit request: it is read once"
     crawled.change_scope()
-    assert crawled.refreshing.planner.demand.pages == 11
+    assert crawled.scheduler.planner.demand.pages == 11
     assert crawled.due(outside[0]) > START + DAY
     assert_sums_are_those_of_the_rows(crawled)
 
 
-def test_a_scope_that_changed_at_rest_is_noticed_at_the_start(crawled: Crawled) -> None:
+def test_a_scope_that_changed_between_crawls_is_noticed_at_the_start(crawled: Crawled) -> None:
     crawled.read(*urls(10, "a.example"), *urls(10, "b.example"))
-    crawled.review()
-    crawled.reviewing.close()
-    crawled.refreshing.close()
+    crawled.reschedule()
+    crawled.rescheduler.close()
+    crawled.scheduler.close()
     crawled.scope = Scope(ScopeRecord("any", exclude=("https://b.example/*",)))
     crawled.frontier.set_scope(crawled.scope)
     crawled.start()
-    assert crawled.reviewing.pending
-    crawled.review()
-    assert crawled.refreshing.planner.demand.pages == 10
-    crawled.reviewing.close()
+    assert crawled.rescheduler.pending
+    crawled.reschedule()
+    assert crawled.scheduler.planner.demand.pages == 10
+    crawled.rescheduler.close()
     crawled.start()
-    assert not crawled.reviewing.pending, "the same scope: nothing to look at"
+    assert not crawled.rescheduler.pending, "the same scope: nothing to do"
 
 
 def test_importance_guides_discovery_by_all_links_that_were_seen(crawled: Crawled) -> None:
@@ -272,7 +279,7 @@ def test_importance_guides_discovery_by_all_links_that_were_seen(crawled: Crawle
     for number, page in enumerate(urls(9)):
         crawled.link(page, waiting[9], waiting[number])
     crawled.rank()
-    crawled.review()
+    crawled.reschedule()
     (first,) = frontier.lease(1, START)
     assert first.href == waiting[9] and first.score > 2.0
 
@@ -282,35 +289,35 @@ def test_dead_pages_are_in_no_sum(crawled: Crawled) -> None:
     crawled.read(*pages)
     for turn in (1, 2):
         crawled.read(pages[0], outcome=Outcome.GONE, at=START + turn * DAY)
-    assert crawled.refreshing.planner.demand.pages == 3
+    assert crawled.scheduler.planner.demand.pages == 3
     star(crawled, pages)
     crawled.rank()
-    crawled.review()
-    assert crawled.refreshing.planner.demand.pages == 3
-    assert crawled.frontier.stats(START).dead == 1, "a ranking does not raise the dead"
+    crawled.reschedule()
+    assert crawled.scheduler.planner.demand.pages == 3
+    assert crawled.frontier.stats(START).dead == 1, "a ranking does not revive a dead page"
     assert_sums_are_those_of_the_rows(crawled)
 
 
 def test_a_slice_is_short(crawled: Crawled) -> None:
-    """What the owner's loop waits for: some milliseconds, whatever is left to do."""
+    """The crawl's thread waits a few milliseconds for a slice, however much remains."""
     pages = urls(2000)
     crawled.read(*pages)
     star(crawled, pages)
     crawled.rank()
     slices: list[float] = []
     while True:
-        crawled.reviewing._not_before = 0.0
+        crawled.rescheduler._not_before = 0.0
         began = time.thread_time()
-        crawled.reviewing.turn(START + 1.0)
+        crawled.rescheduler.turn(START + 1.0)
         slices.append(time.thread_time() - began)
-        if not crawled.reviewing.pending:
+        if not crawled.rescheduler.pending:
             break
-    assert crawled.reviewing.reviewed == 2000
+    assert crawled.rescheduler.updated == 2000
     assert np.median(slices) < 0.02, f"{np.median(slices) * 1e3:.1f} ms a slice"
-    crawled.reviewing._not_before = 0.0
+    crawled.rescheduler._not_before = 0.0
     crawled.link(pages[5], pages[6])
     crawled.rank()
-    crawled.reviewing.turn(START)
+    crawled.rescheduler.turn(START)
     crawled.rank()
-    crawled.reviewing.turn(START)
-    assert crawled.reviewing._not_before > time.monotonic(), "the next one waits its turn"
+    crawled.rescheduler.turn(START)
+    assert crawled.rescheduler._not_before > time.monotonic(), "the next slice has to wait"

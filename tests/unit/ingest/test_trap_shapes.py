@@ -1,3 +1,5 @@
+"""Spider traps by the form of a URL, and by how many URLs have the same form."""
+
 from __future__ import annotations
 
 import time
@@ -28,7 +30,7 @@ E = "http://e.org"
         (E + "/" + "a" * 2100, "longer"),
     ],
 )
-def test_traps_are_told_in_words(href: str, word: str) -> None:
+def test_traps_are_refused_with_a_reason(href: str, word: str) -> None:
     assert word in (trap(href) or "")
 
 
@@ -44,7 +46,7 @@ def test_ordinary_urls_pass(path: str) -> None:
     assert trap(E + path) is None
 
 
-def test_facets_and_calendars_have_a_share_per_shape() -> None:
+def test_facets_and_calendars_have_a_limit_per_shape() -> None:
     shapes = HostShapes(facet_urls=50, calendar_urls=30)
     refused = [shapes.admit(f"{E}/shop?color={n}&size={n % 7}") for n in range(100)]
     assert refused[:50] == [None] * 50

@@ -1,4 +1,4 @@
-"""Notices stay as long as someone may still want them, and no longer."""
+"""Notices stay as long as a reader may come back for them, and no longer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Stores:
             self.outbox.append([Notice(at=at, subscription=id, kind="new") for id in ("feed", "hook")])
 
     def trim(self, settings: SubscriptionSettings = SETTINGS) -> TrimReport:
-        """What is announced is what goes."""
+        """`trimmed_notices` names what `trim_notices` drops."""
         announced = trimmed_notices(self.catalog, self.outbox, settings, NOW)
         before = {notice.id for notice in self.outbox.since(0)}
         trimmed = trim_notices(self.catalog, self.outbox, settings, NOW)
@@ -53,14 +53,14 @@ def stores() -> Stores:
     return Stores()
 
 
-def test_what_nobody_waits_for_goes_after_the_time_to_keep(stores: Stores) -> None:
+def test_notices_without_a_webhook_go_after_the_time_to_keep(stores: Stores) -> None:
     stores.outbox.put_delivery(Delivery(subscription="hook", delivered=14))
     assert stores.trim() == TrimReport(10)
     assert stores.ages("feed") == stores.ages("hook") == [20, 0]
     assert stores.trim() == TrimReport(0)
 
 
-def test_what_a_webhook_waits_for_stays_longer(stores: Stores) -> None:
+def test_undelivered_notices_stay_longer(stores: Stores) -> None:
     stores.outbox.put_delivery(Delivery(subscription="hook", delivered=6, attempts=9, error="HTTP 503"))
     assert stores.trim() == TrimReport(5 + 3)
     assert stores.ages("feed") == [20, 0]
@@ -75,7 +75,7 @@ def test_a_receiver_that_is_silent_too_long_loses_notices_and_that_is_counted(st
     assert stores.trim().lost == {}, "counted once"
 
 
-def test_a_removed_subscription_is_waited_for_no_longer(stores: Stores) -> None:
+def test_a_removed_subscription_holds_no_notices(stores: Stores) -> None:
     remove_subscription("hook", catalog=stores.catalog, outbox=stores.outbox)
     stores.trim()
     assert stores.ages("hook") == [20, 0]
@@ -86,7 +86,7 @@ def test_forever_is_forever(stores: Stores) -> None:
     assert len(stores.outbox.since(0)) == 14
 
 
-def test_a_time_that_is_none_is_refused(stores: Stores) -> None:
+def test_an_invalid_duration_is_refused(stores: Stores) -> None:
     for wrong in ("soon", "-1d", ""):
         with pytest.raises(SettingsError, match="keep"):
             stores.trim(replace(SETTINGS, keep=wrong))

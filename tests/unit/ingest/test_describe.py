@@ -1,4 +1,4 @@
-"""How a page stands and when it is read again, as statements that SPARQL can ask for."""
+"""A page's rank and its next visit, as statements that SPARQL can query."""
 
 from __future__ import annotations
 
@@ -19,18 +19,24 @@ from quadloom.stores.quads.oxigraph import OxigraphQuads
 
 DAY = 86_400.0
 RATE = 1.0 / (5.0 * DAY)
-PLAN = PageSchedule(
-    weight=2.0, changes_per_second=RATE, log_mean=math.log(RATE), log_variance=0.25, period=3.0 * DAY
-)  # fmt: skip
-KEPT = PageScheduleRow(PLAN, 1_700_000_000.0, False, 12.3456, 0.25)
+PLAN = PageSchedule(weight=2.0, changes_per_second=RATE, log_mean=math.log(RATE), log_variance=0.25, period=3.0 * DAY)
+SCHEDULE = PageScheduleRow(PLAN, 1_700_000_000.0, False, 12.3456, 0.25)
 
 
-def row(kept: PageScheduleRow = KEPT, number: int = 1, visits: int = 4) -> PageRow:
+def row(schedule: PageScheduleRow = SCHEDULE, number: int = 1, visits: int = 4) -> PageRow:
     return PageRow(
-        fingerprint=number, key="", href=f"https://a.example/{number}", host="a.example", kind="html", visits=visits,
-        fetched_at=1_700_000_000.0, changed_at=1_600_000_000.0, quads_digest=b"q", title="A page",
-        schedule=encode(kept),
-    )  # fmt: skip
+        fingerprint=number,
+        key="",
+        href=f"https://a.example/{number}",
+        host="a.example",
+        kind="html",
+        visits=visits,
+        fetched_at=1_700_000_000.0,
+        changed_at=1_600_000_000.0,
+        quads_digest=b"q",
+        title="A page",
+        schedule=encode(schedule),
+    )
 
 
 def stated(data: bytes) -> dict[str, str]:
@@ -42,12 +48,12 @@ def stated(data: bytes) -> dict[str, str]:
 
 
 def test_all_numbers_are_stated() -> None:
-    said = stated(description(row(), 200, "", schedule=True))
-    assert said["importance"] == "12.3" and said["usefulness"] == "0.25"
-    assert said["changesPerDay"] == "0.2"
-    assert float(said["changesPerDayLow"]) == pytest.approx(0.2 * math.exp(-1.2816 * 0.5), rel=0.01)
-    assert float(said["changesPerDayHigh"]) == pytest.approx(0.2 * math.exp(1.2816 * 0.5), rel=0.01)
-    assert said["nextVisit"] == "2023-11-17T22:13:20Z"
+    facts = stated(description(row(), 200, "", schedule=True))
+    assert facts["importance"] == "12.3" and facts["usefulness"] == "0.25"
+    assert facts["changesPerDay"] == "0.2"
+    assert float(facts["changesPerDayLow"]) == pytest.approx(0.2 * math.exp(-1.2816 * 0.5), rel=0.01)
+    assert float(facts["changesPerDayHigh"]) == pytest.approx(0.2 * math.exp(1.2816 * 0.5), rel=0.01)
+    assert facts["nextVisit"] == "2023-11-17T22:13:20Z"
 
 
 def test_only_what_is_known_is_stated() -> None:
@@ -55,15 +61,15 @@ def test_only_what_is_known_is_stated() -> None:
     everything = {"importance", "usefulness", "changesPerDay", "changesPerDayLow", "changesPerDayHigh", "nextVisit"}
     assert not stated(plain).keys() & everything
     new = stated(description(row(PageScheduleRow(PLAN, 1_700_000_000.0), visits=1), 200, "", schedule=True))
-    assert new.keys() & everything == {"nextVisit"}, "not ranked, and nothing is known of its changes"
+    assert new.keys() & everything == {"nextVisit"}, "not ranked, and nothing is known about its changes"
     parked = stated(description(row(PageScheduleRow(PLAN, 1.7e9, True, 1.0, 1.0)), 200, "", schedule=True))
     assert "nextVisit" not in parked and "importance" in parked
     assert description(row(PageScheduleRow(PageSchedule())), 200, "", schedule=True) == plain
 
 
 @pytest.mark.parametrize("number", [0.0, 1.0, 0.25, 12.3456, 99999.0, 1e-9, 0.000123456, 0.1, 1234.5, 7e11])
-def test_numbers_come_back_from_the_store_as_they_went_in(number: float) -> None:
-    """Other words for the same number would be taken for a change at every visit."""
+def test_numbers_are_formatted_as_in_the_store(number: float) -> None:
+    """Another format of the same number would look like a change at every visit."""
     store = ox.Store()
     text = _digits(number)
     store.load(f'<x:s> <x:p> "{text}"^^<http://www.w3.org/2001/XMLSchema#double> .\n'.encode(), ox.RdfFormat.N_TRIPLES)
@@ -83,8 +89,8 @@ def test_sparql_can_ask_for_them(tmp_path: Path) -> None:
     assert [f"https://a.example/{n}".encode() in answer for n in (19, 18, 17, 16)] == [True, True, True, False]
 
 
-def test_telling_anew_costs_little(tmp_path: Path) -> None:
-    """A visit that found nothing new moves the next visit, and with it one statement or a few."""
+def test_updating_a_description_costs_little(tmp_path: Path) -> None:
+    """A visit without a change moves the next visit, and so changes one or a few statements."""
     quads = OxigraphQuads(tmp_path / "quads")
     best = float("inf")
     for turn in range(6):

@@ -1,4 +1,4 @@
-"""What `quadloom why` says of robots.txt where the configuration has exceptions for a site."""
+"""What `quadloom why` says about robots.txt if the configuration has an exception for a site."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Robots = Literal["obey", "ignore"]
         ("ignore", "obey", "not known yet"),
     ],
 )
-def test_a_site_of_ones_own_decides_about_robots(
+def test_the_settings_of_a_site_decide_about_robots(
     tmp_path: Path, everywhere: Robots, here: Robots | None, verdict: str
 ) -> None:
     settings = Settings(

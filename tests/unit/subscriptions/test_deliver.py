@@ -32,8 +32,8 @@ SETTINGS = Settings(
 )
 
 
-class Office:
-    """An outbox with deliveries from it. Its clock stands still unless the test moves it."""
+class Deliveries:
+    """An outbox with deliveries from it. Only the test advances its clock."""
 
     def __init__(self, client: CurlTransport) -> None:
         self.client = client
@@ -42,18 +42,18 @@ class Office:
         self.restart()
 
     def restart(self) -> None:
-        """As a new process: only the outbox is left."""
-        self.delivering = WebhookDeliverer(self.outbox, self.client, lambda _: Difference(("a",), ()), lambda: self.now)
+        """As in a new process: only the outbox remains."""
+        self.deliverer = WebhookDeliverer(self.outbox, self.client, lambda _: Difference(("a",), ()), lambda: self.now)
 
     def turn(self, *subscriptions: Subscription, after: float = 0.0) -> int:
         self.now += after
-        return self.delivering.turn(subscriptions)
+        return self.deliverer.turn(subscriptions)
 
 
 @pytest.fixture
-def office() -> Iterator[Office]:
+def deliveries() -> Iterator[Deliveries]:
     with closing(CurlTransport(SETTINGS)) as client:
-        yield Office(client)
+        yield Deliveries(client)
 
 
 def hook(receiver: Receiver, id: str = "s") -> Subscription:
@@ -64,69 +64,69 @@ def notices(count: int, id: str = "s") -> list[Notice]:
     return [Notice(at=NOW, subscription=id, kind="new", url=f"https://a.example/{n}") for n in range(count)]
 
 
-def test_delivery_goes_on_where_it_failed_also_after_a_restart(office: Office) -> None:
+def test_delivery_continues_after_a_failure_and_a_restart(deliveries: Deliveries) -> None:
     statuses = [500, 503]
     with receiving(SECRET, lambda _: statuses.pop(0) if statuses else 204) as receiver:
-        office.outbox.append(notices(4))
-        assert office.turn(hook(receiver)) == 0
-        office.restart()
-        assert office.turn(hook(receiver), after=9.0) == 0 and receiver.refused == [1], "within the pause"
-        assert office.turn(hook(receiver), after=1.0) == 0
+        deliveries.outbox.append(notices(4))
+        assert deliveries.turn(hook(receiver)) == 0
+        deliveries.restart()
+        assert deliveries.turn(hook(receiver), after=9.0) == 0 and receiver.refused == [1], "within the pause"
+        assert deliveries.turn(hook(receiver), after=1.0) == 0
         assert receiver.refused == [1, 1], "the first is refused, so the others wait"
-        failed = office.outbox.delivery("s")
-        assert (failed.attempts, failed.retry_at, failed.error) == (2, office.now + 20.0, "HTTP 503")
-        office.restart()
-        assert office.turn(hook(receiver), after=20.0) == 4
+        failed = deliveries.outbox.delivery("s")
+        assert (failed.attempts, failed.retry_at, failed.error) == (2, deliveries.now + 20.0, "HTTP 503")
+        deliveries.restart()
+        assert deliveries.turn(hook(receiver), after=20.0) == 4
         assert receiver.order == [1, 2, 3, 4] and receiver.badly_signed == 0
-        done = office.outbox.delivery("s")
+        done = deliveries.outbox.delivery("s")
         assert (done.delivered, done.attempts, done.error) == (4, 0, "")
-        assert office.turn(hook(receiver), after=60.0) == 0
-        office.outbox.append(notices(1))
-        assert office.turn(hook(receiver)) == 1
+        assert deliveries.turn(hook(receiver), after=60.0) == 0
+        deliveries.outbox.append(notices(1))
+        assert deliveries.turn(hook(receiver)) == 1
 
 
-def test_a_long_backlog_goes_out_in_one_turn(office: Office) -> None:
+def test_a_long_backlog_goes_out_in_one_turn(deliveries: Deliveries) -> None:
     with receiving(SECRET) as receiver:
-        office.outbox.append(notices(75))
-        assert office.turn(hook(receiver)) == 75
+        deliveries.outbox.append(notices(75))
+        assert deliveries.turn(hook(receiver)) == 75
         assert receiver.order == list(range(1, 76))
 
 
-def test_a_redirect_is_no_acknowledgement(office: Office) -> None:
+def test_a_redirect_is_not_an_acknowledgement(deliveries: Deliveries) -> None:
     with receiving(answer=lambda _: 307) as receiver:
-        office.outbox.append(notices(1))
-        assert office.turn(hook(receiver)) == 0
-        assert office.outbox.delivery("s").error == "HTTP 307"
+        deliveries.outbox.append(notices(1))
+        assert deliveries.turn(hook(receiver)) == 0
+        assert deliveries.outbox.delivery("s").error == "HTTP 307"
 
 
-def test_a_private_address_is_refused(office: Office) -> None:
+def test_a_private_address_is_refused(deliveries: Deliveries) -> None:
     with receiving() as receiver, closing(CurlTransport(replace(SETTINGS, guard=GuardSettings()))) as guarded:
-        office.client = guarded
-        office.restart()
-        office.outbox.append(notices(1))
-        assert office.turn(hook(receiver)) == 0
+        deliveries.client = guarded
+        deliveries.restart()
+        deliveries.outbox.append(notices(1))
+        assert deliveries.turn(hook(receiver)) == 0
         assert receiver.order == [] and receiver.refused == []
-        assert "127.0.0.1" in office.outbox.delivery("s").error
+        assert "127.0.0.1" in deliveries.outbox.delivery("s").error
 
 
-def test_a_receiver_that_never_answers_holds_up_nobody(office: Office) -> None:
+def test_a_receiver_that_never_answers_delays_nobody(deliveries: Deliveries) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent, receiving(SECRET) as receiver:
         never = Subscription(id="never", sites=("a.example",), webhook=f"http://127.0.0.1:{silent.getsockname()[1]}/")
-        office.outbox.append([*notices(3, "never"), *notices(30, "s")])
+        deliveries.outbox.append([*notices(3, "never"), *notices(30, "s")])
         began = time.monotonic()
-        assert office.turn(never, hook(receiver)) == 30
+        assert deliveries.turn(never, hook(receiver)) == 30
         assert time.monotonic() - began < 30.0
-        silence = office.outbox.delivery("never")
+        silence = deliveries.outbox.delivery("never")
         assert (silence.delivered, silence.attempts) == (0, 1) and silence.error
         assert receiver.times[-1] - began < 1.0, "the others did not wait for it"
 
 
-def test_a_slow_receiver_gets_less_in_a_turn_and_the_rest_later(office: Office) -> None:
+def test_a_slow_receiver_gets_less_in_a_turn_and_the_rest_later(deliveries: Deliveries) -> None:
     with receiving() as slow:
         slow.delay = 0.05
-        office.outbox.append(notices(6))
+        deliveries.outbox.append(notices(6))
         real = WebhookDeliverer(
-            office.outbox, office.client, lambda _: Difference(), lambda: NOW + 50 * time.monotonic()
+            deliveries.outbox, deliveries.client, lambda _: Difference(), lambda: NOW + 50 * time.monotonic()
         )
         first = real.turn([hook(slow)])
         assert 1 <= first < 6, "a turn of five seconds, of which each answer takes two and a half"
@@ -135,14 +135,14 @@ def test_a_slow_receiver_gets_less_in_a_turn_and_the_rest_later(office: Office) 
         assert slow.order == [1, 2, 3, 4, 5, 6]
 
 
-def test_pauses_grow_to_an_hour_and_a_receivers_wish_counts(office: Office) -> None:
+def test_pauses_grow_to_an_hour_and_retry_after_counts(deliveries: Deliveries) -> None:
     with receiving(answer=lambda _: 429) as receiver:
-        office.outbox.append(notices(1))
+        deliveries.outbox.append(notices(1))
         pauses = []
         for _ in range(12):
-            office.turn(hook(receiver))
-            pauses.append(office.outbox.delivery("s").retry_at - office.now)
-            office.now = office.outbox.delivery("s").retry_at
+            deliveries.turn(hook(receiver))
+            pauses.append(deliveries.outbox.delivery("s").retry_at - deliveries.now)
+            deliveries.now = deliveries.outbox.delivery("s").retry_at
         assert pauses[:4] == [10.0, 20.0, 40.0, 80.0] and pauses[-1] == 3600.0
 
 
@@ -155,9 +155,11 @@ def test_the_signature_is_that_of_standard_webhooks() -> None:
 def test_id_time_body_and_secret_are_signed() -> None:
     body = b'{"id":7}'
     assert dict(headers_of(7, body, SECRET, 1_700_000_000.9)) == {
-        "Content-Type": "application/json", "webhook-id": "7", "webhook-timestamp": "1700000000",
+        "Content-Type": "application/json",
+        "webhook-id": "7",
+        "webhook-timestamp": "1700000000",
         "webhook-signature": signature("7", 1_700_000_000, body, SECRET),
-    }  # fmt: skip
+    }
     assert "webhook-signature" not in dict(headers_of(7, body, "", NOW))
     different = {signature("7", 1, body, SECRET), signature("8", 1, body, SECRET), signature("7", 2, body, SECRET)}
     different |= {signature("7", 1, b"{}", SECRET), signature("7", 1, body, "another")}

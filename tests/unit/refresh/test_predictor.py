@@ -1,4 +1,4 @@
-"""Suspects in the crawl: the owner judges new URLs by what first reads have taught, and remembers it."""
+"""Suspects in the crawl: new URLs are classified by what first reads have found, and that is saved."""
 
 from __future__ import annotations
 
@@ -36,19 +36,17 @@ class Crawled:
         database = SqliteDatabase.open(folder / "q.db", SCHEMA)
         self.catalog = SqliteCatalog(database)
         self.frontier = SqliteFrontier(database, FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=999), now=START)
-        self.refreshing = RefreshScheduler(self.catalog, self.frontier, Settings())
+        self.scheduler = RefreshScheduler(self.catalog, self.frontier, Settings())
 
     def read(self, *visits: Visit, kind: str, links: tuple[Discovery, ...] = ()) -> list[Settlement]:
         """First reads that found pages of this kind."""
-        settlements = [
-            Settlement(visit, Outcome.NEW, _row(visit, kind), None, links) for visit in visits
-        ]  # fmt: skip
-        planned = self.refreshing.plan(settlements, {}, START)
+        settlements = [Settlement(visit, Outcome.NEW, _row(visit, kind), None, links) for visit in visits]
+        planned = self.scheduler.plan(settlements, {}, START)
         with self.catalog.transaction():
             self.frontier.settle(planned, START)
             self.catalog.record(planned, START)
-            self.refreshing.write(START)
-        self.refreshing.committed()
+            self.scheduler.write(START)
+        self.scheduler.committed()
         return planned
 
 
@@ -59,9 +57,14 @@ def crawled(tmp_path: Path) -> Crawled:
 
 def _row(visit: Visit, kind: str) -> PageRow:
     return PageRow(
-        fingerprint=visit.fingerprint, key=visit.key, href=visit.href, host=visit.host, fetched_at=START, kind=kind,
+        fingerprint=visit.fingerprint,
+        key=visit.key,
+        href=visit.href,
+        host=visit.host,
+        fetched_at=START,
+        kind=kind,
         quads_digest=b"q",
-    )  # fmt: skip
+    )
 
 
 def visit(url: str, kind: LinkKind = "plain", via: int = 0) -> Visit:
@@ -78,13 +81,16 @@ def priorities(settlement: Settlement) -> dict[str, int]:
 
 def test_suspects_are_leased_from_their_own_share(crawled: Crawled) -> None:
     found = (
-        link(HUB + "x.ttl"), link(HUB + "page"), link(HUB + "news", "feed"), link(HUB + "a.jpg"),
-        link(HUB + "told", "published", 1),
-    )  # fmt: skip
+        link(HUB + "x.ttl"),
+        link(HUB + "page"),
+        link(HUB + "news", "feed"),
+        link(HUB + "a.jpg"),
+        link(HUB + "pushed", "published", 1),
+    )
     (planned,) = crawled.read(visit(HUB), kind="html", links=found)
-    assert priorities(planned) == {"x.ttl": 2, "page": 3, "news": 2, "a.jpg": 3, "told": 1}
+    assert priorities(planned) == {"x.ttl": 2, "page": 3, "news": 2, "a.jpg": 3, "pushed": 1}
     leased = crawled.frontier.lease(10, START + 1.0, quota=Quota(suspects=10))
-    assert {item.href for item in leased} == {HUB + "x.ttl", HUB + "news", HUB + "told"}
+    assert {item.href for item in leased} == {HUB + "x.ttl", HUB + "news", HUB + "pushed"}
 
 
 def test_an_unknown_suffix_is_a_suspect_where_data_links_to_it(crawled: Crawled) -> None:
@@ -92,15 +98,15 @@ def test_an_unknown_suffix_is_a_suspect_where_data_links_to_it(crawled: Crawled)
     assert priorities(planned) == {"thing": 2, "a.jpg": 3}
 
 
-def test_the_owner_learns_from_first_reads_and_remembers_over_a_restart(crawled: Crawled) -> None:
+def test_the_crawl_learns_from_first_reads_and_remembers_it_after_a_restart(crawled: Crawled) -> None:
     (before,) = crawled.read(visit(HUB), kind="html", links=(link(HUB + "d/1"),))
     crawled.read(*(visit(f"{HUB}record/{n}") for n in range(60)), kind="rdfxml")
     crawled.read(*(visit(f"https://b.example/{n}.xml") for n in range(60)), kind="html")
     links = (link(HUB + "d/2"), link("https://b.example/new.xml"), link("https://b.example/new"))
     (after,) = crawled.read(visit(HUB + "again"), kind="html", links=links)
     assert (priorities(before), priorities(after)) == ({"1": 3}, {"2": 2, "new.xml": 3, "new": 3})
-    crawled.refreshing.close()
-    assert DataPredictor(crawled.catalog).suspects.dump() == crawled.refreshing.predictor.suspects.dump()
+    crawled.scheduler.close()
+    assert DataPredictor(crawled.catalog).suspects.dump() == crawled.scheduler.predictor.suspects.dump()
 
 
 def test_the_kind_of_a_source_read_long_ago_is_looked_up(crawled: Crawled) -> None:
@@ -112,28 +118,33 @@ def test_the_kind_of_a_source_read_long_ago_is_looked_up(crawled: Crawled) -> No
     assert later.suspects.dump()["from-data:"] == (1.0, 1.0)
     learned = later.suspects.dump()
     later.learn([Settlement(new, outcome, _row(new, "")) for outcome in (Outcome.FAILED, Outcome.GONE)])
-    assert later.suspects.dump() == learned, "what could not be read says nothing"
+    assert later.suspects.dump() == learned, "a page that could not be read is no evidence"
 
 
 def test_why_shows_the_suspicion_and_its_witnesses(crawled: Crawled) -> None:
     crawled.read(visit(HUB), kind="html", links=(replace(link(HUB + "x.ttl"), via=fingerprint(HUB)),))
-    crawled.refreshing.close()
+    crawled.scheduler.close()
     explained = why(
-        HUB + "x.ttl", frontier=crawled.frontier, catalog=crawled.catalog, scope=Scope(ScopeRecord("any")),
-        schedule=schedule_of(crawled.catalog, Settings()), settings=Settings(), now=START,
-    )  # fmt: skip
-    said = {reason.what: (reason.value, reason.rule) for reason in explained.reasons if reason.part == "discovery"}
-    assert said["met first"][0] == HUB
-    assert float(said["suspicion"][0]) > 0.9
-    assert all(word in said["suspicion"][1] for word in ("suffix .ttl 0.97", "link plain 0.18", "site a.example"))
+        HUB + "x.ttl",
+        frontier=crawled.frontier,
+        catalog=crawled.catalog,
+        scope=Scope(ScopeRecord("any")),
+        schedule=schedule_of(crawled.catalog, Settings()),
+        settings=Settings(),
+        now=START,
+    )
+    facts = {reason.what: (reason.value, reason.rule) for reason in explained.reasons if reason.part == "discovery"}
+    assert facts["first found"][0] == HUB
+    assert float(facts["suspicion"][0]) > 0.9
+    assert all(word in facts["suspicion"][1] for word in ("suffix .ttl 0.97", "link plain 0.18", "site a.example"))
 
 
-def test_a_verdict_costs_little(crawled: Crawled) -> None:
-    """Every link of every page is judged; the goal is one microsecond."""
+def test_a_classification_costs_little(crawled: Crawled) -> None:
+    """Every link of every page is classified; the goal is one microsecond."""
     links = tuple(link(f"https://host{n % 40}.example/path/{n}.html") for n in range(4000))
     best = float("inf")
     for _ in range(5):
         began = time.process_time()
-        crawled.refreshing.predictor.assessed(links, from_data=False)
+        crawled.scheduler.predictor.prioritize(links, from_data=False)
         best = min(best, (time.process_time() - began) / len(links))
     assert best < 2e-6, f"{best * 1e6:.2f} µs a URL"

@@ -1,4 +1,4 @@
-"""When the quad store may put its files in order, on a clock that is set by hand; and that it really does."""
+"""When the quad store compacts its files, on a clock that the test sets; and that it really does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from quadloom_lab.memory.text import MemoryText
 
 
 class Slow(MemoryQuads):
-    """Takes until it is allowed to end."""
+    """`optimize` takes until it may end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,65 +48,65 @@ class Clock:
         (ENOUGH, ENOUGH, 4.0, 1),
         (ENOUGH - 1, ENOUGH, 4.0, 0),  # too little to be worth it
         (ENOUGH, ENOUGH, 2.0, 0),  # the next batch may be on its way
-        (ENOUGH, 10 * ENOUGH, 4.0, 0),  # a tenth of the store: merging all would cost more than it frees
-        (20_000_000, 20_000_000, 4.0, 0),  # expected to take over a minute: who stops the crawl would have to wait
+        (ENOUGH, 10 * ENOUGH, 4.0, 0),  # a tenth of the store: merging everything costs more than it frees
+        (20_000_000, 20_000_000, 4.0, 0),  # expected to take over a minute: stopping the crawl would have to wait
     ],
 )
 def test_it_starts_only_when_it_pays(written: int, total: int, waited: float, expected: int) -> None:
     clock, store = Clock(), Slow()
     store.may_end.set()
-    tidying = StoreCompactor(store, lambda: total, monotonic=clock)
-    tidying.wrote(written)
+    compactor = StoreCompactor(store, lambda: total, monotonic=clock)
+    compactor.wrote(written)
     clock.now = waited
-    tidying.idle()
-    tidying.close()
+    compactor.idle()
+    compactor.close()
     assert store.calls == expected
 
 
 def test_one_at_a_time_and_the_caller_never_waits() -> None:
     clock, store = Clock(), Slow()
-    tidying = StoreCompactor(store, lambda: ENOUGH, monotonic=clock)
+    compactor = StoreCompactor(store, lambda: ENOUGH, monotonic=clock)
     for _ in range(3):
-        tidying.wrote(ENOUGH)
+        compactor.wrote(ENOUGH)
         clock.now += 4.0
-        tidying.idle()
+        compactor.idle()
     assert store.calls == 1
     store.may_end.set()
-    tidying.close()
-    tidying.idle()
-    tidying.close()
+    compactor.close()
+    compactor.idle()
+    compactor.close()
     assert store.calls == 2
 
 
-def test_a_slow_disk_is_learned_from() -> None:
+def test_the_estimate_adapts_to_a_slow_disk() -> None:
     clock, store = Clock(), Slow()
-    tidying = StoreCompactor(store, lambda: ENOUGH, monotonic=clock)
-    tidying.wrote(ENOUGH)
+    compactor = StoreCompactor(store, lambda: ENOUGH, monotonic=clock)
+    compactor.wrote(ENOUGH)
     clock.now = 4.0
-    tidying.idle()
+    compactor.idle()
     clock.now = 64.0  # a minute
     store.may_end.set()
-    tidying.close()
-    tidying.wrote(ENOUGH)
+    compactor.close()
+    compactor.wrote(ENOUGH)
     clock.now = 100.0
-    tidying.idle()
-    tidying.close()
+    compactor.idle()
+    compactor.close()
     assert store.calls == 1
 
 
-def test_its_error_is_kept_for_the_indexer() -> None:
+def test_its_error_is_available_to_the_indexer() -> None:
     class Broken(MemoryQuads):
         def optimize(self) -> None:
             raise StoreError("the disk is gone")
 
     clock = Clock()
-    tidying = StoreCompactor(Broken(), lambda: ENOUGH, monotonic=clock)
-    tidying.wrote(ENOUGH)
+    compactor = StoreCompactor(Broken(), lambda: ENOUGH, monotonic=clock)
+    compactor.wrote(ENOUGH)
     clock.now = 4.0
-    tidying.idle()
-    tidying.close()
-    assert tidying.error is not None
-    assert tidying.error.message == "the disk is gone"
+    compactor.idle()
+    compactor.close()
+    assert compactor.error is not None
+    assert compactor.error.message == "the disk is gone"
 
 
 def test_files_become_fewer_while_statements_stay(tmp_path: Path) -> None:
@@ -119,26 +119,24 @@ def test_files_become_fewer_while_statements_stay(tmp_path: Path) -> None:
     store.flush()
     before, count = len(list((tmp_path / "quads").glob("*.sst"))), len(store)
     clock = Clock()
-    tidying = StoreCompactor(store, lambda: count, monotonic=clock)
-    tidying.wrote(ENOUGH)
+    compactor = StoreCompactor(store, lambda: count, monotonic=clock)
+    compactor.wrote(ENOUGH)
     clock.now = 4.0
-    tidying.idle()
-    tidying.close()
+    compactor.idle()
+    compactor.close()
     assert len(list((tmp_path / "quads").glob("*.sst"))) < before
     assert len(store) == count == 12_000
     store.close()
 
 
-def test_an_indexer_that_rests_tidies_and_one_that_works_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_idle_indexer_compacts_and_a_busy_one_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quadloom.ingest.compaction.ENOUGH", 1000)
     monkeypatch.setattr("quadloom.ingest.compaction._IDLE_SECONDS", 1.0)
     store = OxigraphQuads(tmp_path / "quads")
     marks: queue.Queue[IndexAcks] = queue.Queue()
     settings = IndexSettings(text=False, text_commit_seconds=0.05)
     indexer = Indexer(store, MemoryText(), settings, marks.put, Failpoints(), Statistics())
-    for number in range(12):  # over 1.2 s: longer than it would have to rest
+    for number in range(12):  # over 1.2 s: longer than the idle time that it needs
         graph = f"http://e.example/{number}"
         lines = "".join(f'<{graph}#{n}> <x:p> "{n}" <{graph}> .\n' for n in range(300))
         indexer.put([IndexJob(number, Quads.of(graph, lines.encode()), None, b"", fresh=True)])

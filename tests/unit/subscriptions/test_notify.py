@@ -1,4 +1,4 @@
-"""Notices: who is told of what, and how it is said."""
+"""Notices: who gets one for which change, and its form."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def settled(url: str, outcome: Outcome, again_at: float | None = None) -> Settle
     return Settlement(Visit(url, url, host_of(url), key), outcome, row, None, (), again_at)
 
 
-def told(stores: Stores, settlements: list[Settlement], nquads: bytes = b"", known: dict[int, PageRow] | None = None):  # type: ignore[no-untyped-def]
+def noticed(
+    stores: Stores, settlements: list[Settlement], nquads: bytes = b"", known: dict[int, PageRow] | None = None
+):  # type: ignore[no-untyped-def]
     notices = ChangeNotifier(stores.catalog, stores.outbox, MemoryQuads()).notices(
         settlements, lambda _: nquads, known or {}, NOW
     )
@@ -62,25 +64,25 @@ def test_pages_are_matched_by_url_site_and_type(stores: Stores) -> None:
     stores.subscribe(Subscription(id="site", sites=("b.example",)))
     stores.subscribe(Subscription(id="type", types=(EVENT,)))
     new = Outcome.NEW
-    assert told(stores, [settled("https://a.example/x", new)]) == [("page", "new", "https://a.example/x")]
-    assert told(stores, [settled("https://www.b.example/y", new)]) == [("site", "new", "https://www.b.example/y")]
-    assert told(stores, [settled("https://c.example/", Outcome.CHANGED)], TYPED) == [
+    assert noticed(stores, [settled("https://a.example/x", new)]) == [("page", "new", "https://a.example/x")]
+    assert noticed(stores, [settled("https://www.b.example/y", new)]) == [("site", "new", "https://www.b.example/y")]
+    assert noticed(stores, [settled("https://c.example/", Outcome.CHANGED)], TYPED) == [
         ("type", "changed", "https://c.example/")
     ]
-    assert told(stores, [settled("https://a.example/x", Outcome.UNCHANGED)]) == []
+    assert noticed(stores, [settled("https://a.example/x", Outcome.UNCHANGED)]) == []
 
 
-def test_gone_is_told_when_a_page_with_content_dies(stores: Stores) -> None:
+def test_gone_is_reported_when_a_page_with_content_dies(stores: Stores) -> None:
     stores.subscribe(Subscription(id="page", urls=("https://a.example/x",)))
     old = PageRow(
         fingerprint=1, key="https://a.example/x", href="https://a.example/x", host="a.example", quads_digest=b"d"
     )
     dying, missing = (settled("https://a.example/x", Outcome.GONE, again) for again in (None, NOW + 9))
     known = {fingerprint("https://a.example/x"): old}
-    assert told(stores, [dying], known=known) == [("page", "gone", "https://a.example/x")]
+    assert noticed(stores, [dying], known=known) == [("page", "gone", "https://a.example/x")]
     assert missing.page is not None
     missing = replace(missing, page=replace(missing.page, quads_digest=b"d"))  # it stays in the indexes
-    assert told(stores, [missing], known=known) == [], "the next visit may find it again"
+    assert noticed(stores, [missing], known=known) == [], "the next visit may find it again"
 
 
 @pytest.mark.parametrize(("outcome", "kind"), [(Outcome.CHANGED, "changed"), (Outcome.GONE, "gone")])
@@ -100,16 +102,16 @@ def test_the_last_thing_of_a_type_leaves_a_page(stores: Stores, outcome: Outcome
 
 def test_a_page_settled_twice_in_a_batch_changed_once(stores: Stores) -> None:
     stores.subscribe(Subscription(id="page", urls=("https://a.example/x",)))
-    assert len(told(stores, [settled("https://a.example/x", Outcome.NEW)] * 2)) == 1
+    assert len(noticed(stores, [settled("https://a.example/x", Outcome.NEW)] * 2)) == 1
 
 
-def test_messages_are_cut_and_say_so() -> None:
+def test_messages_are_cut_and_say_how_much() -> None:
     notice = Notice(id=5, at=NOW, subscription="s", kind="changed", url="https://a.example/")
     cut = message(notice, Difference(tuple(str(n) for n in range(LINES + 7)), ()))
     assert (len(cut.added), cut.more) == (LINES, 7)
 
 
-def test_the_feed_is_well_formed_whatever_pages_say() -> None:
+def test_the_feed_is_well_formed_whatever_pages_contain() -> None:
     evil = "]]></title><script>\x00\x1f\ud800 & \"'"
     messages = [
         NoticeMessage(

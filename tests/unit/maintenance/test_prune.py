@@ -25,7 +25,7 @@ from quadloom.stores.sqlite.state import DATABASE
 from quadloom.warehouse import Warehouse
 
 PAGES = [f"http://site.example/{number}" for number in range(8)]
-STILL = "http://site.example/still"  # read once, long ago
+UNCHANGED = "http://site.example/unchanged"  # read once, long ago
 TIMES = (1000.0, 2000.0, 3000.0, 4000.0, 5000.0)
 BEFORE = 3500.0
 STEPS = ("forgotten", "emptied", "copied", "repointed", "removed")
@@ -43,17 +43,17 @@ prune(stores, float(sys.argv[2]), reached=lambda step: step == sys.argv[3] and o
 
 
 def version(url: str, at: float) -> Page:
-    noise = random.Random(f"{url} {at}").randbytes(300).hex()  # bytes that gzip cannot make small
+    noise = random.Random(f"{url} {at}").randbytes(300).hex()  # bytes that gzip cannot compress
     body = f'<html><title>Things</title><p vocab="http://schema.org/" typeof="Event"><b property="name">{noise}</b>'
     return Page(url, url, 200, (("content-type", "text/html"),), body.encode(), at, 0.1)
 
 
 def filled(folder: Path, settings: Settings = SMALL) -> Path:
-    """Five versions of each page over many small files; every record of `STILL`'s file but its own is superseded."""
+    """Five versions of each page over many small files; `UNCHANGED` is the only current record of its file."""
     path = folder / "warehouse"
     sources = []
     for at in TIMES:
-        pages = [version(url, at) for url in (PAGES if at > TIMES[0] else [*PAGES, STILL])]
+        pages = [version(url, at) for url in (PAGES if at > TIMES[0] else [*PAGES, UNCHANGED])]
         sources.append(folder / f"{at}.warc.gz")
         sources[-1].write_bytes(file_header(sources[-1].name, at) + b"".join(encode(page).member for page in pages))
     with Warehouse.open(path, settings=settings) as warehouse:
@@ -62,7 +62,7 @@ def filled(folder: Path, settings: Settings = SMALL) -> Path:
 
 
 def contents(warehouse: Warehouse) -> Contents:
-    """Every visit with the body that the archive has of it."""
+    """Every visit with its archived body."""
     found: Contents = {}
     for row in warehouse.stores.catalog.scan():
         assert row.archive is not None
@@ -79,7 +79,7 @@ def contents(warehouse: Warehouse) -> Contents:
 
 def expected(*times: float) -> Contents:
     return {url: [(at, version(url, at).body) for at in sorted(times, reverse=True)] for url in PAGES} | {
-        STILL: [(TIMES[0], version(STILL, TIMES[0]).body)]
+        UNCHANGED: [(TIMES[0], version(UNCHANGED, TIMES[0]).body)]
     }
 
 
@@ -134,11 +134,11 @@ def test_a_file_less_than_half_dead_is_left_and_its_old_visits_are_forgotten(tmp
         assert contents(warehouse) == expected(3000.0, 4000.0, 5000.0)
 
 
-def test_the_version_a_page_rests_on_stays_when_later_visits_brought_none(tmp_path: Path) -> None:
+def test_the_current_version_stays_when_later_visits_have_none(tmp_path: Path) -> None:
     with Warehouse.open(filled(tmp_path), settings=SMALL) as warehouse:
         row = warehouse.ask.history(PAGES[0]).page
         leased = Visit(row.href, row.key, row.host, row.fingerprint)
-        for at in (6000.0, 7000.0):  # 304: the row goes on naming the record of 5000
+        for at in (6000.0, 7000.0):  # 304: the row still refers to the record of 5000
             unchanged = replace(row, fetched_at=at, status=304, outcome=Outcome.UNCHANGED)
             warehouse.stores.catalog.record([Settlement(leased, Outcome.UNCHANGED, unchanged)], at)
         for at in (8000.0, 9000.0):
@@ -151,7 +151,7 @@ def test_the_version_a_page_rests_on_stays_when_later_visits_brought_none(tmp_pa
         assert warehouse.maintenance.verify().ok
 
 
-def test_what_a_notice_names_stays_readable(tmp_path: Path) -> None:
+def test_a_version_with_a_notice_stays_readable(tmp_path: Path) -> None:
     with Warehouse.open(filled(tmp_path), settings=SMALL) as warehouse:
         _, _, _, old, oldest = warehouse.ask.history(PAGES[3]).visits
         notice = Notice(
@@ -166,9 +166,9 @@ def test_what_a_notice_names_stays_readable(tmp_path: Path) -> None:
         assert contents(warehouse) == expected(4000.0, 5000.0)
 
 
-def test_what_only_a_trimmed_notice_named_goes(tmp_path: Path) -> None:
+def test_a_version_whose_notice_was_trimmed_goes(tmp_path: Path) -> None:
     sizes = {}
-    for name in ("without", "kept", "trimmed"):
+    for name in ("without", "untrimmed", "trimmed"):
         (tmp_path / name).mkdir()
         with Warehouse.open(filled(tmp_path / name), settings=SMALL) as warehouse:
             if name != "without":
@@ -178,14 +178,14 @@ def test_what_only_a_trimmed_notice_named_goes(tmp_path: Path) -> None:
                 assert warehouse.subscriptions.trim_notices().dropped == 1
             prune(warehouse.stores, BEFORE)
             sizes[name] = warehouse.stores.archive.size()
-    assert abs(sizes["trimmed"] - sizes["without"]) < 100, "but for the names and dates of files"
-    assert sizes["kept"] > sizes["trimmed"] + 300
+    assert abs(sizes["trimmed"] - sizes["without"]) < 100, "except for the names and dates of files"
+    assert sizes["untrimmed"] > sizes["trimmed"] + 300
 
 
-def test_a_file_with_a_damaged_living_record_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_with_a_damaged_live_record_is_left(tmp_path: Path) -> None:
     path = filled(tmp_path)
     with Warehouse.open(path, settings=SMALL) as warehouse:
-        ref = warehouse.ask.history(STILL).page.archive
+        ref = warehouse.ask.history(UNCHANGED).page.archive
         assert ref is not None
         with (path / "archive" / ref.file).open("r+b") as file:
             file.seek(ref.offset + ref.length // 2)
@@ -193,7 +193,7 @@ def test_a_file_with_a_damaged_living_record_is_left_alone(tmp_path: Path) -> No
         done = prune(warehouse.stores, BEFORE)
         assert done.damaged == (ref.file,)
         assert (path / "archive" / ref.file).exists()
-        assert warehouse.ask.history(STILL).page.archive == ref
+        assert warehouse.ask.history(UNCHANGED).page.archive == ref
         assert [visit.fetched_at for visit in warehouse.ask.history(PAGES[0]).visits] == [5000.0, 4000.0]
 
 
@@ -221,7 +221,7 @@ def test_the_command_says_what_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = filled(tmp_path)
-    with Warehouse.open(path, settings=SMALL) as warehouse:  # notices hold old versions, but not for ever
+    with Warehouse.open(path, settings=SMALL) as warehouse:  # notices refer to old versions until they are trimmed
         for url in PAGES:
             before = warehouse.ask.history(url).visits[-1].archive
             warehouse.stores.outbox.append(
@@ -229,21 +229,21 @@ def test_the_command_says_what_it_does(
             )
     monkeypatch.chdir(tmp_path)
 
-    def told(*options: str) -> dict[str, object]:
+    def prune_json(*options: str) -> dict[str, object]:
         assert run(["-w", str(path), "--json", "prune", *options]) == 0
         return msgspec.json.decode(capsys.readouterr().out, type=dict[str, object])
 
     size = sum(file.stat().st_size for file in (path / "archive").iterdir())
-    assert told()["visits"] == 0
+    assert prune_json()["visits"] == 0
     assert run(["-w", str(path), "prune"]) == 0
     assert "forever" in capsys.readouterr().err
     monkeypatch.setenv("QUADLOOM_INDEX__RETENTION", "1d")
-    would = told("--dry-run")
+    would = prune_json("--dry-run")
     assert would["visits"] == 4 * len(PAGES)
     assert sum(file.stat().st_size for file in (path / "archive").iterdir()) == size
     with Warehouse.read(path, settings=SMALL) as warehouse:
         assert len(warehouse.stores.outbox.since(0)) == would["notices"] == len(PAGES)
-    done = told()
+    done = prune_json()
     assert {name: done[name] for name in ("visits", "notices", "removed", "rewritten")} == {
         name: would[name] for name in ("visits", "notices", "removed", "rewritten")
     }

@@ -1,4 +1,4 @@
-"""What may be subscribed to, and what begins and ends with a subscription."""
+"""What can be subscribed to, and what happens when a subscription is added or removed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 
 def of_pages(subscription: Subscription) -> Subscription:
-    """Checked without any query process: pages need none."""
+    """Checked without a query process: pages do not need one."""
     return checked(subscription, lambda: pytest.fail("nothing to parse"), Settings().limits)
 
 
@@ -41,9 +41,9 @@ def test_names_become_canonical() -> None:
         urls=("https://A.example/x?utm_source=mail#part", "https://a.example/x"),
         sites=("https://Example.org/", "example.org", "Bücher.example", "shop.example:8080"),
     )
-    kept = of_pages(given)
-    assert kept.urls == ("https://a.example/x",)
-    assert kept.sites == ("example.org", "xn--bcher-kva.example", "shop.example:8080")
+    subscription = of_pages(given)
+    assert subscription.urls == ("https://a.example/x",)
+    assert subscription.sites == ("example.org", "xn--bcher-kva.example", "shop.example:8080")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_names_become_canonical() -> None:
         ({"webhook": "https://a.example/", "secret": "whsec_!"}, UsageError),
     ],
 )
-def test_what_makes_no_sense_is_refused(change: dict[str, str], error: type[Exception]) -> None:
+def test_an_invalid_subscription_is_refused(change: dict[str, str], error: type[Exception]) -> None:
     with pytest.raises(error):
         of_pages(replace(Subscription(id="s", sites=("a.example",)), **change))
 
@@ -84,7 +84,7 @@ def test_a_query_that_cannot_be_asked_is_refused(
     assert good.query, "and the service answers the next one"
 
 
-def test_a_subscription_begins_with_the_next_notice_and_ends_whole(warehouse: Warehouse) -> None:
+def test_a_subscription_begins_with_the_next_notice_and_is_removed_completely(warehouse: Warehouse) -> None:
     old = Notice(at=1.0, subscription="s", kind="new")
     warehouse.stores.outbox.append([old, old])
     warehouse.subscriptions.add(warehouse.subscriptions.checked(Subscription(id="s", query="ASK {}")))
@@ -97,12 +97,12 @@ def test_a_subscription_begins_with_the_next_notice_and_ends_whole(warehouse: Wa
     assert read_subscriptions(warehouse.stores.catalog) == []
     assert last_answer(warehouse.stores.catalog, "s") == []
     assert warehouse.stores.outbox.delivery("s") == Delivery(subscription="s")
-    assert len(warehouse.stores.outbox.since(0)) == 2, "notices stay for those who read them by id"
+    assert len(warehouse.stores.outbox.since(0)) == 2, "notices stay for readers by id"
     with pytest.raises(NothingFound):
         warehouse.subscriptions.remove("s")
 
 
-def test_a_page_that_was_never_read_is_asked_for_first(warehouse: Warehouse) -> None:
+def test_a_page_that_was_never_read_is_requested(warehouse: Warehouse) -> None:
     warehouse.requests.add_seeds(["https://seed.example/"])
     warehouse.subscriptions.add(Subscription(id="s", urls=("https://out-of-scope.example/",)))
     leased = warehouse.stores.frontier.lease(10, 1e12)

@@ -1,0 +1,152 @@
+"""Which worker owns which shard: leases with fencing.
+
+A worker's lease is its row in `worker`, renewed by a heartbeat; a shard belongs to the owner named in `shard_lease`
+for as long as that row is alive. Taking a shard raises its epoch. Every transaction that writes for shards first locks
+their rows FOR SHARE and compares epochs: either it commits before a takeover can, or it sees the takeover and is
+refused. So a worker that was stopped, swapped out or cut off cannot write after another has taken its place, however
+wrong its clock is. Only the server's clock decides whether a lease has run out.
+
+Claims wait for each other (an advisory lock, taken before the statement that reads, so that it sees earlier claims).
+Rows that a stopped worker holds in an open transaction are skipped and claimed later: the server ends such a
+session by `idle_in_transaction_session_timeout`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from quadloom.errors import ShardsLost
+from quadloom.stores.postgres.database import PostgresDatabase
+from quadloom.stores.shards import SHARDS
+
+LEASE_SECONDS = 90.0
+
+
+class Claim(NamedTuple):
+    """A shard that was taken."""
+
+    shard: int
+    epoch: int
+    clean: bool  # its last owner gave it back with all clocks written
+    previous: str  # owner before; empty if it was given back
+
+
+class ShardLeases:
+    """The shards of one worker. `epochs` is what this process believes; `check` asks the database."""
+
+    def __init__(
+        self,
+        owner: str,
+        *,
+        duration: float = LEASE_SECONDS,
+        request_seconds: float = 0.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.owner = owner
+        self.duration = duration
+        self.begin_until = 0.0  # by this machine's clock, from before the heartbeat was sent: never too late
+        self.epochs: dict[int, int] = {}
+        self.draining: set[int] = set()  # about to be given back: nothing more is leased from them
+        self._request_seconds = request_seconds
+        self._clock = clock
+
+    @property
+    def owned(self) -> list[int]:
+        return list(self.epochs)
+
+    @property
+    def leasable(self) -> list[int]:
+        return [shard for shard in self.epochs if shard not in self.draining]
+
+    def renew(self, database: PostgresDatabase) -> frozenset[int]:
+        """The heartbeat; from any thread, over a connection of its own. Returns the shards that are lost."""
+        before = self._clock()
+        database.write(
+            "INSERT INTO worker AS w VALUES(%s, clock_timestamp() + make_interval(secs => %s), clock_timestamp()) "
+            "ON CONFLICT(name) DO UPDATE SET until = excluded.until",
+            (self.owner, self.duration),
+        )
+        held: dict[int, int] = dict(
+            database.execute("SELECT shard, epoch FROM shard_lease WHERE owner=%s", (self.owner,))
+        )
+        lost = frozenset(shard for shard, epoch in list(self.epochs.items()) if held.get(shard) != epoch)
+        if not lost:
+            # A request that begins now must have ended when the next owner may begin one. If shards are lost, nothing
+            # begins until the crawl has forgotten them: it might lease from them while the new owner does.
+            self.begin_until = before + self.duration - self._request_seconds
+        return lost
+
+    def workers(self, database: PostgresDatabase) -> int:
+        """Number of workers whose leases have not run out."""
+        return int(database.execute("SELECT count(*) FROM worker WHERE until > clock_timestamp()")[0][0])
+
+    def claim(self, database: PostgresDatabase, limit: int) -> list[Claim]:
+        """Take up to `limit` shards that no living worker owns; inside a transaction, after which `took` is called.
+        Includes shards that this worker owns without knowing: of a commit whose answer was lost."""
+        database.execute("SELECT pg_advisory_xact_lock(hashtext('quadloom claims'), hashtext(current_schema()))")
+        rows = database.execute(
+            "WITH free AS MATERIALIZED (SELECT l.shard, l.owner, l.clean FROM shard_lease l WHERE (NOT EXISTS "
+            "(SELECT FROM worker w WHERE w.name = l.owner AND w.until > clock_timestamp()) "
+            "OR l.owner = %s AND l.shard <> ALL(%s::smallint[])) ORDER BY l.shard LIMIT %s "
+            "FOR UPDATE OF l SKIP LOCKED) "
+            "UPDATE shard_lease s SET owner=%s, epoch = s.epoch + 1, clean=false FROM free "
+            "WHERE s.shard = free.shard RETURNING s.shard, s.epoch, free.clean, free.owner",
+            (self.owner, self.owned, limit, self.owner),
+        )
+        database.write("DELETE FROM worker WHERE until < clock_timestamp() - interval '1 day'")
+        return [Claim(*row) for row in rows]
+
+    def took(self, claims: Iterable[Claim]) -> None:
+        """The transaction of `claim` has committed."""
+        for claim in claims:
+            self.epochs[claim.shard] = claim.epoch
+            self.draining.discard(claim.shard)
+
+    def check(self, database: PostgresDatabase) -> None:
+        """Called first in every writing transaction. Forgets lost shards, and raises `ShardsLost` if there are any."""
+        if not self.epochs:
+            return
+        held: dict[int, int] = dict(
+            database.execute(
+                "SELECT shard, epoch FROM shard_lease WHERE owner=%s ORDER BY shard FOR SHARE", (self.owner,)
+            )
+        )
+        self.lost(shard for shard, epoch in self.epochs.items() if held.get(shard) != epoch)
+
+    def lost(self, shards: Iterable[int]) -> None:
+        """Forget these, and raise `ShardsLost` if there are any."""
+        gone = frozenset(shards)
+        self.forget(gone)
+        if gone:
+            raise ShardsLost(
+                f"another worker has taken over {len(gone)} of {SHARDS} shards from {self.owner}",
+                shards=gone,
+                hint="the lease ran out: was this machine paused, or the database unreachable?",
+            )
+
+    def forget(self, shards: Iterable[int]) -> None:
+        for shard in shards:
+            self.epochs.pop(shard, None)
+            self.draining.discard(shard)
+
+    def release(self, database: PostgresDatabase, shards: Iterable[int]) -> None:
+        """Give back shards without visits in progress, whose clocks are all written; inside a transaction."""
+        given = list(shards)
+        database.write(
+            "UPDATE shard_lease SET owner='', clean=true WHERE owner=%s AND shard = ANY(%s::smallint[])",
+            (self.owner, given),
+        )
+
+    def end_former(self, database: PostgresDatabase, worker: str) -> None:
+        """End the leases of all other owners named `worker:…`, which are known to be dead."""
+        database.write(
+            "UPDATE worker SET until = '-infinity' WHERE starts_with(name, %s) AND name <> %s",
+            (f"{worker}:", self.owner),
+        )
+
+    def leave(self, database: PostgresDatabase) -> None:
+        """The worker ends: the others see at once that there is one worker less."""
+        database.write("DELETE FROM worker WHERE name=%s", (self.owner,))
+        database.write("DELETE FROM leased WHERE worker=%s", (self.owner,))

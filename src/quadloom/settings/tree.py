@@ -145,6 +145,9 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = 200_000
     links_per_page: Annotated[int, _doc("links stored per page"), _FROM_0] = 20_000
     text_chars: Annotated[int, _doc("main text stored per page, characters"), _FROM_0] = 500_000
+    literal_chars: Annotated[
+        int, _doc("words of a page's data in the text index, characters; more is reported as a finding"), _FROM_0
+    ] = 10_000_000
     context_loads: Annotated[int, _doc("remote JSON-LD contexts loaded per document"), _FROM_0] = 8
     context_bytes: Annotated[Bytes, _doc("size of a remote JSON-LD context, bytes"), _FROM_1] = 1024 * 1024
     query_seconds: Annotated[Seconds, _doc("time of a SPARQL query, seconds"), _ABOVE_0] = 30.0

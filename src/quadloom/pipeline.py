@@ -32,9 +32,9 @@ from quadloom.model.visit import Visit
 from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.headers import push_offer, with_header_links
-from quadloom.phases.index import page_quads, text_document
+from quadloom.phases.index import IndexedText, page_quads, text_document
 from quadloom.phases.transform import transform
-from quadloom.settings import Settings
+from quadloom.settings import LimitSettings, Settings
 from quadloom.stores.protocols.text import TextDocument
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Loader, Registry
@@ -102,7 +102,10 @@ def _page_result(
         if not left_out
         else Quads.of(page.final_url, b"")
     )
-    text = text_document(transformed, page, quads) if settings.index.text and not left_out else None
+    limits = settings.limits
+    wanted = settings.index.text and not left_out
+    indexed = text_document(transformed, page, quads, limits.literal_chars) if wanted else None
+    text = indexed.document if indexed is not None else None
     return PageResult(
         facts,
         quads,
@@ -114,7 +117,7 @@ def _page_result(
         edges=edges(transformed.links, leading_to),
         links=len(transformed.links),
         has_data=has_data,
-        findings=page.findings + transformed.findings + _absence(facts.noindex, left_out),
+        findings=page.findings + transformed.findings + _absence(facts.noindex, left_out) + _cut(indexed, limits),
         lines=line_fingerprints(quads.nquads),
         link_quads=link_graph(transformed.links, page.final_url)
         if any(name.endswith(".rq") for name in settings.crawl.strategies) and not facts.nofollow
@@ -131,6 +134,14 @@ def _absence(noindex: bool, left_out: bool) -> tuple[Finding, ...]:
     if left_out:
         return (Finding("no-data", "no structured data, and index.only_data is on", "info", "index"),)
     return ()
+
+
+def _cut(indexed: IndexedText | None, limits: LimitSettings) -> tuple[Finding, ...]:
+    if indexed is None or not indexed.left_out:
+        return ()
+    message = f"{indexed.left_out} characters of literals beyond {limits.literal_chars} cannot be found by their words"
+    advice = "raise limits.literal_chars, or publish the data in several documents"
+    return (Finding("too-many-literals", message, "warning", "index", advice=advice),)
 
 
 def _broken(page: Page, error: Exception) -> PageResult:

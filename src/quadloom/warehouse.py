@@ -22,6 +22,7 @@ from quadloom.crawl.scope import CrawlScope, stored_scope
 from quadloom.crawl.session import CrawlSession, RunningCrawl
 from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.fetching.replay import without_pauses
+from quadloom.ingest.link_queries import check_strategies
 from quadloom.maintenance.maintenance import Maintenance
 from quadloom.maintenance.rebuild import rename_damaged
 from quadloom.settings import Settings
@@ -119,7 +120,9 @@ class Warehouse:
 
         `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` … They hold from now on.
         """
-        self.settings = replace(self.settings, crawl=with_limits(self.settings.crawl, limits))
+        settings = replace(self.settings, crawl=with_limits(self.settings.crawl, limits))
+        check_strategies(settings)
+        self.settings = settings
         self.scope.configure(self.settings.crawl)
         self.requests.add_seeds(urls)
         self.scope.reload()
@@ -133,6 +136,7 @@ class Warehouse:
                 "a worker needs a database that others can reach",
                 hint="give --cluster postgresql://user@host:5432/database, or set stores.frontier",
             )
+        check_strategies(self.settings)
         return self._member(self._session(forever=forever, waits=True), notice)
 
     def _session(self, *, forever: bool, waits: bool = False) -> CrawlSession:

@@ -51,6 +51,16 @@ def test_a_first_crawl_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_link_strategy_that_cannot_be_used_costs_no_url(tmp_path: Path) -> None:
+    crawl = ("crawl", "http://127.0.0.1:9/", "--contact", "a@b.example", "--strategy")
+    (tmp_path / "bad.rq").write_text("SELECT ?target WHERE {", encoding="utf-8")
+    complained(quadloom(*crawl, "fedes", cwd=tmp_path), 3, "'fedes'", "did you mean feeds")
+    complained(quadloom(*crawl, "external,feeds", cwd=tmp_path), 3, "--strategy external --strategy feeds")
+    complained(quadloom(*crawl, "missing.rq", cwd=tmp_path), 3, "missing.rq")
+    complained(quadloom(*crawl, "bad.rq", cwd=tmp_path), 3, "bad.rq")
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.rq"]
+
+
 def test_a_port_that_is_taken_or_none(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path / "quadloom-data"):
         pass

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from quadloom.errors import SettingsError
+from quadloom.phases.extract import STRATEGIES
 from quadloom.settings import length_of
 from quadloom.settings.loading import LoadedSettings, load
+from quadloom.settings.tree import STRATEGY_NAMES
 
 
 def loading(folder: Path, text: str) -> LoadedSettings:
@@ -34,6 +36,26 @@ def test_services_for_the_same_kind_add_up(tmp_path: Path) -> None:
 def test_authorities_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no file"):
         loading(tmp_path, f'[guard]\nauthorities = "{tmp_path}/none.pem"\n')
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("foo", "known are all, same-site"),
+        ("fedes", "did you mean feeds"),
+        ("External", "did you mean external"),
+        ("external,feeds", "--strategy external --strategy feeds"),
+        ("all, mine.rq", '["all", "mine.rq"]'),
+    ],
+)
+def test_a_misspelt_link_strategy_is_refused_with_the_near_names(tmp_path: Path, name: str, hint: str) -> None:
+    with pytest.raises(SettingsError, match="unknown link strategy") as refused:
+        loading(tmp_path, f'[crawl]\nstrategies = ["{name}"]\n')
+    assert hint in refused.value.hint
+
+
+def test_every_name_of_a_strategy_is_one() -> None:
+    assert tuple(STRATEGIES) == STRATEGY_NAMES
 
 
 @pytest.mark.parametrize(

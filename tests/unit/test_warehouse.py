@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from quadloom.errors import UsageError
+from quadloom.errors import SettingsError, UsageError
 from quadloom.phases.extract import seed_discoveries
 from quadloom.settings import CrawlSettings, GuardSettings, Settings
 from quadloom.warehouse import Warehouse
@@ -57,3 +58,31 @@ def test_limits_that_make_no_sense_are_refused(tmp_path: Path, limits: dict[str,
         with pytest.raises(UsageError):
             warehouse.crawl([SEED], **limits)
         assert warehouse.scope.seeds() == []
+
+
+def test_a_strategy_that_cannot_be_used_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.rq"
+    broken.write_text("SELECT ?target WHERE { ?target", encoding="utf-8")
+    for strategies in (["foo"], ["external,feeds"], [str(tmp_path / "missing.rq")], [str(broken)]):
+        crawl = CrawlSettings(strategies=strategies)
+        with Warehouse.open(tmp_path / "w", settings=Settings(crawl=crawl)) as warehouse:
+            with pytest.raises(SettingsError):
+                warehouse.crawl([SEED])
+            assert warehouse.scope.seeds() == []
+            assert warehouse.stores.frontier.stats(0.0).total == 0
+    with Warehouse.open(tmp_path / "w") as warehouse:
+        with pytest.raises(SettingsError):
+            warehouse.crawl([SEED], strategies=["foo"])  # type: ignore[arg-type]
+        assert warehouse.settings.crawl.strategies == ["all"]
+
+
+def test_seeds_added_again_cost_no_more_than_the_first_time(tmp_path: Path) -> None:
+    urls = [f"https://host{number % 97}.example/page/{number}" for number in range(40_000)]
+    seconds = []
+    with Warehouse.open(tmp_path) as warehouse:
+        for _ in range(2):
+            started = time.process_time()
+            warehouse.requests.add_seeds(urls)
+            seconds.append(time.process_time() - started)
+        assert warehouse.scope.seeds() == urls
+    assert seconds[1] < 3 * seconds[0]  # quadratic: ten times

@@ -33,6 +33,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[str, int] = {}
     state: str = "running"
     workers: list[ProcessHeartbeat] = []
+    notices: list[str] = []  # what a person should know of, each text once; in the final report
 
 
 class Meter:

@@ -109,11 +109,12 @@ class CrawlScope:
     def add_seeds(self, urls: Sequence[str], now: float) -> AddReport:
         """Widen the scope to these URLs and queue them. Raises `UrlError` for the first that is no web address."""
         found = seed_discoveries(urls)
-        known = self.seeds()
-        fresh = [item.href for item in found if item.href not in known]
-        if fresh:
-            SEEDS.put(self._catalog, [*known, *fresh])
-            self._apply(stored_scope(self._settings, self._catalog))
+        known = dict.fromkeys(self.seeds())
+        seeds = known | dict.fromkeys(item.href for item in found)
+        if len(seeds) > len(known):
+            with self._catalog.transaction():
+                SEEDS.put(self._catalog, list(seeds))
+                self._apply(scope_of(self._settings, list(seeds), self.edits()))
         return self._frontier.add(found, now)
 
     def change(self, rules: ScopeEdits, *, remove: bool = False) -> int:

@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+import msgspec
+
 from quadloom.asking.sparql.service import QueryService
 from quadloom.crawl.commands import CrawlCommands
 from quadloom.crawl.control import ControlServer
@@ -42,6 +44,8 @@ from quadloom.subscriptions.outgoing import NotificationSender
 from quadloom.subscriptions.pages import subscribed_pages
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubSubscriptions
+
+_MOST_NOTICES = 20  # of one report
 
 
 class RunningCrawl(Protocol):
@@ -89,6 +93,7 @@ class CrawlSession:
         self._stores = stores
         self._scope = scope
         self._events = 0
+        self._notices: dict[str, None] = {}
         self._closed = False
         self._inbox = Inbox()
         self._ranker = page_ranker(stores, settings)
@@ -186,7 +191,7 @@ class CrawlSession:
         self._crawl.stop()
 
     def report(self) -> CrawlReport:
-        return self._crawl.report()
+        return msgspec.structs.replace(self._crawl.report(), notices=list(self._notices))
 
     def call(self, action: Callable[[], object]) -> object:
         """Run `action` in the crawl's own thread between two steps, from another thread."""
@@ -226,6 +231,8 @@ class CrawlSession:
         self._publish("settled", settlement.visit.href, data)
 
     def _notice(self, kind: EventKind, text: str) -> None:
+        if kind == "notice" and len(self._notices) < _MOST_NOTICES:
+            self._notices[text] = None
         self._publish(kind, text, {})
 
     def _publish(self, kind: EventKind, subject: str, data: dict[str, str | int | float | bool | list[str]]) -> None:

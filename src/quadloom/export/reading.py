@@ -9,19 +9,22 @@ store on disk sorts it first, in a process that a hostile file may end (`quadloo
 
 from __future__ import annotations
 
+import io
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 import pyoxigraph as ox
-from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
+from fastwarc.warc import ArchiveIterator
 
-from quadloom.errors import ArchiveDamaged, UsageError
+from quadloom.errors import ArchiveDamaged, QuadloomError, UsageError
 from quadloom.export import loading
+from quadloom.export.warc_records import WarcBlock, warc_blocks
+from quadloom.model.finding import Finding
 from quadloom.model.page import Page
 from quadloom.model.url import resolve
 from quadloom.phases.index import PAGES
@@ -35,7 +38,7 @@ RDF_SUFFIXES = {
 _SUFFIX = re.compile(r"\.([a-z]+)(?:\.(gz|zst))?$", re.IGNORECASE)
 _DIGEST = re.compile(r"[0-9a-f]{32}\Z")
 _STATUS = re.compile(r"[1-5][0-9]{2}\Z", re.ASCII)
-_HEADERS = 64 * 1024
+_HTTP = "application/http; msgtype=response"
 _LONGEST_BODY = 50 << 20  # of a sitemap, whatever `limits.body_bytes` says
 
 
@@ -50,72 +53,96 @@ class ImportedPage(msgspec.Struct, frozen=True):
     digest: bytes = b""
 
 
-def read_pages(path: Path, limits: LimitSettings, *, default_graph: str = "", now: float) -> Iterator[ImportedPage]:
+Report = Callable[[Finding], None]
+"""Receives what is wrong with the files: a message names the file and, for WARC, the offset."""
+
+
+def read_files(
+    paths: Iterable[Path], limits: LimitSettings, *, default_graph: str = "", now: float, report: Report
+) -> Iterator[ImportedPage]:
+    """Pages of several files. A file that cannot be read costs itself only."""
+    for path in paths:
+        try:
+            yield from read_pages(path, limits, default_graph=default_graph, now=now, report=report)
+        except (QuadloomError, OSError) as error:
+            hint = error.hint if isinstance(error, QuadloomError) else "check the file and its permissions"
+            report(Finding("import-file", f"{path.name} was not read: {error}", "error", "fetch", advice=hint))
+
+
+def read_pages(
+    path: Path, limits: LimitSettings, *, default_graph: str = "", now: float, report: Report
+) -> Iterator[ImportedPage]:
     """Pages of a file, by its suffix. `default_graph`: URL for statements that name no graph."""
+    name, packing = suffix_of(path)
+    if name == "warc":
+        return read_warc(path, limits, report)
+    return read_rdf(path, RDF_SUFFIXES[name], packing, default_graph=default_graph, now=now, most=limits.quads_per_page)
+
+
+def suffix_of(path: Path) -> tuple[str, str]:
+    """`warc` or a key of `RDF_SUFFIXES`, and `gz`, `zst` or nothing. Raises `UsageError` for any other file."""
     match = _SUFFIX.search(path.name)
     name, packing = (match.group(1).lower(), (match.group(2) or "").lower()) if match else ("", "")
-    if name == "warc":
-        return read_warc(path, limits)
-    if name in RDF_SUFFIXES:
-        return read_rdf(
-            path, RDF_SUFFIXES[name], packing, default_graph=default_graph, now=now, most=limits.quads_per_page
+    if name != "warc" and name not in RDF_SUFFIXES:
+        raise UsageError(
+            f"the type of {path.name} is unknown",
+            hint=f"known suffixes are warc, {', '.join(RDF_SUFFIXES)}, each may be followed by .gz or .zst",
         )
-    raise UsageError(
-        f"the type of {path.name} is unknown",
-        hint=f"known suffixes are warc, {', '.join(RDF_SUFFIXES)}, each may be followed by .gz or .zst",
-    )
+    return name, packing
 
 
-def read_warc(path: Path, limits: LimitSettings) -> Iterator[ImportedPage]:
-    """Responses that contain a page, in the order of the file. A truncated last record is ignored."""
-    with path.open("rb") as stream:
-        wanted = WarcRecordType.response | WarcRecordType.resource
-        for record in ArchiveIterator(stream, record_types=wanted, parse_http=False, max_header_len=_HEADERS):
-            own = record.headers.get("WARC-Quadloom")
-            page = _own(record, path, limits) if own else _foreign(record, limits)
-            if page is not None and page.status < 300:
-                yield ImportedPage(page)
+def read_warc(path: Path, limits: LimitSettings, report: Report) -> Iterator[ImportedPage]:
+    """Responses that contain a page, in the order of the file. Bad records are reported and skipped."""
+    # A foreign body may be compressed or chunked, so its block may be longer than the page that it becomes.
+    most = max(2 * limits.body_bytes, _LONGEST_BODY) + 2 * limits.header_bytes
+    for record in warc_blocks(path, most, report):
+        try:
+            page = _own(record, path) if record.header("warc-quadloom") else _foreign(record, limits)
+        except (ArchiveDamaged, OSError) as error:
+            message = f"{path.name}: the record at offset {record.offset} was skipped: {error}"
+            report(Finding("warc-record", message, "error", "fetch", advice="repair the file with a WARC tool"))
+            continue
+        if page is not None and page.status < 300:
+            yield ImportedPage(page)
 
 
-def _own(record: WarcRecord, path: Path, limits: LimitSettings) -> Page | None:
+def _own(record: WarcBlock, path: Path) -> Page | None:
     """A record that claims to be written by Quadloom. A longer one than Quadloom writes is not believed."""
-    most = max(limits.body_bytes, _LONGEST_BODY) + 2 * limits.header_bytes
-    block = record.reader.read(most + 1)
-    if len(block) > most:
-        return None
-    head = "".join(f"{name}: {value}\r\n" for name, value in record.headers.items())
-    data = f"WARC/1.1\r\n{head}\r\n".encode() + block + b"\r\n\r\n"
-    try:
-        found = warc_record.parse(data, f"{path.name}:{record.stream_pos}")
-    except ArchiveDamaged:
-        return None
+    if record.is_long:
+        raise ArchiveDamaged(f"it has more than {len(record.block)} bytes")
+    head = "".join(f"{name}: {value}\r\n" for name, value in record.headers)
+    data = f"WARC/1.1\r\n{head}\r\n".encode() + record.block + b"\r\n\r\n"
+    found = warc_record.parse(data, f"{path.name}:{record.offset}")
     return found if isinstance(found, Page) else None
 
 
-def _foreign(record: WarcRecord, limits: LimitSettings) -> Page | None:
-    url = resolve((record.headers.get("WARC-Target-URI") or "").strip("<>"))
+def _foreign(record: WarcBlock, limits: LimitSettings) -> Page | None:
+    url = resolve(record.header("warc-target-uri").strip("<>"))
     if url is None:
         return None
     status = 200
-    headers: tuple[tuple[str, str], ...] = (("content-type", record.headers.get("Content-Type") or ""),)
-    if record.record_type == WarcRecordType.response:
-        record.parse_http(auto_decode="all")
-        if record.http_headers is None:
+    headers: tuple[tuple[str, str], ...] = (("content-type", record.header("content-type")),)
+    body = record.block
+    if record.is_response:
+        head = f"WARC/1.1\r\nWARC-Type: response\r\nContent-Type: {_HTTP}\r\nContent-Length: {len(body)}\r\n\r\n"
+        alone = ArchiveIterator(io.BytesIO(head.encode() + body + b"\r\n\r\n"), parse_http=False)
+        parsed = next(alone)
+        parsed.parse_http(auto_decode="all")
+        if parsed.http_headers is None:
             return None
-        status = record.http_headers.status_code or 0
-        headers = tuple((name.lower(), value) for name, value in record.http_headers.astuples()[: limits.header_count])
-    body = record.reader.read(limits.body_bytes + 1)
-    at = record.record_date.timestamp() if record.record_date is not None else 0.0
+        status = parsed.http_headers.status_code or 0
+        headers = tuple((name.lower(), value) for name, value in parsed.http_headers.astuples()[: limits.header_count])
+        body = parsed.reader.read(limits.body_bytes + 1)
     return Page(
         url,
         url,
         status,
         headers,
         body[: limits.body_bytes],
-        at,
+        record.date,
         0.0,
-        record.headers.get("WARC-IP-Address") or "",
-        truncated=len(body) > limits.body_bytes,
+        record.header("warc-ip-address"),
+        truncated=len(body) > limits.body_bytes or record.is_long,
     )
 
 

@@ -23,8 +23,16 @@ from quadloom.model.visit import Visit
 from quadloom.phases.extract import discovery
 from quadloom.phases.extract_queries import UserQuery, user_queries
 from quadloom.settings import Settings
+from quadloom.settings.loading import check_strategy_names
 from quadloom.stores.quads.sparql_client import SparqlServer
 from quadloom.syntaxes.terms import iri
+
+
+def check_strategies(settings: Settings) -> None:
+    """Raises `SettingsError` or `QueryRefused` for a link strategy that cannot be used: an unknown name, a file that is
+    missing, a query that does not parse. Reads nothing but these files and writes nothing, so it can go first."""
+    if settings.crawl.strategies:
+        UserQueryRunner(settings, Path(), lambda _text: None).close()
 
 
 class UserQueryRunner:
@@ -37,12 +45,17 @@ class UserQueryRunner:
         self._settings = settings
         self._notice = notice
         self._warned: set[str] = set()
+        check_strategy_names(settings.crawl.strategies)
         self.queries = user_queries(settings.crawl.strategies)
         self._service = QueryService(store or Path("."), settings.limits, processes=1)
-        for query in self.queries:
-            if query.over == "index" and store is None:
-                raise SettingsError(f"{query.name}: `# over: index` needs a quad store", hint="use `# over: page`")
-            self._validate(query)
+        try:
+            for query in self.queries:
+                if query.over == "index" and store is None:
+                    raise SettingsError(f"{query.name}: `# over: index` needs a quad store", hint="use `# over: page`")
+                self._validate(query)
+        except BaseException:
+            self._service.close()
+            raise
 
     def discoveries(self, jobs: Sequence[IndexJob]) -> tuple[Discovery, ...]:
         """The URLs that the queries find on these pages, each once per page."""

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
-from quadloom.export.reading import ImportedPage
+from quadloom.export.reading import ImportedPage, read_files, suffix_of
 from quadloom.ingest.compaction import ENOUGH
 from quadloom.ingest.ingest import Ingest, without_links
 from quadloom.model.event import EventKind
+from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.url import canonical, fingerprint, host_of
 from quadloom.model.visit import Visit
@@ -26,15 +28,53 @@ from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.stores import Stores
 
+_MOST_FINDINGS = 100  # of one report
+
 
 class ImportReport(msgspec.Struct, frozen=True):
-    """The numbers of pages by outcome."""
+    """The numbers of pages by outcome. `skipped`: bad records and files; `findings`: up to a hundred of them."""
 
     pages: int = 0
     new: int = 0
     changed: int = 0
     unchanged: int = 0
     quarantined: int = 0
+    skipped: int = 0
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing worse happened than a last record that is cut."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
+
+def import_files(
+    stores: Stores,
+    settings: Settings,
+    paths: Sequence[Path],
+    graph: str = "",
+    progress: Callable[[int], None] = lambda _pages: None,
+    notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
+) -> ImportReport:
+    """Import all pages of these files. What cannot be read is skipped, passed to `notice` and in the report. Raises
+    `UsageError` for a suffix that is not known, before anything is read."""
+    for path in paths:
+        suffix_of(path)
+    skipped = 0
+    findings: list[Finding] = []
+
+    def skip(finding: Finding) -> None:
+        nonlocal skipped
+        skipped += 1
+        if len(findings) < _MOST_FINDINGS:
+            findings.append(finding)
+        elif finding.severity == "error":
+            findings[-1] = finding  # a report that shows no error must have had none
+        notice("finding", f"{finding.severity}: {finding.message}")
+
+    pages = read_files(paths, settings.limits, default_graph=graph, now=time.time(), report=skip)
+    report = import_pages(stores, settings, pages, progress, notice)
+    return msgspec.structs.replace(report, skipped=skipped, findings=tuple(findings))
 
 
 def import_pages(

@@ -11,9 +11,8 @@ from typing import BinaryIO
 
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.export.dump import DumpReport, export_to, parse_format
-from quadloom.export.reading import read_pages
 from quadloom.export.selection import Selection
-from quadloom.maintenance.import_ import ImportReport, import_pages
+from quadloom.maintenance.import_ import ImportReport, import_files
 from quadloom.maintenance.rebuild import rebuild
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
@@ -63,16 +62,11 @@ class Maintenance:
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> ImportReport:
         """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one.
-        `notice` is called for quarantined pages, with the reason."""
+        `notice` is called for quarantined pages and for records and files that were skipped, with the reason."""
         stores = self._stores
         if stores.shards is not None:
             stores.shards.take_all(time.time())
-        pages = (
-            page
-            for path in paths
-            for page in read_pages(Path(path), stores.settings.limits, default_graph=graph, now=time.time())
-        )
-        return import_pages(stores, stores.settings, pages, progress, notice)
+        return import_files(stores, stores.settings, [Path(path) for path in paths], graph, progress, notice)
 
     def rebuild(self, *, progress: Progress = lambda _done: None) -> int:
         """Rebuild quads and text from the archive; they replace the old ones when complete. Returns the number of

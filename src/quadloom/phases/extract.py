@@ -13,11 +13,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from quadloom.errors import SettingsError
 from quadloom.model.document import Transformed
 from quadloom.model.link import Discovery, Link, LinkKind
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, site_of
 from quadloom.model.visit import Visit
+from quadloom.settings.loading import check_strategy_names
 
 # Kinds that a reader could click or a machine could read; images, stylesheets and bare IRIs in data are not pages.
 _NAVIGABLE: frozenset[LinkKind] = frozenset((
@@ -92,12 +92,7 @@ def _target(href: str) -> LinkTarget:
 
 def chosen(names: Sequence[str]) -> tuple[Strategy, ...]:
     """Native strategies by name; paths of `.rq` files are evaluated after indexing and are skipped here."""
-    unknown = [name for name in names if name not in STRATEGIES and not name.endswith(".rq")]
-    if unknown:
-        raise SettingsError(
-            f"unknown link strategy {unknown[0]!r}",
-            hint=f"known are {', '.join(STRATEGIES)}, or a path to a .rq file",
-        )
+    check_strategy_names(names)
     return tuple(STRATEGIES[name] for name in names if name in STRATEGIES)
 
 

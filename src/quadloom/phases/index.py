@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from quadloom.model.document import Transformed
 from quadloom.model.outcome import PageRow
@@ -24,7 +25,6 @@ _DCTERMS = "http://purl.org/dc/terms/"
 _LITERAL = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?')
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
 _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "b": "\b", "f": "\f", "'": "'"}
-_LITERAL_CHARS = 20_000  # words of the data that go into the text index; more is noise for ranking
 _WORDY = {"", "http://www.w3.org/2001/XMLSchema#string", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"}
 
 
@@ -41,7 +41,13 @@ _SCHEMA_TERMS = tuple(
 
 
 def page_quads(transformed: Transformed, graph: str, links: str, schema_org: str = "as-written") -> Quads:
-    """The page's graph: its statements and, by setting, its links; blank nodes skolemised, lines sorted.
+    """The page's graph: `page_statements` with blank nodes skolemised, lines sorted."""
+    nquads = page_statements(transformed, graph, links, schema_org)
+    return Quads.of(graph, skolemise(nquads, graph)) if nquads else Quads.of(graph, b"")
+
+
+def page_statements(transformed: Transformed, graph: str, links: str, schema_org: str = "as-written") -> bytes:
+    """What the page states and, by setting, its links, as N-Quads; the same line may occur twice.
 
     `schema_org`: the scheme of that vocabulary's terms, which pages write either way."""
     nquads = transformed.nquads
@@ -53,7 +59,7 @@ def page_quads(transformed: Transformed, graph: str, links: str, schema_org: str
         if statements:
             end = f" <{graph}> .\n"
             nquads += (end.join(statements) + end).encode("utf-8", "replace")
-    return Quads.of(graph, skolemise(nquads, graph)) if nquads else Quads.of(graph, b"")
+    return nquads
 
 
 def page_description(row: PageRow, status: int, source: str) -> bytes:
@@ -86,15 +92,23 @@ def page_description(row: PageRow, status: int, source: str) -> bytes:
     return f"{head}{end.join(parts)}{tail}".encode("utf-8", "replace")
 
 
-def text_document(transformed: Transformed, page: Page, quads: Quads) -> TextDocument:
-    """Words and facets of a page."""
+class IndexedText(NamedTuple):
+    """What the text index gets of a page. `left_out`: characters of its literals beyond `limits.literal_chars`."""
+
+    document: TextDocument
+    left_out: int
+
+
+def text_document(transformed: Transformed, page: Page, quads: Quads, most: int) -> IndexedText:
+    """Words and facets of a page. `most`: characters of its literals."""
     text = quads.nquads.decode("utf-8")
     host = host_of(page.final_url)
-    return TextDocument(
+    literals, left_out = words_of(text, most)
+    document = TextDocument(
         id=quads.graph,
         title=transformed.title,
         body=transformed.text,
-        literals=words_of(text),
+        literals=literals,
         types=transformed.types,
         vocabularies=vocabularies_of(text),
         site=site_of(host),
@@ -103,22 +117,25 @@ def text_document(transformed: Transformed, page: Page, quads: Quads) -> TextDoc
         kind=transformed.kind,
         fetched_at=page.fetched_at,
     )
+    return IndexedText(document, left_out)
 
 
-def words_of(nquads: str) -> str:
-    """Texts of all word-like literals, in order, each once."""
+def words_of(nquads: str, most: int) -> tuple[str, int]:
+    """Texts of all word-like literals, in order, each once, up to `most` characters; and how many characters of further
+    literals were left out."""
     seen: dict[str, None] = {}
-    size = 0
+    size = left_out = 0
     for match in _LITERAL.finditer(nquads):
         text = match.group(1)
         if (match.group(3) or "") not in _WORDY or text in seen or not text:
             continue
-        seen[text] = None
         size += len(text)
-        if size > _LITERAL_CHARS:
-            break
+        if size > most:
+            left_out += len(text)
+        else:
+            seen[text] = None
     joined = "\n".join(seen)
-    return _ESCAPE.sub(_unescape, joined) if "\\" in joined else joined
+    return (_ESCAPE.sub(_unescape, joined) if "\\" in joined else joined), left_out
 
 
 def vocabularies_of(nquads: str) -> tuple[str, ...]:

@@ -8,16 +8,18 @@ because a misspelt limit that is silently ignored is worse than no limit.
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from quadloom.errors import SettingsError, UsageError
-from quadloom.settings.tree import CrawlSettings, ServiceSettings, Settings, SiteSettings
+from quadloom.settings.tree import STRATEGY_NAMES, CrawlSettings, ServiceSettings, Settings, SiteSettings
 
 PREFIX = "QUADLOOM_"
 
@@ -74,6 +76,7 @@ def load(
         raise _explained(error, origins) from None
     settings = _with_followers(settings, origins)
     _check_services(settings)
+    check_strategy_names(settings.crawl.strategies)
     if settings.guard.authorities and not Path(settings.guard.authorities).is_file():
         raise SettingsError(
             f"guard.authorities: there is no file {settings.guard.authorities}", hint="name a file of PEM certificates"
@@ -105,6 +108,22 @@ def with_limits(crawl: CrawlSettings, limits: Mapping[str, int | float | str]) -
         return msgspec.convert({**msgspec.structs.asdict(crawl), **limits}, CrawlSettings)
     except msgspec.ValidationError as error:
         raise UsageError(f"crawl(): {error}", hint="docs/reference/settings.md lists the settings of [crawl]") from None
+
+
+def check_strategy_names(names: Sequence[str]) -> None:
+    """Raises `SettingsError` for a link strategy that is neither a standard one nor the name of a .rq file."""
+    for name in names:
+        parts = re.split(r"\s*[,;]\s*", name)
+        is_joined = len(parts) > 1 and all(part in STRATEGY_NAMES or part.endswith(".rq") for part in parts)
+        if name in STRATEGY_NAMES or (name.endswith(".rq") and not is_joined):
+            continue
+        hint = f"known are {', '.join(STRATEGY_NAMES)}, and paths to .rq files"
+        if is_joined:
+            flags = " ".join(f"--strategy {part}" for part in parts)
+            hint = f"name each on its own: `{flags}`, or in a file crawl.strategies = {json.dumps(parts)}"
+        elif near := difflib.get_close_matches(name.lower(), STRATEGY_NAMES, n=2, cutoff=0.5):
+            hint = f"did you mean {' or '.join(near)}? {hint[0].upper()}{hint[1:]}"
+        raise SettingsError(f"unknown link strategy {name!r}", hint=hint)
 
 
 def warehouse_path(environ: Mapping[str, str] | None = None) -> Path:

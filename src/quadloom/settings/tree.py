@@ -28,6 +28,9 @@ Length = Annotated[str, Meta(pattern=r"^\s*(forever|\d+(\.\d+)?[smhdw]?)\s*$")] 
 _FROM_0, _FROM_1, _ABOVE_0 = Meta(ge=0), Meta(ge=1), Meta(gt=0)
 _SHARE, _PORT = Meta(ge=0, le=1), Meta(ge=0, le=65535)
 
+# Standard values of crawl.strategies; `quadloom.phases.extract` says what each of them follows.
+STRATEGY_NAMES = ("all", "same-site", "external", "feeds", "seealso", "vocabulary", "sitemaps")
+
 
 class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to read, and how far."""
@@ -52,9 +55,7 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = "breadth-first"
     strategies: Annotated[
         list[str],
-        _doc(
-            "link strategies: all, same-site, external, feeds, seealso, vocabulary, sitemaps, or a path to a .rq file"
-        ),
+        _doc(f"link strategies: {', '.join(STRATEGY_NAMES)}, or a path to a .rq file"),
     ] = msgspec.field(default_factory=lambda: ["all"])
     skip_types: Annotated[
         list[str], _doc("globs of media types whose bodies are not read, besides audio, video, fonts and installers")
@@ -152,6 +153,9 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = 200_000
     links_per_page: Annotated[int, _doc("links stored per page"), _FROM_0] = 20_000
     text_chars: Annotated[int, _doc("main text stored per page, characters"), _FROM_0] = 500_000
+    literal_chars: Annotated[
+        int, _doc("words of a page's data in the text index, characters; more is reported as a finding"), _FROM_0
+    ] = 10_000_000
     context_loads: Annotated[int, _doc("remote JSON-LD contexts loaded per document"), _FROM_0] = 8
     context_bytes: Annotated[Bytes, _doc("size of a remote JSON-LD context, bytes"), _FROM_1] = 1024 * 1024
     query_seconds: Annotated[Seconds, _doc("time of a SPARQL query, seconds"), _ABOVE_0] = 30.0

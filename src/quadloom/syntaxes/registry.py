@@ -251,6 +251,10 @@ class Registry:
             table[kind] = (*table.get(kind, ()), extractor)
         return Registry(table)
 
+    def kinds(self, syntax: str) -> tuple[Kind, ...]:
+        """The kinds of documents that a syntax is read from."""
+        return tuple(kind for kind, row in self._table.items() if any(one.syntax == syntax for one in row))
+
     @property
     def syntaxes(self) -> tuple[str, ...]:
         """Names of all syntaxes, in the order of the table."""

@@ -84,6 +84,15 @@ _TERM = rb'(?:<[^<>"{}|^`\\\x00-\x20]*>|_:[^\s<>"]+)'
 _OBJECT = rb'(?:%s|"(?:[^"\\\n\r]|\\.)*"(?:@[A-Za-z0-9-]+|\^\^<[^<>\s]*>)?)' % _TERM
 _TRIPLE = re.compile(rb"\s*%s\s*<[^<>\s]*>\s*%s\s*\.\s*(?:#.*)?$" % (_TERM, _OBJECT))
 _QUAD = re.compile(rb"\s*%s\s*<[^<>\s]*>\s*%s\s*%s\s*\.\s*(?:#.*)?$" % (_TERM, _OBJECT, _TERM))
+# Turtle without prefixes, line by line: a whole statement, or its continuation after `;` or `,`.
+_TURTLE_OBJECT = rb"(?:%s|[+-]?[0-9][0-9.eE+-]*|true|false)" % _OBJECT
+_OBJECTS = rb"%s(?:\s*,\s*%s)*" % (_TURTLE_OBJECT, _TURTLE_OBJECT)
+_PAIR = rb"(?:a|<[^<>\s]*>)\s+%s" % _OBJECTS
+_PAIRS = rb"%s(?:\s*;\s*%s)*" % (_PAIR, _PAIR)
+_TURTLE_START = re.compile(rb"\s*%s\s+%s\s*[.;,]\s*(?:#.*)?$" % (_TERM, _PAIRS))
+_TURTLE_LINE = re.compile(rb"\s*(?:%s\s+)?(?:%s|%s)\s*[.;,]\s*(?:#.*)?$" % (_TERM, _PAIRS, _OBJECTS))
+_STRING = re.compile(rb'"(?:[^"\\\n\r]|\\.)*+"')
+_RELATIVE = re.compile(rb"<(?![A-Za-z][A-Za-z0-9+.-]*:)[^<>\s]*>")
 _DIRECTIVE = re.compile(
     rb"(?:\s|#[^\n]*\n)*(?:@prefix\s+[^\s:]*:\s*<|@base\s+<|(?i:prefix)\s+[^\s:]*:\s*<|(?i:base)\s+<)", re.M
 )
@@ -210,9 +219,12 @@ def rdf_text_kind(utf8: bytes) -> Kind | None:
     if len(head) > 8192 and len(lines) > 1:
         lines.pop()  # may be cut
     if lines and all(_TRIPLE.match(line) for line in lines):
-        return "ntriples"
+        # N-Triples knows absolute IRIs only; the same lines with relative ones are Turtle.
+        return "turtle" if _RELATIVE.search(_STRING.sub(b"", head)) else "ntriples"
     if lines and all(_QUAD.match(line) or _TRIPLE.match(line) for line in lines):
         return "nquads"
     if _DIRECTIVE.match(head):
         return "trig" if _GRAPH.search(head) else "turtle"
+    if lines and _TURTLE_START.match(lines[0]) and all(_TURTLE_LINE.match(line) for line in lines):
+        return "turtle"
     return None

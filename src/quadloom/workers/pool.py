@@ -83,6 +83,7 @@ class WorkerPool:
         self._generation = 0  # counts `forget_links`
         self._generation_sent: dict[str, int] = {}
         self._closing = False
+        self._noticed: set[str] = set()
         self._spent_cpu = 0.0  # of workers that have died
         self._workers = [self._start_worker(f"transform-{index}") for index in range(size)]
         self._thread = threads.start("watchdog", self._watch, failed)
@@ -180,6 +181,10 @@ class WorkerPool:
             task = worker.tasks.popleft()
             worker.head_since = time.monotonic()
         self._blames.pop(task.number, None)
+        for text in answer.notices:
+            if text not in self._noticed:  # every worker has the same trouble
+                self._noticed.add(text)
+                self._notice("notice", text)
         self._done(TransformResult(task.visit, task.page, answer, number=task.number))
 
     def _check(self) -> None:

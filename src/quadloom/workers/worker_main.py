@@ -39,12 +39,16 @@ class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
 
 
 class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True):
-    """The answer to the task of this number. `record` is None if the page must not be archived."""
+    """The answer to the task of this number. `record` is None if the page must not be archived.
+
+    `notices`: what is wrong with the installation, such as a plug-in that cannot be loaded; with the first answer.
+    """
 
     number: int
     result: PageResult
     record: ArchiveRecord | None
     cpu_seconds: float
+    notices: tuple[str, ...] = ()
 
 
 class RecentLinks:
@@ -77,7 +81,8 @@ def serve(channel: Channel) -> None:
     channel.send(READY)
     strategies = chosen(settings.crawl.strategies)
     loader = document_loader(settings)
-    syntaxes = all_syntaxes(settings).registry
+    assembled = all_syntaxes(settings)
+    syntaxes, trouble = assembled.registry, assembled.findings
     recent = RecentLinks(_RECENT)
     while True:
         task = wire.decode(channel.receive_bytes(), WorkerTask)
@@ -87,7 +92,11 @@ def serve(channel: Channel) -> None:
         result = process_page(task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news)
         keep = task.archive and not result.noarchive and (result.has_data or not settings.index.only_data)
         record = encode_record(task.page) if keep else None
-        channel.send(WorkerAnswer(task.number, result, record, time.process_time() - started))
+        notices: tuple[str, ...] = ()
+        if trouble:  # a finding needs a page: the first stands for all
+            result = msgspec.structs.replace(result, findings=(*result.findings, *trouble))
+            notices, trouble = tuple(finding.message for finding in trouble), ()
+        channel.send(WorkerAnswer(task.number, result, record, time.process_time() - started, notices))
 
 
 if __name__ == "__main__":

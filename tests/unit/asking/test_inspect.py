@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Literal
 
 import pyoxigraph as ox
 import pytest
@@ -17,7 +18,10 @@ import quadloom
 from quadloom.asking.inspect.inspect import inspect
 from quadloom.cli.main import run
 from quadloom.errors import UsageError
-from quadloom.settings import GuardSettings, PolitenessSettings, Settings
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
+from quadloom.pipeline import process_page
+from quadloom.settings import GuardSettings, IndexSettings, PolitenessSettings, Settings
 
 PAGE = b"""<html lang="en"><head><title>An evening</title><meta property="og:title" content="E">
 <script type="application/ld+json">{"@context": "https://schema.org", "@id": "#event", "@type": "Event",
@@ -175,3 +179,17 @@ def test_standard_input_and_exit_codes(
     assert "✗ failed: guard" in capsys.readouterr().out
     assert run(["inspect", "no-such-file"]) == 2
     assert "hint: give a URL" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("links", ["none", "typed", "all"])
+def test_the_statements_are_those_that_a_crawl_stores(links: Literal["none", "typed", "all"]) -> None:
+    body = PAGE.replace(b"</head>", b'<link rel="alternate" type="application/rss+xml" title="News" href="/f"></head>')
+    settings = Settings(index=IndexSettings(links=links))
+    url = "https://site.example/page"
+    shown = inspect(body, settings=settings, url=url, content_type="text/html")
+    page = Page(url, url, 200, (("content-type", "text/html"),), body, 0.0, 0.0)
+    stored = process_page(page, Visit(url, url, "site.example", 1), settings, ()).quads
+    assert shown.quads == stored.count
+    assert shown.nquads.count(b"/f>") == stored.nquads.count(b"/f>")
+    assert (b"/other>" in shown.nquads) is (links == "all")
+    assert [item.type for item in shown.items if item.type] == ["schema:Event", "schema:Place"]

@@ -34,6 +34,31 @@ def test_a_broken_plugin_is_named_with_its_cure(
     assert "uninstall" in str(row["cure"])
 
 
+def test_stylesheets_are_compiled_and_those_that_never_run_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def sheet(name: str, header: str, content: str = "") -> None:
+        start = '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
+        (folder / name).write_text(f"{start}{header}{content}</xsl:stylesheet>", encoding="utf-8")
+
+    folder = tmp_path / "sheets"
+    folder.mkdir()
+    sheet("good.xsl", '<!-- quadloom: root="recipe" -->')
+    sheet("image.xsl", '<!-- quadloom: kind="image" -->')
+    sheet("odd.xsl", '<!-- quadloom: kind="recipes" -->')
+    sheet("silent.xsl", "")
+    sheet("broken.xsl", '<!-- quadloom: kind="xml" -->', '<xsl:template match="]"/>')
+    code, rows = checked(tmp_path, f'[transform]\nstylesheets = "{folder}"\n', capsys)
+    assert code == 1
+    details = {name: str(rows[f"stylesheet {name}.xsl"]["detail"]) for name in ("image", "odd", "silent", "broken")}
+    assert rows["stylesheet good.xsl"]["ok"]
+    assert not any(rows[f"stylesheet {name}.xsl"]["ok"] for name in details)
+    assert "'image' are not read by stylesheets" in details["image"]
+    assert "'recipes' do not exist" in details["odd"]
+    assert "never runs" in details["silent"]
+    assert "does not compile" in details["broken"]
+
+
 def test_services_are_knocked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_server(("127.0.0.1", 0)) as closed:
         there, gone = listening.getsockname()[1], closed.getsockname()[1]

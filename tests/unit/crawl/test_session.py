@@ -96,6 +96,22 @@ def test_everything_is_read_once_and_no_host_early(tmp_path: Path) -> None:
     assert time.monotonic() - began < 2 * DELAY, "a minute of politeness did not take a minute"
 
 
+def test_a_plugin_that_cannot_be_loaded_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "site" / "broken_plugin-1.0.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-plugin\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text("[quadloom.syntaxes]\npapyri = a_module_that_is_not_there:Reader\n")
+    monkeypatch.syspath_prepend(str(installed.parent))
+    clock = Clock()
+    with Warehouse.open(tmp_path / "w", settings=SETTINGS) as warehouse:
+        running = session(warehouse, Web(clock), clock)
+        assert len(list(running)) == 4
+        (notice,) = running.report().notices
+        assert "papyri" in notice and "a_module_that_is_not_there" in notice
+        (finding,) = warehouse.ask.findings(codes="plugin-broken")
+        assert finding.finding.message == notice
+
+
 def test_a_crawl_that_is_left_is_resumed_where_it_stopped(tmp_path: Path) -> None:
     clock = Clock()
     web = Web(clock)

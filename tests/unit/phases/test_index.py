@@ -7,7 +7,11 @@ import pytest
 
 import quadloom
 from quadloom.model.outcome import PageRow
+from quadloom.model.page import Page
+from quadloom.model.visit import Visit
 from quadloom.phases.index import PAGES, namespace, page_description, page_quads, vocabularies_of, words_of
+from quadloom.pipeline import process_page
+from quadloom.settings import LimitSettings, Settings
 
 
 def row(**changes: object) -> PageRow:
@@ -46,9 +50,25 @@ def test_words_and_vocabularies() -> None:
         '<x:s> <http://schema.org/name> "caf\\u00E9 \\"x\\"" <x:g> .\n'
         '<x:s> <http://purl.org/dc/terms/date> "2026"^^<http://www.w3.org/2001/XMLSchema#gYear> <x:g> .\n'
     )
-    assert words_of(nquads) == 'café "x"'
+    assert words_of(nquads, 1000) == ('café "x"', 0)
     assert vocabularies_of(nquads) == ("http://purl.org/dc/terms/", "http://schema.org/")
     assert namespace("http://x.example/a#b") == "http://x.example/a#"
+
+
+def test_all_literals_are_searchable_and_a_cut_is_a_finding() -> None:
+    url = "http://x.example/names.nt"
+    lines = (f'<{url}#{number}> <http://xmlns.com/foaf/0.1/name> "Person number{number}" .' for number in range(5000))
+    page = Page(url, url, 200, (("content-type", "application/n-triples"),), "\n".join(lines).encode(), 0.0, 0.0)
+    visit = Visit(url, url, "x.example", 1)
+    whole = process_page(page, visit, Settings(), ())
+    assert whole.text is not None
+    assert whole.text.literals.count("Person number") == 5000
+    assert not whole.findings
+    cut = process_page(page, visit, Settings(limits=LimitSettings(literal_chars=1000)), ())
+    assert cut.text is not None
+    assert 950 < len(cut.text.literals) < 1100
+    assert [finding.code for finding in cut.findings] == ["too-many-literals"]
+    assert cut.quads.count == 5000
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,13 @@ class InspectTask(msgspec.Struct, frozen=True):
 
 
 class InspectResult(msgspec.Struct, frozen=True):
-    """`transformed`, or in `failure` why there is none. `seconds`: CPU time of detect and transform."""
+    """`transformed`, or in `failure` why there is none. `seconds`: CPU time of detect and transform.
+
+    `nquads`: the statements that a crawl would store, each once, with those of `index.links`.
+    """
 
     transformed: Transformed | None = None
+    nquads: bytes = b""
     seconds: float = 0.0
     failure: str = ""
 
@@ -57,6 +61,9 @@ def serve(channel: Channel) -> None:
     task = channel.receive(InspectTask)
     from time import process_time
 
+    from quadloom.model.page import Page
+    from quadloom.phases.headers import with_header_links
+    from quadloom.phases.index import page_statements
     from quadloom.phases.loaders import all_syntaxes, document_loader
     from quadloom.phases.transform import transform
 
@@ -72,9 +79,13 @@ def serve(channel: Channel) -> None:
         loader=document_loader(task.settings),
         syntaxes=syntaxes.registry,
     )
+    transformed = with_header_links(transformed, Page(task.url, task.url, 200, task.headers, b"", 0.0, 0.0))
+    index = task.settings.index
+    nquads = page_statements(transformed, task.url, index.links, index.schema_org)
     findings: tuple[Finding, ...] = (*transformed.findings, *syntaxes.findings)
     seconds = process_time() - started
-    channel.send(InspectResult(msgspec.structs.replace(transformed, findings=findings), seconds))
+    distinct = b"\n".join(dict.fromkeys(nquads.split(b"\n")))
+    channel.send(InspectResult(msgspec.structs.replace(transformed, findings=findings), distinct, seconds))
 
 
 if __name__ == "__main__":

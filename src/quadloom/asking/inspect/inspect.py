@@ -40,7 +40,8 @@ class Inspection(msgspec.Struct, frozen=True):
     """What was found out. `failure` says why there is no more; it is empty if all went well.
 
     `robots` is one of allowed, disallowed, unavailable, unknown, ignored, or `not asked` for a file or bytes.
-    `nquads` are the page's statements in the graph of its URL, blank nodes as they are.
+    `nquads` are the statements that a crawl would store, in the graph of the page's URL, with the links that
+    `index.links` asks for and blank nodes as they are.
     """
 
     url: str
@@ -177,8 +178,8 @@ def _report(begun: Inspection, result: InspectResult, body: bytes) -> Inspection
         reasons=found.reasons,
         items=items_of(found),
         syntaxes=found.syntaxes,
-        quads=found.nquads.count(b"\n"),
-        nquads=found.nquads,
+        quads=result.nquads.count(b"\n"),
+        nquads=result.nquads,
         links=found.links,
         findings=(*begun.findings, *found.findings, *odd_values(found, body)),
         timings=Timings(begun.timings.fetch, result.seconds),

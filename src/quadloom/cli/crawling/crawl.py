@@ -21,6 +21,7 @@ from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.session import RunningCrawl
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
+from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.url import Url
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
@@ -120,6 +121,7 @@ def _check(s: Session, starts: list[str]) -> None:
             raise
     if exists(s.warehouse, s.settings):
         return
+    check_strategies(s.settings)
     first = starts or s.settings.crawl.seeds
     if not first:
         raise UsageError(
@@ -183,6 +185,8 @@ def finish(s: Session, report: CrawlReport, interrupted: bool, max_failures: int
     if s.json:
         s.emit(report)
     else:
+        for text in report.notices:
+            s.say(f"notice: {text}")
         s.say(
             f"{report.pages} pages · {report.quads} quads · {report.failed} failed · {report.denied} denied · "
             f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"

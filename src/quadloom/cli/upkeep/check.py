@@ -19,6 +19,8 @@ from quadloom.phases.loaders import all_syntaxes
 from quadloom.settings import without_password
 from quadloom.stores.backends import exists
 from quadloom.stores.postgres.state import described
+from quadloom.syntaxes.xml.stylesheet_folder import SYNTAX as STYLESHEETS
+from quadloom.syntaxes.xml.stylesheet_folder import check_folder
 from quadloom.warehouse import Warehouse
 
 _ENGINES = ("pycurl", "selectolax", "lxml", "pyoxigraph", "tantivy", "ada-url", "msgspec", "isal")
@@ -89,7 +91,8 @@ def _database(s: Session) -> Iterator[CheckResult]:
 
 def _extensions(s: Session) -> Iterator[CheckResult]:
     """Plug-ins, services and stylesheets as a worker would find them."""
-    for finding in all_syntaxes(s.settings).findings:
+    assembled = all_syntaxes(s.settings)
+    for finding in assembled.findings:
         yield CheckResult(f"plug-in {finding.syntax}", False, finding.message, finding.advice)
     for service in s.settings.service:
         for url in service.url.split():
@@ -100,6 +103,9 @@ def _extensions(s: Session) -> Iterator[CheckResult]:
         yield CheckResult(
             "stylesheets", Path(folder).is_dir(), folder, "set transform.stylesheets to a folder of .xsl files"
         )
+    if folder and Path(folder).is_dir():
+        for sheet in check_folder(folder, assembled.registry.kinds(STYLESHEETS)):
+            yield CheckResult(f"stylesheet {sheet.file}", not sheet.problem, sheet.problem or "compiles", sheet.advice)
 
 
 def _reachable(url: str, seconds: float) -> tuple[bool, str]:

@@ -75,8 +75,11 @@ def export(
         raise NothingFound("no page was selected", hint="to see which sites and types there are: `quadloom stats`")
 
 
-def import_(*paths: Path, graph: str = "") -> None:
+def import_(*paths: Path, graph: str = "") -> int:
     """Read WARC files and RDF dumps into the warehouse, through the same phases as a crawl. Visits no site.
+
+    A bad record or file is named, counted and skipped; the exit code is 1 then. A file that ends within its last record
+    is a warning.
 
     Parameters
     ----------
@@ -104,7 +107,9 @@ def import_(*paths: Path, graph: str = "") -> None:
         s.say(
             f"{report.pages} pages: {report.new} new, {report.changed} changed, {report.unchanged} unchanged"
             + quarantined
+            + (f", {report.skipped} records or files skipped" if report.skipped else "")
         )
+    return 0 if report.is_complete else 1
 
 
 def _progress(s: Session) -> Callable[[int], None]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple, get_args
 
 import msgspec
 
 from quadloom.errors import SyntaxInvalid
-from quadloom.model.document import Document
+from quadloom.model.document import Document, Kind
 from quadloom.model.finding import Finding
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, compiled
@@ -49,10 +51,11 @@ class StylesheetRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StylesheetFolder(msgspec.Struct, frozen=True):
-    """What a folder offers, and what is wrong with it."""
+    """What a folder offers, and what is wrong with it. `unused`: stylesheets that no rule names."""
 
     choices: tuple[StylesheetRule, ...]
     findings: tuple[Finding, ...] = ()
+    unused: tuple[str, ...] = ()
 
 
 class _Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,7 +112,49 @@ def stylesheet_folder(place: str) -> StylesheetFolder:
             findings.append(_complaint(f"index.toml: {error}", "see docs/howto/stylesheets.md"))
     indexed = {choice.file for choice in choices}
     choices += [found for name in names if name not in indexed and (found := _by_header(place, name))]
-    return StylesheetFolder(tuple(choices), tuple(findings))
+    chosen = {choice.file for choice in choices}
+    return StylesheetFolder(tuple(choices), tuple(findings), tuple(name for name in names if name not in chosen))
+
+
+class StylesheetCheck(NamedTuple):
+    """`problem` is empty if the stylesheet compiles and there are documents that it could be run on."""
+
+    file: str
+    problem: str = ""
+    advice: str = ""
+
+
+def check_folder(place: str, kinds: Collection[str]) -> Iterator[StylesheetCheck]:
+    """Every stylesheet of a folder, compiled. `kinds`: the documents that stylesheets are run on."""
+    folder = stylesheet_folder(place)
+    for finding in folder.findings:
+        yield StylesheetCheck(place, finding.message, finding.advice)
+    for name in folder.unused:
+        yield StylesheetCheck(
+            name,
+            "never runs: nothing says which documents it is for",
+            'add a comment such as <!-- quadloom: root="recipe" -->, or a rule to index.toml',
+        )
+    for choice in folder.choices:
+        yield _checked(place, choice, kinds)
+
+
+def _checked(place: str, choice: StylesheetRule, kinds: Collection[str]) -> StylesheetCheck:
+    if not (choice.root or choice.namespace or choice.kind):
+        return StylesheetCheck(
+            choice.file, "never runs: its rule names no document", "give root, namespace or kind in its rule"
+        )
+    if choice.kind and choice.kind not in kinds:
+        what = "are not read by stylesheets" if choice.kind in get_args(Kind) else "do not exist"
+        return StylesheetCheck(
+            choice.file, f"never runs: documents of kind {choice.kind!r} {what}", f"use one of {', '.join(kinds)}"
+        )
+    try:
+        compiled(_source(place, choice.file), name=choice.file)
+    except SyntaxInvalid as error:
+        line = f" (line {error.line})" if error.line else ""
+        return StylesheetCheck(choice.file, f"does not compile: {error.message}{line}", "correct the file")
+    return StylesheetCheck(choice.file)
 
 
 def _by_header(place: str, name: str) -> StylesheetRule | None:

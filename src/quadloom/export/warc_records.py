@@ -1,0 +1,179 @@
+"""The records of a WARC file, one by one. A bad record costs itself: it is reported, and reading goes on after it.
+
+The WARC library stops at the first record that it cannot read, and believes every length: a record that announces more
+bytes than it has swallows all that follow. So lengths are checked against what is there, and after a bad record the
+file is searched for the next beginning: a gzip member that unpacks to a WARC header, or such a header itself. Files of
+compressed records are searched for compressed ones only, since a body may contain anything.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
+
+from quadloom.model.finding import Finding
+
+_HEADERS = 64 * 1024
+_PIECE = 1 << 20
+_MOST_PROBLEMS = 100  # of one file; each may cost a pass over the rest of it
+_DEFLATE_RATIO = 1100  # no gzip member unpacks to more than 1032 times its size
+_GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
+_HEADER = rb"WARC/1\.[0-9]\r?\n[A-Za-z-]{1,40}:"
+_STARTS = {
+    "gzip": re.compile(re.escape(_GZIP)),
+    "zstd": re.compile(re.escape(_ZSTD)),
+    "plain": re.compile(_HEADER),
+    "unknown": re.compile(rb"%s|%s|%s" % (re.escape(_GZIP), re.escape(_ZSTD), _HEADER)),
+}
+_ADVICE = "repair the file with a WARC tool"
+_LENGTH = re.compile(r"[0-9]{1,15}\Z", re.ASCII)
+
+
+class WarcBlock(msgspec.Struct, frozen=True):
+    """A `response` or `resource` record. `is_long`: its block has more bytes than were asked for."""
+
+    offset: int
+    is_response: bool
+    headers: tuple[tuple[str, str], ...]
+    block: bytes
+    is_long: bool
+    date: float = 0.0
+
+    def header(self, name: str) -> str:
+        return next((value for known, value in self.headers if known.lower() == name), "")
+
+
+class _BadRecord(Exception):
+    """`position`: where the search for the next record begins. `is_exact`: the bad record begins at `offset`; otherwise
+    something after that is bad."""
+
+    def __init__(
+        self, message: str, offset: int, position: int, *, is_exact: bool = True, is_cut: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.position = position
+        self.is_exact = is_exact
+        self.is_cut = is_cut
+
+
+def warc_blocks(path: Path, most: int, report: Callable[[Finding], None]) -> Iterator[WarcBlock]:
+    """Records that may contain a page, in the order of the file, with up to `most` bytes of each."""
+    start: int | None = 0
+    vague: Finding | None = None  # reported if the next record can be read; else that record is the bad one
+    for _ in range(_MOST_PROBLEMS):
+        if start is None:
+            break
+        try:
+            for block in _until_bad(path, start, most):
+                if vague is not None:
+                    report(vague)
+                    vague = None
+                if block is not None:
+                    yield block
+            return
+        except _BadRecord as bad:
+            start = next_record(path, bad.position)
+            finding = _finding(path, bad, is_last=start is None)
+            vague = None if bad.is_exact else finding
+            if bad.is_exact:
+                report(finding)
+    if vague is not None:
+        report(vague)
+    if start is not None:
+        message = f"{path.name}: more than {_MOST_PROBLEMS} bad records; nothing from offset {start} on was read"
+        report(Finding("warc-record", message, "error", "fetch", advice=_ADVICE))
+
+
+def next_record(path: Path, position: int) -> int | None:
+    """The offset of the first record that begins at `position` or later."""
+    with path.open("rb") as stream:
+        pattern = _STARTS[_packing(stream)]
+        while True:
+            stream.seek(position)
+            piece = stream.read(_PIECE)
+            for found in pattern.finditer(piece):
+                if _begins_record(stream, position + found.start()):
+                    return position + found.start()
+            if len(piece) < _PIECE:
+                return None
+            position += _PIECE - 64  # a start may lie across the border
+
+
+def _packing(stream: BinaryIO) -> str:
+    head = stream.read(5)
+    if head.startswith(_GZIP):
+        return "gzip"
+    if head.startswith(_ZSTD):
+        return "zstd"
+    return "plain" if head == b"WARC/" else "unknown"
+
+
+def _begins_record(stream: BinaryIO, at: int) -> bool:
+    stream.seek(at)
+    head = stream.read(4096)
+    if not head.startswith(_GZIP):
+        return head.startswith((b"WARC/1.", _ZSTD))
+    try:
+        return zlib.decompressobj(31).decompress(head, 5) == b"WARC/"
+    except zlib.error:
+        return False
+
+
+def _until_bad(path: Path, start: int, most: int) -> Iterator[WarcBlock | None]:
+    """Records from an offset on, None for those without a page. Raises `_BadRecord` for the first bad one."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        packed = _packing(stream) in ("gzip", "zstd")
+        stream.seek(start)
+        position = start
+        try:
+            for record in ArchiveIterator(stream, parse_http=False, max_header_len=_HEADERS):
+                block = _checked(record, most, (size - record.stream_pos) * (_DEFLATE_RATIO if packed else 1))
+                position = record.stream_pos + (1 if packed else max(1, record.content_length))
+                yield block
+        except OSError as error:
+            is_first = position == start
+            message = f"cannot be read: {error}"
+            raise _BadRecord(message, position, position + is_first, is_exact=is_first) from None
+
+
+def _checked(record: WarcRecord, most: int, room: int) -> WarcBlock | None:
+    offset = record.stream_pos
+    stated = (record.headers.get("Content-Length") or "").strip()
+    if not _LENGTH.match(stated) or int(stated) > room:
+        raise _BadRecord(f"announces an impossible length, {stated[:40]!r}", offset, offset + 1)
+    block = record.reader.read(most + 1)
+    count = len(block)
+    while piece := record.reader.read(_PIECE):
+        count += len(piece)
+    if count < int(stated):
+        swallowed = b"\nWARC/1." in block
+        message = f"is cut: it announces {stated} bytes and has {count}"
+        raise _BadRecord(message, offset, offset + 1, is_cut=not swallowed)
+    if record.record_type not in (WarcRecordType.response, WarcRecordType.resource):
+        return None
+    return WarcBlock(
+        offset,
+        record.record_type == WarcRecordType.response,
+        tuple(record.headers.items()),
+        block[:most],
+        len(block) > most,
+        record.record_date.timestamp() if record.record_date is not None else 0.0,
+    )
+
+
+def _finding(path: Path, bad: _BadRecord, *, is_last: bool) -> Finding:
+    """A file that breaks off in its last record is usual after a crawl that was killed: a warning."""
+    place = "the record at offset" if bad.is_exact else "a record after offset"
+    message = f"{path.name}: {place} {bad.offset} {bad.message}; it was skipped"
+    if bad.is_cut and is_last:
+        return Finding("warc-cut", message, "warning", "fetch", advice="fetch the file again if it should be complete")
+    return Finding("warc-record", message, "error", "fetch", advice=_ADVICE)

@@ -1,0 +1,114 @@
+"""A bad record of a WARC file costs itself: it is reported with its offset, and everything after it is read."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quadloom.export.reading import read_files
+from quadloom.model.finding import Finding
+from quadloom.model.page import Page
+from quadloom.settings import LimitSettings, Settings
+from quadloom.stores.archive.warc_record import encode
+from quadloom.warehouse import Warehouse
+
+Pack = Callable[[bytes], bytes]
+HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>hello"
+
+
+def record(name: str, *, length: str = "", extra: bytes = b"", block: bytes = HTTP) -> bytes:
+    head = (
+        f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/{name}\r\n"
+        f"WARC-Date: 2020-01-01T00:00:00Z\r\nContent-Type: application/http; msgtype=response\r\n"
+        f"Content-Length: {length or len(block)}\r\n"
+    )
+    return head.encode() + extra + b"\r\n" + block + b"\r\n\r\n"
+
+
+def read(path: Path, data: bytes) -> tuple[list[str], list[Finding]]:
+    path.write_bytes(data)
+    findings: list[Finding] = []
+    pages = read_files([path], LimitSettings(), now=1e9, report=findings.append)
+    return [item.page.url.rpartition("/")[2] for item in pages], findings
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        record("huge", length="99999999999999"),
+        record("large", length="4000"),
+        record("absurd", length="9" * 40),
+        record("negative", length="-5"),
+        record("no-number", length="many"),
+        record("long", extra=b"X: " + b"y" * 100_000 + b"\r\n"),
+        record("body", length="50000", block=b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 200),
+    ],
+    ids=["huge", "large", "absurd", "negative", "no-number", "long-header", "cut"],
+)
+def test_a_bad_record_costs_itself(tmp_path: Path, bad: bytes, pack: Pack) -> None:
+    first, last = pack(record("1")), pack(record("2")) + pack(record("3"))
+    names, (finding,) = read(tmp_path / "x.warc.gz", first + pack(bad) + last)
+    assert names == ["1", "2", "3"]
+    assert (finding.code, finding.severity) == ("warc-record", "error")
+    assert f"x.warc.gz: the record at offset {len(first)} " in finding.message
+    names, (finding,) = read(tmp_path / "x.warc.gz", pack(bad) + first + last)
+    assert names == ["1", "2", "3"]
+    assert "offset 0 " in finding.message
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_what_is_no_record_is_passed_over(tmp_path: Path, pack: Pack) -> None:
+    names, findings = read(tmp_path / "x.warc", pack(record("1")) + b"\xff" * 3000 + pack(record("2")))
+    assert (names, len(findings)) == (["1", "2"], 1)
+    names, findings = read(tmp_path / "x.warc", b"\xff" * 3000 + pack(record("1")) + pack(record("2")))
+    assert (names, len(findings)) == (["1", "2"], 1)
+    names, findings = read(tmp_path / "x.warc", b"\xff" * 3000)
+    assert (names, [finding.severity for finding in findings]) == ([], ["error"])
+
+
+def test_damaged_compression_costs_one_record(tmp_path: Path) -> None:
+    first, second = gzip.compress(record("1")), bytearray(gzip.compress(record("2")))
+    second[60] ^= 0xFF
+    names, (finding,) = read(tmp_path / "x.warc.gz", first + second + gzip.compress(record("3")))
+    assert names == ["1", "3"]
+    assert finding.severity == "error"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_file_that_breaks_off_is_a_warning(tmp_path: Path, pack: Pack) -> None:
+    names, (finding,) = read(tmp_path / "x.warc", pack(record("1")) + pack(record("2"))[:-30])
+    assert names == ["1"]
+    assert (finding.code, finding.severity) == ("warc-cut", "warning")
+
+
+def test_bodies_that_look_like_records_stay_bodies(tmp_path: Path) -> None:
+    nested = record("1", block=HTTP + b"\r\n\r\n" + record("inner"))
+    names, findings = read(tmp_path / "x.warc", nested + record("2", length="-1") + record("3"))
+    assert (names, len(findings)) == (["1", "3"], 1)
+
+
+def test_own_records_and_the_end_of_patience(tmp_path: Path) -> None:
+    url = "http://a.example/own"
+    own = encode(Page(url, url, 200, (("content-type", "text/html"),), b"<p>own", 1e9, 0.1)).member
+    names, findings = read(tmp_path / "x.warc.gz", own + gzip.compress(record("bad", length="-1")) * 150 + own)
+    assert names == ["own"]
+    assert len(findings) == 101
+    assert "more than 100 bad records" in findings[-1].message
+
+
+def test_a_bad_file_does_not_cost_the_others(tmp_path: Path) -> None:
+    bad, rdf, good = tmp_path / "bad.warc.gz", tmp_path / "bad.nq", tmp_path / "good.warc"
+    bad.write_bytes(b"no warc at all")
+    rdf.write_bytes(b"no quads at all")
+    good.write_bytes(record("1") + record("2"))
+    noticed: list[str] = []
+    with Warehouse.open(tmp_path / "w", settings=Settings()) as warehouse:
+        report = warehouse.maintenance.import_(bad, rdf, good, notice=lambda _kind, text: noticed.append(text))
+        assert (report.new, report.skipped, report.is_complete) == (2, 2, False)
+        assert [finding.code for finding in report.findings] == ["warc-record", "import-file"]
+        assert "bad.warc.gz" in noticed[0] and "bad.nq" in noticed[1]
+        assert warehouse.maintenance.import_(good).is_complete

@@ -54,7 +54,7 @@ def test_a_damaged_quad_store_is_rebuilt(tmp_path: Path) -> None:
 
 def test_nothing_to_mend_where_nothing_is(tmp_path: Path) -> None:
     with Warehouse.repair(tmp_path / "new") as warehouse:
-        assert warehouse.maintenance.rebuild() == 0
+        assert warehouse.maintenance.rebuild().pages == 0
 
 
 def test_what_was_not_to_be_archived_is_visited_again_when_its_statements_are_lost(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ process may be crawling. Which backends it has is decided by the URLs in `[store
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -22,9 +22,12 @@ from quadloom.crawl.scope import CrawlScope, stored_scope
 from quadloom.crawl.session import CrawlSession, RunningCrawl
 from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.fetching.replay import without_pauses
+from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.link_queries import check_strategies
+from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.maintenance.maintenance import Maintenance
 from quadloom.maintenance.rebuild import rename_damaged
+from quadloom.maintenance.swap import exchange_folders, write_marks
 from quadloom.settings import Settings
 from quadloom.settings.loading import load, with_limits
 from quadloom.stores.protocols.text import SearchAnswer
@@ -49,11 +52,13 @@ class Warehouse:
     subscriptions: Subscriptions
     maintenance: Maintenance
 
-    def __init__(self, path: Path, settings: Settings, *, writable: bool) -> None:
+    def __init__(self, path: Path, settings: Settings, *, writable: bool, repairing: bool = False) -> None:
         self.path = path
         self.settings = settings
         self._writable = writable
+        self._repairing = repairing
         self._opened = ExitStack()
+        refuse_lost_database(path, settings)
         self._lock = WarehouseLock(path) if writable else None
         try:
             self._compose()
@@ -63,8 +68,12 @@ class Warehouse:
 
     @classmethod
     def open(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
-        """Own the warehouse, creating it if there is none. Raises `WarehouseLocked` if another process owns it."""
-        path = Path(path)
+        """Own the warehouse, creating it if there is none. Raises `WarehouseLocked` if another process owns it, and
+        `StoreError` if its database is lost or an index is missing."""
+        return cls._own(Path(path), settings or Settings(), repairing=False)
+
+    @classmethod
+    def _own(cls, path: Path, settings: Settings, *, repairing: bool) -> Warehouse:
         try:
             path.mkdir(parents=True, exist_ok=True)
             probe = path / ".writable"
@@ -77,13 +86,15 @@ class Warehouse:
                 f"cannot write to {path}: {error.strerror}",
                 hint="choose another directory with -w, or change its permissions",
             ) from None
-        return cls(path, without_pauses(settings or Settings()), writable=True)
+        return cls(path, without_pauses(settings), writable=True, repairing=repairing)
 
     @classmethod
     def repair(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
-        """Own a warehouse even if its quads or text cannot be opened: these are set aside, for `rebuild`."""
+        """Own a warehouse even if its quads or text are missing or cannot be opened, for `rebuild`: these are set
+        aside."""
+        refuse_lost_database(Path(path), settings or Settings())
         rename_damaged(Path(path), settings or Settings())
-        return cls.open(path, settings=settings)
+        return cls._own(Path(path), settings or Settings(), repairing=True)
 
     @classmethod
     def read(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
@@ -157,29 +168,32 @@ class Warehouse:
         return ClusterMember(session, self.stores.shards, heartbeat=heartbeat, notice=notice)
 
     def _compose(self) -> None:
+        """Open everything. To write, finish what a killed rebuild has begun."""
+        failpoints = Failpoints(self.settings.crawl.failpoint)
+        if self._writable:
+            exchange_folders(self.path, failpoints)
         opened = open_stores(
             self.path,
             self.settings,
             lambda catalog: stored_scope(self.settings.crawl, catalog),
             time.time(),
             writable=self._writable,
+            repairing=self._repairing,
         )
         self.stores = self._opened.enter_context(opened)
+        if self._writable:
+            write_marks(self.stores, failpoints)
         self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier)
         self.ask = WarehouseQueries(self.stores)
         self._opened.callback(self.ask.close)
         self.requests = CrawlRequests(self.stores, self.scope)
         self.subscriptions = Subscriptions(self.stores, lambda: self.ask.queries)
-        self.maintenance = Maintenance(self.stores, self.ask, self._while_closed)
+        self.maintenance = Maintenance(self.stores, self.ask, self._reopen)
 
-    @contextmanager
-    def _while_closed(self) -> Iterator[None]:
-        """Files of the stores may be replaced inside the block; the lock is held throughout."""
+    def _reopen(self) -> None:
+        """The lock is held throughout."""
         self._opened.close()
-        try:
-            yield
-        finally:
-            self._compose()
+        self._compose()
 
 
 def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:

@@ -135,7 +135,7 @@ def test_upkeep_and_questions(remote: Remote) -> None:
         stores.stores.quads.describe("urn:quadloom:pages", [(stray, (line % "urn:quadloom:pages").encode())])
         stores.stores.quads.insert_new([], (line % stray).encode())
         drifts = {(drift.what, drift.subject) for drift in stores.maintenance.verify().drifts}
-        assert drifts == {("quads", lost), ("stray-graph", stray)}
+        assert drifts == {("quads", lost), ("stray-graph", stray), ("stray-description", stray)}
         stores.maintenance.rebuild()
         # Pages that may not be archived wait for their next visit.
         assert {drift.what for drift in stores.maintenance.verify().drifts} <= {"unindexed"}

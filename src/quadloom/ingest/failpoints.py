@@ -9,6 +9,15 @@ from __future__ import annotations
 import os
 
 POINTS = ("after-archive", "after-catalog", "after-quads", "after-text", "after-marks")
+REBUILD_POINTS = (  # in the order of `quadloom.maintenance.swap`
+    "rebuild-filled",
+    "rebuild-journal",
+    "rebuild-old-away",
+    "rebuild-new-in",
+    "rebuild-marks",
+    "rebuild-old-removed",
+    "rebuild-done",
+)
 EXIT_CODE = 86
 
 

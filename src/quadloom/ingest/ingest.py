@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from quadloom.asking.statistics import Statistics, ended
+from quadloom.asking.statistics import Statistics
 from quadloom.errors import DiskFull, ShardsLost
 from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.ingest.failpoints import Failpoints
@@ -27,6 +27,7 @@ from quadloom.ingest.hooks import FinishedVisit, SettleHook
 from quadloom.ingest.inbox import EventMessage, Inbox
 from quadloom.ingest.indexer import IndexAcks, Indexer
 from quadloom.ingest.jobs import IndexJobs
+from quadloom.ingest.ledger import CatalogLedger, IndexLedger
 from quadloom.ingest.link_queries import UserQueryRunner
 from quadloom.ingest.reindex import Fallback, Reindexing
 from quadloom.ingest.traps import TrapFilter
@@ -81,7 +82,8 @@ class Ingest:
     """`submit` what was fetched, then `step` until it is settled; `close` finishes the indexes.
 
     `hooks` take part in every transaction, in their order. `workers` 0: one worker at first, all cores after
-    `_GROW_AFTER` pages; they start with the first page. `notice` receives what a person should see.
+    `_GROW_AFTER` pages; they start with the first page. `notice` receives what a person should see. `ledger`: where it
+    is written what the indexes hold, if not in the catalog.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Ingest:
         inbox: Inbox | None = None,
         workers: int = 0,
         statistics: Statistics | None = None,
+        ledger: IndexLedger | None = None,
         clock: Callable[[], float] = time.time,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
@@ -117,9 +120,12 @@ class Ingest:
             self._link_queries.discoveries,
         )
         self._jobs = IndexJobs(stores.catalog, self._indexer, settings.index)
-        self._reindexing = Reindexing(stores, self._jobs)
+        self._ledger = ledger or CatalogLedger(stores.catalog, stores.frontier)
+        self._reindexing = Reindexing(stores, self._jobs, self._ledger)
         traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
-        self._writer = BatchWriter(stores, settings, (traps, *hooks), self._jobs, self._reindexing, failpoints)
+        self._writer = BatchWriter(
+            stores, settings, (traps, *hooks), self._jobs, self._reindexing, self._ledger, failpoints
+        )
         self._pool: WorkerPool | None = None
         self._in_hand: dict[int, _InHand] = {}
         self._held_bytes = 0
@@ -261,7 +267,7 @@ class Ingest:
             self.settle([], self._clock())
         except ShardsLost as lost:
             self._notice("notice", lost.message)
-        ended(self._stores.catalog)
+        self._ledger.ended()
 
     def settle(self, visits: Sequence[FinishedVisit], now: float) -> list[Settlement]:
         """Make finished visits durable now, without waiting for a full batch; see `BatchWriter.settle`."""

@@ -114,7 +114,7 @@ class IndexJobs:
             fresh=old is None and not item.visit.known and item.visit.attempt <= 1,
             write_quads=quads,
             write_text=text,
-            description=self.description(row, item.response.status),
+            description=self.description(row, item.response.status) if row.quads_digest or row.text_digest else b"",
             links=result.link_quads,
             depth=row.depth,
             stored_lines=b"" if overtaken else self._stored_lines(old, result.quads.graph),

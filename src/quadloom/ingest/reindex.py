@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from quadloom.errors import ArchiveDamaged
-from quadloom.ingest.describe import REPROCESSED_AT
 from quadloom.ingest.indexer import IndexJob
 from quadloom.ingest.jobs import IndexJobs, removal
+from quadloom.ingest.ledger import IndexLedger
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
@@ -47,10 +47,11 @@ class Reindexing:
     that the archive does not have.
     """
 
-    def __init__(self, stores: Stores, jobs: IndexJobs) -> None:
+    def __init__(self, stores: Stores, jobs: IndexJobs, ledger: IndexLedger) -> None:
         self._catalog = stores.catalog
         self._archive = stores.archive
         self._jobs = jobs
+        self._ledger = ledger
         self.in_work: dict[int, _Waiting] = {}  # by the number that the pool gave
         self._missing: set[int] = set()
         self.waiting: deque[_Waiting] = deque()
@@ -65,7 +66,7 @@ class Reindexing:
 
     def add(self, rows: Sequence[PageRow], now: float, fallback: Fallback | None) -> None:
         if rows:
-            REPROCESSED_AT.put(self._catalog, now)
+            self._ledger.reprocessed(now)
             self._jobs.reprocessed(now)
             self.waiting.extend(_Waiting(row, fallback) for row in rows)
 

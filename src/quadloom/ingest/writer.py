@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from quadloom.asking.statistics import STATISTICS
 from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.fetching.politeness import cost_of
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.hooks import FinishedVisit, SettleBatch, SettleHook
 from quadloom.ingest.indexer import IndexAcks
 from quadloom.ingest.jobs import IndexJobs
+from quadloom.ingest.ledger import IndexLedger
 from quadloom.ingest.reindex import Reindexing
 from quadloom.ingest.settle import settle_failure, settle_page, settle_quarantine, settle_status
 from quadloom.model.link import Discovery
@@ -52,6 +52,7 @@ class BatchWriter:
         hooks: Sequence[SettleHook],
         jobs: IndexJobs,
         reindexing: Reindexing,
+        ledger: IndexLedger,
         failpoints: Failpoints,
     ) -> None:
         self._stores = stores
@@ -59,6 +60,7 @@ class BatchWriter:
         self._hooks = hooks
         self._jobs = jobs
         self._reindexing = reindexing
+        self._ledger = ledger
         self._failpoints = failpoints
         self._texts: LruCache[tuple[str, bytes], int] = LruCache(_TEXTS)
         self.robots: list[RobotsUpdate] = []
@@ -109,14 +111,9 @@ class BatchWriter:
         with catalog.transaction():
             frontier.settle(batch.settlements, now)
             catalog.record(batch.settlements, now)
-            for ack in acks:
-                catalog.mark_indexed(ack.marks)
             if batch.links:
                 frontier.add(batch.links, now)
-            if requests:
-                frontier.request(requests, now)
-            if acks:
-                STATISTICS.put_encoded(catalog, acks[-1].statistics)
+            self._ledger.write(acks, requests, now)
             self._write_robots(batch.robots, now)
             for hook in self._hooks:
                 hook.write(now)

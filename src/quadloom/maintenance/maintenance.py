@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import shutil
+import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from quadloom.asking.questions import WarehouseQueries
+from quadloom.errors import ShardsLost, StoreUnavailable
 from quadloom.export.dump import DumpReport, export_to, parse_format
 from quadloom.export.selection import Selection
+from quadloom.ingest.failpoints import Failpoints
 from quadloom.maintenance.import_ import ImportReport, import_files
-from quadloom.maintenance.rebuild import rebuild
+from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
+from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
 from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
 from quadloom.stores.backends import fresh_quads, open_text
-from quadloom.stores.stores import Stores
+from quadloom.stores.protocols.state import Shards
+from quadloom.stores.stores import Stores, new_folder
 
 Progress = Callable[[int], None]
 
 
 class Maintenance:
-    """`while_closed` returns a block in which no store is open, so that files can be replaced."""
+    """`reopen` closes all stores and opens them again; new indexes take the place of the old ones in between."""
 
-    def __init__(
-        self, stores: Stores, queries: WarehouseQueries, while_closed: Callable[[], AbstractContextManager[None]]
-    ) -> None:
+    def __init__(self, stores: Stores, queries: WarehouseQueries, reopen: Callable[[], None]) -> None:
         self._stores = stores
         self._queries = queries
-        self._while_closed = while_closed
+        self._reopen = reopen
 
     def verify(self) -> VerifyReport:
         """Compare archive, quads and text with the catalog, page by page."""
@@ -68,23 +70,76 @@ class Maintenance:
             stores.shards.take_all(time.time())
         return import_files(stores, stores.settings, [Path(path) for path in paths], graph, progress, notice)
 
-    def rebuild(self, *, progress: Progress = lambda _done: None) -> int:
-        """Rebuild quads and text from the archive; they replace the old ones when complete. Returns the number of
-        pages."""
-        stores = self._stores
-        fresh = {name: stores.path / f"{name}.new" for name in ("quads", "text")}
-        for folder in fresh.values():
-            shutil.rmtree(folder, ignore_errors=True)
-        with fresh_quads(fresh["quads"], stores.settings) as quads:
-            text = open_text(fresh["text"], stores.settings, writable=True)
+    def rebuild(self, *, partial: bool = False, progress: Progress = lambda _done: None) -> RebuildReport:
+        """Rebuild quads and text from the archive; they replace the old ones when they are complete.
+
+        Raises `StoreError`, and changes nothing, if database or archive are missing; `partial` accepts that files of
+        the archive are. Raises `WarehouseLocked` while other workers run on a shared database."""
+        stores, settings = self._stores, self._stores.settings
+        failpoints = Failpoints(settings.crawl.failpoint)
+        with _all_shards(stores.shards, settings.cluster.heartbeat) as check_shards:
+            check_sources(stores, partial=partial)
+            discard(stores.path)
             try:
-                pages = rebuild(stores, stores.settings, quads, text, progress=progress)
-            finally:
-                text.close()
-        del quads, text
-        with self._while_closed():
-            for name, folder in fresh.items():
-                if folder.is_dir():
-                    shutil.rmtree(stores.path / name, ignore_errors=True)
-                    folder.rename(stores.path / name)
-        return pages
+                report = self._fill(progress, check_shards)
+            except BaseException:
+                discard(stores.path)
+                raise
+            has_folders = commit(stores.path, failpoints)
+            if not has_folders:
+                write_marks(stores, failpoints)
+        if has_folders:
+            self._reopen()
+        return report
+
+    def _fill(self, progress: Progress, check_shards: Callable[[], None]) -> RebuildReport:
+        stores, settings = self._stores, self._stores.settings
+
+        def batch_done(pages: int) -> None:
+            check_shards()
+            progress(pages)
+
+        with (
+            closing(SpooledLedger(stores.path)) as ledger,
+            fresh_quads(new_folder(stores.path, "quads"), settings) as quads,
+            closing(open_text(new_folder(stores.path, "text"), settings, writable=True)) as text,
+        ):
+            report = rebuild(stores, settings, quads, text, ledger, progress=batch_done)
+            check_shards()  # before pages that were not found are removed from a server
+            return report
+
+
+@contextmanager
+def _all_shards(shards: Shards | None, heartbeat: float) -> Iterator[Callable[[], None]]:
+    """Own every shard of a shared database inside the block, with a heartbeat every so many seconds: a worker that
+    starts meanwhile waits. Gives a function that raises `ShardsLost` if another worker has taken over some all the
+    same. Raises `WarehouseLocked` if a worker runs."""
+    if shards is None:
+        yield lambda: None
+        return
+    shards.take_all(time.time())
+    lost: set[int] = set()
+    ended = threading.Event()
+    sign = shards.heartbeat()
+
+    def beat() -> None:
+        while not ended.wait(heartbeat):
+            with suppress(StoreUnavailable):  # the next one tries again
+                lost.update(sign.renew())
+
+    def check() -> None:
+        if lost:
+            raise ShardsLost(
+                f"another worker has taken over {len(lost)} shards during the rebuild; it was given up",
+                shards=frozenset(lost),
+                hint="stop the workers, then run the same command again",
+            )
+
+    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield check
+    finally:
+        ended.set()
+        thread.join()
+        sign.close()

@@ -1,4 +1,5 @@
-"""Rebuild: both indexes from the archive, into empty stores."""
+"""Rebuild: both indexes from nothing, out of the archive. The new ones are filled next to the old ones; how they take
+their place is in `quadloom.maintenance.swap`."""
 
 from __future__ import annotations
 
@@ -10,22 +11,84 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.asking.statistics import STATISTICS, Statistics
-from quadloom.errors import DiskFull, StoreError, WarehouseLocked
+from quadloom.asking.statistics import Statistics
+from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocked
+from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.indexer import IndexJob
 from quadloom.ingest.ingest import Ingest, without_links
+from quadloom.maintenance.lost_database import lost_database
+from quadloom.maintenance.swap import SpooledLedger, exchange_folders
 from quadloom.maintenance.verify import all_pages, is_page
-from quadloom.model.outcome import PageRow
+from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.quads import Quads
 from quadloom.phases.index import PAGES
 from quadloom.settings import Settings
-from quadloom.stores.backends import open_quads, open_text
+from quadloom.stores.backends import local_indexes, open_quads, open_text
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.sqlite.database import WarehouseLock
-from quadloom.stores.stores import Stores
+from quadloom.stores.stores import INDEXES, Stores
 
 _BATCH = 500
+_NAMED = 1000  # unreadable records that a report names; all are counted
+
+
+class UnreadableRecord(msgspec.Struct, frozen=True):
+    """A page whose record in the archive cannot be read."""
+
+    url: str
+    reason: str
+
+
+class RebuildReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rebuild did. `unreadable`: the first of `unreadable_records` pages that lost their words, since their
+    records cannot be read; they are visited again."""
+
+    pages: int = 0
+    unreadable_records: int = 0
+    unreadable: tuple[UnreadableRecord, ...] = ()
+
+
+def check_sources(stores: Stores, *, partial: bool) -> None:
+    """Raise `StoreError` if a rebuild would only empty the indexes: the catalog knows no page, or files of the archive
+    are missing. `partial`: missing files are accepted."""
+    if not stores.catalog.scan(limit=1):
+        has_any = (
+            stores.archive.size() or any(True for _ in stores.quads.graphs()) or any(True for _ in stores.text.ids())
+        )
+        if has_any:
+            raise lost_database(
+                f"the database of {stores.path} knows no page, but archive or indexes have some; nothing was changed",
+                stores.path,
+                stores.settings,
+            )
+    missing = () if partial else _missing_files(stores)
+    if missing:
+        raise StoreError(
+            f"{len(missing)} files of the archive are missing ({', '.join(missing[:3])}{' …' if missing[3:] else ''}); "
+            "the indexes were left as they are",
+            hint="mount the disk or restore the files; if they are lost, `quadloom rebuild --partial` keeps the "
+            "statements of their pages, drops their words, and has them visited again",
+        )
+
+
+def _missing_files(stores: Stores) -> tuple[str, ...]:
+    first: dict[str, ArchiveRef] = {}
+    for row in all_pages(stores):
+        if row.archive is not None and (row.quads_digest or row.text_digest):
+            first.setdefault(row.archive.file, row.archive)
+    suspects = sorted(file for file, ref in first.items() if _trouble(stores, ref))
+    present = stores.archive.files() if suspects else {}
+    return tuple(file for file in suspects if file not in present)
+
+
+def _trouble(stores: Stores, ref: ArchiveRef) -> str:
+    """Why a record cannot be read; empty = it can."""
+    try:
+        stores.archive.get(ref)
+    except ArchiveDamaged as error:
+        return error.message
+    return ""
 
 
 def rebuild(
@@ -33,33 +96,53 @@ def rebuild(
     settings: Settings,
     quads: QuadStore,
     text: TextIndex,
+    ledger: SpooledLedger,
     *,
     progress: Callable[[int], None] = lambda _n: None,
-) -> int:
-    """Fill empty stores from the archive; the caller replaces the old ones with them. Returns the number of pages.
+) -> RebuildReport:
+    """Fill empty stores from the archive, and `ledger` with what the catalog will say about them; the caller puts them
+    in place of the old ones. Raises `StoreError` if not a single record of the archive can be read.
 
     Graphs that come from no page, the scores of topical crawls, are copied. A page that is not archived, because its
     site forbids it or its record is damaged, keeps its graph if that can still be read, and is visited again.
     """
-    done = 0
+    done = archived = unreadable = 0
+    named: list[UnreadableRecord] = []
     fresh = msgspec.structs.replace(stores, quads=quads, text=text)
-    ingest = Ingest(fresh, without_links(settings), statistics=Statistics())
+    ingest = Ingest(fresh, without_links(settings), statistics=Statistics(), ledger=ledger)
+
+    def fallback(row: PageRow, description: bytes) -> IndexJob:
+        nonlocal unreadable
+        trouble = _trouble(stores, row.archive) if row.archive is not None else ""
+        if trouble:
+            unreadable += 1
+            if len(named) < _NAMED:
+                named.append(UnreadableRecord(row.href, trouble))
+        return _stored_job(stores.quads, row, description)
+
     try:
         for rows in _batches(row for row in all_pages(stores) if row.quads_digest or row.text_digest):
-            ingest.reindex(rows, fallback=lambda row, description: _stored_job(stores.quads, row, description))
+            ingest.reindex(rows, fallback=fallback)
             ingest.finish_indexing()
             done += len(rows)
+            archived += sum(row.archive is not None for row in rows)
             progress(done)
     finally:
         ingest.close()
+    if unreadable and unreadable == archived:
+        raise StoreError(
+            f"none of the {archived} records of the archive can be read ({named[0].reason}); "
+            "the indexes were left as they are",
+            hint="check that the archive is mounted and may be read",
+        )
     with suppress(StoreError):  # the old store is damaged, which may be why it is rebuilt
         others = [graph for graph in stores.quads.graphs() if not is_page(graph) and graph != PAGES]
         quads.insert_new([Quads.of(graph, stores.quads.graph(graph)) for graph in others])
     quads.flush()
     quads.optimize()
     text.commit()
-    STATISTICS.put_encoded(stores.catalog, Statistics.recounted(quads).encode())
-    return done
+    ledger.complete(Statistics.recounted(quads).encode())
+    return RebuildReport(pages=done, unreadable_records=unreadable, unreadable=tuple(named))
 
 
 def _stored_job(quads: QuadStore, row: PageRow, description: bytes) -> IndexJob:
@@ -95,12 +178,15 @@ def rename_damaged(path: Path, settings: Settings) -> list[str]:
         return []
     lock = WarehouseLock(path)
     try:
-        return [name for name in ("quads", "text") if _rename_if_damaged(path, name, settings)]
+        exchange_folders(path, Failpoints(settings.crawl.failpoint))
+        return [name for name in INDEXES if _rename_if_damaged(path, name, settings)]
     finally:
         lock.release()
 
 
 def _rename_if_damaged(path: Path, name: str, settings: Settings) -> bool:
+    if name in local_indexes(settings) and not (path / name).exists():
+        return False
     try:
         (open_quads if name == "quads" else open_text)(path / name, settings, writable=True).close()
     except (WarehouseLocked, DiskFull):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 from xxhash import xxh3_128_digest
 
 from quadloom.errors import ArchiveDamaged
 from quadloom.ingest.reindex import archived_page
+from quadloom.maintenance.lost_database import way_out
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
+from quadloom.phases.index import PAGES
 from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
 from quadloom.stores.stores import Stores
+from quadloom.syntaxes.terms import iri
 from quadloom.workers.batch import TransformPool
 
 _BATCH = 500
@@ -23,14 +26,17 @@ _BATCH = 500
 class Drift(msgspec.Struct, frozen=True):
     """One difference from the catalog."""
 
-    what: str  # archive | quads | text | stray-graph | stray-document | unindexed
+    what: str  # archive | quads | text | description | stray-graph | stray-document | stray-description | unindexed
     subject: str
     detail: str
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`advice`: what to do next; empty if all is well."""
+
     pages: int = 0
     drifts: tuple[Drift, ...] = ()
+    advice: str = ""
 
     @property
     def ok(self) -> bool:
@@ -40,14 +46,17 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 def verify(
     stores: Stores, settings: Settings, *, limit: int = 1000, progress: Callable[[int], None] = lambda _n: None
 ) -> VerifyReport:
-    """Compare every page's archive record, graph and document with the catalog. Reads everything, writes nothing.
+    """Compare every page's archive record, graph, document and description with the catalog. Reads everything, writes
+    nothing.
 
     Archived pages are transformed again, because only that shows whether the graph has what the page says.
     """
     drifts: list[Drift] = []
     documents = set(stores.text.ids())
+    described = {line[1 : line.index(">")] for line in stores.quads.match(None, None, None, f"<{PAGES}>")}
     graphs: set[str] = set()
     ids: set[str] = set()
+    subjects: set[str] = set()
     pages = 0
     with TransformPool(settings) as pool:
         for item in _reprocessed(stores, pool, all_pages(stores)):
@@ -58,19 +67,37 @@ def verify(
                 graphs.add(graph)
             if row.text_digest:
                 ids.add(graph)
+            if row.quads_digest or row.text_digest:
+                subjects.add(graph)
             if len(drifts) < limit:
                 drifts.extend(_archive_drifts(stores, row, page))
-                drifts.extend(_index_drifts(stores, row, result, graph, documents))
+                drifts.extend(_index_drifts(stores, row, result, documents, described))
             progress(pages)
-    stray_graphs = (graph for graph in stores.quads.graphs() if is_page(graph) and graph not in graphs)
+    strays = (graph for graph in stores.quads.graphs() if is_page(graph) and graph not in graphs)
+    drifts.extend(Drift("stray-graph", graph, "in the quad store, but not a graph of any page") for graph in strays)
+    without = sorted(documents - ids)
+    drifts.extend(Drift("stray-document", id_, "in the text index, but not a document of any page") for id_ in without)
+    unknown = sorted(described - subjects)
     drifts.extend(
-        Drift("stray-graph", graph, "in the quad store, but not a graph of any page") for graph in stray_graphs
+        Drift("stray-description", subject, f"described in {PAGES}, but the catalog has no such page")
+        for subject in unknown
     )
-    stray_documents = sorted(documents - ids)
-    drifts.extend(
-        Drift("stray-document", id_, "in the text index, but not a document of any page") for id_ in stray_documents
-    )
-    return VerifyReport(pages=pages, drifts=tuple(drifts[:limit]))
+    return VerifyReport(pages=pages, drifts=tuple(drifts[:limit]), advice=_advice(stores, pages, drifts))
+
+
+def _advice(stores: Stores, pages: int, drifts: Sequence[Drift]) -> str:
+    found = {drift.what for drift in drifts}
+    if not found:
+        return ""
+    if not pages:
+        return f"the database is lost or empty: {way_out(stores.path, stores.settings)}"
+    if found == {"unindexed"}:
+        return "nothing is lost: the next crawl indexes these pages (`quadloom crawl`)"
+    restore = "restore the damaged files of the archive from a backup"
+    if found <= {"archive", "unindexed"}:
+        return f"{restore}, or have the pages read again: `quadloom refresh URL`; the indexes are in order"
+    again = "to rebuild quads and text from the archive: `quadloom rebuild`"
+    return f"{restore} if there is one; then, {again}" if "archive" in found else again
 
 
 def all_pages(stores: Stores) -> Iterator[PageRow]:
@@ -115,8 +142,9 @@ def _archive_drifts(stores: Stores, row: PageRow, page: Page | None) -> Iterator
 
 
 def _index_drifts(
-    stores: Stores, row: PageRow, result: PageResult | None, graph: str, documents: set[str]
+    stores: Stores, row: PageRow, result: PageResult | None, documents: set[str], described: set[str]
 ) -> Iterator[Drift]:
+    graph = row.graph
     if (row.quads_digest, row.text_digest) != (row.indexed_quads, row.indexed_text):
         yield Drift("unindexed", row.href, "settled but not indexed yet; the next crawl replays it")
         return
@@ -126,6 +154,8 @@ def _index_drifts(
             yield Drift("quads", graph, "the graph differs from what the page says")
     if row.text_digest and graph not in documents:
         yield Drift("text", graph, "the document is missing from the text index")
+    if (row.quads_digest or row.text_digest) and graph not in described and iri(graph) is not None:
+        yield Drift("description", graph, f"the page is not described in {PAGES}")
 
 
 def is_page(graph: str) -> bool:

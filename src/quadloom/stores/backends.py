@@ -119,6 +119,13 @@ def open_text(folder: Path, settings: Settings, *, writable: bool) -> TextIndex:
     return TEXT_INDEXES[_scheme("text", settings.stores.text, tuple(TEXT_INDEXES))](folder, settings, writable)
 
 
+def local_indexes(settings: Settings) -> tuple[str, ...]:
+    """Which of the two indexes are folders of the warehouse, not on a server."""
+    quads = _scheme("quads", settings.stores.quads, tuple(QUAD_STORES))
+    text = _scheme("text", settings.stores.text, tuple(TEXT_INDEXES))
+    return (*(("quads",) if quads not in REMOTE else ()), *(("text",) if text != "postgresql" else ()))
+
+
 def exists(path: Path, settings: Settings) -> bool:
     """Whether there may be a warehouse. For a server the answer is always yes: only opening it could tell."""
     return not settings.stores.frontier.startswith("sqlite:") or (path / DATABASE).exists()

@@ -21,7 +21,7 @@ from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings, StoreSettings
 from quadloom.stores.archive.warc_record import encode, file_header
-from quadloom.stores.sqlite.state import DATABASE
+from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
 from quadloom.warehouse import Warehouse
 
 PAGES = [f"http://site.example/{number}" for number in range(8)]
@@ -104,7 +104,7 @@ def test_old_versions_go_and_the_newest_stay(tmp_path: Path) -> None:
         assert prune(warehouse.stores, 1e12).visits == len(PAGES)
         assert contents(warehouse) == expected(5000.0)
         assert warehouse.maintenance.verify().ok
-        assert warehouse.maintenance.rebuild() == len(PAGES) + 1
+        assert warehouse.maintenance.rebuild().pages == len(PAGES) + 1
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -201,6 +201,7 @@ def test_an_archive_whose_database_was_lost_is_not_touched(tmp_path: Path) -> No
     path = filled(tmp_path)
     for file in path.glob(f"{DATABASE}*"):
         file.unlink()
+    EmbeddedState(path, SMALL, True).close()  # as if the file had been replaced by an empty one
     with Warehouse.open(path, settings=SMALL) as warehouse:
         files = warehouse.stores.archive.files()
         with pytest.raises(StoreError):

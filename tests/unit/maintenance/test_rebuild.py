@@ -54,7 +54,7 @@ def test_a_damaged_quad_store_is_rebuilt(tmp_path: Path) -> None:
 
 def test_an_empty_warehouse_can_be_repaired(tmp_path: Path) -> None:
     with Warehouse.repair(tmp_path / "new") as warehouse:
-        assert warehouse.maintenance.rebuild() == 0
+        assert warehouse.maintenance.rebuild().pages == 0
 
 
 def test_an_unarchived_page_is_visited_again_when_its_graph_is_lost(tmp_path: Path) -> None:

@@ -10,39 +10,54 @@ from cyclopts import Parameter
 
 from quadloom.cli.session import Session, session
 from quadloom.maintenance import prune as pruning
+from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
 
 
 def verify() -> int:
     """Compare archive, quads and text with the catalog, page by page. Exit code 1 if they differ."""
     s = session()
-    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+    opened = Warehouse.open if exists(s.warehouse, s.settings) else Warehouse.read  # which refuses what is not there
+    with opened(s.warehouse, settings=s.settings) as warehouse:
         result = warehouse.maintenance.verify()
     if s.json:
-        s.emit({"ok": result.ok, "pages": result.pages, "drift": list(result.drifts)})
+        s.emit({"ok": result.ok, "pages": result.pages, "drift": list(result.drifts), "advice": result.advice})
     else:
         for drift in result.drifts:
             s.write(f"{drift.what}\t{drift.subject}\t{drift.detail}")
         s.say(f"{result.pages} pages checked, {'no drift' if result.ok else f'{len(result.drifts)} differences'}")
-        if not result.ok:
-            s.say("hint: to rebuild quads and text from the archive: `quadloom rebuild`")
+        if result.advice:
+            s.say(f"hint: {result.advice}")
     return 0 if result.ok else 1
 
 
-def rebuild() -> None:
+def rebuild(*, partial: Annotated[bool, Parameter(negative="")] = False) -> int:
     """Rebuild quads and text from the archive; the new ones replace the old ones when they are complete.
 
     Topic scores, and statements of pages that may not be archived, are copied. Indexes that are too damaged to open are
-    kept as quads.damaged or text.damaged.
+    kept as quads.damaged or text.damaged. If the database or files of the archive are missing, nothing is changed.
+    Exit code 1 if records of the archive cannot be read; their pages keep their statements and are visited again. If
+    rebuild is killed, the next command finishes or undoes it.
+
+    Parameters
+    ----------
+    partial
+        go on although files of the archive are missing; their pages lose their words until they are visited again
     """
     s = session()
     with Warehouse.repair(s.warehouse, settings=s.settings) as warehouse:
-        pages = warehouse.maintenance.rebuild(progress=lambda done: s.say(f"{done} pages"))
+        done = warehouse.maintenance.rebuild(partial=partial, progress=lambda done: s.say(f"{done} pages"))
         quads = len(warehouse.stores.quads)
     if s.json:
-        s.emit({"pages": pages, "quads": quads})
+        s.emit({**msgspec.structs.asdict(done), "quads": quads})
     else:
-        s.say(f"rebuilt {pages} pages, {quads} quads")
+        for record in done.unreadable:
+            s.write(f"unreadable\t{record.url}\t{record.reason}")
+        s.say(f"rebuilt {done.pages} pages, {quads} quads")
+        if done.unreadable_records:
+            s.say(f"{done.unreadable_records} records of the archive cannot be read; their pages will be visited again")
+            s.say("hint: restore the files from a backup and rebuild again, or let the next crawl read the pages")
+    return 1 if done.unreadable_records else 0
 
 
 def prune(*, dry_run: Annotated[bool, Parameter(negative="")] = False) -> None:

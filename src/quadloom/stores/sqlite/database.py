@@ -192,10 +192,12 @@ def translate(error: sqlite3.Error, path: Path) -> StoreError:
             f"no room left to write {path}; all that was acknowledged is safe",
             hint="free some space and run the same command again: it resumes",
         )
+    read_archive = f"read the archive: `quadloom -w NEW import {path.parent}/archive/*.warc.gz`"
     hints = {
         sqlite3.SQLITE_IOERR: "the disk failed to read or write; check it, then run `quadloom verify`",
-        sqlite3.SQLITE_CORRUPT: "restore the file from a backup, or rebuild the warehouse from its archive",
-        sqlite3.SQLITE_NOTADB: "this is not a warehouse; give another directory with --warehouse",
+        sqlite3.SQLITE_CORRUPT: f"restore the file from a backup, or {read_archive}",
+        sqlite3.SQLITE_NOTADB: f"restore the file from a backup, or {read_archive}; if {path.parent} is no warehouse, "
+        "give another directory with -w",
         sqlite3.SQLITE_CANTOPEN: "check that the directory exists and may be written",
         sqlite3.SQLITE_READONLY: "check the rights of the directory",
         sqlite3.SQLITE_BUSY: "another process writes; try again in a moment",

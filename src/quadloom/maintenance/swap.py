@@ -1,0 +1,187 @@
+"""New indexes in place of the old ones, so that kill -9 is harmless at every point.
+
+`rebuild` fills `quads.new` and `text.new`, and collects in `rebuild.marks` what the catalog will have to say about
+them. Until the journal is there, nothing else has changed. Then, in this order:
+
+1. The new folders and the marks are synced; the journal is written under its name, with the parent directory synced.
+2. Per index: the old folder is renamed to NAME.old, the new one to NAME.
+3. ONE transaction writes the marks: what is indexed, which pages must be read again, the statistics.
+4. The old folders are removed, then the journal, then the marks.
+
+A process that is killed before 1 leaves folders that the next opening for writing removes; after 1, that opening
+continues where the journal and the folders say. Every step may be repeated. Readers use the new folders as soon as the
+journal is there (`quadloom.stores.stores.index_folder`), so the two indexes they see belong together.
+
+Stores on a server are filled in place and have no folder. Then only the marks are written, in the same way.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from quadloom.asking.statistics import STATISTICS, ended
+from quadloom.errors import StoreError
+from quadloom.ingest.describe import REPROCESSED_AT
+from quadloom.ingest.failpoints import Failpoints
+from quadloom.ingest.indexer import IndexAcks
+from quadloom.model.link import Discovery
+from quadloom.model.wire import decode, encode
+from quadloom.stores.protocols.catalog import IndexedPage
+from quadloom.stores.stores import INDEXES, JOURNAL, Stores, new_folder
+from quadloom.stores.transactions import retry_when_unavailable
+
+_MARKS = "rebuild.marks"
+_LENGTH = 4  # bytes before each entry of the marks
+
+
+class _Entry(msgspec.Struct, frozen=True, array_like=True):
+    """Some of the marks. The last entry has the statistics."""
+
+    marks: tuple[IndexedPage, ...] = ()
+    requests: tuple[Discovery, ...] = ()
+    reprocessed_at: float = 0.0
+    statistics: bytes = b""
+
+
+class SpooledLedger:
+    """An `IndexLedger` in a file, for indexes that are not in place yet."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = (path / _MARKS).open("wb")
+
+    def reprocessed(self, at: float) -> None:
+        self._append(_Entry(reprocessed_at=at))
+
+    def write(self, acks: Sequence[IndexAcks], requests: Sequence[Discovery], now: float) -> None:
+        self._append(_Entry(tuple(mark for ack in acks for mark in ack.marks), tuple(requests)))
+
+    def ended(self) -> None:
+        """The statistics come from the finished store, with `complete`."""
+
+    def complete(self, statistics: bytes) -> None:
+        """The last entry; durable on return."""
+        self._append(_Entry(statistics=statistics))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _append(self, entry: _Entry) -> None:
+        data = encode(entry)
+        self._file.write(len(data).to_bytes(_LENGTH, "big") + data)
+
+
+def discard(path: Path) -> None:
+    """Remove what a rebuild left behind that did not come as far as its journal."""
+    if not (path / JOURNAL).exists():
+        for name in INDEXES:
+            shutil.rmtree(new_folder(path, name), ignore_errors=True)
+        (path / _MARKS).unlink(missing_ok=True)
+
+
+def commit(path: Path, failpoints: Failpoints) -> bool:
+    """Step 1: from here on the rebuild counts. The new stores are closed. True = there are folders to exchange, which
+    the next opening does."""
+    folders = [name for name in INDEXES if new_folder(path, name).is_dir()]
+    for name in folders:
+        _sync_all(new_folder(path, name))
+        shutil.rmtree(path / f"{name}.old", ignore_errors=True)
+    failpoints.reach("rebuild-filled")
+    temporary = path / f"{JOURNAL}.new"
+    with temporary.open("wb") as file:
+        file.write(msgspec.json.encode(folders))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path / JOURNAL)
+    _sync(path)
+    failpoints.reach("rebuild-journal")
+    return bool(folders)
+
+
+def exchange_folders(path: Path, failpoints: Failpoints) -> None:
+    """Step 2, or nothing if there is no journal. No store is open, and the caller holds the `WarehouseLock`."""
+    discard(path)
+    if not (path / JOURNAL).exists():
+        return
+    for name in msgspec.json.decode((path / JOURNAL).read_bytes(), type=list[str]):
+        new, current, old = new_folder(path, name), path / name, path / f"{name}.old"
+        if not new.is_dir():
+            continue  # done before the process was killed
+        if current.exists():
+            if old.exists():  # made by something that does not know the journal
+                shutil.rmtree(current)
+            else:
+                current.rename(old)
+            _sync(path)
+        failpoints.reach("rebuild-old-away")
+        new.rename(current)
+        _sync(path)
+        failpoints.reach("rebuild-new-in")
+
+
+def write_marks(stores: Stores, failpoints: Failpoints) -> None:
+    """Steps 3 and 4, or nothing if there is no journal. Raises `WarehouseLocked` if other workers run on a shared
+    database: then the marks wait for an opening without them."""
+    path = stores.path
+    if not (path / JOURNAL).exists():
+        return
+    now = time.time()
+    if stores.shards is not None:
+        stores.shards.take_all(now)
+    retry_when_unavailable(lambda: _transaction(stores, now))
+    failpoints.reach("rebuild-marks")
+    for name in INDEXES:
+        shutil.rmtree(path / f"{name}.old", ignore_errors=True)
+    failpoints.reach("rebuild-old-removed")
+    (path / JOURNAL).unlink()
+    _sync(path)
+    failpoints.reach("rebuild-done")
+    discard(path)
+
+
+def _transaction(stores: Stores, now: float) -> None:
+    catalog = stores.catalog
+    with catalog.transaction():
+        for entry in _entries(stores.path / _MARKS):
+            catalog.mark_indexed(entry.marks)
+            if entry.requests:
+                stores.frontier.request(entry.requests, now)
+            if entry.reprocessed_at:
+                REPROCESSED_AT.put(catalog, entry.reprocessed_at)
+            if entry.statistics:
+                STATISTICS.put_encoded(catalog, entry.statistics)
+        ended(catalog)
+
+
+def _entries(file: Path) -> Iterator[_Entry]:
+    try:
+        with file.open("rb") as stream:
+            while head := stream.read(_LENGTH):
+                yield decode(stream.read(int.from_bytes(head, "big")), _Entry)
+    except (OSError, msgspec.DecodeError) as error:
+        raise StoreError(
+            f"cannot read {file}, which a rebuild needs to finish: {error}",
+            hint=f"remove {file.parent / JOURNAL}, then run `quadloom rebuild` again",
+        ) from error
+
+
+def _sync_all(folder: Path) -> None:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            _sync(Path(place) / name)
+        _sync(Path(place))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

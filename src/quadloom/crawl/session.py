@@ -160,6 +160,12 @@ class CrawlSession:
         )
 
     def __iter__(self) -> Iterator[Settlement]:
+        if clamped := self._stores.frontier.clamped_hosts:
+            self._notice(
+                "notice",
+                f"{clamped} hosts were to rest for longer than any rule allows; the clock of this machine was probably"
+                " ahead. They rest for the longest time that the rules allow.",
+            )
         control = ControlServer(self._stores.path, lambda request: self._commands.answer(request, self.call))
         self._sender.start()
         self._ranker.start(self._inbox.fail)

@@ -105,6 +105,7 @@ class TableFrontier:
         self._scope = scope
         self._leasing = LeaseManager(database, hosts, queue, policy, now=now, capacity=capacity)
         self._recent = RecentFingerprints()
+        self.clamped_hosts = 0
         self._ids: dict[str, int] = {}
 
     def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
@@ -277,6 +278,11 @@ class TableFrontier:
         host.failures = host.failures + 1 if settlement.outcome is Outcome.FAILED else 0
         host.pages += 1
         host.spent += rules.cost_of(settlement)
+
+    def clamp_clocks(self, now: float) -> None:
+        """Part of opening: the clock may have been ahead when the hosts' clocks were stored."""
+        policy = self.policy
+        self.clamped_hosts += self._host_records.clamp_clocks(now + policy.longest_delay, now + policy.longest_block)
 
     def block(self, host: str, until: float, reason: str) -> None:
         with self._database.transaction():

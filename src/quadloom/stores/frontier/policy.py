@@ -5,6 +5,7 @@ Backends differ in where they store URLs, never in what a settlement means; so t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Literal, NamedTuple
@@ -42,8 +43,15 @@ class HostException(msgspec.Struct, frozen=True):
     budget: float | None = None
 
 
+_LONGEST_RETRY_AFTER = 7 * 86400.0  # as `quadloom.fetching.politeness` cuts it
+
+
 class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Politeness towards hosts, and the order in which a host's URLs are read. `budget` 0 = no limit."""
+    """Politeness towards hosts, and the order in which a host's URLs are read. `budget` 0 = no limit.
+
+    `longest_delay` and `longest_block`: no rule lets a host rest for longer. A stored time beyond that was written when
+    the machine's clock was ahead.
+    """
 
     delay: float = 1.0
     ip_delay: float = 0.2
@@ -51,10 +59,17 @@ class FrontierPolicy(msgspec.Struct, frozen=True, kw_only=True):
     budget: float = 0.0
     order: Order = "breadth-first"
     exceptions: tuple[HostException, ...] = ()
+    longest_delay: float = math.inf
+    longest_block: float = math.inf
 
     @classmethod
     def from_settings(cls, settings: Settings) -> FrontierPolicy:
+        rules = settings.politeness
+        delays = (rules.delay, rules.ip_delay, rules.max_delay, rules.max_crawl_delay)
+        longest_delay = max(*delays, *(site.delay or 0.0 for site in settings.site), 0.0)
         return cls(
+            longest_delay=longest_delay,
+            longest_block=max(longest_delay, rules.max_backoff, rules.robots_error_ttl, _LONGEST_RETRY_AFTER),
             delay=settings.politeness.delay,
             ip_delay=settings.politeness.ip_delay,
             per_site=settings.politeness.per_site,

@@ -206,6 +206,10 @@ class HostRecords(Protocol):
 
     def write_hosts(self, hosts: Iterable[HostState]) -> None: ...
 
+    def clamp_clocks(self, next_at: float, blocked_until: float) -> int:
+        """Lower stored clocks that are later than these times. Returns how many hosts had one."""
+        ...
+
     def host_row(self, name: str) -> HostRow | None: ...
 
     def host_rows(self, limit: int, offset: int) -> list[HostRow]:

@@ -116,6 +116,16 @@ class PostgresHosts:
                 columns("qsdddsdiqddd", rows),
             )
 
+    def clamp_clocks(self, next_at: float, blocked_until: float) -> int:
+        """Of all shards: another worker has the clocks of its own hosts in memory, and writes them again."""
+        found = self._database.execute(
+            "WITH late AS (UPDATE host SET next_at=least(next_at, %s), blocked_until=least(blocked_until, %s), "
+            "ready_at=greatest(least(next_at, %s), least(blocked_until, %s)) WHERE next_at > %s OR blocked_until > %s "
+            "RETURNING 1) SELECT count(*) FROM late",
+            (next_at, blocked_until) * 3,
+        )
+        return int(found[0][0])
+
     def host_row(self, name: str) -> HostRow | None:
         rows = self._host_rows("WHERE h.name=%s", (name,))
         return rows[0] if rows else None

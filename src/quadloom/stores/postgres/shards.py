@@ -71,9 +71,11 @@ class PostgresShards:
         return PostgresHeartbeat(self._url, self.leases)
 
     def take(self, limit: int, now: float) -> list[int]:
-        _, hosts, queue, leasing, recent = self._open
+        frontier, hosts, queue, leasing, recent = self._open
         with self._database.transaction():
             claims = self.leases.claim(self._database, limit)
+            if claims:
+                frontier.clamp_clocks(now)
             last_id = hosts.last_host_id()
             queue.count_leased_attempts(claims)
         self.leases.took(claims)

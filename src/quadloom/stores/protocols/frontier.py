@@ -253,6 +253,15 @@ class Frontier(Protocol):
 
     def stats(self, now: float) -> FrontierStats: ...
 
+    @property
+    def clamped_hosts(self) -> int:
+        """Hosts whose stored clock was later at opening than any rule allows, and was set back."""
+        ...
+
+    def clamp_clocks(self, now: float) -> None:
+        """Set such clocks back."""
+        ...
+
     def close(self) -> None:
         """Make all clocks durable, so that the next opening need not let every host wait."""
         ...

@@ -48,6 +48,7 @@ class SqliteFrontier(TableFrontier):
             if values.get("clean") != b"yes":
                 last_old_id = self._host_records.last_host_id()
                 self._leasing.suspected_at = lambda host: now if host.id <= last_old_id else -INFINITY
+            self.clamp_clocks(now)
             self._queue.count_leased_attempts()
             order = order_mark(self.policy.order)
             if values.get("order") not in (None, order):

@@ -89,6 +89,13 @@ class SqliteHosts:
             ],
         )
 
+    def clamp_clocks(self, next_at: float, blocked_until: float) -> int:
+        return self._database.execute(
+            "UPDATE host SET next_at=min(next_at, ?1), blocked_until=min(blocked_until, ?2), "
+            "ready_at=max(min(next_at, ?1), min(blocked_until, ?2)) WHERE next_at > ?1 OR blocked_until > ?2",
+            (next_at, blocked_until),
+        ).rowcount
+
     def host_row(self, name: str) -> HostRow | None:
         rows = self._host_rows("WHERE h.name=?", (name,))
         return rows[0] if rows else None

@@ -226,3 +226,16 @@ def test_json_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
         assert lines, command
         for line in lines:
             json.loads(line)
+
+
+def test_small_mistakes_get_the_right_hint(tmp_path: Path) -> None:
+    complained(quadloom("config", "set", cwd=tmp_path), 2, "no command 'set'", "quadloom config --help")
+    (tmp_path / "mine").mkdir()
+    complained(quadloom("-w", "mine", "demo", cwd=tmp_path), 2, "mine exists", "--keep")
+
+
+def test_the_demo_honours_the_name_of_a_warehouse(tmp_path: Path) -> None:
+    done = quadloom("-w", "other", "demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "quadloom -w other serve" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]

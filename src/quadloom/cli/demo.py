@@ -26,6 +26,8 @@ def demo(
 ) -> None:
     """Crawl six small sites that come with Quadloom, then answer three questions about them.
 
+    The warehouse is ./quadloom-demo, or a new directory given with -w.
+
     Parameters
     ----------
     offline
@@ -36,15 +38,18 @@ def demo(
     s = session()
     if not offline:
         raise UsageError("the demo runs offline only", hint="to read the real web: `quadloom crawl https://your.site`")
-    if _FOLDER.exists() and not keep:
-        if not (_FOLDER / "quadloom.db").exists():
-            raise UsageError(f"{_FOLDER} exists and is not a warehouse", hint="run the demo in another directory")
-        shutil.rmtree(_FOLDER)
+    folder = s.named_warehouse or _FOLDER
+    if folder.exists() and not keep:
+        if s.named_warehouse is not None:  # perhaps a warehouse that somebody needs
+            raise UsageError(f"{folder} exists", hint="name a new directory, or add --keep to continue an earlier demo")
+        if not (folder / "quadloom.db").exists():
+            raise UsageError(f"{folder} exists and is not a warehouse", hint="run the demo in another directory")
+        shutil.rmtree(folder)
     started = time.monotonic()
     with DemoServer() as server:
         settings = demo_settings(s.settings, server.hosts_override())
-        s.say(f"Crawling {len(server.homes)} small sites on this machine, politely. Data in ./{_FOLDER}")
-        with Warehouse.open(_FOLDER, settings=settings) as warehouse:
+        s.say(f"Crawling {len(server.homes)} small sites on this machine, politely. Data in {folder}")
+        with Warehouse.open(folder, settings=settings) as warehouse:
             report, _ = follow(s, warehouse.crawl(server.homes))
             quads, graphs = len(warehouse.stores.quads), sum(1 for _ in warehouse.stores.quads.graphs())
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
@@ -55,11 +60,11 @@ def demo(
     s.write(
         f"  {report.pages} pages · {quads} quads in {graphs} graphs · {report.links} links · {report.findings} findings"
     )
-    with Warehouse.read(_FOLDER, settings=settings) as warehouse:
+    with Warehouse.read(folder, settings=settings) as warehouse:
         for question in QUESTIONS:
-            _ask(s, warehouse, question)
-    s.write("\nNext   quadloom -w quadloom-demo serve      the same in a browser: search, SPARQL, pages, monitor")
-    s.write("       quadloom -w quadloom-demo search concert --type Event")
+            _ask(s, warehouse, question, folder)
+    s.write(f"\nNext   quadloom -w {folder} serve      the same in a browser: search, SPARQL, pages, monitor")
+    s.write(f"       quadloom -w {folder} search concert --type Event")
     s.write("       quadloom crawl https://your.site      quadloom inspect URL      quadloom --help")
 
 
@@ -73,9 +78,9 @@ def demo_settings(settings: Settings, hosts: dict[str, str]) -> Settings:
     )
 
 
-def _ask(s: Session, warehouse: Warehouse, question: Question) -> None:
+def _ask(s: Session, warehouse: Warehouse, question: Question, folder: Path) -> None:
     shown = question.query if question.command == "search" else "'" + " ".join(question.query.split()) + "'"
-    s.write(f"\n{question.title}\n  $ quadloom -w {_FOLDER} {question.command} {shown}")
+    s.write(f"\n{question.title}\n  $ quadloom -w {folder} {question.command} {shown}")
     if question.command == "search":
         answer = warehouse.stores.text.search(SearchRequest(text=question.query, limit=4))
         for hit in answer.hits:

@@ -168,6 +168,10 @@ def run(arguments: Sequence[str]) -> int:
         if word in _OF_THE_LAB:
             message = f"`quadloom {word}` is part of the lab, which is not installed"
             return _complain(message, "in a checkout of Quadloom: `pip install -e lab`", 2)
+        group = _command(arguments).strip()
+        if group in COMMANDS and word != group:  # `config set`: a word of a group of commands
+            hint = f"to list its commands: `quadloom {group} --help`"
+            return _complain(f"`quadloom {group}` has no command {word!r}", hint, 2)
         near = difflib.get_close_matches(word, COMMANDS, n=1)
         hint = f"did you mean `quadloom {near[0]}`?" if near else "to list the commands: `quadloom --help`"
         return _complain(f"there is no command {word!r}", hint, 2)

@@ -36,6 +36,7 @@ class Session:
         verbose: bool = False,
         color: bool = True,
     ) -> None:
+        self.named_warehouse = warehouse  # by -w; None = not given
         self.warehouse = warehouse or warehouse_path()
         self.config = config
         self.json = json

@@ -160,6 +160,8 @@ def _finding(finding: Finding) -> Iterator[str]:
 def _next(source: str, seen: Inspection) -> str:
     if seen.robots == "disallowed":
         return 'next: robots.txt disallows this page; if the site is yours, set [[site]] robots = "ignore"'
+    if seen.status >= 400:
+        return f"next: the server answered with {seen.status}; check the address in a browser"
     if seen.failure:
         return "next: to look for common causes: quadloom check"
     keeps = f" · to store them: quadloom crawl {source}" if seen.status else ""

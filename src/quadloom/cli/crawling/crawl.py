@@ -188,7 +188,8 @@ def finish(s: Session, report: CrawlReport, interrupted: bool, max_failures: int
         for text in report.notices:
             s.say(f"notice: {text}")
         s.say(
-            f"{report.pages} pages · {report.quads} quads · {report.failed} failed · {report.denied} denied · "
+            f"{report.pages} {'page' if report.pages == 1 else 'pages'} · "
+            f"{report.quads} quads · {report.failed} failed · {report.denied} denied · "
             f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
         )
         queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)

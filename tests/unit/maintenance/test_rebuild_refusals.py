@@ -209,7 +209,7 @@ def test_a_shared_database_is_not_rebuilt_while_workers_run(tmp_path: Path) -> N
 
     path = filled(tmp_path)
     with Warehouse.open(path) as warehouse:
-        shared = msgspec.structs.replace(warehouse.stores, shards=Busy())  # type: ignore[arg-type]
+        shared = msgspec.structs.replace(warehouse.stores, shards=Busy())
         upkeep = maintenance.Maintenance(shared, warehouse.ask, lambda: None)
         before = found(warehouse)
         with pytest.raises(WarehouseLocked):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import sqlite3
@@ -155,3 +156,30 @@ def test_a_full_disk_undoes_the_transaction_and_nothing_else(tmp_path: Path) -> 
     assert names == [f"{int(number):05d}/{part}" for number in acknowledged for part in range(5)]
     assert database.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     database.close()
+
+
+def test_a_look_at_the_mark_keeps_the_locks_of_sqlite(tmp_path: Path) -> None:
+    """Without its lock on the WAL index, the next process that opens the database would truncate it under the owner."""
+
+    def locks() -> list[str]:
+        file = os.stat(tmp_path / "quadloom.db-shm").st_ino
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+        return [line.partition(":")[2] for line in lines if f":{file} " in line and f" {os.getpid()} " in line]
+
+    owner = SqliteDatabase.open(tmp_path / "quadloom.db", SCHEMA)
+    owner.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    before = locks()
+    assert before
+    mark = owner.changed_mark()
+    assert locks() == before
+    reader = SqliteDatabase.read_only(tmp_path / "quadloom.db", SCHEMA)
+    assert reader.changed_mark() == mark
+    reader.close()
+    assert locks() == before
+    owner.close()
+    descriptors = [os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if _is_there(name)]
+    assert not [name for name in descriptors if str(tmp_path) in name]
+
+
+def _is_there(descriptor: str) -> bool:
+    return os.path.lexists(f"/proc/self/fd/{descriptor}")

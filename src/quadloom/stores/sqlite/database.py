@@ -19,6 +19,8 @@ import errno
 import fcntl
 import os
 import sqlite3
+import threading
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -66,6 +68,52 @@ class WarehouseLock:
             os.close(self._file)  # the file stays: if it were removed, two owners could lock two different files
 
 
+class _WalIndexFiles:
+    """Open files of WAL indexes, by database.
+
+    When a process closes any descriptor of a file, POSIX drops all its record locks on that file, those of SQLite too.
+    Without them, the next process that opens the database takes the index for abandoned and truncates it, which kills
+    the owner by SIGBUS. So a descriptor is kept until the last connection of this process is closed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connections: Counter[str] = Counter()
+        self._files: dict[str, int] = {}
+
+    def opened(self, database: str) -> None:
+        with self._lock:
+            self._connections[database] += 1
+
+    def closed(self, database: str) -> None:
+        with self._lock:
+            self._connections[database] -= 1
+            if self._connections[database] <= 0:
+                del self._connections[database]
+                self._drop(database)
+
+    def header(self, database: str) -> bytes:
+        """Empty = no process has the database open."""
+        with self._lock:
+            file = self._files.get(database)
+            if file is not None and os.fstat(file).st_nlink == 0:  # removed, and perhaps created again since
+                self._drop(database)
+                file = None
+            if file is None:
+                try:
+                    file = self._files[database] = os.open(f"{database}-shm", os.O_RDONLY)
+                except FileNotFoundError:
+                    return b""
+            return os.pread(file, _WAL_INDEX_HEADER, 0)
+
+    def _drop(self, database: str) -> None:
+        file = self._files.pop(database, None)
+        if file is not None:
+            os.close(file)
+
+
+_wal_indexes = _WalIndexFiles()
+
+
 class SqliteDatabase(Transactions):
     """A connection. Raises only `StoreError` and its kinds.
 
@@ -77,6 +125,9 @@ class SqliteDatabase(Transactions):
         self.path = path
         self.writable = writable
         self._connection = connection
+        self._is_open = True
+        self._identity = str(path.resolve())  # one name for one file, however it was spelled
+        _wal_indexes.opened(self._identity)
 
     @classmethod
     def open(cls, path: Path, schema: Sequence[Migration] = SCHEMA) -> SqliteDatabase:
@@ -143,12 +194,7 @@ class SqliteDatabase(Transactions):
         for all processes. It is gone while no process has the file open; then the last one has copied the log into the
         file, whose time has changed.
         """
-        try:
-            with open(f"{self.path}-shm", "rb", buffering=0) as index:
-                header = index.read(_WAL_INDEX_HEADER)
-        except FileNotFoundError:
-            header = b""
-        return header + self.path.stat().st_mtime_ns.to_bytes(8, "big")
+        return _wal_indexes.header(self._identity) + self.path.stat().st_mtime_ns.to_bytes(8, "big")
 
     def _begin(self) -> None:
         self.execute("BEGIN IMMEDIATE")
@@ -182,6 +228,9 @@ class SqliteDatabase(Transactions):
 
     def close(self) -> None:
         self._connection.close()
+        if self._is_open:
+            self._is_open = False
+            _wal_indexes.closed(self._identity)
 
 
 def translate(error: sqlite3.Error, path: Path) -> StoreError:

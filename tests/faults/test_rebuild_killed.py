@@ -112,12 +112,12 @@ def test_killed_between_every_two_steps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kills",
     [
-        pytest.param(5, marks=pytest.mark.timeout(300)),
+        pytest.param(2, marks=pytest.mark.timeout(300)),
         pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(2000)]),
     ],
 )
 def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
-    pages, seed = 600, 20264
+    pages, seed = 300, 20264
     chance = random.Random(seed)
     path, settings = filled(tmp_path, pages), config(tmp_path)
     with Warehouse.read(path) as warehouse:

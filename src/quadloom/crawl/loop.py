@@ -156,7 +156,8 @@ class Crawl:
             findings=counts.findings,
             quarantined=counts.quarantined,
             frontier={**msgspec.structs.asdict(stats), "total": stats.total},
-            phases={phase: meter.phases[phase] for phase in Meter.PHASES},
+            # The last pages are acknowledged when the crawl is closed, after its last step.
+            phases={phase: meter.phases[phase] for phase in Meter.PHASES} | {"index": counts.indexed},
             cpu=cpu,
             rates={phase: round(rate, 1) for phase, rate in meter.rates().items()},
             statuses=dict(meter.statuses),

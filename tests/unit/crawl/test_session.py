@@ -86,8 +86,10 @@ def test_everything_is_read_once_and_no_host_early(tmp_path: Path) -> None:
     web = Web(clock)
     began = time.monotonic()
     with Warehouse.open(tmp_path, settings=SETTINGS) as warehouse:
-        settled = [str(item.outcome) for item in session(warehouse, web, clock)]
+        running = session(warehouse, web, clock)
+        settled = [str(item.outcome) for item in running]
         assert settled == ["new"] * 4
+        assert running.report().phases["index"] == 4, "the last pages count, too"
         assert warehouse.maintenance.verify().ok
         assert warehouse.search("one.example").total == 3
     gaps = [later - earlier for times in web.asked.values() for earlier, later in itertools.pairwise(times)]

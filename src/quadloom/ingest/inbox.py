@@ -103,5 +103,5 @@ class Inbox:
         return left
 
     def close(self) -> None:
-        """The owner takes nothing more: whoever waits in `call` gives up."""
+        """The owner takes nothing more: callers that wait in `call` give up."""
         self._closed = True

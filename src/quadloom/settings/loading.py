@@ -85,7 +85,7 @@ def load(
 
 
 def _with_followers(settings: Settings, origins: dict[str, str]) -> Settings:
-    """Someone who sets `politeness.delay` means that delay: the pace of addresses and the adaptive pace, whose defaults
+    """An explicit `politeness.delay` is meant as such: the pace of addresses and the adaptive pace, whose defaults
     would slow the crawl down again, follow it unless they are set themselves."""
     if "politeness.delay" not in origins:
         return settings

@@ -1,4 +1,4 @@
-"""A topical crawl on a warehouse: access, shelf, cache of channels, and the topic's scores as statements."""
+"""A topical crawl on a warehouse: its requests, its pages, the search channels it learned, and its scores."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _remember_crawl(catalog: Catalog, topic: Topic, report: TopicReport, now: fl
 
 
 def _state_scores(stores: Stores, topic: Topic, desk: TopicalRun) -> None:
-    """One statement per relevant page; scores of earlier crawls of the topic stay unless the page was judged anew."""
+    """One statement per relevant page; scores of earlier crawls of the topic stay unless assessed again."""
     graph = topic_graph(topic)
     kept = {line.partition(" ")[0]: line for line in stores.quads.graph(graph).decode("utf-8").splitlines()}
     for found in desk.found:

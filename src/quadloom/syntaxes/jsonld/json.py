@@ -171,7 +171,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 class Scripts(NamedTuple):
     texts: list[str]
-    base: str  # href of the first base element, as written; "" where there is none
+    base: str  # href of the first base element, as written; "" if there is none
 
 
 class RepairedScript(NamedTuple):

@@ -9,12 +9,13 @@ inherit it, so a transform worker that outlives a killed owner does not keep the
 
 The schema's version is the file's `user_version`. `open` brings an older file up to date by the migrations that it
 lacks, each in one transaction together with its number: a process that is killed leaves the file at one version or the
-next, and the next `open` continues there. A file of a newer version is refused. `read_only` changes nothing, so for an
-older file it names the command that brings it up to date.
+next, and the next `open` continues there. A file of a newer version is refused. `read_only` changes nothing; whoever
+reads an older file brings it up to date first (`bring_up_to_date`), unless a process of an older program owns it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -178,6 +179,8 @@ class SqliteDatabase(Transactions):
         """Apply the migrations that the file lacks, each in one transaction with its number."""
         for number in range(self.schema_version(), len(schema)):
             with self.transaction():
+                if self.schema_version() > number:
+                    continue  # another process was faster
                 for statement in schema[number]:
                     self.execute(statement)
                 self.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -231,6 +234,21 @@ class SqliteDatabase(Transactions):
         if self._is_open:
             self._is_open = False
             _wal_indexes.closed(self._identity)
+
+
+def bring_up_to_date(path: Path) -> None:
+    """Migrate an older file that no process owns. Otherwise, or if it may not be written, it stays as it is."""
+    if not path.exists():
+        return
+    with contextlib.suppress(StoreError, OSError, sqlite3.Error):
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            is_older = 0 < _check_identity(connection, path, len(SCHEMA)) < len(SCHEMA)
+        if is_older:
+            lock = WarehouseLock(path.parent)
+            try:
+                SqliteDatabase.open(path).close()
+            finally:
+                lock.release()
 
 
 def translate(error: sqlite3.Error, path: Path) -> StoreError:

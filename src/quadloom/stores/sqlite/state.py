@@ -15,7 +15,7 @@ from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.state import Shards, T, WholeCatalog
 from quadloom.stores.sqlite.catalog import SqliteCatalog
-from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.stores.sqlite.database import SqliteDatabase, bring_up_to_date
 from quadloom.stores.sqlite.frontier import SqliteFrontier
 from quadloom.stores.sqlite.outbox import SqliteOutbox
 
@@ -30,6 +30,8 @@ class EmbeddedState:
     def __init__(self, path: Path, settings: Settings, writable: bool) -> None:
         self._file = path / DATABASE
         self._settings = settings
+        if not writable:
+            bring_up_to_date(self._file)
         self._database = SqliteDatabase.open(self._file) if writable else SqliteDatabase.read_only(self._file)
         self.catalog: Catalog = SqliteCatalog(self._database)
         self.outbox: Outbox = SqliteOutbox(self._database)

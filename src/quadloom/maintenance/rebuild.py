@@ -26,7 +26,7 @@ from quadloom.settings import Settings
 from quadloom.stores.backends import local_indexes, open_quads, open_text
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextIndex
-from quadloom.stores.sqlite.database import WarehouseLock
+from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import INDEXES, Stores
 
 _BATCH = 500

@@ -210,6 +210,9 @@ class TableFrontier:
     def release(self, visits: Sequence[Visit], now: float) -> None:
         self._leasing.release(visits)
 
+    def pull(self, now: float) -> bool:
+        return False
+
     def next_due(self, now: float) -> float | None:
         times = [time for time in (self._leasing.earliest(now), self._queue.first_due) if time not in (None, INFINITY)]
         return max(now, min(times)) if times else None

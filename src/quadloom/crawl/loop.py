@@ -24,7 +24,8 @@ from quadloom.errors import ShardsLost
 from quadloom.fetching.fetcher import FetchResult
 from quadloom.fetching.process import FetchProcess
 from quadloom.fetching.unit import FetchUnit, FetchUnitFactory
-from quadloom.ingest.ingest import Ingest, VisitsDropped
+from quadloom.ingest.inbox import VisitsDropped
+from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
 from quadloom.model.page import Failure

@@ -16,26 +16,25 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import cast
 
 import msgspec
 
 from quadloom.asking.statistics import Statistics
 from quadloom.errors import DiskFull, ShardsLost
 from quadloom.fetching.fetcher import RobotsUpdate
-from quadloom.ingest.backlog import Backlog, ExtractedPage
 from quadloom.ingest.failpoints import Failpoints
+from quadloom.ingest.handover.backlog import Backlog
+from quadloom.ingest.handover.extraction import LinkExtraction, left_version
 from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleHook, VisitStep
-from quadloom.ingest.inbox import EventMessage, Inbox
-from quadloom.ingest.indexer import IndexAcks, Indexer, IndexJob
+from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, VisitsDropped
+from quadloom.ingest.indexer import IndexAcks, Indexer
 from quadloom.ingest.jobs import IndexJobs
 from quadloom.ingest.ledger import CatalogLedger, IndexLedger
 from quadloom.ingest.link_queries import UserQueryRunner
-from quadloom.ingest.reindex import Fallback, Reindexing, archived_page
+from quadloom.ingest.reindex import Fallback, Reindexing
 from quadloom.ingest.traps import TrapFilter
 from quadloom.ingest.writer import BatchWriter
 from quadloom.model.event import EventKind
-from quadloom.model.link import LinkKind
 from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, OWED_BY_PHASE, Owed
@@ -48,31 +47,12 @@ from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
 from quadloom.workers.pool import TransformResult, WorkerPool
 
-_TEXTS = 100_000  # digests of texts remembered to recognise duplicates
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _GROW_AFTER = 100  # pages that one worker transforms: starting another costs as much CPU as transforming so many
 _REPLAYED = 200  # pages of one replay batch
 _LEFT = 64  # pages of one phase taken from what others have left, before some of them are done
 
 Amend = Callable[[PageResult], PageResult]
-
-
-class VisitsDropped(msgspec.Struct, frozen=True):
-    """Visits of shards that another worker has taken over; nothing was written for them. Sent to the inbox."""
-
-    visits: tuple[Visit, ...]
-
-
-class IngestCounts(msgspec.Struct):
-    """What has passed through, since the start."""
-
-    transformed: int = 0
-    extracted: int = 0  # apart from the transformation
-    indexed: int = 0
-    quarantined: int = 0
-    quads: int = 0
-    links: int = 0
-    findings: int = 0
 
 
 class _InHand(msgspec.Struct):
@@ -137,7 +117,7 @@ class Ingest:
         self._ledger = ledger or CatalogLedger(stores.catalog, stores.frontier)
         self._backlog = Backlog(stores, settings)
         self._reindexing = Reindexing(stores, self._jobs, self._ledger, self._backlog.spool, links_of)
-        self._extracting: dict[int, PageRow] = {}  # by the number that the pool gave
+        self._extraction = LinkExtraction(stores.archive, self._backlog, self._reindexing, self._link_queries)
         traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
         self._writer = BatchWriter(
             stores, settings, (traps, *hooks), self._jobs, self._reindexing, self._backlog, self._ledger, failpoints
@@ -155,15 +135,13 @@ class Ingest:
         """Take a visit that has come back. A page with content is transformed first, if this process does that;
         anything else settles as it is."""
         if isinstance(response, Failure) or not 200 <= response.status < 300:
-            self._in_hand[visit.fingerprint] = _InHand(visit, pace)
-            self._finished.append(FinishedVisit(visit, response, pace))
+            self._finish(visit, response, pace)
         elif "transform" in self._phases:
             self._submit_page(visit, response, pace)
         elif "detect" in self._phases:
             self._submit_page(visit, response, pace, step="fetched")
         else:
-            self._in_hand[visit.fingerprint] = _InHand(visit, pace)
-            self._finished.append(FinishedVisit(visit, response, pace, step="fetched"))
+            self._finish(visit, response, pace, "fetched")
 
     def feed(
         self, visit: Visit, page: Page, pace: HostPace | None = None, *, amend: Amend | None = None
@@ -213,7 +191,7 @@ class Ingest:
     @property
     def in_progress(self) -> bool:
         """Pages that others have left are in work."""
-        return bool(self._extracting or self._backlog.extracted) or any(
+        return bool(self._extraction or self._backlog.extracted) or any(
             item.step in LATER_STEPS for item in self._in_hand.values()
         )
 
@@ -330,41 +308,23 @@ class Ingest:
         if "index" in phases:
             self._reindexing.add(backlog.take(Owed.INDEX, _LEFT - len(self._reindexing.waiting)), self._clock(), None)
         if "extract" in phases:
-            for row in backlog.take(Owed.EXTRACT, _LEFT - len(self._extracting) - len(backlog.extracted)):
-                self._extract(row)
+            for row in backlog.take(Owed.EXTRACT, _LEFT - len(self._extraction) - len(backlog.extracted)):
+                self._extraction.begin(row, self._started_pool)
 
     def _submit_left(self, row: PageRow, step: VisitStep) -> None:
         if row.fetched is None or row.fingerprint in self._in_hand:
             self._backlog.give_back([row.fingerprint])  # it was just read again
             return
-        visit = _visit_of(row)
-        page = archived_page(self._stores.archive, row, row.fetched.archive)
-        if page is None:
-            failure = Failure(row.href, "not-archived", "its record cannot be read", True, row.fetched.at)
-            self._in_hand[visit.fingerprint] = _InHand(visit, None, step="lost")
-            self._finished.append(FinishedVisit(visit, failure, None, step="lost"))
-            return
-        page = msgspec.structs.replace(page, fetched_at=row.fetched.at)  # the newest visit that found it so
-        self._submit_page(visit, page, step=step)
+        visit, response = left_version(self._stores.archive, row)
+        if isinstance(response, Failure):
+            self._finish(visit, response, None, "lost")
+        else:
+            self._submit_page(visit, response, step=step)
 
-    def _extract(self, row: PageRow) -> None:
-        """Find the links of a page that was settled before: from the spool, else from the archive."""
-        result = self._backlog.spool.get(row.fingerprint, row.fetched_at, links=True)
-        if result is not None:
-            self._extracted(row, result)
-            return
-        page = archived_page(self._stores.archive, row)
-        if page is None or row.kind == "quarantined":
-            self._reindexing.request(row)  # its links are found when it has been read again
-            self._backlog.extracted.append(ExtractedPage(row, ()))
-            return
-        self._extracting[self._started_pool().submit(_visit_of(row), page, archive=False)] = row
-
-    def _extracted(self, row: PageRow, result: PageResult) -> None:
-        job = IndexJob(row.fingerprint, result.quads, None, b"", fresh=False, links=result.link_quads, depth=row.depth)
-        asked = self._link_queries.discoveries([job]) if self._link_queries.queries else ()
-        self._backlog.extracted.append(ExtractedPage(row, (*result.discoveries, *asked)))
-        self.counts.extracted += 1
+    def _finish(self, visit: Visit, response: Page | Failure, pace: HostPace | None, step: VisitStep = "whole") -> None:
+        """Settle a response without a worker."""
+        self._in_hand[visit.fingerprint] = _InHand(visit, pace, step=step)
+        self._finished.append(FinishedVisit(visit, response, pace, step=step))
 
     def _is_indexing(self) -> bool:
         """Pages are on their way through the indexer, or their acknowledgements are not written yet."""
@@ -400,7 +360,7 @@ class Ingest:
         return True
 
     def _transformed(self, done: TransformResult) -> None:
-        if self._reindexing.take(done) or self._take_extracted(done):
+        if self._reindexing.take(done) or self._extraction.take(done):
             return
         in_hand = self._in_hand.get(done.visit.fingerprint)
         pace = in_hand.pace if in_hand is not None else None
@@ -421,17 +381,6 @@ class Ingest:
         self.counts.findings += len(result.findings)
         record = done.answer.record
         self._finished.append(FinishedVisit(done.visit, done.page, pace, result, record, step=step))
-
-    def _take_extracted(self, done: TransformResult) -> bool:
-        """Links of a page that was read again from the archive. False = the page was not sent for them."""
-        row = self._extracting.pop(done.number, None)
-        if row is None:
-            return False
-        if done.answer is not None:
-            self._extracted(row, done.answer.result)
-        else:  # it kills workers
-            self._backlog.extracted.append(ExtractedPage(row, ()))
-        return True
 
     def _hand_out(self) -> None:
         if not self._waiting and len(self._finished) < self._settings.crawl.batch and self._backlog.phases:
@@ -497,15 +446,3 @@ class Ingest:
         self._held_bytes -= in_hand.bytes if in_hand is not None else 0
         if in_hand is not None and in_hand.step in LATER_STEPS:
             self._backlog.settled(visit.fingerprint)
-
-
-def _visit_of(row: PageRow) -> Visit:
-    """The visit that fetched a page, as far as later phases need it."""
-    kind = cast(LinkKind, row.link_kind or "other")
-    known = row.visits > 0
-    return Visit(row.href, row.key, row.host, row.fingerprint, row.depth, kind=kind, known=known, via=row.via)
-
-
-def without_links(settings: Settings) -> Settings:
-    """No link of a page is queued."""
-    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from quadloom.errors import ArchiveDamaged
+from quadloom.ingest.handover.spool import ResultSpool
 from quadloom.ingest.indexer import IndexJob
 from quadloom.ingest.jobs import IndexJobs, removal
 from quadloom.ingest.ledger import IndexLedger
-from quadloom.ingest.spool import ResultSpool
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page

@@ -17,8 +17,8 @@ import msgspec
 
 from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.fetching.politeness import cost_of
-from quadloom.ingest.backlog import Backlog, ExtractedPage
 from quadloom.ingest.failpoints import Failpoints
+from quadloom.ingest.handover.backlog import Backlog, ExtractedPage
 from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleBatch, SettleHook
 from quadloom.ingest.indexer import IndexAcks
 from quadloom.ingest.jobs import IndexJobs
@@ -155,6 +155,8 @@ class BatchWriter:
             hook.prepare(batch)
         if self._leaves:
             self._leave(batch)
+            if visits:
+                self._failpoints.reach("after-spool")
         return batch
 
     def drop_shards(self, lost: frozenset[int]) -> None:
@@ -219,6 +221,8 @@ class BatchWriter:
             hook.committed()
         if batch.acks:
             self._failpoints.reach("after-marks")
+        if batch.extracted:
+            self._failpoints.reach("after-extract")
 
     def _write_robots(self, updates: Sequence[RobotsUpdate], now: float) -> None:
         frontier = self._stores.frontier

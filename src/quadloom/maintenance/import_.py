@@ -17,7 +17,8 @@ import msgspec
 
 from quadloom.export.reading import ImportedPage, read_files, suffix_of
 from quadloom.ingest.compaction import ENOUGH
-from quadloom.ingest.ingest import Ingest, without_links
+from quadloom.ingest.ingest import Ingest
+from quadloom.ingest.link_queries import without_links
 from quadloom.model.event import EventKind
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, Settlement

@@ -15,7 +15,8 @@ from quadloom.asking.statistics import Statistics
 from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocked
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.indexer import IndexJob
-from quadloom.ingest.ingest import Ingest, without_links
+from quadloom.ingest.ingest import Ingest
+from quadloom.ingest.link_queries import without_links
 from quadloom.maintenance.lost_database import lost_database
 from quadloom.maintenance.swap import SpooledLedger, exchange_folders
 from quadloom.maintenance.verify import all_pages, is_page

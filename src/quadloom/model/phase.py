@@ -6,11 +6,8 @@ all phases and owes nothing; `quadloom fetch` alone leaves detect, transform and
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import IntFlag
 from typing import Literal, get_args
-
-from quadloom.errors import SettingsError
 
 PhaseName = Literal["fetch", "detect", "transform", "index", "extract"]
 PHASES: tuple[PhaseName, ...] = get_args(PhaseName)
@@ -46,18 +43,6 @@ _EVERYTHING = int(Owed.DETECT | Owed.TRANSFORM | Owed.INDEX | Owed.EXTRACT)
 def waiting_states(phase: Owed) -> tuple[int, ...]:
     """All values of the column with which a page is ready for this phase."""
     return tuple(value for value in range(1, _EVERYTHING + 1) if value & phase and not value & _BEFORE[phase])
-
-
-def phase_set(names: Iterable[str]) -> frozenset[PhaseName]:
-    """Phases by name, as people write them. Raises `SettingsError` for an unknown name, and if there is none."""
-    chosen = [name.strip() for text in names for name in text.split(",") if name.strip()]
-    unknown = [name for name in chosen if name not in PHASES]
-    if unknown or not chosen:
-        raise SettingsError(
-            f"there is no phase {unknown[0]!r}" if unknown else "no phase is named",
-            hint=f"known are {', '.join(PHASES)}",
-        )
-    return frozenset(name for name in PHASES if name in chosen)
 
 
 def left_owed(phases: frozenset[PhaseName]) -> Owed:

@@ -22,7 +22,7 @@ from quadloom.crawl.session import RunningCrawl
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
 from quadloom.ingest.link_queries import check_strategies
-from quadloom.model.phase import ALL_PHASES, phase_set
+from quadloom.model.phase import PHASES, PhaseName
 from quadloom.model.url import Url
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
@@ -108,7 +108,7 @@ def crawl(
 
         return crawl_on_ray(s, starts or s.settings.crawl.seeds, ray, ray_workers)
     check_start(s, starts)
-    chosen = phase_set(phases) if phases else ALL_PHASES
+    chosen = chosen_phases(phases)
     with Warehouse.open(s.warehouse, settings=s.settings, phases=chosen) as warehouse:
         if "fetch" in chosen:
             require_contact(s, warehouse, starts)
@@ -117,6 +117,18 @@ def crawl(
             _when_input_ends(lambda: _stop_quietly(s, running))
         report, interrupted = follow_crawl(s, running)
     return finish(s, report, interrupted, max_failures)
+
+
+def chosen_phases(names: list[str] | None) -> frozenset[PhaseName]:
+    """The value of `--phases`: several values, or one with commas. None = all. Transform includes detect."""
+    chosen = {name.strip() for text in names or PHASES for name in text.split(",") if name.strip()}
+    if "transform" in chosen:
+        chosen.add("detect")
+    unknown = sorted(chosen.difference(PHASES))
+    if unknown or not chosen:
+        message = f"there is no phase {unknown[0]!r}" if unknown else "no phase is named"
+        raise UsageError(message, hint=f"known are {', '.join(PHASES)}")
+    return frozenset(phase for phase in PHASES if phase in chosen)
 
 
 def check_start(s: Session, starts: list[str]) -> None:

@@ -11,12 +11,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from quadloom.cli.crawling.crawl import finish, follow_crawl, require_contact
+from quadloom.cli.crawling.crawl import chosen_phases, finish, follow_crawl, require_contact
 from quadloom.cli.session import Session, session
 from quadloom.cluster.ray_workers import on_ray
 from quadloom.crawl.report import CrawlReport
 from quadloom.errors import SettingsError, UsageError
-from quadloom.model.phase import ALL_PHASES, phase_set
 from quadloom.settings import Settings
 from quadloom.warehouse import Warehouse
 
@@ -49,7 +48,7 @@ def worker(
         )
     address = {"stores.frontier": cluster, "stores.catalog": "postgresql:"} if cluster is not None else {}
     s.override({**address, "crawl.max_seconds": max_seconds})
-    chosen = phase_set(phases) if phases else ALL_PHASES
+    chosen = chosen_phases(phases)
     with Warehouse.open(s.warehouse, settings=s.settings, phases=chosen) as warehouse:
         if "fetch" in chosen:
             require_contact(s, warehouse, [])

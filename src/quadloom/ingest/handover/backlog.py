@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.ingest.spool import ResultSpool
+from quadloom.ingest.handover.spool import ResultSpool
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import PageRow
 from quadloom.model.phase import ALL_PHASES, OWED_BY_PHASE, Owed, PhaseName

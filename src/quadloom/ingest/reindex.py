@@ -67,9 +67,10 @@ class Reindexing:
         self._missing: set[int] = set()
         self.waiting: deque[_Waiting] = deque()
         self.requests: list[Discovery] = []  # pages to be requested with the next transaction
+        self.links: list[Discovery] = []  # found while the indexes were filled from nothing
 
     def __bool__(self) -> bool:
-        return bool(self.waiting or self.in_work or self.requests)
+        return bool(self.waiting or self.in_work or self.requests or self.links)
 
     @property
     def missing(self) -> frozenset[int]:
@@ -115,6 +116,8 @@ class Reindexing:
     def _put(self, waiting: _Waiting, result: PageResult, status: int) -> None:
         row = waiting.row
         self._jobs.put([self._job(row, result, status, fresh=waiting.fallback is not None)])
+        if waiting.fallback is not None:
+            self.links += result.discoveries
         if row.owed & Owed.INDEX:  # otherwise they were noted when it was settled
             self._links_of(row.fingerprint, result.edges)
 

@@ -30,8 +30,10 @@ from quadloom.maintenance.maintenance import Maintenance
 from quadloom.maintenance.rebuild import rename_damaged
 from quadloom.maintenance.swap import exchange_folders, write_marks
 from quadloom.model.phase import ALL_PHASES, Owed, PhaseName
+from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
 from quadloom.settings.loading import load, with_limits
+from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import Stores, open_stores
@@ -53,6 +55,7 @@ class Warehouse:
     requests: CrawlRequests
     subscriptions: Subscriptions
     maintenance: Maintenance
+    _opened_with: Scope
 
     def __init__(
         self,
@@ -160,9 +163,10 @@ class Warehouse:
         settings = replace(self.settings, crawl=with_limits(self.settings.crawl, limits))
         check_strategies(settings)
         self.settings = settings
-        self.scope.configure(self.settings.crawl)
-        self.requests.add_seeds(urls)
-        self.scope.reload()
+        if "fetch" in self.stores.phases:  # the queue is judged by whoever owns it
+            self.scope.configure(self.settings.crawl)
+            self.requests.add_seeds(urls)
+            self.scope.reload()
         session = self._session(forever=forever, waits=follow)
         return session if self.stores.shards is None else self._member(session)
 
@@ -241,7 +245,7 @@ class Warehouse:
         opened = open_stores(
             self.path,
             self.settings,
-            lambda catalog: stored_scope(self.settings.crawl, catalog),
+            self._read_scope,
             time.time(),
             writable=self._writable,
             repairing=self._repairing,
@@ -250,12 +254,18 @@ class Warehouse:
         self.stores = self._opened.enter_context(opened)
         if self._writable and "index" in self._phases:
             write_marks(self.stores, failpoints)
-        self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier)
+        self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier, self._opened_with)
         self.ask = WarehouseQueries(self.stores)
         self._opened.callback(self.ask.close)
         self.requests = CrawlRequests(self.stores, self.scope)
         self.subscriptions = Subscriptions(self.stores, lambda: self.ask.queries)
         self.maintenance = Maintenance(self.stores, self.ask, self._reopen)
+
+    def _read_scope(self, catalog: Catalog) -> Scope:
+        """Read once for the frontier and for `scope`: a command on another machine may change it a moment later, and
+        `scope` must know by which rules the frontier judges."""
+        self._opened_with = stored_scope(self.settings.crawl, catalog)
+        return self._opened_with
 
     def _reopen(self) -> None:
         """The lock is held throughout."""

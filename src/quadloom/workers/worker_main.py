@@ -37,6 +37,7 @@ class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
     archive: bool = True
     forget: bool = False
     only_detect: bool = False  # the answer has the kind of document, and nothing else
+    strategies: tuple[str, ...] | None = None  # link strategies from this page on; None = as before
 
 
 class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True):
@@ -90,6 +91,9 @@ def serve(channel: Channel) -> None:
         started = time.process_time()
         if task.forget:
             recent.clear()
+        if task.strategies is not None:
+            settings = with_strategies(settings, task.strategies)
+            strategies = chosen(task.strategies)
         if task.only_detect:
             record = encode_record(task.page) if task.archive else None
             channel.send(WorkerAnswer(task.number, detected_page(task.page), record, time.process_time() - started))
@@ -102,6 +106,11 @@ def serve(channel: Channel) -> None:
             result = msgspec.structs.replace(result, findings=(*result.findings, *trouble))
             notices, trouble = tuple(finding.message for finding in trouble), ()
         channel.send(WorkerAnswer(task.number, result, record, time.process_time() - started, notices))
+
+
+def with_strategies(settings: Settings, names: tuple[str, ...]) -> Settings:
+    crawl = msgspec.structs.replace(settings.crawl, strategies=list(names))
+    return msgspec.structs.replace(settings, crawl=crawl)
 
 
 if __name__ == "__main__":

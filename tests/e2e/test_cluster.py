@@ -263,3 +263,34 @@ def _found(cluster: Cluster) -> set[str]:
     """URLs that were answered 200 at least once."""
     log = RequestLog(cluster.serving.log_path)
     return {one.url for one in log.requests if one.status == 200 and one.target != "/robots.txt"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_workers_for_single_phases(tmp_path: Path) -> None:
+    """One machine fetches, two transform, one indexes and extracts; one of those that transform is killed."""
+    web = FakeWeb(WebSpec(seed=4, pages=60, hosts=6, scale=0.05, links=15, faults=False, traps=False, crawl_delay=0.0))
+    phases = {"a": "fetch", "b": "transform", "c": "transform", "d": "index,extract"}
+    with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
+        cluster = Cluster(tmp_path, serving, delay=0.0, spool=str(tmp_path / "spool"))
+        cluster.tell("seeds", "add", *serving.web.seeds)
+        running = {
+            name: start(tmp_path / name, cluster.config, "worker", "--phases", some) for name, some in phases.items()
+        }
+        try:
+            cluster.wait_for_requests(20)
+            kill_group(running.pop("b"))
+            # In one statement: a page never leaves one of these lists before it is in the next.
+            left = (
+                "SELECT (SELECT coalesce(sum(queued), 0) FROM host) + (SELECT count(*) FROM link_outbox) + "
+                f"(SELECT count(*) FROM page WHERE owed > 0 OR {BEHIND})"
+            )
+            cluster.wait("nothing is left", lambda: cluster.rows(left) == [(0,)], seconds=150)
+            assert set(cluster.owners().values()) == {SHARDS}, "only the one that fetches owns shards"
+        finally:
+            told = {name: stop(process) for name, process in running.items()}
+        assert must_be_read(serving) <= set(requests(serving)), told
+        assert len(list((tmp_path / "d" / "quads").iterdir())) > 1
+        assert cluster.rows("SELECT count(*) FROM page_lease") == [(0,)]
+        graphs = cluster.rows("SELECT count(*) FROM text_document")
+        assert int(str(graphs[0][0])) > 40

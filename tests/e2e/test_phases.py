@@ -125,7 +125,8 @@ SPLITS = [
 ]
 
 
-@pytest.mark.parametrize("splits", [SPLITS[0], *(pytest.param(some, marks=pytest.mark.slow) for some in SPLITS[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("splits", SPLITS)
 def test_phases_side_by_side(tmp_path: Path, site: Site, splits: tuple[str, ...]) -> None:
     path = tmp_path / "w"
     finish(path, site.config, "seeds", "add", *site.serving.web.seeds, "--json")
@@ -137,7 +138,6 @@ def test_phases_side_by_side(tmp_path: Path, site: Site, splits: tuple[str, ...]
 KILLS = [  # which process ends where
     ("fetch", "after-catalog:1"),
     ("transform", "after-catalog:1"),
-    ("index,extract", "after-marks:1"),
 ]
 MORE_KILLS = [
     ("fetch,detect", "after-archive:1"),

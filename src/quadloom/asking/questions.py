@@ -15,6 +15,7 @@ from quadloom.asking.search import moment, search, search_request, several
 from quadloom.asking.sparql.service import QueryResult, QueryService
 from quadloom.asking.statistics import Summary, summary
 from quadloom.asking.versions import VersionDifference
+from quadloom.model.phase import OWED_BY_PHASE
 from quadloom.model.quads import Quads
 from quadloom.model.wire import Value
 from quadloom.stores.protocols.text import SearchAnswer
@@ -116,6 +117,7 @@ class WarehouseQueries:
             "outcomes": {**by["outcome"]},
             "kinds": {**by["kind"]},
             "statuses": {**by["status"]},
+            **({"owed": _owed(stores.catalog)} if stores.catalog.owing() else {}),
             "quads": len(stores.quads),
             "documents": len(stores.text),
             "rates": {},
@@ -141,6 +143,12 @@ class WarehouseQueries:
         found = history(self.catalog, url)
         old, new = found.at(moment(since)), found.at(moment(until))
         return difference_between(self.archive, found.page, old, new, self.settings)
+
+
+def _owed(catalog: Catalog) -> dict[str, Value]:
+    """How many pages wait for each phase, in the order of the phases."""
+    owing = catalog.owing()
+    return {phase: owing[owed] for phase, owed in OWED_BY_PHASE.items() if owed in owing}
 
 
 def _size(path: Path) -> int:

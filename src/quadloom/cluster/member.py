@@ -32,7 +32,13 @@ class ClusterMember:
         return self._session.replayed
 
     def __iter__(self) -> Iterator[Settlement]:
-        with Membership(self._session, self._shards, heartbeat=self._heartbeat, notice=self._on_notice):
+        with Membership(
+            self._session,
+            self._shards,
+            heartbeat=self._heartbeat,
+            notice=self._on_notice,
+            fetches="fetch" in self._session.phases,
+        ):
             yield from self._session
 
     def close(self) -> None:

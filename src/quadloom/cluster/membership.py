@@ -29,10 +29,17 @@ _ROWS = 200  # of pages read from the catalog at once
 
 
 class Membership:
-    """Use as a context manager around the crawl. `notice` receives what a person should know."""
+    """Use as a context manager around the crawl. `notice` receives what a person should know. `fetches`: otherwise the
+    worker takes no shards; it works on pages of any shard, which it leases one by one, and only shows that it lives."""
 
     def __init__(
-        self, session: CrawlSession, shards: Shards, *, heartbeat: float, notice: Callable[[str], None]
+        self,
+        session: CrawlSession,
+        shards: Shards,
+        *,
+        heartbeat: float,
+        notice: Callable[[str], None],
+        fetches: bool = True,
     ) -> None:
         self._session = session
         self._shards = shards
@@ -46,6 +53,7 @@ class Membership:
         self._threads = [
             threading.Thread(target=self._repeat, args=(work, pause), name=name, daemon=True)
             for name, work, pause in (("heartbeat", self._beat, heartbeat), ("membership", self._poll, _POLL_SECONDS))
+            if fetches or name == "heartbeat"
         ]
 
     def __enter__(self) -> Membership:

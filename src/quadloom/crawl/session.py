@@ -94,7 +94,7 @@ class CrawlSession:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._stores = stores
-        self._phases = phases = stores.phases
+        self.phases = phases = stores.phases
         self._scope = scope
         self._events = 0
         self._notices: dict[str, None] = {}
@@ -179,9 +179,9 @@ class CrawlSession:
                 " ahead. They rest for the longest time that the rules allow.",
             )
         # Who fetches is the crawl to most commands; the others can be stopped and asked how they are.
-        process = "" if "fetch" in self._phases else str(os.getpid())
+        process = "" if "fetch" in self.phases else str(os.getpid())
         control = ControlServer(self._stores.path, lambda request: self._commands.answer(request, self.call), process)
-        if "index" in self._phases:
+        if "index" in self.phases:
             self._sender.start()
         if self._ranker is not None:
             self._ranker.start(self._inbox.fail)
@@ -193,7 +193,7 @@ class CrawlSession:
             self.close()
             control.close()
             self._sender.close()
-        if "index" in self._phases:
+        if "index" in self.phases:
             self._sender.flush()
 
     def close(self) -> None:
@@ -208,7 +208,7 @@ class CrawlSession:
         try:
             if self._rescheduler is not None:
                 self._rescheduler.close()
-            self._scheduler.close(exact=self._phases == ALL_PHASES)
+            self._scheduler.close(exact=self.phases == ALL_PHASES)
         except ShardsLost as lost:
             self._notice("notice", lost.message)
 
@@ -231,7 +231,7 @@ class CrawlSession:
 
     def acquired(self, rows: Sequence[PageRow]) -> None:
         """After taking over shards: index pages that the previous owner settled but did not index."""
-        if "index" in self._phases:
+        if "index" in self.phases:
             self._ingest.reindex(rows)
 
     def set_share(self, part: float) -> None:

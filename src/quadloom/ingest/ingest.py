@@ -269,6 +269,7 @@ class Ingest:
         after = FIRST_UNINDEXED
         while rows := self._stores.catalog.unindexed(_REPLAYED, after):
             after = UnindexedPlace(rows[-1].fetched_at, rows[-1].fingerprint)
+            rows = [row for row in rows if not row.owed & Owed.INDEX]  # those are taken from what others have left
             pages += len(rows)
             self.reindex(rows)
             while self._reindexing.waiting:

@@ -13,7 +13,9 @@ from quadloom.crawl.session import CrawlSession
 from quadloom.errors import QuadloomError
 from quadloom.settings import IndexSettings, Settings
 from quadloom.warehouse import Warehouse
-from unit.crawl.test_session import SEED, SETTINGS, Clock, Web
+from unit.crawl.test_phases import QUICK as SETTINGS
+from unit.crawl.test_phases import RealClock
+from unit.crawl.test_session import SEED, Web
 
 NEVER = IndexSettings(text_commit_seconds=3600.0, links="all")
 OVER_PAGE = "SELECT ?target { GRAPH ?page { ?page <urn:quadloom:link:plain> ?target } }"
@@ -21,7 +23,7 @@ OVER_INDEX = "# over: index\nSELECT ?target { GRAPH ?page { ?page dcterms:refere
 
 
 def session(warehouse: Warehouse, settings: Settings) -> CrawlSession:
-    clock = Clock()
+    clock = RealClock()
     warehouse.requests.add_seeds([SEED])
     return CrawlSession(
         warehouse.stores, settings, warehouse.scope, lambda: warehouse.ask.queries, fetch=Web(clock).unit, clock=clock

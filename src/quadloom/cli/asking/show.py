@@ -128,6 +128,7 @@ def _print_page(s: Session, found: PageHistory) -> None:
         "title": page.title,
         "status": page.status,
         "outcome": page.outcome,
+        "state": page.state,
         "kind": page.kind,
         "type": page.media_type,
         "language": page.language,

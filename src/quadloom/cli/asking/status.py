@@ -162,6 +162,7 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
         ("pages", sum(_numbers(groups.get("outcomes", {})).values()), _counted(groups.get("outcomes", {}))),
         ("kinds", "", _counted(groups.get("kinds", {}))),
         ("statuses", "", _counted(groups.get("statuses", {}))),
+        ("pages wait for", "", _counted(groups.get("owed", {}))),
         (
             "quads",
             summary.get("quads"),

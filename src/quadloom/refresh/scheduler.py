@@ -227,6 +227,7 @@ class RefreshScheduler:
 
         Raises `UsageError` or `SettingsError` for a wrong value, and then changes nothing."""
         for name, value, hint in (
+            ("the bandwidth", change.bandwidth, "to stop fetching for a while: `quadloom pause`"),
             ("χ", change.chi, "1 weighs both kinds alike"),
             (
                 "α",
@@ -234,7 +235,7 @@ class RefreshScheduler:
                 "the paper uses 0.95; smaller values care more whether a copy is old than how old it is",
             ),
         ):
-            if value is not None and not 0.0 < value < math.inf:
+            if value is not None and not 0.0 < value < math.inf:  # also refuses NaN
                 raise UsageError(f"{name} must be positive, not {value:g}", hint=hint)
         shares, planner = self.shares, self.planner
         shares.set(

@@ -236,7 +236,10 @@ def test_refresh_counts_on_what_first_reads_leave(crawled: Crawled) -> None:
     assert scheduler.planner.bandwidth == 5.0, "all of it, until the pacer reports again"
 
 
-@pytest.mark.parametrize("refused", [SharesChange(bandwidth=9.0, chi=0.0), SharesChange(bandwidth=9.0, alpha=-1.0)])
+@pytest.mark.parametrize(
+    "refused",
+    [SharesChange(bandwidth=9.0, chi=0.0), SharesChange(bandwidth=9.0, alpha=-1.0), SharesChange(bandwidth=0.0)],
+)
 def test_what_is_refused_changes_nothing(crawled: Crawled, refused: SharesChange) -> None:
     before = crawled.scheduler.change(SharesChange())
     with pytest.raises(UsageError, match="must be positive"):

@@ -29,6 +29,7 @@ from quadloom.model.page import Page
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
+from quadloom.phases.detect import detect
 from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.headers import push_offer, with_header_links
@@ -88,6 +89,16 @@ def process_page(
         return msgspec.structs.replace(result, discoveries=found)
     except Exception as error:  # noqa: BLE001  the error boundary: a page must not end the crawl
         return _broken(page, error)
+
+
+def detected_page(page: Page) -> PageResult:
+    """DETECT alone: what kind of document a page is. Never raises."""
+    try:
+        document = detect(page.body, url=page.final_url, content_type=page.content_type or None)
+    except Exception as error:  # noqa: BLE001  the error boundary, as in `process_page`
+        return _broken(page, error)
+    facts = PageFacts(document.kind, document.media_type, document.charset)
+    return PageResult(facts, Quads.of(page.final_url, b""), None, b"", b"", findings=document.findings)
 
 
 def _page_result(

@@ -282,6 +282,9 @@ class MemoryFrontier:
         for visit in visits:
             self._end_lease(visit, asked=False)
 
+    def pull(self, now: float) -> bool:
+        return False  # no other process sees it
+
     def next_due(self, now: float) -> float | None:
         times = [max(now, self._ready_at(self._hosts[url.host])) for url in self._candidates()]
         for url in self._urls.values():

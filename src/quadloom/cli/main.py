@@ -80,6 +80,16 @@ _GROUPS = {
         "stop": ("quadloom.cli.crawling.control:stop", "Stop a running crawl after saving what is in progress."),
         "worker": ("quadloom.cli.crawling.worker:worker", "Crawl as one of many machines on a shared database."),
     },
+    "Run the phases of a crawl apart": {
+        "fetch": ("quadloom.cli.crawling.phases:fetch", "Fetch pages into the archive; nothing is parsed."),
+        "detect": ("quadloom.cli.crawling.phases:detect", "Find out which kind of document each fetched page is."),
+        "transform": ("quadloom.cli.crawling.phases:transform", "Transform fetched pages: what do they say?"),
+        "index": (
+            "quadloom.cli.crawling.phases:index",
+            "Write transformed pages to the quad store and the text index.",
+        ),
+        "extract": ("quadloom.cli.crawling.phases:extract", "Put the links of indexed pages into the queue."),
+    },
     "Data in and out, upkeep": {
         "export": ("quadloom.cli.upkeep.export_import:export", "Write quads, pages or a description of the data."),
         "import": ("quadloom.cli.upkeep.export_import:import_", "Read WARC files and RDF dumps into the warehouse."),

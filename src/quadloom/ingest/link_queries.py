@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from quadloom.asking.sparql.checks import check, template
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.service import QueryService, Row
@@ -33,6 +35,11 @@ def check_strategies(settings: Settings) -> None:
     missing, a query that does not parse. Reads nothing but these files and writes nothing, so it can go first."""
     if settings.crawl.strategies:
         UserQueryRunner(settings, Path(), lambda _text: None).close()
+
+
+def without_links(settings: Settings) -> Settings:
+    """No link of a page is queued."""
+    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))
 
 
 class UserQueryRunner:

@@ -201,10 +201,11 @@ class RefreshScheduler:
         self._due_now.clear()
         self._announced_now.clear()
 
-    def close(self) -> None:
-        """Save the sums, unless the last batch never became durable: then they include more than the rows."""
+    def close(self, *, exact: bool = True) -> None:
+        """Save the sums, unless the last batch never became durable: then they include more than the rows. `exact`:
+        no other process has settled pages meanwhile."""
         if not self._uncommitted:
-            self._save(exact=True)
+            self._save(exact=exact)
 
     def set_share(self, share: float) -> None:
         """Set this worker's share of the shards; its bandwidth scales with it. 0 is ignored."""
@@ -313,6 +314,7 @@ class RefreshScheduler:
         schedule = decode(old.schedule, PageScheduleRow) if old is not None and old.schedule else None
         if (
             row is None
+            or settlement.outcome is Outcome.FETCHED  # decided when it is transformed
             or settlement.again_at is not None
             or (schedule is None and settlement.outcome not in _PLANNED_FIRST)
         ):

@@ -324,6 +324,10 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     quads: Annotated[str, _doc("oxigraph:, or sparql+http(s)://host:port/path of a SPARQL 1.1 server")] = "oxigraph:"
     text: Annotated[str, _doc("tantivy:, or postgresql: for the frontier's database")] = "tantivy:"
     directories: Annotated[list[str], _doc("more directories (disks) for archive files, used in turn")] = []
+    spool: Annotated[
+        str,
+        _doc("directory for transformed pages that another process indexes; many machines share one; empty = `spool`"),
+    ] = ""
     archive_file_bytes: Annotated[
         Bytes, _doc("size at which an archive file is closed and a new one begun, bytes"), _FROM_1
     ] = 1024 * 1024 * 1024

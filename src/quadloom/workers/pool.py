@@ -93,9 +93,9 @@ class WorkerPool:
         with self._lock:
             return sum(max(0, _DEPTH - len(worker.tasks)) for worker in self._workers)
 
-    def submit(self, visit: Visit, page: Page, *, archive: bool = True) -> int:
+    def submit(self, visit: Visit, page: Page, *, archive: bool = True, only_detect: bool = False) -> int:
         """Send a page to the worker with the shortest queue; its `TransformResult` carries the number returned."""
-        task = WorkerTask(next(self._numbers), visit, page, archive)
+        task = WorkerTask(next(self._numbers), visit, page, archive, only_detect=only_detect)
         self._send(task)
         return task.number
 

@@ -15,7 +15,7 @@ from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.phases.loaders import all_syntaxes, document_loader
-from quadloom.pipeline import PageResult, process_page
+from quadloom.pipeline import PageResult, detected_page, process_page
 from quadloom.process.channel import Channel, run
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
@@ -36,6 +36,7 @@ class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
     page: Page
     archive: bool = True
     forget: bool = False
+    only_detect: bool = False  # the answer has the kind of document, and nothing else
 
 
 class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True):
@@ -89,6 +90,10 @@ def serve(channel: Channel) -> None:
         started = time.process_time()
         if task.forget:
             recent.clear()
+        if task.only_detect:
+            record = encode_record(task.page) if task.archive else None
+            channel.send(WorkerAnswer(task.number, detected_page(task.page), record, time.process_time() - started))
+            continue
         result = process_page(task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news)
         keep = task.archive and not result.noarchive and (result.has_data or not settings.index.only_data)
         record = encode_record(task.page) if keep else None

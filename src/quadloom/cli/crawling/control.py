@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from quadloom.cli.session import session
-from quadloom.crawl.control import ask
+from quadloom.crawl.control import ask, ask_all
 from quadloom.errors import UsageError
 from quadloom.scheduling.objectives import Policy
 from quadloom.settings import seconds
@@ -29,16 +29,16 @@ def stop() -> None:
 
 def _request(verb: str) -> None:
     s = session()
-    answer = ask(s.warehouse, verb)
-    if answer is None:
+    answers = ask_all(s.warehouse, verb)
+    if not answers:
         raise UsageError(
             f"no crawl is running on {s.warehouse}",
             hint="to start one: `quadloom crawl`; to name another warehouse: -w",
         )
     if s.json:
-        s.emit(answer)
+        s.emit(answers[0])
     else:
-        s.say(f"{answer}")
+        s.say(f"{answers[0]}")
 
 
 def refresh(*urls: str, site: str = "", older_than: str = "") -> None:

@@ -203,6 +203,11 @@ class Frontier(Protocol):
         """Give back leases that were not used (a drain, a full queue). Writes nothing."""
         ...
 
+    def pull(self, now: float) -> bool:
+        """Queue what processes that do not fetch have found for this warehouse, exactly once. True = there may be
+        more. On a database that many workers share, `Shards.pull` does it."""
+        ...
+
     def next_due(self, now: float) -> float | None:
         """Earliest time at which a lease could succeed. None = nothing is left to visit except what is leased now."""
         ...

@@ -24,6 +24,7 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Kind
 from quadloom.model.finding import Finding, Severity
 from quadloom.model.link import Link
+from quadloom.model.service import ServiceAnswer
 from quadloom.settings import Settings
 from quadloom.syntaxes.charset import charset_of, decode, utf8
 from quadloom.syntaxes.html.tree import tag_ids, tame
@@ -85,6 +86,7 @@ class Context:
         "_root",
         "_tree",
         "_utf8",
+        "answers",
         "base",
         "body",
         "document",
@@ -109,7 +111,9 @@ class Context:
         headers: Iterable[tuple[str, str]] = (),
         loader: Loader | None = None,
         utf8: bytes | None = None,
+        answers: tuple[ServiceAnswer, ...] = (),
     ) -> None:
+        self.answers = answers  # of the services that were asked about this document
         self.body = body
         self.document = document
         self.url = url
@@ -221,11 +225,13 @@ class Context:
 
 class Extractor(msgspec.Struct, frozen=True):
     """`run` reads one `syntax`. If there are `signs` (patterns in RE2 syntax over the body as UTF-8), it is called only
-    if one of them matches; `Context.signs` holds those that did, for all extractors of the page."""
+    if one of them matches; `Context.signs` holds those that did, for all extractors of the page. `service`: the number
+    of the service whose answer it writes, None for documents that the service does not take."""
 
     syntax: str
     run: Callable[[Context], None]
     signs: tuple[bytes, ...] = ()
+    service: Callable[[Document], int | None] | None = None
 
 
 class Registry:

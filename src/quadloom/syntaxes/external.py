@@ -94,11 +94,13 @@ def write_reply(context: Context, reply: ServiceReply) -> None:
         xslt.state(context, reply.body, kind, base=context.base, syntax=SYNTAX)
     elif media_type in ("application/ld+json", "application/json"):
         _write_json_ld(context, reply.body)
+    elif media_type == "text/html":
+        _write_html(context, reply.body)
     elif media_type.endswith(("/xml", "+xml")):
         _write_xml(context, reply.body)
     else:
         raise SyntaxInvalid(
-            f"the service answered {media_type or 'nothing known'}, not RDF or XML", code="service-type"
+            f"the service answered {media_type or 'nothing known'}, not RDF, XML or HTML", code="service-type"
         )
 
 
@@ -107,6 +109,14 @@ def _write_json_ld(context: Context, body: bytes) -> None:
 
     nquads = jsonld.extract(body, url=context.base, loader=context.loader)
     context.sink.pour(xslt.with_own_blank_nodes(nquads))
+
+
+def _write_html(context: Context, body: bytes) -> None:
+    """HTML of a service is for stylesheets, too."""
+    inner = Context(body, Document("html", "text/html", "utf-8"), url=context.url, settings=context.settings)
+    xslt_folder.read(inner)
+    context.findings += inner.findings
+    context.sink.pour(xslt.with_own_blank_nodes(inner.sink.nquads()))
 
 
 def _write_xml(context: Context, body: bytes) -> None:

@@ -28,6 +28,7 @@ from quadloom.model.service import ServiceAnswer
 from quadloom.settings import Settings
 from quadloom.syntaxes.charset import charset_of, decode, utf8
 from quadloom.syntaxes.html.tree import tag_ids, tame
+from quadloom.syntaxes.html.xhtml import as_xhtml
 from quadloom.syntaxes.sink import Sink
 from quadloom.syntaxes.sniffing import xml_root
 
@@ -86,6 +87,7 @@ class Context:
         "_root",
         "_tree",
         "_utf8",
+        "_xhtml",
         "answers",
         "base",
         "body",
@@ -130,6 +132,7 @@ class Context:
         self._tree: LexborHTMLParser | None = None
         self._elements: dict[str, list[LexborNode]] | None = None
         self._root: etree._Element | None = None
+        self._xhtml: etree._Element | None = None
         self._positions: Positions | None = None
 
     @classmethod
@@ -200,6 +203,13 @@ class Context:
         if self._root is None:
             self._root = _parse_xml(self.utf8)
         return self._root
+
+    @property
+    def xhtml(self) -> etree._Element:
+        """The root of the HTML tree as XHTML, whether or not the page is well-formed."""
+        if self._xhtml is None:
+            self._xhtml = as_xhtml(self.tree)
+        return self._xhtml
 
     @property
     def positions(self) -> Positions:

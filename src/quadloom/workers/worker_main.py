@@ -22,6 +22,7 @@ from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.protocols.archive import ArchiveRecord
 from quadloom.syntaxes.external import ServicesNeeded
+from quadloom.syntaxes.xml import stylesheet_folder
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
 READY = "ready"  # the first message: imports are done, deadlines may count
@@ -99,7 +100,9 @@ def serve(channel: Channel) -> None:
     strategies = chosen(settings.crawl.strategies)
     loader = document_loader(settings)
     assembled = all_syntaxes(settings)
-    syntaxes, trouble = assembled.registry, assembled.findings
+    syntaxes = assembled.registry
+    kinds = syntaxes.kinds(stylesheet_folder.SYNTAX)
+    trouble = (*assembled.findings, *stylesheet_folder.folder_findings(settings.transform.stylesheets, kinds))
     recent = RecentLinks(_RECENT)
     while True:
         task = wire.decode(channel.receive_bytes(), WorkerTask)

@@ -178,6 +178,7 @@ class Crawl:
             statuses=dict(meter.statuses),
             state="stopping" if self.stopping else "paused" if self.paused else "running",
             workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *self._ingest.worker_loads()],
+            services=self._ingest.service_loads(),
         )
 
     def _cpu(self) -> dict[str, float]:
@@ -309,7 +310,8 @@ class Crawl:
     def _drain(self) -> list[Settlement]:
         """Finish what is in progress within the longest time that a page may take, and settle it."""
         limits = self._settings.limits
-        deadline = time.monotonic() + limits.total_seconds + 2 * limits.transform_seconds
+        services = max((one.timeout * (1 + one.retries) for one in self._settings.service), default=0.0)
+        deadline = time.monotonic() + limits.total_seconds + 2 * limits.transform_seconds + services
         settled = []
         self.stopping = True
         self._ingest.close_backlog()

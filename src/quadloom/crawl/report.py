@@ -7,6 +7,7 @@ from collections import Counter, deque
 
 import msgspec
 
+from quadloom.model.service import InstanceLoad
 from quadloom.process.channel import ProcessHeartbeat
 
 
@@ -33,6 +34,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[str, int] = {}
     state: str = "running"
     workers: list[ProcessHeartbeat] = []
+    services: list[InstanceLoad] = []  # every instance of the user's services
     notices: list[str] = []  # what a person should know of, each text once; in the final report
 
 

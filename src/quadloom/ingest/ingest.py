@@ -38,6 +38,7 @@ from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, OWED_BY_PHASE, Owed
+from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
 from quadloom.pipeline import PageResult
 from quadloom.process.channel import ProcessHeartbeat
@@ -45,7 +46,7 @@ from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
-from quadloom.workers.pool import TransformResult, WorkerPool
+from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
 
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _GROW_AFTER = 100  # pages that one worker transforms: starting another costs as much CPU as transforming so many
@@ -230,6 +231,10 @@ class Ingest:
     def worker_loads(self) -> list[ProcessHeartbeat]:
         return self._pool.heartbeats() if self._pool is not None else []
 
+    def service_loads(self) -> list[InstanceLoad]:
+        """Every instance of the user's services; nothing before the first page was sent to one."""
+        return list(self._pool.service_loads()) if self._pool is not None else []
+
     def worker_cpu_seconds(self) -> float:
         return self._pool.cpu_seconds() if self._pool is not None else 0.0
 
@@ -350,6 +355,9 @@ class Ingest:
         elif isinstance(message, IndexAcks):
             self.counts.indexed += len(message.marks)
             self._writer.acks.append(message)
+        elif isinstance(message, PoolChanged):
+            if self._pool is not None:
+                self._pool.redistribute()
         elif isinstance(message, EventMessage):
             self.counts.quarantined += message.kind == "quarantined"
             if self._pool is not None:

@@ -11,9 +11,11 @@ from collections.abc import Iterable
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, PageFacts, Transformed
 from quadloom.model.link import Link
+from quadloom.model.service import ServiceAnswer
 from quadloom.phases.detect import detect_body
 from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
+from quadloom.syntaxes.external import ServicesNeeded, service_requests
 from quadloom.syntaxes.feeds.sitemaps import links_allowed
 from quadloom.syntaxes.html.meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
@@ -39,11 +41,14 @@ def transform(
     settings: Settings = _DEFAULTS,
     loader: Loader | None = None,
     syntaxes: Registry = SYNTAXES,
+    answers: tuple[ServiceAnswer, ...] | None = None,
 ) -> Transformed:
     """Read what `body`, found at `url`, says. Never raises on bad input: defects are in `findings`.
 
     `headers` are those of the response, names in lower case; `X-Robots-Tag` counts and, without `content_type`,
     `Content-Type`. `loader` stands in for the network if a syntax needs another document, such as a JSON-LD context.
+    `answers` of services; None = not asked yet. If `syntaxes` holds a service that takes the document, this raises
+    `ServicesNeeded` then, before anything else is done.
     """
     headers = tuple(headers)
     if content_type is None:
@@ -53,9 +58,13 @@ def transform(
         opened = unpack(body, url=url, content_type=content_type)
         if opened is not None:
             body, document, utf8 = opened.body, opened.document, None
-    context = Context(body, document, url=url, settings=settings, headers=headers, loader=loader, utf8=utf8)
+    context = Context(
+        body, document, url=url, settings=settings, headers=headers, loader=loader, utf8=utf8, answers=answers or ()
+    )
     context.findings += document.findings
     extractors = syntaxes.extractors(document.kind, settings.transform.syntaxes)
+    if settings.service and answers is None and (needed := service_requests(context, extractors)):
+        raise ServicesNeeded(needed)
     reasons = document.reasons
     if not extractors and document.kind != "empty":
         reasons = (*reasons, f"no syntax reads {document.kind}: nothing to state")

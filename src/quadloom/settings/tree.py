@@ -281,16 +281,24 @@ class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An external transformation service."""
+    """Another program that reads documents: a service over HTTP, or a command of this machine."""
 
-    url: Annotated[str, _doc("URL that bodies are POSTed to; several instances separated by spaces")]
+    url: Annotated[str, _doc("URL that bodies are POSTed to; several instances separated by spaces")] = ""
+    command: Annotated[
+        list[str],
+        _doc("instead of a URL: a program and its arguments; the body is its input, or in the file `{file}`"),
+    ] = []
+    writes: Annotated[str, _doc("media type of what the command writes to its standard output")] = "application/xml"
+    memory: Annotated[Bytes, _doc("most address space of the command, bytes"), _FROM_1] = 1 << 30
     kinds: Annotated[list[str], _doc("document kinds or media types that it takes; empty = all")] = []
-    timeout: Annotated[
-        Seconds,
-        _doc("time for one answer, seconds; with all retries it must fit into limits.transform_seconds"),
-        _ABOVE_0,
-    ] = 4.0
+    timeout: Annotated[Seconds, _doc("time for one answer, seconds"), _ABOVE_0] = 4.0
     retries: Annotated[int, _doc("further attempts, on another instance if there is one"), _FROM_0] = 1
+    parallel: Annotated[
+        int, _doc("requests at once to one instance; 0 = 4 for a URL, one per core for a command"), _FROM_0
+    ] = 0
+    patience: Annotated[
+        Seconds, _doc("how long pages wait for a service that is away, before they are read without it; seconds")
+    ] = 60.0
 
 
 class TopicSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

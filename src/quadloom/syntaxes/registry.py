@@ -23,9 +23,11 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Kind
 from quadloom.model.finding import Finding, Severity
 from quadloom.model.link import Link
+from quadloom.model.service import ServiceAnswer
 from quadloom.settings import Settings
 from quadloom.syntaxes.charset import charset_of, decode, utf8
 from quadloom.syntaxes.html.tree import COMMENT, tag_ids, tame
+from quadloom.syntaxes.html.xhtml import as_xhtml
 from quadloom.syntaxes.sink import Sink
 from quadloom.syntaxes.sniffing import xml_root
 
@@ -96,6 +98,8 @@ class Context:
         "_root",
         "_source",
         "_utf8",
+        "_xhtml",
+        "answers",
         "base",
         "body",
         "document",
@@ -122,7 +126,9 @@ class Context:
         headers: Iterable[tuple[str, str]] = (),
         loader: Loader | None = None,
         utf8: bytes | None = None,
+        answers: tuple[ServiceAnswer, ...] = (),
     ) -> None:
+        self.answers = answers  # of the services that were asked about this document
         self.body = body
         self.document = document
         self.url = url
@@ -141,6 +147,7 @@ class Context:
         self._source: bytes | None = None
         self._nodes: Nodes | None = None
         self._root: etree._Element | None = None
+        self._xhtml: etree._Element | None = None
         self._positions: Positions | None = None
 
     @classmethod
@@ -199,6 +206,13 @@ class Context:
         if self._root is None:
             self._root = _parse_xml(self.utf8)
         return self._root
+
+    @property
+    def xhtml(self) -> etree._Element:
+        """The root of the HTML tree as XHTML, whether or not the page is well-formed."""
+        if self._xhtml is None:
+            self._xhtml = as_xhtml(self.tree)
+        return self._xhtml
 
     @property
     def positions(self) -> Positions:
@@ -272,11 +286,13 @@ class Nodes:
 
 class Extractor(msgspec.Struct, frozen=True):
     """`run` reads one `syntax`. If there are `signs` (patterns in RE2 syntax over the body as UTF-8), it is called only
-    if one of them matches; `Context.signs` holds those that did, for all extractors of the page."""
+    if one of them matches; `Context.signs` holds those that did, for all extractors of the page. `service`: the number
+    of the service whose answer it writes, None for documents that the service does not take."""
 
     syntax: str
     run: Callable[[Context], None]
     signs: tuple[bytes, ...] = ()
+    service: Callable[[Document], int | None] | None = None
 
 
 class Registry:

@@ -12,6 +12,7 @@ import msgspec
 
 from quadloom.model.document import Transformed
 from quadloom.model.finding import Finding
+from quadloom.model.service import ServiceAnswer
 from quadloom.process import limits
 from quadloom.process.channel import Channel, ChannelClosed, run, start
 from quadloom.settings import Settings
@@ -46,7 +47,8 @@ def transform_in_child(task: InspectTask) -> InspectResult:
     caps = task.settings.limits
     # Twice the memory as address space: libraries map more than they touch.
     child = start(__name__, task.url, address_space=caps.transform_bytes * 2, stderr=subprocess.DEVNULL)
-    child.kill_after(caps.transform_seconds + _START_SECONDS)
+    services = sum(service.timeout * (1 + service.retries) for service in task.settings.service)
+    child.kill_after(2 * caps.transform_seconds + services + _START_SECONDS)
     try:
         child.channel.send(task)
         return child.channel.receive(InspectResult)
@@ -66,19 +68,33 @@ def serve(channel: Channel) -> None:
     from quadloom.phases.index import page_statements
     from quadloom.phases.loaders import all_syntaxes, document_loader
     from quadloom.phases.transform import transform
+    from quadloom.syntaxes.external import ServicesNeeded
+    from quadloom.workers.services.client import ask_now
 
     syntaxes = all_syntaxes(task.settings)
+    loader = document_loader(task.settings)
+
+    def read(answers: tuple[ServiceAnswer, ...] | None = None) -> Transformed:
+        return transform(
+            task.body,
+            url=task.url,
+            content_type=task.content_type,
+            headers=task.headers,
+            settings=task.settings,
+            loader=loader,
+            syntaxes=syntaxes.registry,
+            answers=answers,
+        )
+
     limits.limit_time(task.settings.limits.transform_seconds)
     started = process_time()
-    transformed = transform(
-        task.body,
-        url=task.url,
-        content_type=task.content_type,
-        headers=task.headers,
-        settings=task.settings,
-        loader=document_loader(task.settings),
-        syntaxes=syntaxes.registry,
-    )
+    try:
+        transformed = read()
+    except ServicesNeeded as needed:
+        limits.set_alarm(0)  # services have limits of their own
+        answers = ask_now(task.settings, task.body, needed.requests)
+        limits.set_alarm(task.settings.limits.transform_seconds)
+        transformed = read(answers)
     transformed = with_header_links(transformed, Page(task.url, task.url, 200, task.headers, b"", 0.0, 0.0))
     index = task.settings.index
     nquads = page_statements(transformed, task.url, index.links, index.schema_org)

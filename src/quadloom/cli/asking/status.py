@@ -16,6 +16,7 @@ from quadloom.crawl.explain import Why
 from quadloom.crawl.monitor import heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.ingest.traps import TrapCount, read_traps
+from quadloom.settings import without_password
 from quadloom.warehouse import Warehouse
 
 
@@ -214,4 +215,21 @@ def _print_balance(s: Session, report: CrawlReport) -> None:
             for beat in heartbeat(report.workers, report.seconds)
         ],
     )
+    if report.services:
+        s.table(
+            ["service", "requests", "in progress", "at most", "mean s", "failures", "pages waiting", "rests s"],
+            [
+                (
+                    without_password(load.url),
+                    load.requests,
+                    load.in_progress,
+                    load.parallel,
+                    load.mean_seconds,
+                    load.failures,
+                    load.waiting,
+                    load.resting_seconds,
+                )
+                for load in report.services
+            ],
+        )
     s.write(f"advice\t{found.advice}")

@@ -22,6 +22,7 @@ from quadloom.stores.postgres.state import described
 from quadloom.syntaxes.xml.stylesheet_folder import SYNTAX as STYLESHEETS
 from quadloom.syntaxes.xml.stylesheet_folder import check_folder
 from quadloom.warehouse import Warehouse
+from quadloom.workers.services.command import program_of
 
 _ENGINES = ("pycurl", "selectolax", "lxml", "pyoxigraph", "tantivy", "ada-url", "msgspec", "isal")
 _LOW_DISK = 1 << 30
@@ -98,6 +99,14 @@ def _extensions(s: Session) -> Iterator[CheckResult]:
         for url in service.url.split():
             ok, detail = _reachable(url, service.timeout)
             yield CheckResult(f"service {url}", ok, detail, "start it, or correct its url in [[service]]")
+        if service.command:
+            program = program_of(service.command)
+            yield CheckResult(
+                f"command {service.command[0]}",
+                program is not None,
+                program or "there is no such program, or it may not be run",
+                "install it, or give its whole path in [[service]]",
+            )
     folder = s.settings.transform.stylesheets
     if folder:
         yield CheckResult(

@@ -32,11 +32,16 @@ def test_nothing_in_main_is_left_out_for_being_a_link() -> None:
     assert result.link_texts == "added the ZEBRA statement as an example\nhexo-algolia"
 
 
-@pytest.mark.parametrize("part", ["main", "article", "div role=main"])
+@pytest.mark.parametrize("part", ["main", "div role=main"])
 def test_the_main_part_is_what_the_page_calls_so(part: str) -> None:
     name = part.split()[0]
     result = page(f"{MENU}<div>Cookie words</div><{part}><p>Short but sweet text of the page.</p></{name}><p>{PROSE}")
     assert result.text == "Short but sweet text of the page."
+
+
+def test_the_only_article_is_the_main_part_if_it_is_no_card() -> None:
+    assert page(f"<p>Before</p><article>{PROSE}</article>").text == PROSE.strip()
+    assert "ordinary prose" in page(f"<article><h1>A book</h1>8 EUR</article><p>{PROSE}").text
 
 
 def test_navigation_dialogues_and_hidden_parts_of_main_are_left_out() -> None:

@@ -69,8 +69,11 @@ def read_text(context: Context) -> None:
     if root is not None:
         _empty(nodes, (*_NEVER, *_IN_MAIN))
         _empty_by_role(context, root, _ROLES_IN_MAIN)
-        length = _state(context, nodes, root, limit)
-        if length >= ENOUGH_IN_MAIN or context.facts.headings or context.facts.link_texts:
+        length, facts = _state(context, nodes, root, limit), context.facts
+        # A single article may also be a short part of a page; who writes <main> means it.
+        if length >= ENOUGH or (
+            root.tag != "article" and (length >= ENOUGH_IN_MAIN or facts.headings or facts.link_texts)
+        ):
             return
         nodes = context.reparsed()
     body = nodes.tree.body

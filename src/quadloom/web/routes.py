@@ -147,7 +147,11 @@ _PAGES = (
              runs="scanning", parameters=_TABLE, produces=("application/vnd.apache.parquet",)),
     Endpoint(
         path="/entity", handler=entity.entity_page, summary="All statements about an IRI, with sources", twin=True,
-        open=True, cached=True, parameters=(_IRI,), produces=(HTML, *entity.RDF_TYPES),
+        open=True, cached=True, parameters=(
+            _IRI, Parameter("merge", "1 = all names of the thing (sameAs), 0 = this IRI alone", choices=("0", "1")),
+            Parameter("history", "1 = since when each page states it, and what before", choices=("0", "1")),
+            Parameter("open", "show the neighbours of this neighbour too", many=True)),
+        produces=(HTML, *entity.RDF_TYPES),
     ),
     Endpoint(path="/entity.svg", handler=entity.picture, summary="An entity's neighbourhood as a picture",
              cached=True, parameters=(_IRI,), produces=("image/svg+xml",)),

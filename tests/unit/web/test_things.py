@@ -219,3 +219,52 @@ def test_the_schema_is_a_picture_and_a_table(things: TestClient) -> None:
 def test_what_cannot_be_asked_is_refused_with_a_hint(things: TestClient, path: str) -> None:
     answer = things.get(path)
     assert answer.status_code in (400, 404) and answer.json()["hint"]
+
+
+def test_a_thing_begins_with_what_a_person_wants(things: TestClient) -> None:
+    page = _page(things, "/entity?iri=" + quote("http://events.example/0#it"))
+    assert page.index("<h1>Concert 0</h1>") < page.index("start date") < page.index("Statements")
+    assert "Where Concert 0 is" in page, "a map, since its place has coordinates"
+    assert "urn:quadloom:blank" not in re.sub(r'"[^"]*"', "", page)
+    assert 'href="/type?iri=schema%3AEvent"' in page
+
+
+def test_a_part_has_a_page_with_a_name(things: TestClient) -> None:
+    twin = things.get("/entity.json", params={"iri": "http://events.example/0#it"}).json()
+    places = next(found for found in twin["properties"] if found["iri"].endswith("/location"))
+    part = places["statements"][0]["value"]["text"]
+    page = _page(things, f"/entity?iri={part}")
+    assert "<h1>Hall 0</h1>" in page and "without an address of its own" in page
+    address = things.get("/entity.json", params={"iri": part}).json()["properties"]
+    nameless = next(found for found in address if found["iri"].endswith("/address"))["statements"][0]["value"]["text"]
+    assert "<h1>Address of Hall 0</h1>" in _page(things, f"/entity?iri={nameless}")
+
+
+def test_same_as_is_merged_by_choice(things: TestClient) -> None:
+    alone = _page(things, "/entity?iri=" + quote("http://registry.example/ada#it"))
+    assert "keeper" not in alone
+    merged = _follow(things, alone, "called the same")
+    assert "keeper" in merged and "1952-07-21" in merged and "2 names" in merged
+    assert "keeper" not in _follow(things, merged, "this name alone")
+
+
+def test_statements_have_a_history(things: TestClient) -> None:
+    offer = things.get("/entity.json", params={"iri": "http://shop.example/p/1#it", "history": "1"}).json()
+    spans = {(span["property"].rpartition("/")[2], span["value"]["text"]): span for span in offer["history"]["spans"]}
+    assert (
+        spans["name", "Lamp 1"]["present"]
+        and spans["name", "Lamp 1"]["first_seen"] < spans["name", "Lamp 1"]["last_seen"]
+    )
+    gone = [span for span in offer["history"]["spans"] if not span["present"]]
+    assert {span["property"] for span in gone} == {"http://schema.org/offers"}, "the offer with the old price"
+    page = _page(things, "/entity?history=1&iri=" + quote("http://shop.example/p/1#it"))
+    assert "no longer" in page
+
+
+def test_the_neighbourhood_opens_by_links(things: TestClient) -> None:
+    page = _page(things, "/entity?iri=" + quote("http://events.example/0#it"))
+    wider = _follow(things, page, "Hall 0")
+    assert "<h1>" in wider
+    opening = re.search(r'<a href="(/entity\?iri=[^"]*open=[^"]*)"', page)
+    assert opening is not None
+    assert "Ghent" in _page(things, unescape(opening.group(1)))

@@ -61,8 +61,8 @@ class NetworkEdge(msgspec.Struct, frozen=True):
     weight: float = 0.0
 
 
-def network(edges: Sequence[NetworkEdge], *, title: str, nodes: Sequence[Node] = ()) -> str:
-    """Nodes and lines, for a page: the classes are in its style sheet."""
+def network(edges: Sequence[NetworkEdge], *, title: str, nodes: Sequence[Node] = (), middle: str = "") -> str:
+    """Nodes and lines, for a page: the classes are in its style sheet. `middle`: address of the node to stand out."""
     found = {node.href: node for node in nodes}
     for edge in edges:
         found.setdefault(edge.source.href, edge.source)
@@ -81,8 +81,8 @@ def network(edges: Sequence[NetworkEdge], *, title: str, nodes: Sequence[Node] =
             x, y = x1 + 0.55 * (x2 - x1), y1 + 0.55 * (y2 - y1) + 3
             label = escape(_cut(edge.label))
             parts.append(f'<text class="edge-label" x="{x:.0f}" y="{y:.0f}" text-anchor="middle">{label}</text>')
-    for place, href in enumerate(order):
-        parts.append(_label_box(found[href], *spots[href], middle=place == 0))
+    for href in order:
+        parts.append(_label_box(found[href], *spots[href], middle=href == (middle or order[0])))
     return (
         f'<svg class="figure" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
         f'role="group" aria-label={quoteattr(_clean(title))}>{"".join(parts)}</svg>'

@@ -48,7 +48,9 @@ _GROUPS = {
     },
     "Ask": {
         "search": ("quadloom.cli.asking.search:search", "Find pages by words, types and sites."),
+        "table": ("quadloom.cli.asking.table:table", "Print things of a type as a table, or write CSV and Parquet."),
         "sparql": ("quadloom.cli.asking.sparql:sparql", "Ask the graph in SPARQL."),
+        "queries": ("quadloom.cli.asking.queries:queries", "Save SPARQL queries by name, and run them again."),
         "show": ("quadloom.cli.asking.show:show", "Show an entity, or a page and its history."),
         "stats": ("quadloom.cli.asking.stats:stats", "Count classes, properties, vocabularies, sites and kinds."),
         "findings": (

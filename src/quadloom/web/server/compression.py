@@ -25,17 +25,19 @@ class Compression:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not accepts_gzip(Headers(scope=scope).get("accept-encoding", "")):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, _Sender(send))
+        wanted = accepts_gzip(Headers(scope=scope).get("accept-encoding", ""))
+        await self._app(scope, receive, _Sender(send, wanted))
 
 
 class _Sender:
     """Holds the start of an answer back until its first bytes are known."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, wanted: bool) -> None:
         self._send = send
+        self._wanted = wanted
         self._start: Message | None = None
         self._squeezer: zlib._Compress | None = None
 
@@ -59,7 +61,7 @@ class _Sender:
             return
         headers.add_vary_header("Accept-Encoding")
         whole = not first.get("more_body", False)
-        if whole and len(first.get("body", b"")) < _LEAST:
+        if not self._wanted or (whole and len(first.get("body", b"")) < _LEAST):
             return
         self._squeezer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
         headers["Content-Encoding"] = "gzip"

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from quadloom import __version__
 from quadloom.asking.sparql.prefixes import shorten
+from quadloom.asking.things.paths import type_name, words
 from quadloom.web.server.errors import ErrorBody
 from quadloom.web.server.negotiation import prefers_html
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -21,14 +22,16 @@ from quadloom.web.view import filters, terms
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 MENU = (
-    ("/search", "Search"), ("/sparql", "SPARQL"), ("/inspect", "Inspect"), ("/monitor", "Monitor"), ("/sites", "Sites"),
+    ("/search", "Search"), ("/types", "Things"), ("/ask", "Ask"), ("/sparql", "SPARQL"), ("/changed", "Changes"),
+    ("/sites", "Sites"),    ("/inspect", "Inspect"), ("/monitor", "Monitor"),
 )  # fmt: skip
 # In the footer of every page: what is needed less often.
 MORE = (
-    ("/vocabularies", "Vocabularies"), ("/subscriptions", "Subscriptions"), ("/topics", "Topics"), ("/about", "About"),
+    ("/queries", "Saved queries"), ("/schema", "Schema"), ("/vocabularies", "Vocabularies"),
+    ("/subscriptions", "Subscriptions"), ("/topics", "Topics"), ("/about", "About"),
     ("/openapi.json", "API"), ("/.well-known/void", "VoID"),
 )  # fmt: skip
-_MISSING = "The SPARQL editor and the live charts are not built: run make web, then restart the server."
+_MISSING = "The SPARQL editor is not built: run make web, then restart the server."
 
 
 class Renderer:
@@ -116,6 +119,10 @@ def _environment(site: SiteState) -> Environment:
         percent=filters.percent,
         snippet=filters.snippet,
         seconds=filters.seconds,
+        date_words=filters.date_words,
+        place=filters.place,
+        words=words,
+        type_name=type_name,
     )
     return environment
 

@@ -72,6 +72,10 @@ _GROUPS = {
             "quadloom.cli.crawling.scope:scope",
             "Show or change which URLs may be visited, also while a crawl runs.",
         ),
+        "strategies": (
+            "quadloom.cli.crawling.control:strategies",
+            "Show or change by which strategies a running crawl follows links.",
+        ),
         "refresh": ("quadloom.cli.crawling.control:refresh", "Read pages again, before all others."),
         "freshness": (
             "quadloom.cli.crawling.control:freshness",

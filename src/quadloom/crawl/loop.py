@@ -152,6 +152,16 @@ class Crawl:
         if self._rescheduler is not None:
             self._rescheduler.scope_changed()
 
+    def change_strategies(self, strategies: list[str], *, stored: bool) -> int:
+        """Follow links by other strategies from now on; `stored`: also on pages that were read before."""
+        crawl = msgspec.structs.replace(self._settings.crawl, strategies=strategies)
+        self._settings = msgspec.structs.replace(self._settings, crawl=crawl)
+        return self._ingest.change_strategies(self._settings, stored=stored)
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
+
     def report(self) -> CrawlReport:
         meter, counts, now = self.meter, self._ingest.counts, self._clock()
         stats = self._frontier.stats(now)
@@ -199,10 +209,11 @@ class Crawl:
             return True
         if crawl.max_pages and self.meter.pages >= crawl.max_pages and not self._leased:
             return True
+        if not self._leased and self._ingest.may_find_links:
+            self._ingest.hurry()
+            return False  # the user's link queries may still find links on the last pages
         if self._leased or self.paused or self._pacer is not None or self._waits or self._ingest.has_backlog:
             return False
-        if self._ingest.may_find_links:
-            return False  # the user's link queries may still find links on the last pages
         if self._fetch is None:
             return True
         self._pull()

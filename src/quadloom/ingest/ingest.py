@@ -12,7 +12,6 @@ and the indexer's thread hand over what they have through its inbox. The order o
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ from quadloom.ingest.handover.backlog import Backlog
 from quadloom.ingest.handover.extraction import LinkExtraction, left_version
 from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleHook, VisitStep
 from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, VisitsDropped
-from quadloom.ingest.indexer import IndexAcks, Indexer
+from quadloom.ingest.indexer import IndexAcks, Indexer, LinksFound
 from quadloom.ingest.jobs import IndexJobs
 from quadloom.ingest.ledger import CatalogLedger, IndexLedger
 from quadloom.ingest.link_queries import UserQueryRunner
@@ -46,10 +45,10 @@ from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
-from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
+from quadloom.workers.lazy_pool import LazyPool
+from quadloom.workers.pool import PoolChanged, TransformResult
 
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
-_GROW_AFTER = 100  # pages that one worker transforms: starting another costs as much CPU as transforming so many
 _REPLAYED = 200  # pages of one replay batch
 _LEFT = 64  # pages of one phase taken from what others have left, before some of them are done
 
@@ -69,10 +68,9 @@ class _InHand(msgspec.Struct):
 class Ingest:
     """`submit` what was fetched, then `step` until it is settled; `close` finishes the indexes.
 
-    `hooks` take part in every transaction, in their order. `workers` 0: one worker at first, all cores after
-    `_GROW_AFTER` pages; they start with the first page. `notice` receives what a person should see. `ledger`: where it
-    is written what the indexes hold, if not in the catalog. `links_of` receives the links of pages that another process
-    has transformed.
+    `hooks` take part in every transaction, in their order. `workers`: see `LazyPool`. `notice` receives what a person
+    should see. `ledger`: where it is written what the indexes hold, if not in the catalog. `links_of` receives the
+    links of pages that another process has transformed.
 
     Which phases it runs is what the stores were opened for. What others have left is taken from `open_backlog` on.
     """
@@ -96,7 +94,6 @@ class Ingest:
         self._settings = settings
         self._clock = clock
         self._notice = notice
-        self._workers = workers
         self.inbox = inbox or Inbox()
         self.counts = IngestCounts()
         failpoints = Failpoints(settings.crawl.failpoint)
@@ -112,7 +109,7 @@ class Ingest:
                 self.inbox.put,
                 failpoints,
                 statistics or Statistics.resume(stores.catalog, stores.quads),
-                self._link_queries.discoveries,
+                self._link_queries,
             )
         self._jobs = IndexJobs(stores.catalog, self._indexer, settings.index)
         self._ledger = ledger or CatalogLedger(stores.catalog, stores.frontier)
@@ -123,7 +120,7 @@ class Ingest:
         self._writer = BatchWriter(
             stores, settings, (traps, *hooks), self._jobs, self._reindexing, self._backlog, self._ledger, failpoints
         )
-        self._pool: WorkerPool | None = None
+        self._pool = LazyPool(workers, settings, self.inbox.put, self.inbox.event, self.inbox.fail)
         self._in_hand: dict[int, _InHand] = {}
         self._held_bytes = 0
         self._waiting: deque[tuple[Visit, Page]] = deque()  # to be detected or transformed
@@ -213,6 +210,11 @@ class Ingest:
         """The user's own link queries have not seen all pages yet that are on their way through the indexer."""
         return bool(self._link_queries.queries) and self._is_indexing()
 
+    def hurry(self) -> None:
+        """Nothing else is in progress: index what waits, for the queries over the index."""
+        if self._indexer is not None and self._jobs.pending:
+            self._indexer.hurry()
+
     @property
     def missing(self) -> frozenset[int]:
         """Fingerprints of pages to reindex that the archive does not have. They were requested, and must be asked for
@@ -225,18 +227,27 @@ class Ingest:
 
     def forget_links(self) -> None:
         """The scope has changed: workers offer all links again."""
-        if self._pool is not None:
-            self._pool.forget_links()
+        self._pool.forget_links()
+
+    def change_strategies(self, settings: Settings, *, stored: bool) -> int:
+        """Follow links by other strategies from now on, which the caller has checked. `stored`: also on all pages that
+        were read before. Returns how many pages are looked at again for that."""
+        self._settings = settings
+        self._link_queries.change(settings)
+        self._backlog.spool.strategies = tuple(settings.crawl.strategies)
+        self._pool.change_strategies(settings)
+        self._backlog.look_again()
+        return self._stores.catalog.owe(Owed.EXTRACT) if stored else 0
 
     def worker_loads(self) -> list[ProcessHeartbeat]:
-        return self._pool.heartbeats() if self._pool is not None else []
+        return self._pool.heartbeats()
 
     def service_loads(self) -> list[InstanceLoad]:
         """Every instance of the user's services; nothing before the first page was sent to one."""
-        return list(self._pool.service_loads()) if self._pool is not None else []
+        return self._pool.service_loads()
 
     def worker_cpu_seconds(self) -> float:
-        return self._pool.cpu_seconds() if self._pool is not None else 0.0
+        return self._pool.cpu_seconds()
 
     # What goes on
 
@@ -282,14 +293,13 @@ class Ingest:
 
     def close(self) -> None:
         """End the workers, finish the indexes and write the last acknowledgements. What is not settled is dropped."""
-        if self._pool is not None:
-            self._pool.close()
+        self._pool.close()
         if self._indexer is not None:
             self._indexer.close()
         self._link_queries.close()
         self.inbox.close()
         for message in self.inbox.rest():
-            if isinstance(message, IndexAcks):
+            if isinstance(message, IndexAcks | LinksFound):
                 self._handle(message)
         try:
             self.settle([], self._clock())
@@ -314,7 +324,7 @@ class Ingest:
             self._reindexing.add(backlog.take(Owed.INDEX, _LEFT - len(self._reindexing.waiting)), self._clock(), None)
         if "extract" in phases:
             for row in backlog.take(Owed.EXTRACT, _LEFT - len(self._extraction) - len(backlog.extracted)):
-                self._extraction.begin(row, self._started_pool)
+                self._extraction.begin(row, self._pool)
 
     def _submit_left(self, row: PageRow, step: VisitStep) -> None:
         if row.fetched is None or row.fingerprint in self._in_hand:
@@ -356,12 +366,12 @@ class Ingest:
             self.counts.indexed += len(message.marks)
             self._writer.acks.append(message)
         elif isinstance(message, PoolChanged):
-            if self._pool is not None:
-                self._pool.redistribute()
+            self._pool.redistribute()
+        elif isinstance(message, LinksFound):
+            self._writer.links += message.discoveries
         elif isinstance(message, EventMessage):
             self.counts.quarantined += message.kind == "quarantined"
-            if self._pool is not None:
-                self._pool.redistribute()
+            self._pool.redistribute()
             self._notice(message.kind, message.text)
         else:
             return False
@@ -395,25 +405,15 @@ class Ingest:
             self._take_backlog()
         if not self._waiting and not self._reindexing.waiting:
             return
-        pool = self._started_pool()
+        pool = self._pool
         room = pool.room()
         while self._waiting and room > 0:
             visit, page = self._waiting.popleft()
             step = self._in_hand[visit.fingerprint].step
-            number = pool.submit(
-                visit, page, archive=step not in LATER_STEPS, only_detect=step in ("fetched", "detected")
-            )
+            pool.submit(visit, page, archive=step not in LATER_STEPS, only_detect=step in ("fetched", "detected"))
             room -= 1
-            if number == _GROW_AFTER and not self._workers:
-                pool.grow(self._settings.crawl.workers or os.cpu_count() or 1)
         if room > 0:
             self._reindexing.hand_out(pool, room)
-
-    def _started_pool(self) -> WorkerPool:
-        if self._pool is None:
-            inbox = self.inbox
-            self._pool = WorkerPool(self._workers or 1, self._settings, inbox.put, inbox.event, inbox.fail)
-        return self._pool
 
     def _is_due(self) -> bool:
         """A full batch, or anything at all after `crawl.batch_seconds`. Acknowledgements count too: a worker with

@@ -59,7 +59,8 @@ class _Batch(SettleBatch):
     acks: list[IndexAcks]
     requests: list[Discovery]
     extracted: list[ExtractedPage]
-    reindexed_links: int
+    found: int
+    found_again: int
 
 
 class BatchWriter:
@@ -91,11 +92,14 @@ class BatchWriter:
         self._texts: LruCache[tuple[str, bytes], int] = LruCache(_TEXTS)
         self.robots: list[RobotsUpdate] = []
         self.acks: list[IndexAcks] = []
+        self.links: list[Discovery] = []  # of pages that were settled before
 
     @property
     def has_more(self) -> bool:
         """Something waits to be written even if no visit has finished."""
-        return bool(self.acks or self._reindexing.requests or self._reindexing.links or self._backlog.extracted)
+        return bool(
+            self.acks or self.links or self._reindexing.requests or self._reindexing.links or self._backlog.extracted
+        )
 
     def settle(self, visits: Sequence[FinishedVisit], now: float) -> list[Settlement]:
         """Make a batch durable, in the order above. Returns what was settled, in order.
@@ -142,17 +146,18 @@ class BatchWriter:
             self._settlement(item, known.get(item.visit.fingerprint), ref)
             for item, ref in zip(visits, refs, strict=True)
         ]
-        found_again = list(self._reindexing.links)
+        found_before = [*self.links, *self._reindexing.links]
         batch = _Batch(
             visits,
             settlements,
             {key: row for key, row in known.items() if row.visits},  # without those that were only fetched so far
-            [*(link for ack in self.acks for link in ack.discoveries), *found_again, *self._backlog.links()],
+            [*(link for ack in self.acks for link in ack.discoveries), *found_before, *self._backlog.links()],
             list(self.robots),
             now,
         )
         batch.acks, batch.requests = list(self.acks), list(self._reindexing.requests)
-        batch.extracted, batch.reindexed_links = list(self._backlog.extracted), len(found_again)
+        batch.extracted = list(self._backlog.extracted)
+        batch.found, batch.found_again = len(self.links), len(self._reindexing.links)
         for hook in self._hooks:
             hook.prepare(batch)
         if self._leaves:
@@ -216,7 +221,7 @@ class BatchWriter:
     def _committed(self, batch: _Batch) -> None:
         del self.acks[: len(batch.acks)], self.robots[: len(batch.robots)]
         self._reindexing.requested(batch.requests)
-        del self._reindexing.links[: batch.reindexed_links]
+        del self.links[: batch.found], self._reindexing.links[: batch.found_again]
         self._backlog.committed(batch.extracted, [mark.fingerprint for ack in batch.acks for mark in ack.marks])
         for ack in batch.acks:
             self._jobs.pending.acknowledge(ack.marks)

@@ -42,6 +42,7 @@ class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
     forget: bool = False
     only_detect: bool = False  # the answer has the kind of document, and nothing else
     answers: tuple[ServiceAnswer, ...] | None = None
+    strategies: tuple[str, ...] | None = None  # link strategies from this page on; None = as before
 
 
 class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -110,6 +111,9 @@ def serve(channel: Channel) -> None:
         started = time.process_time()
         if task.forget:
             recent.clear()
+        if task.strategies is not None:
+            settings = with_strategies(settings, task.strategies)
+            strategies = chosen(task.strategies)
         if task.only_detect:
             record = encode_record(task.page) if task.archive else None
             answer = WorkerAnswer(task.number, detected_page(task.page), record, time.process_time() - started)
@@ -130,6 +134,11 @@ def serve(channel: Channel) -> None:
             notices, trouble = tuple(finding.message for finding in trouble), ()
         answer = WorkerAnswer(task.number, result, record, time.process_time() - started, notices)
         channel.send(WorkerMessage(answer))
+
+
+def with_strategies(settings: Settings, names: tuple[str, ...]) -> Settings:
+    crawl = msgspec.structs.replace(settings.crawl, strategies=list(names))
+    return msgspec.structs.replace(settings, crawl=crawl)
 
 
 if __name__ == "__main__":

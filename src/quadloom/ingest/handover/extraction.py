@@ -6,7 +6,6 @@ another process has transformed the page, or because a strategy is new or has ch
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import cast
 
 from msgspec.structs import replace
@@ -21,7 +20,8 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
 from quadloom.pipeline import PageResult
 from quadloom.stores.protocols.archive import Archive
-from quadloom.workers.pool import TransformResult, WorkerPool
+from quadloom.workers.lazy_pool import LazyPool
+from quadloom.workers.pool import TransformResult
 
 
 class LinkExtraction:
@@ -38,7 +38,7 @@ class LinkExtraction:
     def __len__(self) -> int:
         return len(self._in_work)
 
-    def begin(self, row: PageRow, pool: Callable[[], WorkerPool]) -> None:
+    def begin(self, row: PageRow, pool: LazyPool) -> None:
         result = self._backlog.spool.get(row.fingerprint, row.fetched_at, links=True)
         if result is not None:
             self._found(row, result)
@@ -49,7 +49,7 @@ class LinkExtraction:
                 self._reindexing.request(row)  # its links are found when it has been read again
             self._backlog.extracted.append(ExtractedPage(row, ()))
             return
-        self._in_work[pool().submit(visit_of(row), page, archive=False)] = row
+        self._in_work[pool.submit(visit_of(row), page, archive=False)] = row
 
     def take(self, done: TransformResult) -> bool:
         """A page that was transformed for its links. False = it was not given out from here."""

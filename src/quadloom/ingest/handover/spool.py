@@ -34,13 +34,13 @@ class ResultSpool:
 
     def __init__(self, folder: Path, strategies: Sequence[str]) -> None:
         self._folder = folder
-        self._strategies = tuple(strategies)
+        self.strategies = tuple(strategies)
 
     def put(self, fingerprint: int, fetched_at: float, result: PageResult) -> None:
         """Keep the result; it replaces that of an older version. A full disk is no error."""
         path = self._path(fingerprint)
         data = wire.encode(result)
-        page = _SpooledPage(_VERSION, fetched_at, self._strategies, data, xxh3_64_intdigest(data))
+        page = _SpooledPage(_VERSION, fetched_at, self.strategies, data, xxh3_64_intdigest(data))
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".{os.getpid()}")
@@ -57,7 +57,7 @@ class ResultSpool:
                 or page.check != xxh3_64_intdigest(page.result)
             ):
                 return None
-            if links and page.strategies != self._strategies:
+            if links and page.strategies != self.strategies:
                 return None
             return wire.decode(page.result, PageResult)
         except (OSError, msgspec.MsgspecError):

@@ -189,6 +189,7 @@ class Crawl:
             state="stopping" if self.stopping else "paused" if self.paused else "running",
             workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *self._ingest.worker_loads()],
             services=self._ingest.service_loads(),
+            disks=self._ingest.disks(),
         )
 
     def _cpu(self) -> dict[str, float]:

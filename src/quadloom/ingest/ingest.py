@@ -42,6 +42,7 @@ from quadloom.model.visit import Visit
 from quadloom.pipeline import PageResult
 from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
+from quadloom.stores.protocols.archive import DiskState
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
@@ -126,6 +127,7 @@ class Ingest:
         self._waiting: deque[tuple[Visit, Page]] = deque()  # to be detected or transformed
         self._finished: list[FinishedVisit] = []
         self._settled_at = 0.0
+        self._disk_problems: dict[str, str] = {}  # those that were told
 
     # What comes in
 
@@ -245,6 +247,10 @@ class Ingest:
     def service_loads(self) -> list[InstanceLoad]:
         """Every instance of the user's services; nothing before the first page was sent to one."""
         return self._pool.service_loads()
+
+    def disks(self) -> list[DiskState]:
+        """The directories of the archive, with what is wrong with them."""
+        return list(self._stores.archive.disks())
 
     def worker_cpu_seconds(self) -> float:
         return self._pool.cpu_seconds()
@@ -436,9 +442,20 @@ class Ingest:
             self._drop(batch, lost.shards)
             return []
         self._settled_at = time.monotonic()
+        self._tell_disks()
         for settlement in settlements:
             self._release(settlement.visit)
         return settlements
+
+    def _tell_disks(self) -> None:
+        """A notice if a directory of the archive was left out, or is in use again."""
+        for disk in self._stores.archive.disks():
+            told = self._disk_problems.get(disk.directory, "")
+            if disk.problem == told or not disk.configured:
+                continue
+            self._disk_problems[disk.directory] = disk.problem
+            words = f"is left out: {disk.problem}" if disk.problem else "is in use again"
+            self._notice("notice", f"archive directory {disk.directory} {words}")
 
     def _drop(self, batch: Sequence[FinishedVisit], lost: frozenset[int]) -> None:
         """Nothing was written. Another worker reads the pages of the lost shards again; the rest is tried once more."""

@@ -239,4 +239,7 @@ def _print_balance(s: Session, report: CrawlReport) -> None:
                 for load in report.services
             ],
         )
+    for disk in report.disks:
+        if disk.problem:
+            s.write(f"left out\tarchive directory {disk.directory}: {disk.problem}")
     s.write(f"advice\t{found.advice}")

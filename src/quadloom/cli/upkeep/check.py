@@ -129,22 +129,25 @@ def _reachable(url: str, seconds: float) -> tuple[bool, str]:
 
 
 def _disk(s: Session) -> Iterator[CheckResult]:
-    folder = s.warehouse if s.warehouse.exists() else s.warehouse.absolute().parent
-    while not folder.exists():
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
-    yield CheckResult(
-        "disk",
-        free > _LOW_DISK,
-        f"{free >> 20} MiB free at {folder}",
-        "free some space, or add another disk to stores.directories",
-    )
-    yield CheckResult(
-        "writable",
-        os.access(folder, os.W_OK),
-        str(folder),
-        "change its permissions, or choose another directory with -w",
-    )
+    """The disk of the warehouse, and those of further directories for archive files."""
+    for number, place in enumerate((s.warehouse, *map(Path, s.settings.stores.directories))):
+        what = f" {place}" if number else ""
+        folder = place if place.exists() else place.absolute().parent
+        while not folder.exists():
+            folder = folder.parent
+        free = shutil.disk_usage(folder).free
+        yield CheckResult(
+            f"disk{what}",
+            free > _LOW_DISK,
+            f"{free >> 20} MiB free at {folder}",
+            "free some space, or add another disk to stores.directories",
+        )
+        yield CheckResult(
+            f"writable{what}",
+            os.access(folder, os.W_OK),
+            str(folder),
+            "change its permissions, or choose another directory",
+        )
 
 
 def _names() -> Iterator[CheckResult]:

@@ -21,9 +21,14 @@ from quadloom.web.view import filters, terms
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 MENU = (
-    ("/search", "Search"), ("/sparql", "SPARQL"), ("/inspect", "Inspect"), ("/monitor", "Monitor"),
-    ("/sites", "Sites"), ("/vocabularies", "Vocabularies"), ("/about", "About"),
+    ("/search", "Search"), ("/sparql", "SPARQL"), ("/inspect", "Inspect"), ("/monitor", "Monitor"), ("/sites", "Sites"),
 )  # fmt: skip
+# In the footer of every page: what is needed less often.
+MORE = (
+    ("/vocabularies", "Vocabularies"), ("/subscriptions", "Subscriptions"), ("/topics", "Topics"), ("/about", "About"),
+    ("/openapi.json", "API"), ("/.well-known/void", "VoID"),
+)  # fmt: skip
+_MISSING = "The SPARQL editor and the live charts are not built: run make web, then restart the server."
 
 
 class Renderer:
@@ -85,6 +90,8 @@ def _environment(site: SiteState) -> Environment:
     )
     environment.globals.update(
         menu=MENU,
+        footer_menu=MORE,
+        missing="" if site.static.has("yasgui.js") else _MISSING,
         version=__version__,
         static=site.static.address,
         has=site.static.has,

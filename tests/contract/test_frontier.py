@@ -71,6 +71,19 @@ def test_settling_twice_is_harmless(state: State) -> None:
     assert (stats.queued, stats.done, stats.total) == (6, 1, 7)
 
 
+def test_a_page_that_is_read_again_is_counted_once(state: State) -> None:
+    frontier = state.open(FREE, 0.0)
+    frontier.add(links("a.example", 2), 0.0)
+    for visit in frontier.lease(2, 0.0):
+        frontier.settle([settlement(visit, again_at=5.0)], 1.0)
+    again = frontier.lease(2, 10.0)
+    assert len(again) == 2
+    frontier.settle([settlement(visit) for visit in again], 11.0)
+    row = frontier.host("a.example")
+    assert row is not None
+    assert row.pages == 2
+
+
 @pytest.mark.parametrize(
     ("outcome", "again_at", "field"),
     [

@@ -203,9 +203,12 @@ class MemoryFrontier:
             url = self._urls.get(visit.fingerprint) or self._insert(rules.discovery_of(visit))
             if url.token == rules.token_of(settlement):
                 continue
+            host = self._hosts[url.host]
+            if settlement.pace is not None and url.token < 0.0:  # each page once, however often it is read
+                self._set(host, pages=host.row.pages + 1)
             url.token = rules.token_of(settlement)
             self._settle_url(url, settlement)
-            self._settle_host(self._hosts[url.host], settlement, asked)
+            self._settle_host(host, settlement, asked)
             self.add(settlement.discoveries, now)
 
     def _end_lease(self, visit: Visit, *, asked: bool) -> float:
@@ -248,7 +251,6 @@ class MemoryFrontier:
             blocked_until=blocked,
             block_reason=pace.reason if pace.blocked_until and blocked == pace.blocked_until else row.block_reason,
             failures=row.failures + 1 if settlement.outcome is Outcome.FAILED else 0,
-            pages=row.pages + 1,
             spent=row.spent + rules.cost_of(settlement),
         )
         self._set(host, next_at=max(host.row.next_at, pace.next_at, asked_at + self._delay(host.row)))

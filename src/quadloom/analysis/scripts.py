@@ -24,6 +24,7 @@ from operator import add
 # Bytes of ASCII, Latin up to U+02FF, general punctuation and continuation bytes: nothing to do for any of them.
 _PLAIN = bytes((*range(0xCC), 0xE2))
 _SOFT_HYPHEN = "\xad"
+_SPARSE = 10  # characters for one of another script: fewer, and the text is rewritten as a whole
 _COMPATIBILITY = b"\xcc\xcd\xe1\xef\xf0"  # may hold combining marks, compatibility or decomposed characters
 
 _INVISIBLE = "\u200c\u200d\u2060\ufeff\u0640"  # joiners; and the tatweel, which only makes a word longer
@@ -80,7 +81,17 @@ def splittable(text: str) -> str:
     if _SOFT_HYPHEN in text:
         text = text.replace(_SOFT_HYPHEN, "")
     leads = special_bytes(text)
-    return _rewritten(text, leads) if leads else text
+    if not leads:
+        return text
+    if len(leads) * _SPARSE > len(text):
+        return _rewritten(text, leads)
+    # A foreign name in a text of our own: most lines hold none.
+    return "\n".join([line if line.isascii() else _rewritten_line(line) for line in text.split("\n")])
+
+
+def _rewritten_line(line: str) -> str:
+    leads = special_bytes(line)
+    return _rewritten(line, leads) if leads else line
 
 
 def special_bytes(text: str) -> bytes:
@@ -167,7 +178,8 @@ _DIGIT_LEADS = _ARABIC_LEADS | _INDIC_LEADS
 _CJK_LEADS = _leads((0x2E80, 0x9FFF), (0xAC00, 0xD7A3), (0xF900, 0xFAFF), (0x1100, 0x11FF)) | {0xEF, 0xF0}
 _ASIAN_LEADS = _leads((0xE00, 0xEFF), (0x1000, 0x109F), (0x1780, 0x17FF))
 _TABLES = (
-    (_INDIC_LEADS | _ARABIC_LEADS, dict.fromkeys(_INVISIBLE + _NUKTAS, "") | _STAND_INS),
+    (_INDIC_LEADS | _ARABIC_LEADS, dict.fromkeys(_INVISIBLE, "")),
+    (_INDIC_LEADS, dict.fromkeys(_NUKTAS, "") | _STAND_INS),
     (_ARABIC_LEADS, _ARABIC),
     (_leads((0x590, 0x5FF)), _HEBREW),
     (_leads((0x370, 0x3FF), (0x1F00, 0x1FFF)), _GREEK),

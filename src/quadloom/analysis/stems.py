@@ -17,7 +17,10 @@ import tantivy
 
 from quadloom.analysis.scripts import normalised
 
-COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no", "fi", "hu"))  # languages that write compounds as one word
+COMPOUNDING = frozenset(
+    ("de", "nl", "sv", "da", "no", "nb", "nn", "fi", "hu")
+)  # languages that write compounds as one word
+INDEXED = COMPOUNDING | {"ar", "he", "iw"}  # whose stems are in the index; see `words`
 LONG = 9  # letters; a shorter word is seldom a compound
 _MOST_WORDS = 100_000  # looked up without computing; some 15 MB
 

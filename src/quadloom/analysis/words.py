@@ -4,9 +4,12 @@ An index has these fields of words (`FIELDS`, with the weight of a match in each
 
 * `title`, `headings`, `description`, `links` (texts of links in the main part), `images` (their alternative texts),
   `literals` (texts of the page's data) and `body`. Headings and texts of links are in `body` too.
-* `stems`: stems that differ from every word of the page, each once, without positions.
 * `endings`: in languages that write compounds as one word, stems of long words, reversed, each once:
   `Lederhandschuhe` → `huhcsdnahredel`, so that a prefix of it finds the compound by its last part.
+* `stems`: stems that differ from the page's words, each once, without positions. Only in those languages and in the
+  ones that write particles before a word (`stems.INDEXED`): a page has 2,000 words, and to split them a second time
+  costs as much as the rest of the analysis. Forms of a word in all other languages begin with its stem, so a question
+  finds them in the vocabulary of the index: words with that beginning that have the same stem (`stems.stemmer`).
 
 A document goes in by `analyse_document` (or `analyse_fields`, for all fields at once), a question by `analyse_query`:
 
@@ -18,8 +21,8 @@ What to search for a `QueryWord`, the best match first:
 1. `tokens` in the fields of words: one term, or several that must stand next to each other in this order (a phrase).
    That is exact but for case, accents and the like. Several occur for `state-of-the-art`, for a text in quotes, and for
    scripts without blanks, where tokens are n-grams (`grams`): 日本語 → `日本`, `本語`.
-2. any of `stems` in the field `stems`, or as a term in the fields of words (a page that has the stem itself as a word
-   does not repeat it among its stems).
+2. forms of the word: terms that begin with one of `stems` and have the same stem; and any of `stems` in the field
+   `stems`, or as a term in the fields of words (a page that has the stem itself as a word does not repeat it).
 3. a term that begins with `ending` in the field `endings` (empty = the word cannot be the end of a compound).
 4. `parts`, for a run of text without blanks: each is a phrase like `tokens`. Most of them should match. Words of
    content come first; there are none if the run is too short to be divided.
@@ -40,7 +43,7 @@ import tantivy
 
 from quadloom.analysis.languages import candidates, language_of
 from quadloom.analysis.scripts import is_gram, normalised, splittable
-from quadloom.analysis.stems import COMPOUNDING, LETTERS, stemmer
+from quadloom.analysis.stems import COMPOUNDING, INDEXED, LETTERS, stemmer
 
 FIELDS: dict[str, float] = {
     "title": 3.0, "headings": 2.0, "description": 1.5, "literals": 1.5, "links": 1.0, "images": 0.8, "body": 1.0,
@@ -94,7 +97,7 @@ def analyse_fields(fields: Mapping[str, str], language: str = "") -> AnalysedTex
     longest = max(fields.values(), key=len, default="")
     language = language_of(longest, language)
     rewritten = {name: new for name, text in fields.items() if (new := splittable(text)) is not text}
-    stems = stemmer(language)
+    stems = stemmer(language) if language in INDEXED else None
     if stems is None:
         return AnalysedText(language, rewritten)
     # The body holds headings and texts of links already.

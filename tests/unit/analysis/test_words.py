@@ -6,6 +6,7 @@ import pytest
 
 from quadloom.analysis.languages import language_of
 from quadloom.analysis.scripts import is_gram, readable, splittable
+from quadloom.analysis.stems import INDEXED, stemmer
 from quadloom.analysis.words import analyse_document, analyse_phrase, analyse_query, query_tokens, tokens_of
 
 
@@ -78,7 +79,7 @@ def test_tokens_can_be_read() -> None:
     ("language", "document", "question"),
     [
         ("en", "houses", "house"),
-        ("en", "the library", "libraries"),
+        ("en", "library", "libraries"),
         ("de", "Häuser", "Haus"),
         ("fi", "kirjastossa", "kirjastojen"),
         ("ru", "библиотекой", "библиотеки"),
@@ -93,8 +94,12 @@ def test_tokens_can_be_read() -> None:
 )
 def test_forms_of_a_word_share_a_stem(language: str, document: str, question: str) -> None:
     (term,) = analyse_query(question, language)
-    words = {*tokens_of(document), *analyse_document(document, language).stems.split()}
-    assert words.intersection((*term.tokens, *term.stems)), (words, term)
+    known = stemmer(language)
+    assert known is not None
+    assert known.stem(document) in term.stems
+    if language in INDEXED:
+        words = {*tokens_of(document), *analyse_document(document, language).stems.split()}
+        assert words.intersection((*term.tokens, *term.stems)), (words, term)
 
 
 def test_a_compound_is_found_by_its_last_part() -> None:

@@ -55,10 +55,9 @@ def test_every_field_is_searched(tmp_path: Path, text: str) -> None:
 
 
 def test_stems_and_endings_are_fields() -> None:
-    made = to_tantivy(PAGE, outdated=False).to_dict()
-    assert set(made["stems"][0].split()) >= {"hous", "titl"}
-    compound = TextDocument(id="x", body="Lederhandschuhe", language="de")
-    assert to_tantivy(compound, outdated=False).to_dict()["endings"] == ["huhcsdnahredel"]
+    made = to_tantivy(TextDocument(id="x", body="Lederhandschuhe", language="de"), outdated=False).to_dict()
+    assert made["stems"] == ["lederhandschuh"]
+    assert made["endings"] == ["huhcsdnahredel"]
 
 
 def test_the_language_is_guessed_if_the_page_does_not_say_it(tmp_path: Path) -> None:

@@ -267,6 +267,7 @@ class TableFrontier:
                 self._held.free(after)
             self._recent.learn(visit.fingerprint, after.priority, after.depth)
             self._pace(host, settlement)
+            host.pages += settlement.pace is not None and row.token < 0.0  # each page once, however often it is read
             found += settlement.discoveries
         self._url_records.insert(unknown)
         self._url_records.update_settled(settled)
@@ -291,7 +292,6 @@ class TableFrontier:
         if pace.blocked_until > host.blocked_until:
             host.blocked_until, host.block_reason = pace.blocked_until, pace.reason
         host.failures = host.failures + 1 if settlement.outcome is Outcome.FAILED else 0
-        host.pages += 1
         host.spent += rules.cost_of(settlement)
 
     def clamp_clocks(self, now: float) -> None:

@@ -28,8 +28,10 @@ from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.maintenance.maintenance import Maintenance
 from quadloom.maintenance.rebuild import rename_damaged
 from quadloom.maintenance.swap import exchange_folders, write_marks
+from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
 from quadloom.settings.loading import load, with_limits
+from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.sqlite.database import WarehouseLock
 from quadloom.stores.stores import Stores, open_stores
@@ -51,6 +53,7 @@ class Warehouse:
     requests: CrawlRequests
     subscriptions: Subscriptions
     maintenance: Maintenance
+    _opened_with: Scope
 
     def __init__(self, path: Path, settings: Settings, *, writable: bool, repairing: bool = False) -> None:
         self.path = path
@@ -175,7 +178,7 @@ class Warehouse:
         opened = open_stores(
             self.path,
             self.settings,
-            lambda catalog: stored_scope(self.settings.crawl, catalog),
+            self._read_scope,
             time.time(),
             writable=self._writable,
             repairing=self._repairing,
@@ -183,12 +186,18 @@ class Warehouse:
         self.stores = self._opened.enter_context(opened)
         if self._writable:
             write_marks(self.stores, failpoints)
-        self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier)
+        self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier, self._opened_with)
         self.ask = WarehouseQueries(self.stores)
         self._opened.callback(self.ask.close)
         self.requests = CrawlRequests(self.stores, self.scope)
         self.subscriptions = Subscriptions(self.stores, lambda: self.ask.queries)
         self.maintenance = Maintenance(self.stores, self.ask, self._reopen)
+
+    def _read_scope(self, catalog: Catalog) -> Scope:
+        """Read once for the frontier and for `scope`: a command on another machine may change it a moment later, and
+        `scope` must know by which rules the frontier judges."""
+        self._opened_with = stored_scope(self.settings.crawl, catalog)
+        return self._opened_with
 
     def _reopen(self) -> None:
         """The lock is held throughout."""

@@ -12,6 +12,7 @@ between lease and settlement are bounded in number and in bytes, so the slowest 
 
 from __future__ import annotations
 
+import math
 import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -85,6 +86,7 @@ class Crawl:
         self._notice = notice
         self._leased: set[int] = set()  # fingerprints of visits that are not settled yet
         self._hosts_sent: set[str] = set()
+        frontier.hold_refreshes(clock() if pacer is None else math.inf)
         self._asked_at = 0.0  # when the frontier was last asked, by the monotonic clock
         self._leased_at = 0.0  # when it last had something
         self._cpu_before = _cpu_seconds()

@@ -202,11 +202,18 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     chi: Annotated[
         float, _doc("χ: average weight of a page with structured data; an ordinary page weighs 1"), _ABOVE_0
     ] = 1.0
-    min_interval: Annotated[Length, _doc("shortest time between two reads of a page")] = "1h"
-    max_interval: Annotated[Length, _doc("longest time between two reads of a page (the refresh-cycle floor)")] = "90d"
+    min_interval: Annotated[Length, _doc("shortest time between two reads of a page (the refresh-cycle floor)")] = "1h"
+    max_interval: Annotated[Length, _doc("longest time between two reads of a page")] = "90d"
     dead_after: Annotated[
-        int, _doc("visits in a row that must find a page gone before it is no longer visited"), _FROM_1
+        int, _doc("visits in a row that must find a page gone before it counts as dead; see dead_span"), _FROM_1
     ] = 3
+    dead_span: Annotated[
+        Length,
+        _doc("least time between the first and the last of these visits; seeds, subscribed and important pages: 4 ×"),
+    ] = "3d"
+    dead_retry: Annotated[Length, _doc("time after which a dead page is requested once more; doubles each time")] = (
+        "180d"
+    )
     importance_every: Annotated[Length, _doc("time between two computations of importance")] = "1h"
     damping: Annotated[float, _doc("damping factor of importance"), _SHARE] = 0.85
     dangling: Annotated[

@@ -269,7 +269,7 @@ _CONTROL = (
     Endpoint(path="/sign-in", handler=control.sign_in, summary="Store a token in this browser", methods=("GET", "POST"),
              runs="waiting", consumes=("application/x-www-form-urlencoded",)),
     Endpoint(path="/control/{verb}", handler=control.command, methods=("POST",), token=True, runs="waiting",
-             summary="pause, resume, stop, seeds, recrawl or scope", produces=(JSON,), consumes=(JSON,),
+             summary="pause, resume, stop, seeds, recrawl, scope or freshness", produces=(JSON,), consumes=(JSON,),
              parameters=(Parameter("verb", "the command", "pause", required=True, place="path",
                                    choices=control.COMMANDS),)),
     Endpoint(path="/publish", handler=control.publish, methods=("POST",), token=True, runs="waiting",

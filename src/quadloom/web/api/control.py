@@ -21,7 +21,8 @@ from quadloom.web.server.security import SANDBOX
 from quadloom.web.server.state import SiteState
 
 COOKIE = "quadloom_token"
-COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")
+COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope", "freshness")
+_FRESHNESS = ("bandwidth", "suspect_share", "discovery_share", "policy", "alpha", "chi")
 _MOST_URLS = 10_000
 
 
@@ -72,7 +73,25 @@ def _crawl_command(request: WebRequest, verb: str) -> tuple[str, dict[str, Value
         if not rules:
             raise HttpError(400, "there is no rule in the request", hint='example: {"exclude": ["*/private/*"]}')
         return "scope", {"rules": rules, "remove": given.get("remove") is True}
+    if verb == "freshness":
+        return "freshness", _freshness(given)
     return verb, {}
+
+
+def _freshness(given: dict[str, Value]) -> dict[str, Value]:
+    """Shares, χ and policy; without any, the answer has the values in effect. A form sends numbers as text."""
+    unknown = [name for name in given if name not in _FRESHNESS]
+    if unknown:
+        raise HttpError(400, f"there is no {unknown[0][:30]} to change", hint=f"names: {', '.join(_FRESHNESS)}")
+    values = {name: value[0] if isinstance(value, list) and value else value for name, value in given.items()}
+    try:
+        return {
+            name: float(value) if isinstance(value, str) and name != "policy" else value
+            for name, value in values.items()
+            if value != []
+        }
+    except ValueError as error:
+        raise HttpError(400, f"not a number: {error}", hint='example: {"suspect_share": 0.3, "chi": 2}') from None
 
 
 def _urls(given: Value, most: int = _MOST_URLS) -> Value:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import msgspec
 
-from quadloom.model.finding import Finding
+from quadloom.model.finding import Finding, dated, fixed
 from quadloom.model.link import Link
 from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
@@ -117,7 +117,9 @@ def settle_page(
         quads=result.quads.count,
         links=result.links,
         archive=archive,  # None if the site forbids it: an older record would pass for this version
-        findings=result.findings[:_MAX_FINDINGS],
+        findings=dated(result.findings, old.findings if old else (), page.fetched_at)[:_MAX_FINDINGS],
+        fixed=fixed(result.findings, old.findings if old else (), old.fixed if old else (), page.fetched_at),
+        audit=result.audit,
         lines=result.lines,
         schedule=old.schedule if old else b"",
     )

@@ -23,7 +23,7 @@ from xxhash import xxh3_128_digest
 
 from quadloom.fetching.politeness import rules_for
 from quadloom.model.document import FactsCarrier, PageFacts, PushOffer, Transformed
-from quadloom.model.finding import Finding
+from quadloom.model.finding import Finding, PageAudit
 from quadloom.model.link import Discovery
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads, line_fingerprints
@@ -61,6 +61,7 @@ class PageResult(FactsCarrier, frozen=True, array_like=True):
     lines: bytes = b""  # `line_fingerprints` of the quads
     link_quads: bytes = b""  # all links as N-Quads, if user queries want them
     push: PushOffer | None = None  # only with `subscriptions.websub`
+    audit: PageAudit = PageAudit()
 
 
 def process_page(
@@ -148,6 +149,7 @@ def _page_result(
         if any(name.endswith(".rq") for name in settings.crawl.strategies) and not facts.nofollow
         else b"",
         push=push_offer(page, transformed) if settings.subscriptions.websub else None,
+        audit=transformed.audit,
     )
 
 

@@ -41,7 +41,7 @@ _GROUPS = {
         "topic": ("quadloom.cli.crawling.topic:topic", "Collect pages on a topic, using the sites' own search."),
         "inspect": (
             "quadloom.cli.asking.inspect:inspect",
-            "Show the data, links and defects of one page or file. Stores nothing.",
+            "Show the data, links and defects of pages or files. Stores nothing.",
         ),
         "serve": ("quadloom.cli.serve:serve", "Serve search, SPARQL, entity pages and the live monitor."),
         "check": ("quadloom.cli.upkeep.check:check", "Check the set-up and suggest fixes."),

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from quadloom.model.finding import Finding
+from quadloom.model.finding import Finding, PageAudit
 from quadloom.model.link import Link
 
 Kind = Literal[
@@ -112,6 +112,7 @@ class Transformed(FactsCarrier, frozen=True):
     findings: tuple[Finding, ...] = ()
     reasons: tuple[str, ...] = ()
     lastmods: tuple[tuple[str, float], ...] = ()  # sitemaps and feeds: (URL, unix time)
+    audit: PageAudit = PageAudit()
 
 
 class PushOffer(msgspec.Struct, frozen=True, array_like=True):

@@ -280,6 +280,26 @@ class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     vocabulary_expansion: Annotated[bool, _doc("expand RDFa vocabularies")] = False
 
 
+class AuditSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which defects of the data are looked for while a page is read."""
+
+    checks: Annotated[bool, _doc("check the data of every page; costs at most a few percent of the transformation")] = (
+        True
+    )
+    profiles: Annotated[
+        list[str],
+        _doc("required and recommended properties: `rich-results`, and files of your own (.toml, or SHACL as .ttl)"),
+    ] = msgspec.field(default_factory=lambda: ["rich-results"])
+    vocabularies: Annotated[
+        list[str], _doc("files with vocabularies of your own, beside the bundled ones; see docs/howto/audit.md")
+    ] = []
+    ignore: Annotated[list[str], _doc("codes of findings that are not reported by these checks")] = []
+    places: Annotated[
+        Literal["defects", "all"],
+        _doc("line and column: on pages that have an error or a warning, or for remarks too; `inspect` always has all"),
+    ] = "defects"
+
+
 class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Another program that reads documents: a service over HTTP, or a command of this machine."""
 
@@ -435,6 +455,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     freshness: FreshnessSettings = FreshnessSettings()
     index: IndexSettings = IndexSettings()
     transform: TransformSettings = TransformSettings()
+    audit: AuditSettings = AuditSettings()
     topic: TopicSettings = TopicSettings()
     stores: StoreSettings = StoreSettings()
     subscriptions: SubscriptionSettings = SubscriptionSettings()

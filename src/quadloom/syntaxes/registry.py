@@ -408,6 +408,6 @@ class Positions:
         return offsets
 
     def inside(self, offset: int, line: int, column: int) -> tuple[int, int]:
-        """Place in the page of a place (from 1) within the block that begins at `offset`."""
+        """SourcePlace in the page of a place (from 1) within the block that begins at `offset`."""
         first, indent = self.at(offset)
         return (first, indent + column - 1) if line <= 1 else (first + line - 1, column)

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from quadloom import __version__
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.paths import type_name, words
+from quadloom.model.finding import named
 from quadloom.web.server.errors import ErrorBody
 from quadloom.web.server.negotiation import prefers_html
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -69,7 +70,7 @@ class Renderer:
 def json_response(
     data: msgspec.Struct | dict[str, object], *, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
-    tree = msgspec.to_builtins(data, enc_hook=_plain, builtin_types=(bytes,))
+    tree = msgspec.to_builtins(named(data), enc_hook=_plain, builtin_types=(bytes,))
     body = msgspec.json.encode({"ok": True, **tree}, enc_hook=_plain)
     return Response(body, status, media_type="application/json", headers=headers)
 

@@ -23,10 +23,11 @@ from xxhash import xxh3_128_digest
 
 from quadloom.fetching.politeness import rules_for
 from quadloom.model.document import FactsCarrier, PageFacts, PushOffer, Transformed
-from quadloom.model.finding import Finding
+from quadloom.model.finding import Finding, PageAudit
 from quadloom.model.link import Discovery
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads, line_fingerprints
+from quadloom.model.service import ServiceAnswer
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
 from quadloom.phases.detect import detect
@@ -37,6 +38,7 @@ from quadloom.phases.index import IndexedText, page_quads, text_document
 from quadloom.phases.transform import transform
 from quadloom.settings import LimitSettings, Settings
 from quadloom.stores.protocols.text import TextDocument
+from quadloom.syntaxes.external import ServicesNeeded
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Loader, Registry
 
@@ -59,6 +61,7 @@ class PageResult(FactsCarrier, frozen=True, array_like=True):
     lines: bytes = b""  # `line_fingerprints` of the quads
     link_quads: bytes = b""  # all links as N-Quads, if user queries want them
     push: PushOffer | None = None  # only with `subscriptions.websub`
+    audit: PageAudit = PageAudit()
 
 
 def process_page(
@@ -69,15 +72,25 @@ def process_page(
     loader: Loader | None = None,
     syntaxes: Registry = SYNTAXES,
     is_news: IsNews = lambda _fingerprint, _depth: True,
+    answers: tuple[ServiceAnswer, ...] | None = None,
 ) -> PageResult:
-    """Everything between fetch and the stores, for one page. Never raises. `is_news`: see `phases.extract`."""
+    """Everything between fetch and the stores, for one page. `is_news`: see `phases.extract`.
+
+    Raises nothing but `ServicesNeeded`, and that only without `answers`: see `phases.transform`.
+    """
     try:
         # The user's own [[site]] may be read whatever its robots.txt says, and then whatever its pages say too.
         rules = rules_for(host_of(page.final_url), settings)
         if rules is not settings.politeness:
             settings = msgspec.structs.replace(settings, politeness=rules)
         transformed = transform(
-            page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader, syntaxes=syntaxes
+            page.body,
+            url=page.final_url,
+            headers=page.headers,
+            settings=settings,
+            loader=loader,
+            syntaxes=syntaxes,
+            answers=answers,
         )
         transformed = with_header_links(transformed, page)
         leading_to = targets(transformed.links)
@@ -87,6 +100,8 @@ def process_page(
         # Last of all: `is_news` remembers what it was asked, so nothing after this call may fail.
         found = discoveries(transformed, leading_to, visit, strategies, is_news)
         return msgspec.structs.replace(result, discoveries=found)
+    except ServicesNeeded:
+        raise
     except Exception as error:  # noqa: BLE001  the error boundary: a page must not end the crawl
         return _broken(page, error)
 
@@ -134,6 +149,7 @@ def _page_result(
         if any(name.endswith(".rq") for name in settings.crawl.strategies) and not facts.nofollow
         else b"",
         push=push_offer(page, transformed) if settings.subscriptions.websub else None,
+        audit=transformed.audit,
     )
 
 

@@ -41,14 +41,16 @@ _GROUPS = {
         "topic": ("quadloom.cli.crawling.topic:topic", "Collect pages on a topic, using the sites' own search."),
         "inspect": (
             "quadloom.cli.asking.inspect:inspect",
-            "Show the data, links and defects of one page or file. Stores nothing.",
+            "Show the data, links and defects of pages or files. Stores nothing.",
         ),
         "serve": ("quadloom.cli.serve:serve", "Serve search, SPARQL, entity pages and the live monitor."),
         "check": ("quadloom.cli.upkeep.check:check", "Check the set-up and suggest fixes."),
     },
     "Ask": {
         "search": ("quadloom.cli.asking.search:search", "Find pages by words, types and sites."),
+        "table": ("quadloom.cli.asking.table:table", "Print things of a type as a table, or write CSV and Parquet."),
         "sparql": ("quadloom.cli.asking.sparql:sparql", "Ask the graph in SPARQL."),
+        "queries": ("quadloom.cli.asking.queries:queries", "Save SPARQL queries by name, and run them again."),
         "show": ("quadloom.cli.asking.show:show", "Show an entity, or a page and its history."),
         "stats": ("quadloom.cli.asking.stats:stats", "Count classes, properties, vocabularies, sites and kinds."),
         "findings": (

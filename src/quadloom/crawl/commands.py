@@ -25,6 +25,7 @@ from quadloom.model.wire import Value
 from quadloom.refresh.scheduler import RefreshScheduler, SharesChange
 from quadloom.stores.protocols.bus import Bus
 from quadloom.subscriptions.notify import ChangeNotifier
+from quadloom.subscriptions.saved_queries import QueryRemoval, SavedQuery
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubCallback, HubSubscriptions
 
@@ -114,6 +115,8 @@ class CrawlCommands:
             "publish": Command(Publication, self._publish),
             "websub": Command(HubCallback, self._hub_callback),
             "subscribe": Command(Subscription, self._subscribe, first=self._subscriptions.checked),
+            "save-query": Command(SavedQuery, self._save_query),
+            "forget-query": Command(QueryRemoval, self._forget_query),
             "unsubscribe": Command(UnsubscribeRequest, self._unsubscribe),
         }
 
@@ -192,6 +195,14 @@ class CrawlCommands:
         self._subscriptions.remove(request.id)
         self._notifier.reload()
         return request.id
+
+    def _save_query(self, saved: SavedQuery) -> Value:
+        self._subscriptions.save_query(saved)
+        return saved.name
+
+    def _forget_query(self, removal: QueryRemoval) -> Value:
+        self._subscriptions.forget_query(removal.name)
+        return removal.name
 
     def _hub_callback(self, callback: HubCallback) -> Value:
         """The challenge to echo; or whether a push counted."""

@@ -12,6 +12,7 @@ between lease and settlement are bounded in number and in bytes, so the slowest 
 
 from __future__ import annotations
 
+import math
 import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -89,6 +90,7 @@ class Crawl:
         self._notice = notice
         self._leased: set[int] = set()  # fingerprints of visits that are not settled yet
         self._hosts_sent: set[str] = set()
+        frontier.hold_refreshes(clock() if pacer is None else math.inf)
         self._asked_at = 0.0  # when the frontier was last asked, by the monotonic clock
         self._leased_at = 0.0  # when it last had something
         self._cpu_before = _cpu_seconds()
@@ -186,6 +188,8 @@ class Crawl:
             statuses=dict(meter.statuses),
             state="stopping" if self.stopping else "paused" if self.paused else "running",
             workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *self._ingest.worker_loads()],
+            services=self._ingest.service_loads(),
+            disks=self._ingest.disks(),
         )
 
     def _cpu(self) -> dict[str, float]:
@@ -318,7 +322,8 @@ class Crawl:
     def _drain(self) -> list[Settlement]:
         """Finish what is in progress within the longest time that a page may take, and settle it."""
         limits = self._settings.limits
-        deadline = time.monotonic() + limits.total_seconds + 2 * limits.transform_seconds
+        services = max((one.timeout * (1 + one.retries) for one in self._settings.service), default=0.0)
+        deadline = time.monotonic() + limits.total_seconds + 2 * limits.transform_seconds + services
         settled = []
         self.stopping = True
         self._ingest.close_backlog()

@@ -254,6 +254,8 @@ class CrawlSession:
         data: dict[str, str | int | float | bool | list[str]] = {"outcome": str(settlement.outcome)}
         if page is not None:
             data |= {"status": page.status, "kind": page.kind, "quads": page.quads, "title": page.title}
+            if page.reason:
+                data["reason"] = page.reason
         self._publish("settled", settlement.visit.href, data)
 
     def _notice(self, kind: EventKind, text: str) -> None:

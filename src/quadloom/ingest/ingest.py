@@ -37,15 +37,17 @@ from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, OWED_BY_PHASE, Owed
+from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
 from quadloom.pipeline import PageResult
 from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
+from quadloom.stores.protocols.archive import DiskState
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
 from quadloom.workers.lazy_pool import LazyPool
-from quadloom.workers.pool import TransformResult
+from quadloom.workers.pool import PoolChanged, TransformResult
 
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _REPLAYED = 200  # pages of one replay batch
@@ -125,6 +127,7 @@ class Ingest:
         self._waiting: deque[tuple[Visit, Page]] = deque()  # to be detected or transformed
         self._finished: list[FinishedVisit] = []
         self._settled_at = 0.0
+        self._disk_problems: dict[str, str] = {}  # those that were told
 
     # What comes in
 
@@ -240,6 +243,14 @@ class Ingest:
 
     def worker_loads(self) -> list[ProcessHeartbeat]:
         return self._pool.heartbeats()
+
+    def service_loads(self) -> list[InstanceLoad]:
+        """Every instance of the user's services; nothing before the first page was sent to one."""
+        return self._pool.service_loads()
+
+    def disks(self) -> list[DiskState]:
+        """The directories of the archive, with what is wrong with them."""
+        return list(self._stores.archive.disks())
 
     def worker_cpu_seconds(self) -> float:
         return self._pool.cpu_seconds()
@@ -361,6 +372,8 @@ class Ingest:
         elif isinstance(message, IndexAcks):
             self.counts.indexed += len(message.marks)
             self._writer.acks.append(message)
+        elif isinstance(message, PoolChanged):
+            self._pool.redistribute()
         elif isinstance(message, LinksFound):
             self._writer.links += message.discoveries
         elif isinstance(message, EventMessage):
@@ -430,9 +443,20 @@ class Ingest:
             self._drop(batch, lost.shards)
             return []
         self._settled_at = time.monotonic()
+        self._tell_disks()
         for settlement in settlements:
             self._release(settlement.visit)
         return settlements
+
+    def _tell_disks(self) -> None:
+        """A notice if a directory of the archive was left out, or is in use again."""
+        for disk in self._stores.archive.disks():
+            told = self._disk_problems.get(disk.directory, "")
+            if disk.problem == told or not disk.configured:
+                continue
+            self._disk_problems[disk.directory] = disk.problem
+            words = f"is left out: {disk.problem}" if disk.problem else "is in use again"
+            self._notice("notice", f"archive directory {disk.directory} {words}")
 
     def _drop(self, batch: Sequence[FinishedVisit], lost: frozenset[int]) -> None:
         """Nothing was written. Another worker reads the pages of the lost shards again; the rest is tried once more."""

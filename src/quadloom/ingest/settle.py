@@ -17,7 +17,7 @@ from __future__ import annotations
 import msgspec
 
 from quadloom.model.document import PageFacts
-from quadloom.model.finding import Finding
+from quadloom.model.finding import Finding, dated, fixed
 from quadloom.model.link import Link
 from quadloom.model.outcome import ArchiveRef, FetchedVersion, HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
@@ -120,7 +120,9 @@ def settle_page(
         quads=result.quads.count,
         links=result.links,
         archive=archive,  # None if the site forbids it: an older record would pass for this version
-        findings=result.findings[:_MAX_FINDINGS],
+        findings=dated(result.findings, old.findings if old else (), page.fetched_at)[:_MAX_FINDINGS],
+        fixed=fixed(result.findings, old.findings if old else (), old.fixed if old else (), page.fetched_at),
+        audit=result.audit,
         lines=result.lines,
         schedule=old.schedule if old else b"",
     )

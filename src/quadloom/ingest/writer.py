@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from quadloom.errors import StoreError
 from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.fetching.politeness import cost_of
 from quadloom.ingest.failpoints import Failpoints
@@ -250,10 +251,21 @@ class BatchWriter:
         written = [record for record in records if record is not None]
         if not self._settings.index.only_data:  # robots.txt too, so that a crawl can be replayed from its archive
             written += [encode_record(item.response) for item in self.robots if item.response is not None]
-        refs = iter(self._stores.archive.put(written) if written else [])
-        if written:
-            self._stores.archive.sync()
+        refs = iter(self._put(written) if written else [])
         return [next(refs) if record is not None else None for record in records]
+
+    def _put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
+        """Durable on return. A disk may fail as late as in `sync`; then the archive goes on in another directory."""
+        archive = self._stores.archive
+        try:
+            refs = archive.put(records)
+            archive.sync()
+        except StoreError:
+            if sum(disk.configured for disk in archive.disks()) < 2:
+                raise
+            refs = archive.put(records)
+            archive.sync()
+        return refs
 
     def _record(self, item: FinishedVisit) -> ArchiveRecord | None:
         """Workers have already packed what they transformed; other responses are small and packed here."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from quadloom.model.finding import Finding
+from quadloom.model.finding import Finding, FixedFinding, PageAudit
 from quadloom.model.link import Discovery
 from quadloom.model.phase import Owed
 from quadloom.model.visit import Visit
@@ -82,6 +82,8 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     reason: str = ""  # of a failure, denial or quarantine, for people
     schedule: bytes = b""  # state of the refresh schedule, encoded by `quadloom.refresh`
+    audit: PageAudit = PageAudit()
+    fixed: tuple[FixedFinding, ...] = ()  # defects that an earlier visit found, the latest first
     lines: bytes = b""  # `line_fingerprints` of the graph as settled, empty = unknown
     owed: Owed = Owed.NOTHING  # phases left to other processes or later commands
     fetched: FetchedVersion | None = None

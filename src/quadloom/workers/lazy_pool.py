@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from quadloom.model.event import EventKind
 from quadloom.model.page import Page
+from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
 from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
-from quadloom.workers.pool import TransformResult, WorkerPool
+from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
 
 _GROW_AFTER = 100  # pages that one worker transforms: starting another costs as much CPU as transforming so many
 
@@ -22,7 +23,7 @@ class LazyPool:
         self,
         size: int,
         settings: Settings,
-        done: Callable[[TransformResult], None],
+        done: Callable[[TransformResult | PoolChanged], None],
         notice: Callable[[EventKind, str], None],
         failed: Callable[[BaseException], None],
     ) -> None:
@@ -57,6 +58,9 @@ class LazyPool:
 
     def heartbeats(self) -> list[ProcessHeartbeat]:
         return self._opened.heartbeats() if self._opened is not None else []
+
+    def service_loads(self) -> list[InstanceLoad]:
+        return list(self._opened.service_loads()) if self._opened is not None else []
 
     def cpu_seconds(self) -> float:
         return self._opened.cpu_seconds() if self._opened is not None else 0.0

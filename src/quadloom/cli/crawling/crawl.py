@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -161,8 +162,11 @@ def _when_input_ends(then: Callable[[], None]) -> None:
     SIGKILL included, closes it. Works on every system, and leaves time to finish what is in progress.
     """
 
+    # Not through sys.stdin.buffer: a thread that waits in it holds its lock, and the interpreter would abort at exit.
+    number = sys.stdin.fileno()
+
     def wait() -> None:
-        while sys.stdin.buffer.read(_PIECE):
+        while os.read(number, _PIECE):
             pass  # the content does not matter, only that the other end is open
         then()
 

@@ -247,6 +247,12 @@ class Frontier(Protocol):
         `FIRST_PLACE`; the result is where to continue. None = that was the end."""
         ...
 
+    def hold_refreshes(self, since: float) -> None:
+        """For a crawl with an end that began at `since`: refreshes that fall due later wait for the next crawl, so that
+        no page is read twice. Retries, and pages rescheduled to the present, are leased as ever. Infinity = hold none.
+        Writes nothing."""
+        ...
+
     def soonest(self, limit: int) -> list[ScheduledPage]:
         """Refreshes by due time, the soonest first, without retries. Hosts that already have URLs waiting are left
         out: politeness would not allow more of them."""

@@ -23,13 +23,14 @@ from xxhash import xxh3_128_digest
 
 from quadloom.fetching.politeness import rules_for
 from quadloom.model.document import FactsCarrier, PageFacts, PushOffer, Transformed
-from quadloom.model.finding import Finding
+from quadloom.model.finding import Finding, PageAudit
 from quadloom.model.link import Discovery
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads, line_fingerprints
 from quadloom.model.service import ServiceAnswer
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
+from quadloom.phases.detect import detect
 from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.headers import push_offer, with_header_links
@@ -60,6 +61,7 @@ class PageResult(FactsCarrier, frozen=True, array_like=True):
     lines: bytes = b""  # `line_fingerprints` of the quads
     link_quads: bytes = b""  # all links as N-Quads, if user queries want them
     push: PushOffer | None = None  # only with `subscriptions.websub`
+    audit: PageAudit = PageAudit()
 
 
 def process_page(
@@ -104,6 +106,16 @@ def process_page(
         return _broken(page, error)
 
 
+def detected_page(page: Page) -> PageResult:
+    """DETECT alone: what kind of document a page is. Never raises."""
+    try:
+        document = detect(page.body, url=page.final_url, content_type=page.content_type or None)
+    except Exception as error:  # noqa: BLE001  the error boundary, as in `process_page`
+        return _broken(page, error)
+    facts = PageFacts(document.kind, document.media_type, document.charset)
+    return PageResult(facts, Quads.of(page.final_url, b""), None, b"", b"", findings=document.findings)
+
+
 def _page_result(
     page: Page, transformed: Transformed, leading_to: Sequence[LinkTarget], settings: Settings
 ) -> PageResult:
@@ -137,6 +149,7 @@ def _page_result(
         if any(name.endswith(".rq") for name in settings.crawl.strategies) and not facts.nofollow
         else b"",
         push=push_offer(page, transformed) if settings.subscriptions.websub else None,
+        audit=transformed.audit,
     )
 
 

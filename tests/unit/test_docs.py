@@ -31,6 +31,8 @@ def test_the_reference_pages_are_up_to_date() -> None:
     folder = ROOT / "docs/reference"
     assert (folder / "settings.md").read_text(encoding="utf-8") == builder.settings_page(), "run `make docs`"
     assert (folder / "commands.md").read_text(encoding="utf-8") == builder.commands_page(), "run `make docs`"
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (folder / "findings").iterdir()}
+    assert pages == builder.finding_pages(), "run `make docs`"
 
 
 def test_every_setting_has_a_meaning() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from cyclopts import App
 
-from quadloom.cli.crawling.crawl import follow
+from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import session
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
@@ -51,7 +51,7 @@ def pipeline(
         settings = bench_settings(s.settings, serving.web, workers)
         with Warehouse.open(folder or Path(temporary), settings=settings) as warehouse:
             running = warehouse.crawl(serving.web.seeds)
-            report, _ = follow(s, running)
+            report, _ = follow_crawl(s, running)
             stored = len(warehouse.stores.quads)
         server = serving.load()
     visits = max(1, report.phases.get("fetch", 0))

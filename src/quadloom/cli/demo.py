@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from quadloom.cli.crawling.crawl import follow
+from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import Session, session
 from quadloom.demo import QUESTIONS, DemoServer, Question
 from quadloom.errors import UsageError
@@ -50,7 +50,7 @@ def demo(
         settings = demo_settings(s.settings, server.hosts_override())
         s.say(f"Crawling {len(server.homes)} small sites on this machine, politely. Data in {folder}")
         with Warehouse.open(folder, settings=settings) as warehouse:
-            report, _ = follow(s, warehouse.crawl(server.homes))
+            report, _ = follow_crawl(s, warehouse.crawl(server.homes))
             quads, graphs = len(warehouse.stores.quads), sum(1 for _ in warehouse.stores.quads.graphs())
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
     if s.json:

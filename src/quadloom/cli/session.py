@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from quadloom.model.finding import named
 from quadloom.settings import Settings
 from quadloom.settings.loading import LoadedSettings, Value, load, warehouse_path
 
@@ -80,7 +81,7 @@ class Session:
     def emit(self, record: object) -> None:
         """Print one JSON line on stdout. On a terminal, control characters that JSON allows are escaped too: U+009B
         starts a terminal command, as ESC [ does."""
-        line = msgspec.json.encode(record, enc_hook=_plain).decode()
+        line = msgspec.json.encode(named(record), enc_hook=_plain).decode()
         if self.is_terminal:
             line = _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", line)
         sys.stdout.write(line + "\n")

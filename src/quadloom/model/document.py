@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from quadloom.model.finding import Finding
+from quadloom.model.finding import Finding, PageAudit
 from quadloom.model.link import Link
 
 Kind = Literal[
@@ -102,6 +102,9 @@ class Transformed(FactsCarrier, frozen=True):
     nquads: bytes = b""
     links: tuple[Link, ...] = ()
     text: str = ""  # main text, whitespace folded
+    headings: str = ""  # of the main part, one a line; so are the texts of its links and images
+    link_texts: str = ""
+    image_texts: str = ""
     description: str = ""
     types: tuple[str, ...] = ()  # rdf:type objects, distinct, as IRIs
     mails: tuple[str, ...] = ()
@@ -109,6 +112,7 @@ class Transformed(FactsCarrier, frozen=True):
     findings: tuple[Finding, ...] = ()
     reasons: tuple[str, ...] = ()
     lastmods: tuple[tuple[str, float], ...] = ()  # sitemaps and feeds: (URL, unix time)
+    audit: PageAudit = PageAudit()
 
 
 class PushOffer(msgspec.Struct, frozen=True, array_like=True):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quadloom.errors import SyntaxInvalid
+from quadloom.checks.page import NOTHING, PageChecks, check_page
+from quadloom.errors import QuadloomError, SyntaxInvalid
 from quadloom.model.document import Document, PageFacts, Transformed
 from quadloom.model.link import Link
 from quadloom.model.service import ServiceAnswer
@@ -68,14 +69,20 @@ def transform(
     reasons = document.reasons
     if not extractors and document.kind != "empty":
         reasons = (*reasons, f"no syntax reads {document.kind}: nothing to state")
-    counts, own = _run_extractors(context, extractors)
+    blanks: dict[str, int] = {}
+    counts, own = _run_extractors(context, extractors, blanks)
+    for step in context.last_steps:
+        _guarded(context, Extractor("html", step))
     if not context.facts.metas:
         read_robots(context)
-    return _transformed(context, document, reasons, counts, own)
+    return _transformed(context, document, reasons, counts, own, blanks)
 
 
-def _run_extractors(context: Context, extractors: tuple[Extractor, ...]) -> tuple[list[tuple[str, int]], int]:
-    """Run all. Returns (syntax, quads) for each that stated any, and how many statements are of `OWN_WORDS`."""
+def _run_extractors(
+    context: Context, extractors: tuple[Extractor, ...], blanks: dict[str, int]
+) -> tuple[list[tuple[str, int]], int]:
+    """Run all. Returns (syntax, quads) for each that stated any, and how many statements are of `OWN_WORDS`.
+    `blanks` receives how many blank nodes there were before each."""
     counts: list[tuple[str, int]] = []
     own = 0
     sink = context.sink
@@ -86,6 +93,7 @@ def _run_extractors(context: Context, extractors: tuple[Extractor, ...]) -> tupl
         if extractor.signs and context.signs.isdisjoint(extractor.signs):
             continue
         before = len(sink)
+        blanks[extractor.syntax] = sink.blanks
         _guarded(context, extractor)
         stated = len(sink) - before
         if stated:
@@ -114,7 +122,12 @@ def _guarded(context: Context, extractor: Extractor) -> None:
 
 
 def _transformed(
-    context: Context, document: Document, reasons: tuple[str, ...], counts: list[tuple[str, int]], own: int
+    context: Context,
+    document: Document,
+    reasons: tuple[str, ...],
+    counts: list[tuple[str, int]],
+    own: int,
+    blanks: dict[str, int],
 ) -> Transformed:
     sink, facts, limits = context.sink, context.facts, context.settings.limits
     if sink.overflow:
@@ -124,8 +137,10 @@ def _transformed(
         context.find("too-many-quads", message, advice="publish the data in several documents")
     statements = sink.statements()
     from_data = statements[own:] if counts and counts[0][0] in OWN_WORDS else statements
+    checks = NOTHING
     if from_data:
         _add_data_links(context, from_data)
+        checks = _checked(context, statements, counts, blanks)
     return Transformed(
         PageFacts(
             document.kind,
@@ -143,14 +158,38 @@ def _transformed(
         nquads=sink.nquads(context.url),
         links=tuple(context.links[: links_allowed(document.kind, limits)]),
         text=facts.text[: limits.text_chars],
+        headings=facts.headings,
+        link_texts=facts.link_texts,
+        image_texts=facts.image_texts,
         description=facts.description,
         types=_types(statements),
         mails=tuple(facts.mails),
         images=tuple(facts.images),
-        findings=tuple(context.findings),
+        findings=(*context.findings, *checks.findings),
         reasons=reasons,
         lastmods=tuple(facts.lastmods),
+        audit=checks.audit,
     )
+
+
+def _checked(
+    context: Context, statements: list[str], counts: list[tuple[str, int]], blanks: dict[str, int]
+) -> PageChecks:
+    """The checks behind a boundary of their own: they must not cost a page its data."""
+    if not context.settings.audit.checks:
+        return NOTHING
+    try:
+        return check_page(context, statements, counts, blanks)
+    except QuadloomError as error:
+        context.find("checks-failed", error.message, severity="error", advice=error.hint)
+    except Exception as error:  # noqa: BLE001 - as for extractors
+        context.find(
+            "checks-failed",
+            f"the checks of the data failed: {type(error).__name__}: {str(error)[:200]}",
+            severity="error",
+            advice="please report the page; its data was read",
+        )
+    return NOTHING
 
 
 def _add_data_links(context: Context, statements: list[str]) -> None:

@@ -54,10 +54,12 @@ def limit_memory(address_space: int) -> None:
 def limit_time(seconds: float) -> None:
     """End this process after so many seconds from now, by the wall clock or a second later by CPU time.
 
-    There is no handler: the kernel ends the process, whatever code it is in. Call it after the imports.
+    There is no handler: the kernel ends the process, whatever code it is in. Call it after the imports, and again for
+    each further piece of work.
     """
     spent = math.ceil(sum(os.times()[:2]) + seconds) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (spent, spent + 1))
+    hardest = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (spent if hardest < 0 else min(spent, hardest), hardest))
     set_alarm(seconds)
 
 

@@ -5,6 +5,7 @@ In: TOML files, the environment and flags (`loading.py`, the only module that re
 """
 
 from quadloom.settings.tree import (
+    AuditSettings,
     ClusterSettings,
     CrawlSettings,
     FreshnessSettings,
@@ -26,6 +27,7 @@ from quadloom.settings.tree import (
 )
 
 __all__ = [
+    "AuditSettings",
     "ClusterSettings",
     "CrawlSettings",
     "FreshnessSettings",

@@ -202,11 +202,18 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     chi: Annotated[
         float, _doc("χ: average weight of a page with structured data; an ordinary page weighs 1"), _ABOVE_0
     ] = 1.0
-    min_interval: Annotated[Length, _doc("shortest time between two reads of a page")] = "1h"
-    max_interval: Annotated[Length, _doc("longest time between two reads of a page (the refresh-cycle floor)")] = "90d"
+    min_interval: Annotated[Length, _doc("shortest time between two reads of a page (the refresh-cycle floor)")] = "1h"
+    max_interval: Annotated[Length, _doc("longest time between two reads of a page")] = "90d"
     dead_after: Annotated[
-        int, _doc("visits in a row that must find a page gone before it is no longer visited"), _FROM_1
+        int, _doc("visits in a row that must find a page gone before it counts as dead; see dead_span"), _FROM_1
     ] = 3
+    dead_span: Annotated[
+        Length,
+        _doc("least time between the first and the last of these visits; seeds, subscribed and important pages: 4 ×"),
+    ] = "3d"
+    dead_retry: Annotated[Length, _doc("time after which a dead page is requested once more; doubles each time")] = (
+        "180d"
+    )
     importance_every: Annotated[Length, _doc("time between two computations of importance")] = "1h"
     damping: Annotated[float, _doc("damping factor of importance"), _SHARE] = 0.85
     dangling: Annotated[
@@ -273,6 +280,26 @@ class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     vocabulary_expansion: Annotated[bool, _doc("expand RDFa vocabularies")] = False
 
 
+class AuditSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which defects of the data are looked for while a page is read."""
+
+    checks: Annotated[bool, _doc("check the data of every page; costs at most a few percent of the transformation")] = (
+        True
+    )
+    profiles: Annotated[
+        list[str],
+        _doc("required and recommended properties: `rich-results`, and files of your own (.toml, or SHACL as .ttl)"),
+    ] = msgspec.field(default_factory=lambda: ["rich-results"])
+    vocabularies: Annotated[
+        list[str], _doc("files with vocabularies of your own, beside the bundled ones; see docs/howto/audit.md")
+    ] = []
+    ignore: Annotated[list[str], _doc("codes of findings that are not reported by these checks")] = []
+    places: Annotated[
+        Literal["defects", "all"],
+        _doc("line and column: on pages that have an error or a warning, or for remarks too; `inspect` always has all"),
+    ] = "defects"
+
+
 class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Another program that reads documents: a service over HTTP, or a command of this machine."""
 
@@ -330,6 +357,10 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = "tantivy:"
     links: Annotated[str, _doc("folder of the links between pages, on another disk; empty = in the warehouse")] = ""
     directories: Annotated[list[str], _doc("more directories (disks) for archive files, used in turn")] = []
+    spool: Annotated[
+        str,
+        _doc("directory for transformed pages that another process indexes; many machines share one; empty = `spool`"),
+    ] = ""
     archive_file_bytes: Annotated[
         Bytes, _doc("size at which an archive file is closed and a new one begun, bytes"), _FROM_1
     ] = 1024 * 1024 * 1024
@@ -429,6 +460,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     freshness: FreshnessSettings = FreshnessSettings()
     index: IndexSettings = IndexSettings()
     transform: TransformSettings = TransformSettings()
+    audit: AuditSettings = AuditSettings()
     topic: TopicSettings = TopicSettings()
     stores: StoreSettings = StoreSettings()
     subscriptions: SubscriptionSettings = SubscriptionSettings()

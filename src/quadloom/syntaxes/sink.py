@@ -63,6 +63,14 @@ class Sink:
         self._blanks += 1
         return f"_:b{self._blanks - 1}"
 
+    @property
+    def blanks(self) -> int:
+        """How many blank nodes there are so far. `skip_blanks` of another sink makes both give the same labels."""
+        return self._blanks
+
+    def skip_blanks(self, count: int) -> None:
+        self._blanks = count
+
     def __len__(self) -> int:
         return len(self._lines) + len(self._named)
 

@@ -92,6 +92,7 @@ class WorkerPool:
         self._unsent: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()  # tasks to be sent (again)
         self._asked = AskedPages(settings, self._returned, notice, failed)
         self._generation = 0  # counts `forget_links`
+        self._strategies: tuple[str, ...] | None = None  # others than those that the workers began with
         self._generation_sent: dict[str, int] = {}
         self._closing = False
         self._noticed: set[str] = set()
@@ -106,9 +107,9 @@ class WorkerPool:
         with self._lock:
             return sum(max(0, _DEPTH - len(worker.tasks)) for worker in self._workers)
 
-    def submit(self, visit: Visit, page: Page, *, archive: bool = True) -> int:
+    def submit(self, visit: Visit, page: Page, *, archive: bool = True, only_detect: bool = False) -> int:
         """Send a page to the worker with the shortest queue; its `TransformResult` carries the number returned."""
-        task = WorkerTask(next(self._numbers), visit, page, archive)
+        task = WorkerTask(next(self._numbers), visit, page, archive, only_detect=only_detect)
         self._send(task)
         return task.number
 
@@ -125,6 +126,13 @@ class WorkerPool:
     def forget_links(self) -> None:
         """After a change of scope: make the workers offer all links again."""
         with self._lock:
+            self._generation += 1
+
+    def change_strategies(self, settings: Settings) -> None:
+        """Other link strategies: the workers find links by them from the next page on."""
+        with self._lock:
+            self._settings = settings
+            self._strategies = tuple(settings.crawl.strategies)
             self._generation += 1
 
     def cpu_seconds(self) -> float:
@@ -156,7 +164,7 @@ class WorkerPool:
             worker = min(self._workers, key=lambda candidate: len(candidate.tasks))
             if self._generation_sent.get(worker.name, 0) != self._generation:
                 self._generation_sent[worker.name] = self._generation
-                task = msgspec.structs.replace(task, forget=True)
+                task = msgspec.structs.replace(task, forget=True, strategies=self._strategies)
             if not worker.tasks:
                 worker.head_since = time.monotonic()
             worker.tasks.append(task)

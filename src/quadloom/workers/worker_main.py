@@ -16,7 +16,7 @@ from quadloom.model.service import ServiceAnswer, ServiceRequest
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.phases.loaders import all_syntaxes, document_loader
-from quadloom.pipeline import PageResult, process_page
+from quadloom.pipeline import PageResult, detected_page, process_page
 from quadloom.process.channel import Channel, run
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
@@ -40,7 +40,9 @@ class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
     page: Page
     archive: bool = True
     forget: bool = False
+    only_detect: bool = False  # the answer has the kind of document, and nothing else
     answers: tuple[ServiceAnswer, ...] | None = None
+    strategies: tuple[str, ...] | None = None  # link strategies from this page on; None = as before
 
 
 class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -109,6 +111,14 @@ def serve(channel: Channel) -> None:
         started = time.process_time()
         if task.forget:
             recent.clear()
+        if task.strategies is not None:
+            settings = with_strategies(settings, task.strategies)
+            strategies = chosen(task.strategies)
+        if task.only_detect:
+            record = encode_record(task.page) if task.archive else None
+            answer = WorkerAnswer(task.number, detected_page(task.page), record, time.process_time() - started)
+            channel.send(WorkerMessage(answer))
+            continue
         try:
             result = process_page(
                 task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news, task.answers
@@ -124,6 +134,11 @@ def serve(channel: Channel) -> None:
             notices, trouble = tuple(finding.message for finding in trouble), ()
         answer = WorkerAnswer(task.number, result, record, time.process_time() - started, notices)
         channel.send(WorkerMessage(answer))
+
+
+def with_strategies(settings: Settings, names: tuple[str, ...]) -> Settings:
+    crawl = msgspec.structs.replace(settings.crawl, strategies=list(names))
+    return msgspec.structs.replace(settings, crawl=crawl)
 
 
 if __name__ == "__main__":

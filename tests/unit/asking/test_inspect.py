@@ -90,7 +90,14 @@ def test_a_page_is_visited_as_the_crawl_would(site: Site) -> None:
     assert seen.items[1].properties == ("schema:name", "schema:location")
     assert seen.quads == seen.nquads.count(b"\n") > 5
     assert f"{site.root}/other" in [link.target for link in seen.links]
-    assert [(finding.syntax, finding.line) for finding in seen.findings] == [("jsonld", 4)]
+    assert [(finding.syntax, finding.line) for finding in seen.findings if finding.code == "jsonld-invalid"] == [
+        ("jsonld", 4)
+    ]
+    assert {finding.code for finding in seen.findings} == {
+        "jsonld-invalid",
+        "schema-missing-required",
+        "schema-missing-recommended",
+    }
     assert seen.failure == ""
     assert seen.timings.fetch > 0 < seen.timings.transform
 
@@ -143,7 +150,7 @@ def test_the_command_prints_a_report_of_80_columns(page_file: Path, capsys: pyte
     assert run(["inspect", str(page_file), "--url", "https://example.org/event/1"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0] == f"https://example.org/event/1  text/html · {len(PAGE)} B"
-    assert out[1].startswith("✓ 3 items in 2 syntaxes · ")
+    assert out[1].startswith("✗ 3 items in 2 syntaxes · ")
     assert out[1].endswith(" · 1 error")
     assert "jsonld     schema:Event  #event  name, location" in out
     assert any(line.startswith("✗ error: jsonld line 4") for line in out)

@@ -14,8 +14,9 @@ from quadloom.model.document import Transformed
 from quadloom.model.finding import Finding
 from quadloom.model.service import ServiceAnswer
 from quadloom.process import limits
-from quadloom.process.channel import Channel, ChannelClosed, run, start
+from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, run, start
 from quadloom.settings import Settings
+from quadloom.syntaxes.plugins import AssembledSyntaxes
 
 _START_SECONDS = 20.0  # for the interpreter and its imports on a busy machine; the alarm starts after them
 
@@ -42,37 +43,75 @@ class InspectResult(msgspec.Struct, frozen=True):
     failure: str = ""
 
 
+class InspectWorker:
+    """A child process that transforms one document after another. It is started with the first, and again after a
+    document has killed it."""
+
+    def __init__(self) -> None:
+        self._child: ChildProcess | None = None
+
+    def transform(self, task: InspectTask) -> InspectResult:
+        """Transform in the child. Never raises for what the document does to it."""
+        caps = task.settings.limits
+        try:
+            if self._child is None:
+                # Twice the memory as address space: libraries map more than they touch.
+                space = caps.transform_bytes * 2
+                self._child = start(__name__, task.url, address_space=space, stderr=subprocess.DEVNULL)
+            services = sum(service.timeout * (1 + service.retries) for service in task.settings.service)
+            self._child.kill_after(2 * caps.transform_seconds + services + _START_SECONDS)
+            self._child.channel.send(task)
+            answer = self._child.channel.receive(InspectResult)
+            self._child.cancel_deadline()
+            return answer
+        except ChannelClosed:
+            if self._child is None:
+                return InspectResult(failure="could not be started")
+            failure = self._child.wait().describe(caps.transform_seconds, caps.transform_bytes)
+            self.close()
+            return InspectResult(failure=failure)
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+
 def transform_in_child(task: InspectTask) -> InspectResult:
-    """Transform in a child process. Never raises for what the document does to it."""
-    caps = task.settings.limits
-    # Twice the memory as address space: libraries map more than they touch.
-    child = start(__name__, task.url, address_space=caps.transform_bytes * 2, stderr=subprocess.DEVNULL)
-    services = sum(service.timeout * (1 + service.retries) for service in task.settings.service)
-    child.kill_after(2 * caps.transform_seconds + services + _START_SECONDS)
+    """Transform one document in a child process of its own."""
+    worker = InspectWorker()
     try:
-        child.channel.send(task)
-        return child.channel.receive(InspectResult)
-    except ChannelClosed:
-        return InspectResult(failure=child.wait().describe(caps.transform_seconds, caps.transform_bytes))
+        return worker.transform(task)
     finally:
-        child.close()
+        worker.close()
 
 
 def serve(channel: Channel) -> None:
     channel.receive(str)
     task = channel.receive(InspectTask)
+    from quadloom.phases.loaders import all_syntaxes
+
+    syntaxes = all_syntaxes(task.settings)
+    while True:
+        limits.limit_time(task.settings.limits.transform_seconds)
+        channel.send(_result(task, syntaxes))
+        limits.set_alarm(0)
+        task = channel.receive(InspectTask)
+
+
+def _result(task: InspectTask, syntaxes: AssembledSyntaxes) -> InspectResult:
     from time import process_time
 
     from quadloom.model.page import Page
     from quadloom.phases.headers import with_header_links
     from quadloom.phases.index import page_statements
-    from quadloom.phases.loaders import all_syntaxes, document_loader
+    from quadloom.phases.loaders import document_loader
     from quadloom.phases.transform import transform
     from quadloom.syntaxes.external import ServicesNeeded
     from quadloom.workers.services.client import ask_now
 
-    syntaxes = all_syntaxes(task.settings)
-    loader = document_loader(task.settings)
+    settings = msgspec.structs.replace(task.settings, audit=msgspec.structs.replace(task.settings.audit, places="all"))
+    loader = document_loader(settings)
 
     def read(answers: tuple[ServiceAnswer, ...] | None = None) -> Transformed:
         return transform(
@@ -80,13 +119,12 @@ def serve(channel: Channel) -> None:
             url=task.url,
             content_type=task.content_type,
             headers=task.headers,
-            settings=task.settings,
+            settings=settings,
             loader=loader,
             syntaxes=syntaxes.registry,
             answers=answers,
         )
 
-    limits.limit_time(task.settings.limits.transform_seconds)
     started = process_time()
     try:
         transformed = read()
@@ -96,12 +134,12 @@ def serve(channel: Channel) -> None:
         limits.set_alarm(task.settings.limits.transform_seconds)
         transformed = read(answers)
     transformed = with_header_links(transformed, Page(task.url, task.url, 200, task.headers, b"", 0.0, 0.0))
-    index = task.settings.index
+    index = settings.index
     nquads = page_statements(transformed, task.url, index.links, index.schema_org)
     findings: tuple[Finding, ...] = (*transformed.findings, *syntaxes.findings)
     seconds = process_time() - started
     distinct = b"\n".join(dict.fromkeys(nquads.split(b"\n")))
-    channel.send(InspectResult(msgspec.structs.replace(transformed, findings=findings), distinct, seconds))
+    return InspectResult(msgspec.structs.replace(transformed, findings=findings), distinct, seconds)
 
 
 if __name__ == "__main__":

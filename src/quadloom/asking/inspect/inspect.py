@@ -7,25 +7,29 @@ the guard. The transformation runs in a process of its own, so that a hostile fi
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from quadloom.asking.inspect.child import InspectResult, InspectTask, transform_in_child
-from quadloom.asking.inspect.items import PREFIXES, InspectedItem, items_of, odd_values
+from quadloom.asking.inspect.child import InspectResult, InspectTask, InspectWorker
+from quadloom.asking.inspect.items import PREFIXES, InspectedItem, items_of
 from quadloom.errors import UsageError
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.http.transport import CurlTransport
-from quadloom.model.finding import Finding
+from quadloom.model.document import Transformed
+from quadloom.model.finding import WEIGHT, Finding, FindingRecord, reported
 from quadloom.model.link import Link
 from quadloom.model.page import Failure, Hop, Page
 from quadloom.model.url import Url, host_of, resolve
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
+from quadloom.syntaxes.charset import decode
 
-__all__ = ["PREFIXES", "InspectedItem", "Inspection", "inspect"]
+__all__ = ["PREFIXES", "InspectedItem", "Inspection", "inspect", "inspect_all"]
 
 _DEFAULTS = Settings()
+_MOST_SOURCE = 400_000  # bytes of a page whose source is shown
 _NOWHERE = "urn:quadloom:input"  # the base of bytes that came without one
 
 
@@ -41,7 +45,8 @@ class Inspection(msgspec.Struct, frozen=True):
 
     `robots` is one of allowed, disallowed, unavailable, unknown, ignored, or `not asked` for a file or bytes.
     `nquads` are the statements that a crawl would store, in the graph of the page's URL, with the links that
-    `index.links` asks for and blank nodes as they are.
+    `index.links` asks for and blank nodes as they are. `features`: rich results that the page aims at, and whether it
+    has all that they require. `source`: the text that lines and columns of the findings count in, if it is not long.
     """
 
     url: str
@@ -61,7 +66,9 @@ class Inspection(msgspec.Struct, frozen=True):
     quads: int = 0
     nquads: bytes = b""
     links: tuple[Link, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FindingRecord, ...] = ()
+    features: tuple[tuple[str, bool], ...] = ()
+    source: str = ""
     hops: tuple[Hop, ...] = ()
     timings: Timings = Timings()
     failure: str = ""
@@ -79,24 +86,41 @@ def inspect(
 
     Raises `UsageError` if there is no such file. Failures of the web are in the answer.
     """
-    if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
-        return _of_url(source, settings)
-    if isinstance(source, bytes):
-        body, base = source, url or _NOWHERE
-    else:
-        body, base = _read(Path(source), settings), url or Path(source).absolute().as_uri()
-    result = transform_in_child(InspectTask(body, base, content_type, (), settings))
-    return _report(Inspection(url=base, size=len(body)), result, body)
+    return next(inspect_all([source], settings=settings, url=url, content_type=content_type))
 
 
-def _of_url(href: str, settings: Settings) -> Inspection:
+def inspect_all(
+    sources: Iterable[str | bytes | os.PathLike[str]],
+    *,
+    settings: Settings = _DEFAULTS,
+    url: str = "",
+    content_type: str | None = None,
+) -> Iterator[Inspection]:
+    """Inspect one after another, all in one child process. Otherwise as `inspect`."""
+    worker = InspectWorker()
+    try:
+        for source in sources:
+            if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
+                yield _of_url(source, settings, worker)
+                continue
+            if isinstance(source, bytes):
+                body, base = source, url or _NOWHERE
+            else:
+                body, base = _read(Path(source), settings), url or Path(source).absolute().as_uri()
+            result = worker.transform(InspectTask(body, base, content_type, (), settings))
+            yield _report(Inspection(url=base, size=len(body)), result, body)
+    finally:
+        worker.close()
+
+
+def _of_url(href: str, settings: Settings, worker: InspectWorker) -> Inspection:
     visited = _visit(href, settings)
     result = visited.result
     begun = Inspection(
         url=result.url,
         status=result.status,
         robots=visited.robots,
-        findings=result.findings,
+        findings=tuple(reported(finding, result.url) for finding in result.findings),
         hops=visited.hops,
         timings=Timings(fetch=result.seconds),
     )
@@ -106,7 +130,7 @@ def _of_url(href: str, settings: Settings) -> Inspection:
         begun, url=result.final_url, size=len(result.body), truncated=result.truncated, media_type=result.content_type
     )
     task = InspectTask(result.body, result.final_url, result.content_type or None, result.headers, settings)
-    return _report(begun, transform_in_child(task), result.body)
+    return _report(begun, worker.transform(task), result.body)
 
 
 class _InspectVisit(msgspec.Struct, frozen=True):
@@ -164,7 +188,9 @@ def _report(begun: Inspection, result: InspectResult, body: bytes) -> Inspection
             advice="a crawl quarantines such a page; the limits are limits.transform_seconds and transform_bytes",
         )
         return msgspec.structs.replace(
-            begun, failure=f"its transformation {result.failure}", findings=(*begun.findings, finding)
+            begun,
+            failure=f"its transformation {result.failure}",
+            findings=(*begun.findings, reported(finding, begun.url)),
         )
     return msgspec.structs.replace(
         begun,
@@ -181,9 +207,20 @@ def _report(begun: Inspection, result: InspectResult, body: bytes) -> Inspection
         quads=result.nquads.count(b"\n"),
         nquads=result.nquads,
         links=found.links,
-        findings=(*begun.findings, *found.findings, *odd_values(found, body)),
+        findings=(*begun.findings, *_reports(found, begun.url)),
+        features=found.audit.features,
+        source=_source(body, found.charset),
         timings=Timings(begun.timings.fetch, result.seconds),
     )
+
+
+def _reports(found: Transformed, url: str) -> list[FindingRecord]:
+    ordered = sorted(found.findings, key=lambda finding: WEIGHT[finding.severity])
+    return [reported(finding, url) for finding in ordered]
+
+
+def _source(body: bytes, charset: str) -> str:
+    return decode(body, charset) if charset and len(body) <= _MOST_SOURCE else ""
 
 
 def _read(path: Path, settings: Settings) -> bytes:

@@ -1,4 +1,4 @@
-"""`quadloom inspect`: the data, links and findings of one document."""
+"""`quadloom inspect`: the data, links and findings of documents."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import msgspec
 import pyoxigraph as ox
 from cyclopts import Parameter
 
-from quadloom.asking.inspect.inspect import PREFIXES, Inspection
-from quadloom.asking.inspect.inspect import inspect as inspect_document
+from quadloom.asking.inspect.inspect import PREFIXES, Inspection, inspect_all
 from quadloom.cli.session import session
-from quadloom.model.finding import Finding
+from quadloom.model.finding import WEIGHT, FindingRecord
 
 _WIDTH = 80
 _ROWS = 30
@@ -23,18 +22,22 @@ Format = Literal["text", "turtle", "nquads", "jsonld", "json"]
 
 def inspect(
     source: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    *,
+    *more: str,
     format: Format = "text",
     syntax: Annotated[list[str] | None, Parameter(negative="")] = None,
     url: str = "",
     content_type: str | None = None,
+    profile: Annotated[list[str] | None, Parameter(negative="")] = None,
+    fail_on: Literal["error", "warning", "never"] = "never",
 ) -> int:
-    """Show one page or file: verdict, data by syntax, links, findings. Stores nothing.
+    """Show pages or files: verdict, data by syntax, links, findings with their place in the source. Stores nothing.
 
     Parameters
     ----------
     source
         a URL, a file, or - for standard input
+    more
+        further URLs and files: one process reads them all
     format
         text for people; turtle, nquads or jsonld print the statements; json prints everything
     syntax
@@ -43,19 +46,40 @@ def inspect(
         URL that a file stands for: its base and graph name
     content_type
         Content-Type that a file would have been sent with
+    profile
+        check against this profile instead of audit.profiles: a name or a file; may be repeated
+    fail_on
+        exit with code 1 if there is a finding of this severity or a graver one
     """
     s = session()
-    s.override({"transform.syntaxes": list(syntax) if syntax else None})
-    body = sys.stdin.buffer.read(s.settings.limits.body_bytes) if source == "-" else None
-    seen = inspect_document(
-        body if body is not None else source, settings=s.settings, url=url, content_type=content_type
+    sources = (source, *more)
+    s.override(
+        {
+            "transform.syntaxes": list(syntax) if syntax else None,
+            "audit.profiles": list(profile) if profile else None,
+        }
     )
+    bodies = (sys.stdin.buffer.read(s.settings.limits.body_bytes) if one == "-" else one for one in sources)
+    results = inspect_all(bodies, settings=s.settings, url=url, content_type=content_type)
+    code = 0
+    for number, (named, seen) in enumerate(zip(sources, results, strict=True)):
+        if number and format == "text" and not s.json:
+            s.write("")
+        code = max(code, _shown(named, seen, format, last=number == len(sources) - 1))
+        if fail_on != "never" and any(WEIGHT[one.severity] <= WEIGHT[fail_on] for one in seen.findings):
+            code = max(code, 1)
+    return code
+
+
+def _shown(source: str, seen: Inspection, format: Format, *, last: bool) -> int:
+    s = session()
     if s.json or format == "json":
         s.emit({**msgspec.to_builtins(seen, builtin_types=(bytes,)), "nquads": seen.nquads.decode("utf-8", "replace")})
     elif format == "text":
         for line in report(seen):
             s.write(line)
-        s.say(_next(source, seen))
+        if last:
+            s.say(_next(source, seen))
     else:
         s.write(serialize(seen.nquads, format))
     if seen.failure:
@@ -94,6 +118,8 @@ def report(seen: Inspection) -> Iterator[str]:
             yield f"! the page asks robots for {name}"
     if seen.items:
         yield from _table(seen)
+    for name, complete in seen.features:
+        yield f"{'✓' if complete else '✗'} rich result {name}: {'all that is required' if complete else 'incomplete'}"
     for finding in seen.findings:
         yield from _finding(finding)
     if seen.reasons and not seen.quads:
@@ -121,7 +147,8 @@ def _verdict(seen: Inspection) -> str:
         parts.append(_count(errors, "error"))
     if warnings:
         parts.append(_count(warnings, "warning"))
-    return ("✓ " if seen.items else "· ") + " · ".join(parts)
+    mark = "✗ " if errors else "! " if warnings else "✓ " if seen.items else "· "
+    return mark + " · ".join(parts)
 
 
 def _table(seen: Inspection) -> Iterator[str]:
@@ -144,16 +171,36 @@ def _locals(properties: tuple[str, ...]) -> list[str]:
     )
 
 
-def _finding(finding: Finding) -> Iterator[str]:
-    """`! warning jsonld line 214: what — advice`, folded at 80 columns."""
-    words = f"{_MARKS[finding.severity]}: {finding}".split()
+def _finding(finding: FindingRecord) -> Iterator[str]:
+    """What is wrong and where, folded at 80 columns; then the line of the source with a mark below the place."""
+    yield from _folded(f"{_MARKS[finding.severity]} {finding.code}: {finding.message}")
+    place = " · ".join(
+        part
+        for part in (
+            finding.syntax or finding.phase,
+            f"line {finding.line}" + (f":{finding.column}" if finding.column else "") if finding.line else "",
+            finding.path,
+        )
+        if part
+    )
+    yield _cut(f"    {place}")
+    if finding.excerpt:
+        start = max(0, finding.caret - 40)
+        yield f"    | {finding.excerpt[start : start + _WIDTH - 6]}"
+        if finding.caret:
+            yield "    | " + " " * (finding.caret - 1 - start) + "^"
+    if finding.fix:
+        yield from _folded(f"    fix: {finding.fix}")
+
+
+def _folded(text: str) -> Iterator[str]:
     line = ""
-    for word in words:
+    for word in text.strip().split():
         if line and len(line) + 1 + len(word) > _WIDTH:
             yield line
             line = "    " + word
         else:
-            line = f"{line} {word}" if line else word
+            line = f"{line} {word}" if line else (text[: len(text) - len(text.lstrip())] + word)
     yield line
 
 

@@ -28,7 +28,7 @@ from quadloom.syntaxes.sink import Sink
 _LOADS = 64  # of one document given to `extract`, whose caller chose the loader; the crawl allows fewer
 
 _BUNDLED = ContextLoader()
-_CONTEXTS = ContextCache()
+CONTEXTS = ContextCache()
 _REPAIRS = {
     "bom": ("a byte order mark precedes the JSON", "save the template as UTF-8 without BOM"),
     "comment": ("HTML comment marks around the JSON", "remove <!-- and -->: a script needs no hiding"),
@@ -77,7 +77,7 @@ def extract(
 def read(context: Context) -> None:
     """A JSON-LD document."""
     context.findings += write(
-        [context.text], context.base, context.sink, line_of=lambda _number: 1, loader=_context_loader(context)
+        [context.text], context.base, context.sink, line_of=lambda _number: 1, loader=context_loader(context)
     )
 
 
@@ -95,7 +95,7 @@ def read_scripts(context: Context) -> None:
         return lines[number]
 
     texts = [node.text() for node in nodes]
-    context.findings += write(texts, context.base, context.sink, line_of=line_of, loader=_context_loader(context))
+    context.findings += write(texts, context.base, context.sink, line_of=line_of, loader=context_loader(context))
 
 
 def write(
@@ -143,7 +143,7 @@ def _script_lines(context: Context, count: int) -> list[int]:
     return [context.positions.at(offset)[0] for offset in offsets] if len(offsets) == count else [0] * count
 
 
-def _context_loader(context: Context) -> ContextLoader | None:
+def context_loader(context: Context) -> ContextLoader | None:
     transform, limits = context.settings.transform, context.settings.limits
     fetch = with_folder(transform.contexts_folder, None if transform.contexts == "known" else context.loader)
     return _bounded(fetch, limits.context_loads, limits.context_bytes) if fetch is not None else None
@@ -159,7 +159,7 @@ def _statements(value: Json, base: str, sink: Sink, loader: ContextLoader) -> tu
     """Statements of one document, by the fast path or, if that gives up, by the complete one; and how many were
     dropped."""
     processor = ContextProcessor(loader.load)
-    walk = FastWalk(processor, _CONTEXTS, sink.blank, base)
+    walk = FastWalk(processor, CONTEXTS, sink.blank, base)
     try:
         walk.document(value)
         return walk.statements, walk.dropped

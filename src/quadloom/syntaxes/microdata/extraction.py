@@ -58,13 +58,13 @@ def might_contain(body: bytes) -> bool:
 
 def write(tree: LexborHTMLParser, sink: Sink, *, base: str) -> list[Finding]:
     """Put the statements of all items of a parsed page into the sink; the page's defects come back as findings."""
-    document = _Document(tree)
+    document = MarkedPage(tree)
     if not document.marks:
         return []
-    return _Conversion(document, sink, base, Languages(tree)).run()
+    return Conversion(document, sink, base, Languages(tree)).run()
 
 
-class _Mark:
+class MarkedElement:
     """A marked element: an item, a property element, the target of an `itemref`, or several of these."""
 
     __slots__ = ("address", "attributes", "depth", "held", "is_item", "names", "node", "reverse")
@@ -76,22 +76,22 @@ class _Mark:
         self.is_item = "itemscope" in attributes
         self.names = (attributes.get("itemprop") or "").split()
         self.reverse = (attributes.get("itemprop-reverse") or "").split()
-        self.held: list[_Mark] = []
+        self.held: list[MarkedElement] = []
         self.depth = 0
 
 
-class _Document:
+class MarkedPage:
     """The marked elements of a page in document order, each assigned to its nearest holder."""
 
     __slots__ = ("_holders", "marks", "targets", "too_deep")
 
     def __init__(self, tree: LexborHTMLParser) -> None:
-        self.marks: dict[int, _Mark] = {}
-        self.targets: dict[str, _Mark] = {}  # by id: the first element with an id that some `itemref` names
+        self.marks: dict[int, MarkedElement] = {}
+        self.targets: dict[str, MarkedElement] = {}  # by id: the first element with an id that some `itemref` names
         self.too_deep = 0
         # Not in the marks themselves: holders and what they hold would refer to each other, and so keep the tree of
         # the page in memory until the garbage collector comes.
-        self._holders: dict[int, _Mark] = {}
+        self._holders: dict[int, MarkedElement] = {}
         found = _marked(tree, _MARKED)
         items = [mark for mark in found if mark.is_item]
         if not items:
@@ -99,22 +99,22 @@ class _Document:
         wanted = {name for item in items for name in (item.attributes.get("itemref") or "").split()}
         if wanted:
             found = [mark for mark in _marked(tree, f"{_MARKED},[id]") if self._is_wanted(mark, wanted)]
-        above: dict[int, _Mark | None] = {}
+        above: dict[int, MarkedElement | None] = {}
         for mark in found:
             self._file(mark, above)
             self.marks[mark.address] = mark
 
-    def _is_wanted(self, mark: _Mark, wanted: set[str]) -> bool:
+    def _is_wanted(self, mark: MarkedElement, wanted: set[str]) -> bool:
         name = mark.attributes.get("id")
         if name in wanted and name not in self.targets:
             self.targets[name] = mark
             return True
         return mark.is_item or bool(mark.names or mark.reverse)
 
-    def _file(self, mark: _Mark, above: dict[int, _Mark | None]) -> None:
+    def _file(self, mark: MarkedElement, above: dict[int, MarkedElement | None]) -> None:
         """Find the nearest marked ancestor. `above` remembers it for every element passed, so each is passed once."""
         passed: list[int] = []
-        parent: _Mark | None = None
+        parent: MarkedElement | None = None
         current = mark.node.parent
         while current is not None:
             address = current.mem_id
@@ -141,24 +141,24 @@ class _Document:
             holder.held.append(mark)
 
 
-def _marked(tree: LexborHTMLParser, selector: str) -> list[_Mark]:
-    marks: dict[int, _Mark] = {}
+def _marked(tree: LexborHTMLParser, selector: str) -> list[MarkedElement]:
+    marks: dict[int, MarkedElement] = {}
     for node in tree.css(selector):
         address = node.mem_id
         if address not in marks:  # a node comes once for each selector it matches
-            marks[address] = _Mark(node, address)
+            marks[address] = MarkedElement(node, address)
     return list(marks.values())
 
 
-class _Conversion:
+class Conversion:
     """One run of the note's algorithm: the memory of subjects, the work still to do, and what went wrong."""
 
-    def __init__(self, document: _Document, sink: Sink, base: str, languages: Languages) -> None:
+    def __init__(self, document: MarkedPage, sink: Sink, base: str, languages: Languages) -> None:
         self._document = document
         self._sink = sink
         self._base = base
         self._languages = languages
-        self._subjects: dict[int, str] = {}
+        self.subjects: dict[int, str] = {}
         self._started: set[int] = set()
         self._done: set[tuple[int, str]] = set()  # with the vocabulary's type
         self._predicates: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = {}
@@ -169,14 +169,14 @@ class _Conversion:
 
     def run(self) -> list[Finding]:
         for mark in self._document.marks.values():
-            if mark.is_item and not mark.names and mark.address not in self._subjects:
+            if mark.is_item and not mark.names and mark.address not in self.subjects:
                 self._item(mark)
         if self._document.targets:
             self._loops += _cycles(self._parts)
         return self._findings()
 
-    def _item(self, top: _Mark) -> None:
-        pending: list[tuple[_Mark, str]] = [(top, "")]
+    def _item(self, top: MarkedElement) -> None:
+        pending: list[tuple[MarkedElement, str]] = [(top, "")]
         while pending:
             item, inherited = pending.pop()
             own = [term for token in (item.attributes.get("itemtype") or "").split() if (term := iri(token))]
@@ -199,9 +199,9 @@ class _Conversion:
                     self._parts.setdefault(item.address, []).append(element.address)
                     pending.append((element, kind))
 
-    def _properties(self, item: _Mark) -> list[_Mark]:
+    def _properties(self, item: MarkedElement) -> list[MarkedElement]:
         """The elements that give properties to the item; the microdata algorithm on holders instead of nodes."""
-        found: list[_Mark] = []
+        found: list[MarkedElement] = []
         if "itemref" not in item.attributes:
             return item.held
         targets = [self._document.targets.get(name) for name in (item.attributes["itemref"] or "").split()]
@@ -223,7 +223,7 @@ class _Conversion:
                 pending.extend(reversed(mark.held))
         return found
 
-    def _statements(self, subject: str, vocabulary: str, expansions: Expansions, element: _Mark) -> None:
+    def _statements(self, subject: str, vocabulary: str, expansions: Expansions, element: MarkedElement) -> None:
         if not element.names and not element.reverse:
             return
         value = self._value(element)
@@ -258,7 +258,7 @@ class _Conversion:
             vocabulary += "#"
         return vocabulary + (fragment.replace("#", "%23") if "#" in vocabulary else fragment)
 
-    def _value(self, element: _Mark) -> str | None:
+    def _value(self, element: MarkedElement) -> str | None:
         if element.is_item:
             return self._subject(element)
         address = element.address
@@ -266,13 +266,13 @@ class _Conversion:
             self._values[address] = value_of(element.node, element.attributes, self._base, self._languages)
         return self._values[address]
 
-    def _subject(self, item: _Mark) -> str:
+    def _subject(self, item: MarkedElement) -> str:
         address = item.address
-        subject = self._subjects.get(address)
+        subject = self.subjects.get(address)
         if subject is None:
             name = (item.attributes.get("itemid") or "").strip()
             subject = (resolve(self._base, name) if name else None) or self._sink.blank()
-            self._subjects[address] = subject
+            self.subjects[address] = subject
         return subject
 
     def _findings(self) -> list[Finding]:

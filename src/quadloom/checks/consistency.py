@@ -1,0 +1,297 @@
+"""Statements of one page that contradict each other, the visible page, or the page's own address."""
+
+from __future__ import annotations
+
+import re
+
+from quadloom.checks.items import Item, Items, Problem, local, text_of
+from quadloom.checks.values import is_date, is_number
+from quadloom.model.url import host_of
+from quadloom.syntaxes.registry import Context
+
+_PAIRS = (
+    ("startDate", "endDate"),
+    ("validFrom", "validThrough"),
+    ("availabilityStarts", "availabilityEnds"),
+    ("datePosted", "validThrough"),
+    ("birthDate", "deathDate"),
+    ("foundingDate", "dissolutionDate"),
+    ("startTime", "endTime"),
+    ("coverageStartTime", "coverageEndTime"),
+    ("checkinTime", "checkoutTime"),
+)
+_BEGINNINGS = {name: [end for begin, end in _PAIRS if begin == name] for name, _ in _PAIRS}
+_SINGLE = ("name", "headline", "price", "startDate", "endDate", "datePublished", "ratingValue", "telephone", "isbn")
+"""Properties with one value for one thing: two syntaxes that differ there contradict each other."""
+_SHOWN = (
+    ("headline", "headline"),
+    ("name", "name"),
+    ("price", "offers"),
+    ("ratingValue", "aggregateRating"),
+    ("startDate", "startDate"),
+)
+"""What the visible page must show, and the property of the main item through which it is reached."""
+_SPACES = re.compile(r"\s+")
+_NUMBER_WITHIN = re.compile(r"\d(?:[\d .,'\u00a0\u202f]*\d)?")
+_MONTHS = (
+    ("jan",), ("feb", "fév"), ("mar", "mär"), ("apr", "avr"), ("may", "mai", "mag"), ("jun", "jui", "giu"),
+    ("jul", "jui", "lug"), ("aug", "aoû", "ago"), ("sep", "set"), ("oct", "okt", "ott"), ("nov",),
+    ("dec", "dez", "déc", "dic"),
+)  # fmt: skip
+_MAIN = frozenset(
+    ("Product", "Event", "Recipe", "Book", "Movie", "JobPosting", "Article", "NewsArticle", "BlogPosting")
+)
+
+
+def consistency_problems(context: Context, items: Items) -> list[Problem]:
+    found: list[Problem] = []
+    mains: list[Item] = []
+    for item in items.by_subject.values():
+        if not item.shape:
+            continue
+        names = item.names
+        if not names.isdisjoint(_BEGINNINGS):
+            found += _order(item)
+        if "ratingValue" in names:
+            found += _rating(item)
+        if item.type in _MAIN and items.holder(item) is None:
+            mains.append(item)
+    if mains:
+        if len(mains) > 1:
+            found += _contradictions(mains, items)
+        if len(mains) == 1 or len({item.syntax for item in mains}) == len(mains):
+            found += _invisible(context, mains[0], items)
+            found += _address(context, mains[0])
+    return found
+
+
+def _order(item: Item) -> list[Problem]:
+    found = []
+    for begin, end in _PAIRS:
+        starts, ends = item.texts(begin), item.texts(end)
+        if len(starts) == len(ends) == 1 and _is_before(ends[0].strip(), starts[0].strip()):
+            found.append(
+                Problem(
+                    "date-order",
+                    "error",
+                    f"{end} {ends[0][:40]} is before {begin} {starts[0][:40]}",
+                    item,
+                    "value",
+                    _predicate(item, end),
+                    item.values(end)[0],
+                    ends[0][:60],
+                    f"not before {starts[0][:60]}",
+                    f"correct {begin} or {end}",
+                    _syntax(item, end),
+                )
+            )
+    return found
+
+
+def _is_before(one: str, other: str) -> bool:
+    """Whether a date or time is certainly before the other: compared as far as both are written."""
+    if not (is_date(one) and is_date(other)) or one[:1] in "+-" or other[:1] in "+-":
+        return False
+    length = min(len(one.partition("T")[0]), len(other.partition("T")[0]))
+    if one[:length] != other[:length]:
+        return one[:length] < other[:length]
+    clocks = one.partition("T")[2], other.partition("T")[2]
+    zones = tuple(re.sub(r"^[\d:.,]*", "", clock) for clock in clocks)
+    return length == 10 and bool(clocks[0] and clocks[1]) and zones[0] == zones[1] and clocks[0] < clocks[1]
+
+
+def _rating(item: Item) -> list[Problem]:
+    values = item.texts("ratingValue")
+    if len(values) != 1 or not is_number(values[0].strip()):
+        return []
+    best = _number(item, "bestRating", 5.0)
+    worst = _number(item, "worstRating", min(1.0, best))
+    value = float(values[0])
+    if worst <= value <= best or (value == 0 and not item.values("worstRating")):
+        return []
+    return [
+        Problem(
+            "rating-out-of-bounds",
+            "error",
+            f"ratingValue {values[0]} is not between {worst:g} and {best:g}",
+            item,
+            "value",
+            _predicate(item, "ratingValue"),
+            item.values("ratingValue")[0],
+            values[0],
+            f"{worst:g} to {best:g}",
+            "state bestRating and worstRating, or correct the value",
+            _syntax(item, "ratingValue"),
+        )
+    ]
+
+
+def _number(item: Item, name: str, default: float) -> float:
+    texts = [text.strip() for text in item.texts(name)]
+    return float(texts[0]) if texts and is_number(texts[0]) else default
+
+
+def _contradictions(mains: list[Item], items: Items) -> list[Problem]:
+    """Two syntaxes that describe one thing of the same type, and differ."""
+    found = []
+    for number, item in enumerate(mains):
+        for other in mains[number + 1 :]:
+            if other.syntax == item.syntax or other.type != item.type:
+                continue
+            if sum(one.syntax == item.syntax and one.type == item.type for one in mains) > 1:
+                continue
+            for name in _SINGLE:
+                mine, theirs = _single(item, name, items), _single(other, name, items)
+                if mine and theirs and _folded(mine[0]) != _folded(theirs[0]):
+                    found.append(
+                        Problem(
+                            "data-contradiction",
+                            "warning",
+                            f"{name} is {theirs[0][:50]!r} in {other.syntax} and {mine[0][:50]!r} in {item.syntax}",
+                            theirs[1],
+                            "value",
+                            _predicate(theirs[1], name),
+                            theirs[2],
+                            theirs[0][:80],
+                            mine[0][:80],
+                            "write the same in both, or keep one syntax",
+                            other.syntax,
+                        )
+                    )
+    return found
+
+
+def _single(item: Item, name: str, items: Items) -> tuple[str, Item, str] | None:
+    """The only value of a property: of the item, or of its offer or rating."""
+    through = {"price": "offers", "ratingValue": "aggregateRating"}.get(name)
+    holders = [item]
+    if through:
+        holders = [other for value in item.values(through) if (other := items.by_subject.get(value)) is not None]
+    values = [(text_of(value), holder, value) for holder in holders for value in holder.values(name) if value[0] == '"']
+    return values[0] if len(values) == 1 else None
+
+
+def _folded(text: str) -> str:
+    text = _SPACES.sub(" ", text).strip().casefold()
+    return f"{float(text):g}" if is_number(text) else text
+
+
+def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
+    """What the data says and the page does not show. The main text is asked first, then the whole page."""
+    if context.document.kind not in ("html", "xhtml") or item.syntax != "jsonld":
+        return []  # microdata and RDFa mark what is visible
+    wanted: list[tuple[str, tuple[str, Item, str]]] = []
+    names = item.names
+    for name, needs in _SHOWN:
+        found = _single(item, name, items) if needs in names else None
+        if found is not None and found[0].strip():
+            wanted.append((name, found))
+    title, text = context.facts.title, context.facts.text
+    wanted = [(name, found) for name, found in wanted if found[0] not in title and found[0] not in text]
+    if wanted:
+        shown = _SPACES.sub(" ", f"{title} {text}").casefold()
+        wanted = [(name, found) for name, found in wanted if not _shows(shown, name, found[0])]
+    if not wanted:
+        return []
+    body = context.tree.body
+    if body is None:
+        return []
+    shown = body.text(separator=" ")
+    for hidden in (*context.elements("script"), *context.elements("style")):
+        shown = shown.replace(hidden.text(), " ")
+    shown = _SPACES.sub(" ", shown).casefold()
+    if len(shown) < 40:
+        return []  # made by scripts, or nothing but data: what people see is not known
+    return [
+        Problem(
+            "data-not-visible",
+            "warning",
+            f"{name} {found[0][:60]!r} is not on the visible page",
+            found[1],
+            "value",
+            _predicate(found[1], name),
+            found[2],
+            found[0][:80],
+            "a value that the page shows",
+            "show it on the page, or correct the data",
+            _syntax(found[1], name),
+        )
+        for name, found in wanted
+        if not _shows(shown, name, found[0])
+    ]
+
+
+def _shows(page: str, name: str, text: str) -> bool:
+    text = _SPACES.sub(" ", text).strip().casefold()
+    if text in page:
+        return True
+    if name in ("price", "ratingValue"):
+        if not is_number(text):
+            return True  # reported as bad-price or bad-number
+        wanted = float(text)
+        return any(_same_number(match, wanted) for match in _NUMBER_WITHIN.findall(page))
+    if name == "startDate":
+        return not is_date(text) or len(text) < 10 or _shows_day(page, text)
+    words = [word for word in re.findall(r"\w+", text) if len(word) > 2]
+    return not words or sum(word in page for word in words) * 2 > len(words)
+
+
+def _same_number(written: str, wanted: float) -> bool:
+    digits = re.sub(r"[ '\u00a0\u202f]", "", written)
+    for decimal in (".", ","):
+        other = "," if decimal == "." else "."
+        try:
+            if abs(float(digits.replace(other, "").replace(decimal, ".")) - wanted) < 0.005:
+                return True
+        except ValueError:
+            continue
+    return False
+
+
+def _shows_day(page: str, text: str) -> bool:
+    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
+    if not 1 <= month <= 12:
+        return True
+    if not re.search(rf"(?<!\d)0?{day}(?!\d)", page):
+        return False
+    named = any(word in page for word in _MONTHS[month - 1])
+    return named or re.search(rf"(?<!\d)0?{month}(?!\d)", page) is not None or str(year) in page
+
+
+def _address(context: Context, item: Item) -> list[Problem]:
+    """`url` of the main item that is neither the page nor its canonical address, though on the same host."""
+    canonical = context.facts.canonical
+    values = [value for value in item.values("url") if value[0] == "<"]
+    if not canonical or len(values) != 1:
+        return []
+    stated = values[0][1:-1]
+    own = {_address_key(canonical), _address_key(context.url)}
+    if _address_key(stated) in own or host_of(stated) != host_of(canonical):
+        return []
+    return [
+        Problem(
+            "canonical-mismatch",
+            "warning",
+            f"url of the {item.type} is not the page's canonical address",
+            item,
+            "value",
+            _predicate(item, "url"),
+            values[0],
+            stated[:200],
+            canonical[:200],
+            "write the same address in url and in rel=canonical",
+            _syntax(item, "url"),
+        )
+    ]
+
+
+def _address_key(url: str) -> str:
+    return url.partition("#")[0].removeprefix("https://").removeprefix("http://").rstrip("/")
+
+
+def _predicate(item: Item, name: str) -> str:
+    return next((one[0] for one in item.stated if local(one[0]) == name), f"<http://schema.org/{name}>")
+
+
+def _syntax(item: Item, name: str) -> str:
+    return next((one[2] for one in item.stated if local(one[0]) == name), item.syntax)

@@ -1,0 +1,110 @@
+"""From problems to findings: item path, line, column and the line of the source.
+
+Places are found afterwards, by looking at the source again, so that pages without defects pay nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from quadloom.checks.items import Items, Problem
+from quadloom.model.finding import Finding
+from quadloom.syntaxes.jsonld.places import JsonldPlaces
+from quadloom.syntaxes.microdata.places import MicrodataPlaces
+from quadloom.syntaxes.places import SourcePlace, StatementPlaces
+from quadloom.syntaxes.rdfa.places import RdfaPlaces
+from quadloom.syntaxes.registry import Context
+
+_WIDTH = 160  # characters of an excerpt
+_BEFORE = 60  # of them before the column, in a long line
+_MAKERS: dict[tuple[str, str], Callable[[Context, int], StatementPlaces]] = {
+    ("html", "jsonld"): JsonldPlaces,
+    ("xhtml", "jsonld"): JsonldPlaces,
+    ("jsonld", "jsonld"): JsonldPlaces,
+    ("html", "microdata"): MicrodataPlaces,
+    ("xhtml", "microdata"): MicrodataPlaces,
+    ("html", "rdfa"): RdfaPlaces,
+}
+
+
+def located(context: Context, items: Items, problems: Iterable[Problem], blanks: Mapping[str, int]) -> list[Finding]:
+    """Findings with their places. `blanks`: how many blank nodes there were before each syntax."""
+    locator = _Locator(context, blanks)
+    return [_finding(items, problem, *locator.place(problem)) for problem in problems]
+
+
+def unlocated(items: Items, problems: Iterable[Problem]) -> list[Finding]:
+    """The same without places: for pages that have nothing but remarks."""
+    return [_finding(items, problem, 0, 0, "", 0) for problem in problems]
+
+
+def _finding(items: Items, problem: Problem, line: int, column: int, excerpt: str, caret: int) -> Finding:
+    return Finding(
+        problem.code,
+        problem.message,
+        problem.severity,
+        "transform",
+        line,
+        column,
+        problem.advice,
+        problem.syntax,
+        items.path(problem.item, problem.predicate),
+        problem.item.type,
+        problem.found,
+        problem.expected,
+        excerpt,
+        caret,
+    )
+
+
+class _Locator:
+    def __init__(self, context: Context, blanks: Mapping[str, int]) -> None:
+        self._context = context
+        self._blanks = blanks
+        self._places: dict[str, StatementPlaces | None] = {}
+
+    def place(self, problem: Problem) -> tuple[int, int, str, int]:
+        """Line, column, excerpt and the column's place in it; zeros if the source does not tell."""
+        place = self._find(problem)
+        if place is None:
+            return 0, 0, "", 0
+        line, column = self._context.positions.at(place.start)
+        excerpt, caret = self._excerpt(place.start)
+        return line, column, excerpt, caret
+
+    def _find(self, problem: Problem) -> SourcePlace | None:
+        syntax = problem.syntax
+        if syntax not in self._places:
+            self._places[syntax] = self._make(syntax)
+        places = self._places[syntax]
+        found = None
+        if places is not None:
+            found = places.find(problem.item.subject, problem.predicate, problem.value, problem.target)
+        if found is None and problem.found:
+            at = self._context.utf8.find(problem.found.encode("utf-8", "replace"))
+            found = SourcePlace(at, at) if at >= 0 else None
+        return found
+
+    def _make(self, syntax: str) -> StatementPlaces | None:
+        maker = _MAKERS.get((self._context.document.kind, syntax))
+        if maker is None or syntax not in self._blanks:
+            return None
+        try:
+            return maker(self._context, self._blanks[syntax])
+        except Exception:  # noqa: BLE001 - a place is a convenience: without it the finding still stands
+            return None
+
+    def _excerpt(self, offset: int) -> tuple[str, int]:
+        source = self._context.utf8
+        begin = max(source.rfind(b"\n", 0, offset) + 1, offset - 4 * _WIDTH)
+        end = source.find(b"\n", offset)
+        end = min(end if end >= 0 else len(source), offset + 4 * _WIDTH)
+        before = source[begin:offset].decode("utf-8", "ignore").replace("\t", " ").replace("\r", "")
+        after = source[offset:end].decode("utf-8", "ignore").replace("\t", " ").replace("\r", "")
+        stripped = before.lstrip()
+        if len(stripped) > _BEFORE:
+            stripped = "…" + stripped[-_BEFORE:]
+        text = stripped + after
+        if len(text) > _WIDTH:
+            text = text[: _WIDTH - 1] + "…"
+        return text, len(stripped) + 1

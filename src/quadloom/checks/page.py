@@ -1,0 +1,117 @@
+"""All checks of one page, on the statements that the extractors have made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from quadloom.checks.consistency import consistency_problems
+from quadloom.checks.items import Items, Problem
+from quadloom.checks.locating import located, unlocated
+from quadloom.checks.profiles import Profile, profiles
+from quadloom.checks.shapes import NodeShape, shape_problems, shapes
+from quadloom.checks.values import OTHER
+from quadloom.checks.vocabulary import Vocabularies, vocabularies
+from quadloom.checks.vocabulary_checks import vocabulary_problems
+from quadloom.model.finding import WEIGHT, Finding, PageAudit
+from quadloom.settings import AuditSettings
+from quadloom.syntaxes.registry import Context
+
+# Our own description of the page, and syntaxes whose vocabulary we choose ourselves.
+_NOT_CHECKED = frozenset(
+    ("html", "meta", "text", "microformats", "rss", "atom", "jsonfeed", "sitemap", "opml", "opensearch", "svg", "xml")
+)
+_MOST_STATEMENTS = 20_000  # a dump is no page; its first statements show what is wrong with it
+_MOST_FINDINGS = 100
+_MOST_TYPES = 20
+
+
+class PageChecks:
+    """What the checks found: defects, and the kinds of things on the page with the rich results they allow."""
+
+    __slots__ = ("audit", "findings")
+
+    def __init__(self, findings: list[Finding], audit: PageAudit) -> None:
+        self.findings = findings
+        self.audit = audit
+
+
+NOTHING = PageChecks([], PageAudit())
+
+
+def check_page(
+    context: Context, statements: Sequence[str], counts: Sequence[tuple[str, int]], blanks: Mapping[str, int]
+) -> PageChecks:
+    """Check the statements of a page. `counts` are (syntax, statements) in their order, `blanks` the number of blank
+    nodes before each syntax. Raises `SettingsError` for a vocabulary or profile that cannot be read."""
+    wanted = context.settings.audit
+    tables, rules, graphs = _tools(wanted)
+    slices: list[tuple[str, Sequence[str]]] = []
+    start = 0
+    for syntax, count in counts:
+        if syntax not in _NOT_CHECKED:
+            part = statements[start : start + min(count, _MOST_STATEMENTS)]
+            if syntax == "opengraph":  # on most pages, and seldom with anything to say about it
+                part = [one for one in part if not tables.is_silent(one.split(" ", 2)[1], OTHER)]
+            if part:
+                slices.append((syntax, part))
+        start += count
+    if not slices:
+        return NOTHING
+    items = Items(slices)
+    problems = vocabulary_problems(items, tables, context.base)
+    features: dict[str, bool] = {}
+    for profile in rules:
+        found, eligible = profile.problems(items, tables.schema)
+        problems += found
+        features.update(eligible)
+    for graph in graphs:
+        problems += shape_problems(items, graph)
+    problems += consistency_problems(context, items)
+    audit = PageAudit(_types(items), tuple(sorted(features.items())))
+    return PageChecks(_findings(context, items, problems, blanks), audit)
+
+
+class _Tools(NamedTuple):
+    tables: Vocabularies
+    profiles: tuple[Profile, ...]
+    shapes: tuple[tuple[NodeShape, ...], ...]
+
+
+_READY: dict[int, tuple[AuditSettings, _Tools]] = {}  # by the identity of the settings: one lookup a page
+
+
+def _tools(wanted: AuditSettings) -> _Tools:
+    """What the settings ask for, read once for a worker."""
+    ready = _READY.get(id(wanted))
+    if ready is None or ready[0] is not wanted:
+        tools = _Tools(
+            vocabularies(tuple(wanted.vocabularies)),
+            profiles(tuple(name for name in wanted.profiles if not name.endswith(".ttl"))),
+            tuple(shapes(name) for name in wanted.profiles if name.endswith(".ttl")),
+        )
+        if len(_READY) > 8:
+            _READY.clear()
+        ready = _READY[id(wanted)] = (wanted, tools)
+    return ready[1]
+
+
+def _findings(context: Context, items: Items, problems: list[Problem], blanks: Mapping[str, int]) -> list[Finding]:
+    ignored = frozenset(context.settings.audit.ignore)
+    problems = [problem for problem in problems if problem.code not in ignored]
+    if not problems:
+        return []
+    problems.sort(key=lambda problem: WEIGHT[problem.severity])
+    problems = problems[:_MOST_FINDINGS]
+    if problems[0].severity == "info" and context.settings.audit.places == "defects":
+        return unlocated(items, problems)
+    return located(context, items, problems, blanks)
+
+
+def _types(items: Items) -> tuple[tuple[str, int], ...]:
+    counted: dict[str, int] = {}
+    for item in items.by_subject.values():
+        if item.types:
+            name = item.type
+            counted[name] = counted.get(name, 0) + 1
+    return tuple(counted.items())[:_MOST_TYPES]

@@ -1,0 +1,165 @@
+"""Profiles: which properties a type needs for a purpose, such as the rich results of search engines.
+
+A profile is a TOML file; `rules/rich-results.toml` explains the format and is the one that is bundled. Users write
+their own in the same way and name the file in `audit.profiles`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from quadloom.checks.items import Item, Items, Problem
+from quadloom.checks.vocabulary import Vocabulary
+from quadloom.errors import SettingsError
+
+FOLDER = Path(__file__).parent / "rules"
+_MAX_SHAPES = 1000  # kinds of items whose gaps are remembered: those of a template are always the same
+_Shape = tuple[str, ...]
+
+
+class ProfileRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one type needs. See the head of rules/rich-results.toml."""
+
+    type: str
+    source: str
+    date: str
+    feature: str = ""
+    required: tuple[str, ...] = ()
+    any_of: tuple[tuple[str, ...], ...] = ()
+    recommended: tuple[str, ...] = ()
+    within: str = ""
+    top: bool = False
+
+
+class ProfileFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A profile as it is written."""
+
+    name: str
+    title: str = ""
+    rule: tuple[ProfileRule, ...] = ()
+
+
+class _Gap(NamedTuple):
+    """What a rule misses on items with certain properties. `paths` need a look at the values."""
+
+    rule: ProfileRule
+    required: tuple[str, ...]
+    recommended: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+class Profile:
+    """The rules of one file, ready to be asked."""
+
+    def __init__(self, file: ProfileFile) -> None:
+        self.name = file.name
+        self.title = file.title
+        self.rules = file.rule
+        self._by_type: dict[str, list[ProfileRule]] = {}
+        for rule in file.rule:
+            self._by_type.setdefault(rule.type, []).append(rule)
+        self._gaps: dict[tuple[_Shape, frozenset[str]], tuple[_Gap, ...]] = {}
+
+    def problems(self, items: Items, schema: Vocabulary) -> tuple[list[Problem], dict[str, bool]]:
+        """What is missing, and the features that the page aims at with whether it has all they require."""
+        found: list[Problem] = []
+        features: dict[str, bool] = {}
+        for item in items.by_subject.values():
+            shape = item.shape
+            if not shape or not item.stated:  # without statements: a reference to what another page describes
+                continue
+            key = (shape, item.names)
+            gaps = self._gaps.get(key)
+            if gaps is None:
+                gaps = self._remembered(key, tuple(_gap(rule, item.names) for rule in self._rules(shape, schema)))
+            for gap in gaps:
+                rule = gap.rule
+                if (rule.within or rule.top) and not _holds(rule, items.holder(item), schema):
+                    continue
+                missing = gap.required
+                if gap.paths:
+                    missing += tuple(path for path in gap.paths if not _reaches(item, path, items))
+                found += [_problem(item, rule, name, "required") for name in missing]
+                if gap.recommended:
+                    found.append(_problem(item, rule, ", ".join(gap.recommended), "recommended"))
+                if rule.feature:
+                    features[rule.feature] = features.get(rule.feature, False) or not missing
+        return found, features
+
+    def _remembered(self, key: tuple[_Shape, frozenset[str]], gaps: tuple[_Gap, ...]) -> tuple[_Gap, ...]:
+        if len(self._gaps) > _MAX_SHAPES:
+            self._gaps.clear()
+        self._gaps[key] = gaps
+        return gaps
+
+    def _rules(self, shape: _Shape, schema: Vocabulary) -> list[ProfileRule]:
+        """Those of the item's types, without those of a type above another that has rules."""
+        types = {name for one in shape for name in schema.ancestors(one) if name in self._by_type}
+        nearest = [
+            name for name in types if not any(other != name and name in schema.ancestors(other) for other in types)
+        ]
+        return [rule for name in sorted(nearest) for rule in self._by_type[name]]
+
+
+def _gap(rule: ProfileRule, has: frozenset[str]) -> _Gap:
+    required = [name for name in rule.required if "." not in name and name not in has]
+    required += [" or ".join(names) for names in rule.any_of if has.isdisjoint(names)]
+    recommended = tuple(name for name in rule.recommended if name.partition(".")[0] not in has)
+    return _Gap(rule, tuple(required), recommended, tuple(name for name in rule.required if "." in name))
+
+
+def _holds(rule: ProfileRule, holder: Item | None, schema: Vocabulary) -> bool:
+    """Whether a rule is about an item in this place."""
+    if rule.top:
+        return holder is None
+    return holder is not None and bool(holder.shape) and schema.fits(holder.shape or (), frozenset((rule.within,)))
+
+
+def _reaches(item: Item, path: str, items: Items) -> bool:
+    """Whether a path with dots leads somewhere. A value that is described elsewhere is taken as complete."""
+    name, dot, rest = path.partition(".")
+    if not dot:
+        return bool(item.values(name))
+    values = item.values(name)
+    return not values or any(
+        (other := items.by_subject.get(value)) is None or _reaches(other, rest, items) for value in values
+    )
+
+
+def _problem(item: Item, rule: ProfileRule, name: str, kind: str) -> Problem:
+    purpose = f" for {rule.feature}" if rule.feature else ""
+    return Problem(
+        f"schema-missing-{kind}",
+        "error" if kind == "required" else "info",
+        f"{item.type} has no {name}, {'which is' if ',' not in name else 'which are'} {kind}{purpose}",
+        item,
+        "item",
+        f"<http://schema.org/{name.split(' ')[0]}>" if kind == "required" else "",
+        item.types[0],
+        found="nothing",
+        expected=name,
+        advice=f"add {name}",
+        syntax=item.syntax,
+    )
+
+
+def profiles(names: tuple[str, ...]) -> tuple[Profile, ...]:
+    """Bundled profiles by name, others by the path of their file. Raises `SettingsError`."""
+    return tuple(_profile(name) for name in names)
+
+
+@lru_cache(maxsize=16)
+def _profile(name: str) -> Profile:
+    bundled = FOLDER / f"{name}.toml"
+    path = bundled if "/" not in name and bundled.exists() else Path(name)
+    try:
+        return Profile(msgspec.toml.decode(path.read_bytes(), type=ProfileFile))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+        raise SettingsError(
+            f"the profile {name} cannot be read: {error}", hint=f"audit.profiles takes {known}, or the path of a file"
+        ) from None

@@ -1,0 +1,262 @@
+"""Profiles in SHACL: the part of the language that says what an item must have.
+
+Node shapes with `sh:targetClass` and property shapes whose path is one property. Constraints: minCount, maxCount,
+datatype, class, nodeKind, pattern, in, hasValue, minLength, maxLength and the four bounds. Anything else in a file is
+an error when it is read, so that nobody trusts a check that is not made. Terms of schema.org match with http and https.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+import pyoxigraph as ox
+
+from quadloom.checks.items import Item, Items, Problem, Stated, local, text_of
+from quadloom.checks.values import is_number
+from quadloom.errors import SettingsError
+from quadloom.model.finding import Severity
+from quadloom.syntaxes.terms import RDF, RDFS, TYPE, XSD
+
+_SH = "http://www.w3.org/ns/shacl#"
+_SEVERITY: dict[str, Severity] = {f"{_SH}Violation": "error", f"{_SH}Warning": "warning", f"{_SH}Info": "info"}
+_DESCRIBING = frozenset(("message", "name", "description", "severity", "order", "group", "path", "deactivated"))
+_NODE_WORDS = _DESCRIBING | {"targetClass", "property", "closed", "ignoredProperties"}
+
+
+class Constraint(msgspec.Struct, frozen=True):
+    """One constraint of one property. `value` is its parameter as text, `values` that of `sh:in`."""
+
+    name: str
+    value: str
+    values: tuple[str, ...] = ()
+
+
+class PropertyShape(msgspec.Struct, frozen=True):
+    path: str  # IRI
+    constraints: tuple[Constraint, ...]
+    severity: Severity = "error"
+    message: str = ""
+
+
+class NodeShape(msgspec.Struct, frozen=True):
+    targets: tuple[str, ...]  # IRIs of classes
+    properties: tuple[PropertyShape, ...]
+
+
+def shape_problems(items: Items, shapes: tuple[NodeShape, ...]) -> list[Problem]:
+    """Where items of a target class do not keep to their shape."""
+    found: list[Problem] = []
+    for item in items.by_subject.values():
+        kinds = {_folded(term[1:-1]) for term in item.types}
+        for shape in shapes:
+            if not kinds.isdisjoint(shape.targets):
+                for one in shape.properties:
+                    found += _property(item, one, items)
+    return found
+
+
+def _property(item: Item, shape: PropertyShape, items: Items) -> list[Problem]:
+    stated = [Stated(*one) for one in item.stated if _folded(one[0][1:-1]) == shape.path]
+    name = local(f"<{shape.path}>")
+    found: list[Problem] = []
+    for constraint in shape.constraints:
+        count = constraint.name in ("minCount", "maxCount", "hasValue")
+        if count:
+            if not _counts(constraint, [one.value for one in stated]):
+                found.append(_problem(item, shape, constraint, name, f"<{shape.path}>", "", "item", item.syntax))
+            continue
+        check = _CHECKS[constraint.name]
+        found += [
+            _problem(item, shape, constraint, name, one.predicate, one.value, "value", one.syntax)
+            for one in stated
+            if not check(one.value, constraint, items)
+        ]
+    return found
+
+
+def _problem(
+    item: Item,
+    shape: PropertyShape,
+    constraint: Constraint,
+    name: str,
+    predicate: str,
+    value: str,
+    target: str,
+    syntax: str,
+) -> Problem:
+    wanted = ", ".join(constraint.values) or constraint.value
+    found = (text_of(value) if value.startswith('"') else value)[:80] if value else "nothing that fits"
+    return Problem(
+        "shacl-violation",
+        shape.severity,
+        shape.message or f"{name} does not keep to sh:{constraint.name} {wanted}",
+        item,
+        target,  # type: ignore[arg-type]  # item or value
+        predicate,
+        value or (item.types[0] if item.types else ""),
+        found,
+        f"sh:{constraint.name} {wanted}",
+        f"make {name} fit the shape",
+        syntax,
+    )
+
+
+def _counts(constraint: Constraint, values: list[str]) -> bool:
+    if constraint.name == "hasValue":
+        return any(_term(value) == constraint.value for value in values)
+    number = int(constraint.value)
+    return len(values) >= number if constraint.name == "minCount" else len(values) <= number
+
+
+def _term(value: str) -> str:
+    return text_of(value) if value.startswith('"') else _folded(value.strip("<>"))
+
+
+def _datatype(value: str, constraint: Constraint, _items: Items) -> bool:
+    if not value.startswith('"'):
+        return False
+    end = value[value.rindex('"') + 1 :]
+    stated = end[3:-1] if end.startswith("^^") else f"{RDF}langString" if end.startswith("@") else f"{XSD}string"
+    return stated == constraint.value
+
+
+def _class(value: str, constraint: Constraint, items: Items) -> bool:
+    other = items.by_subject.get(value)
+    return other is not None and any(_folded(term[1:-1]) == constraint.value for term in other.types)
+
+
+def _kind(value: str, constraint: Constraint, _items: Items) -> bool:
+    kind = "Literal" if value.startswith('"') else "BlankNode" if value.startswith("_:") else "IRI"
+    return kind in constraint.value.removeprefix(_SH)
+
+
+def _pattern(value: str, constraint: Constraint, _items: Items) -> bool:
+    return not value.startswith("_:") and re.search(constraint.value, _term(value)[:2000]) is not None
+
+
+def _bound(compare: Callable[[float, float], bool]) -> Callable[[str, Constraint, Items], bool]:
+    def check(value: str, constraint: Constraint, _items: Items) -> bool:
+        text = text_of(value) if value.startswith('"') else ""
+        return is_number(text) and compare(float(text), float(constraint.value))
+
+    return check
+
+
+_CHECKS: dict[str, Callable[[str, Constraint, Items], bool]] = {
+    "datatype": _datatype,
+    "class": _class,
+    "nodeKind": _kind,
+    "pattern": _pattern,
+    "in": lambda value, constraint, _items: _term(value) in constraint.values,
+    "minLength": lambda value, constraint, _items: len(_term(value)) >= int(constraint.value),
+    "maxLength": lambda value, constraint, _items: len(_term(value)) <= int(constraint.value),
+    "minInclusive": _bound(lambda value, bound: value >= bound),
+    "maxInclusive": _bound(lambda value, bound: value <= bound),
+    "minExclusive": _bound(lambda value, bound: value > bound),
+    "maxExclusive": _bound(lambda value, bound: value < bound),
+}
+_KNOWN = frozenset(_CHECKS) | {"minCount", "maxCount", "hasValue"}
+
+
+@lru_cache(maxsize=16)
+def shapes(path: str) -> tuple[NodeShape, ...]:
+    """The shapes of a Turtle file. Raises `SettingsError` for what cannot be read or is not supported."""
+    try:
+        store = ox.Store()
+        store.load(Path(path).read_bytes(), ox.RdfFormat.TURTLE)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise SettingsError(
+            f"the shapes {path} cannot be read: {error}", hint="audit.profiles takes Turtle files"
+        ) from None
+    found = [_node_shape(store, node, path) for node in _nodes(store)]
+    if not found:
+        raise SettingsError(f"{path} has no node shape with a target", hint="add sh:targetClass to a sh:NodeShape")
+    return tuple(found)
+
+
+def _nodes(store: ox.Store) -> list[ox.NamedNode | ox.BlankNode]:
+    targeted = {quad.subject for quad in store.quads_for_pattern(None, ox.NamedNode(f"{_SH}targetClass"), None)}
+    shaped = {
+        quad.subject
+        for quad in store.quads_for_pattern(None, ox.NamedNode(TYPE[1:-1]), ox.NamedNode(f"{_SH}NodeShape"))
+    }
+    classes = {
+        quad.subject for quad in store.quads_for_pattern(None, ox.NamedNode(TYPE[1:-1]), ox.NamedNode(f"{RDFS}Class"))
+    }
+    found = [node for node in {*targeted, *(shaped & classes)} if isinstance(node, (ox.NamedNode, ox.BlankNode))]
+    return sorted(found, key=str)
+
+
+def _node_shape(store: ox.Store, node: ox.NamedNode | ox.BlankNode, path: str) -> NodeShape:
+    stated = _stated(store, node)
+    _refuse(stated, _NODE_WORDS - {"closed", "ignoredProperties"}, path)
+    targets = [_folded(value.value) for value in stated.get("targetClass", []) if isinstance(value, ox.NamedNode)]
+    if not targets and isinstance(node, ox.NamedNode):
+        targets = [_folded(node.value)]
+    return NodeShape(
+        tuple(targets),
+        tuple(
+            _property_shape(store, value, path)
+            for value in stated.get("property", [])
+            if isinstance(value, (ox.NamedNode, ox.BlankNode))
+        ),
+    )
+
+
+def _property_shape(store: ox.Store, node: ox.NamedNode | ox.BlankNode, path: str) -> PropertyShape:
+    stated = _stated(store, node)
+    _refuse(stated, _DESCRIBING | _KNOWN | {"flags"}, path)
+    along = stated.get("path", [])
+    if len(along) != 1 or not isinstance(along[0], ox.NamedNode):
+        raise SettingsError(f"{path}: sh:path must be one property", hint="paths of several steps are not supported")
+    flags = "(?i)" if any("i" in _text(value) for value in stated.get("flags", [])) else ""
+    constraints = []
+    for name in sorted(_KNOWN & stated.keys()):
+        for value in stated[name]:
+            values = tuple(_folded(_text(one)) for one in _list(store, value)) if name == "in" else ()
+            text = flags + _text(value) if name == "pattern" else _folded(_text(value))
+            constraints.append(Constraint(name, text, values))
+    severity: Severity = "error"
+    for value in stated.get("severity", []):
+        severity = _SEVERITY.get(_text(value), "error")
+    message = next((_text(value) for value in stated.get("message", [])), "")
+    return PropertyShape(_folded(along[0].value), tuple(constraints), severity, message)
+
+
+def _stated(store: ox.Store, node: ox.NamedNode | ox.BlankNode) -> dict[str, list[object]]:
+    """The values of SHACL's own properties, by local name."""
+    stated: dict[str, list[object]] = {}
+    for quad in store.quads_for_pattern(node, None, None):
+        if quad.predicate.value.startswith(_SH):
+            stated.setdefault(quad.predicate.value.removeprefix(_SH), []).append(quad.object)
+    return stated
+
+
+def _refuse(stated: dict[str, list[object]], known: frozenset[str], path: str) -> None:
+    unknown = sorted(stated.keys() - known)
+    if unknown:
+        raise SettingsError(
+            f"{path}: sh:{unknown[0]} is not supported",
+            hint=f"supported are {', '.join(sorted(_KNOWN))}; a complete SHACL processor can check an export",
+        )
+
+
+def _list(store: ox.Store, node: object) -> list[object]:
+    found: list[object] = []
+    while isinstance(node, ox.BlankNode):
+        parts = {quad.predicate.value: quad.object for quad in store.quads_for_pattern(node, None, None)}
+        found.append(parts.get(f"{RDF}first"))
+        node = parts.get(f"{RDF}rest")
+    return found
+
+
+def _text(value: object) -> str:
+    return value.value if isinstance(value, (ox.NamedNode, ox.Literal, ox.BlankNode)) else ""
+
+
+def _folded(iri: str) -> str:
+    return "http" + iri[5:] if iri.startswith("https://schema.org/") else iri

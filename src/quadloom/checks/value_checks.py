@@ -1,0 +1,239 @@
+"""Values that their property does not expect: things, texts, members of enumerations, addresses."""
+
+from __future__ import annotations
+
+import re
+
+from quadloom.checks.items import AddProblem, Item, Items, Stated, local, text_of
+from quadloom.checks.values import (
+    DATE_RULE,
+    DURATION_RULE,
+    SPECIAL,
+    TIME_RULE,
+    ValueRule,
+    is_misspelt_scheme,
+    is_number,
+    is_url,
+)
+from quadloom.checks.vocabulary import PropertyTerm, Vocabularies
+from quadloom.model.finding import Severity
+from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES
+
+_SCHEMES_TEXT = (
+    "urn tag info did doi ark oid ni cid mid geo isbn lex file about data mailto tel sms magnet bitcoin acct ipfs "
+    "blob javascript view-source chrome gemini xmpp sip skype whatsapp fb maps market itms itms-apps"
+)
+SCHEMES = frozenset(_SCHEMES_TEXT.split())
+"""Schemes of IRIs that are no undeclared prefixes."""
+_LIKE_A_HOST = re.compile(
+    r"(?:www\.[\w-]+\.|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|de|fr|co\.uk|io|info|eu|es|it|nl|at|ch|pl|jp|cn|br|ca|au)"
+    r"[/>?#])"
+)
+
+
+class ValueCheck:
+    """Checks values of schema.org's properties; problems go to `add`."""
+
+    def __init__(self, items: Items, tables: Vocabularies, base: str, add: AddProblem) -> None:
+        self._items = items
+        self._tables = tables
+        self._schema = tables.schema
+        self._folder = f"<{base.rpartition('/')[0]}/"
+        self._add = add
+
+    def thing(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
+        value = one[1]
+        other = self._items.by_subject.get(value)
+        if other is not None and other.types:
+            if other.shape and not self._schema.accepts(known, other.shape):
+                self._wrong_thing(item, Stated(*one), known, other.shape)
+        elif value[0] == "<":
+            if known.enumerations and (found := self._tables.find(value[1:-1])) and found[0] is self._schema:
+                self._member(item, Stated(*one), known, found[1])
+            elif value.startswith(self._folder):
+                self.relative_iri(item, Stated(*one))
+            elif "URL" in known.data and not value.startswith(("<http://", "<https://")):
+                scheme = value[1:].partition(":")[0].lower()
+                if scheme.startswith("http") or is_misspelt_scheme(scheme) or _is_prefix(value, scheme):
+                    self._bad_url(item, Stated(*one), known, value[1:-1])
+
+    def _wrong_thing(self, item: Item, stated: Stated, known: PropertyTerm, types: tuple[str, ...]) -> None:
+        expected = " or ".join(known.ranges)
+        self._add(
+            item,
+            "schema-wrong-value",
+            "warning",
+            f"{known.name} is a {' and '.join(types)}, where {expected} is expected",
+            "value",
+            stated.predicate,
+            stated.value,
+            found=", ".join(types),
+            expected=expected,
+            advice=f"describe a {known.ranges[0]}" if known.things else f"write {expected}",
+            syntax=stated.syntax,
+        )
+
+    def text(self, item: Item, one: tuple[str, str, str], known: PropertyTerm) -> None:
+        """A text for a property that takes no text, or text of a certain form."""
+        rule = _RULES.get(known.name)
+        if rule is None:
+            rule = _RULES[known.name] = _rule_of(known)
+        text = text_of(one[1]).strip()
+        if rule is not _NO_RULE:
+            if not rule.accepts(text):
+                self._broken(item, Stated(*one), rule, known.name, text)
+            return
+        data = known.data
+        stated = Stated(*one)
+        if "Text" in data:
+            return
+        if known.enumerations and not data:
+            self._member(
+                item, stated, known, text.rpartition("/")[2] if "://" in text else text.removeprefix("schema:")
+            )
+        elif "Number" in data:
+            if not is_number(text):
+                self._wrong_text(item, stated, known, text, "a number", "warning")
+        elif "Boolean" in data:
+            if text.rpartition("/")[2].lower() not in ("true", "false"):
+                self._wrong_text(item, stated, known, text, "true or false", "warning")
+        elif "URL" in data:
+            if not is_url(text):
+                self._bad_url(item, stated, known, text)
+        elif known.things and not self._is_quantity(known):
+            self._wrong_text(item, stated, known, text, " or ".join(known.ranges), "info")
+
+    def _is_quantity(self, known: PropertyTerm) -> bool:
+        """`5 km` and `270 calories` are how schema.org writes quantities."""
+        return any("Quantity" in self._schema.ancestors(kind) for kind in known.things)
+
+    def _wrong_text(
+        self, item: Item, stated: Stated, known: PropertyTerm, text: str, expected: str, severity: Severity
+    ) -> None:
+        remark = severity == "info"
+        self._add(
+            item,
+            "schema-wrong-value",
+            severity,
+            f"{known.name} is text, where {expected} is expected" + (" (allowed, but says less)" if remark else ""),
+            "value",
+            stated.predicate,
+            stated.value,
+            found=text[:80],
+            expected=expected,
+            advice=f"describe a {known.ranges[0]} with its own properties" if remark else f"write {expected}",
+            syntax=stated.syntax,
+        )
+
+    def _bad_url(self, item: Item, stated: Stated, known: PropertyTerm, text: str) -> None:
+        self._add(
+            item,
+            "bad-url",
+            "error",
+            f"{known.name} is not a URL",
+            "value",
+            stated.predicate,
+            stated.value,
+            found=text[:120],
+            expected="an absolute address, https://…",
+            advice="write the whole address, with https://",
+            syntax=stated.syntax,
+        )
+
+    def _member(self, item: Item, stated: Stated, known: PropertyTerm, name: str) -> None:
+        """A member of an enumeration, by name. Enumerations whose members other vocabularies define are not checked."""
+        schema = self._schema
+        if not known.members or name in known.members or name in schema.types:
+            return
+        if (known.data or known.things) and (stated.value[0] == '"' or name in schema.members):
+            return
+        kinds = " or ".join(sorted(known.enumerations))
+        near = schema.nearest_members(name, known)
+        if name in schema.members:
+            self._add(
+                item,
+                "schema-wrong-value",
+                "warning",
+                f"{known.name}: {name} is not one of {kinds}",
+                "value",
+                stated.predicate,
+                stated.value,
+                name,
+                kinds,
+                f"choose a member of {kinds}",
+                stated.syntax,
+            )
+            return
+        self._add(
+            item,
+            "schema-unknown-member",
+            "error",
+            f"{known.name}: {name[:60]!r} is not a member of {kinds}",
+            "value",
+            stated.predicate,
+            stated.value,
+            found=name[:80],
+            expected=" or ".join(near or sorted(known.members)[:5]),
+            advice="write " + " or ".join(f"https://schema.org/{one}" for one in (near or sorted(known.members))[:3]),
+            syntax=stated.syntax,
+        )
+
+    def rule(self, item: Item, stated: Stated, rule: ValueRule) -> None:
+        """Hold a text to a rule."""
+        text = text_of(stated.value).strip()
+        if not rule.accepts(text):
+            self._broken(item, stated, rule, local(stated.predicate), text)
+
+    def _broken(self, item: Item, stated: Stated, rule: ValueRule, name: str, text: str) -> None:
+        self._add(
+            item,
+            rule.code,
+            rule.severity,
+            f"{rule.message.format(name)}: {text[:60]!r}",
+            "value",
+            stated.predicate,
+            stated.value,
+            found=text[:80],
+            expected=rule.expected,
+            advice=f"write it as {rule.expected}",
+            syntax=stated.syntax,
+        )
+
+    def relative_iri(self, item: Item, stated: Stated) -> None:
+        value = stated.value
+        if value.startswith(self._folder) and _LIKE_A_HOST.match(value, len(self._folder)):
+            written = value[len(self._folder) : -1]
+            self._add(
+                item,
+                "iri-relative",
+                "warning",
+                f"{local(stated.predicate)} lacks its scheme and is read as an address of this site",
+                "value",
+                stated.predicate,
+                value,
+                found=written,
+                expected=f"https://{written}",
+                advice=f"write https://{written}",
+                syntax=stated.syntax,
+            )
+
+
+_NO_RULE = ValueRule("", lambda _text: True, "", "")
+_RULES: dict[str, ValueRule] = {}  # by property of schema.org
+
+
+def _rule_of(known: PropertyTerm) -> ValueRule:
+    """The rule for a text, if dates, durations or the property's own meaning give one."""
+    special = SPECIAL.get(known.name)
+    if special is not None or "Text" in known.data:
+        return special or _NO_RULE
+    if "Time" in known.data:
+        return TIME_RULE
+    if known.data & {"Date", "DateTime"}:
+        return DATE_RULE
+    return DURATION_RULE if "Duration" in known.things else _NO_RULE
+
+
+def _is_prefix(term: str, scheme: str) -> bool:
+    """Whether an IRI is a name with a prefix that nobody declared, such as `foaf:Person`."""
+    return scheme in INITIAL_PREFIXES and scheme not in SCHEMES and not term.startswith("//", len(scheme) + 2)

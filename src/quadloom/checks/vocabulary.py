@@ -1,0 +1,276 @@
+"""Vocabularies as tables: which types, properties and members exist, and what a type's properties may hold.
+
+A table is a text file with one term a line, its fields separated by tabs: kind (`type`, `property`, `member`,
+`datatype`), name, parents of a type or member or domains of a property, ranges, and the term that replaces it. Lines
+that begin with `#` name the prefix, the namespaces (the first is the canonical one), the family of finding codes and
+the source. A property without domains fits every type; one without ranges takes every value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from quadloom.checks.values import SPECIAL
+from quadloom.errors import SettingsError
+from quadloom.model.finding import Severity
+
+FOLDER = Path(__file__).parent / "vocabularies"
+_MAX_SHAPES = 256  # sets of types whose properties are remembered; a hostile page invents more
+_MAX_TERMS = 4096  # the same for single terms
+T = TypeVar("T")
+_ANYWHERE = frozenset(("Role", "Enumeration"))
+_WRITTEN = frozenset(("Text", "URL", "Number", "Boolean", "Date", "DateTime", "Time", "DataType"))
+_BASIC = frozenset(("Text", "Number", "Boolean", "Date", "DateTime", "Time"))
+
+
+class PropertyTerm(msgspec.Struct, frozen=True):
+    """A property. `things`: types that a value may have; `members`: names that an enumeration allows."""
+
+    name: str
+    domains: frozenset[str]
+    ranges: tuple[str, ...]
+    data: frozenset[str]  # basic datatypes among its ranges, Integer and Float as Number, plus URL
+    things: frozenset[str]
+    enumerations: frozenset[str]
+    members: frozenset[str]
+    superseded: str = ""
+    plain: bool = False  # any text is right, and nothing else is to be said about it
+
+
+class Vocabulary:
+    """One table. Names are local: `Event`, not its IRI."""
+
+    def __init__(self, text: str, origin: str) -> None:
+        self.prefix = ""
+        self.code = "vocabulary"
+        self.unknown: Severity = "error"
+        self.namespaces: list[str] = []
+        self.types: dict[str, tuple[str, ...]] = {}
+        self.superseded: dict[str, str] = {}
+        self.members: dict[str, tuple[str, ...]] = {}
+        self.datatypes: set[str] = set()
+        self.properties: dict[str, PropertyTerm] = {}
+        self._ancestors: dict[str, frozenset[str]] = {}
+        self._shapes: dict[tuple[str, ...], dict[str, PropertyTerm]] = {}
+        self._accepted: dict[tuple[str, tuple[str, ...]], bool] = {}
+        self._read(text, origin)
+
+    def _read(self, text: str, origin: str) -> None:
+        stated: list[list[str]] = []
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.startswith("#"):
+                self._head(line[1:].split())
+                continue
+            if not line.strip():
+                continue
+            kind, name, above, ranges, newer = (*line.split("\t"), "", "", "", "")[:5]
+            if kind == "type":
+                self.types[name] = tuple(above.split())
+            elif kind == "member":
+                self.members[name] = tuple(above.split())
+            elif kind == "datatype":
+                self.datatypes.add(name)
+            elif kind == "property":
+                stated.append([name, above, ranges, newer])
+            else:
+                raise SettingsError(
+                    f"{origin}, line {number}: {kind!r} is no kind of term",
+                    hint="begin each line with type, property, member or datatype, then a tab",
+                )
+            if newer:
+                self.superseded[name] = newer
+        if not self.namespaces:
+            raise SettingsError(f"{origin} names no namespace", hint="begin the file with: # namespace http://…")
+        for name, above, ranges, newer in stated:
+            self.properties[name] = self._property(name, above.split(), ranges.split(), newer)
+
+    def _head(self, words: list[str]) -> None:
+        match words:
+            case ["prefix", prefix]:
+                self.prefix = prefix
+            case ["namespace", namespace]:
+                self.namespaces.append(namespace)
+            case ["code", code]:
+                self.code = code
+            case ["unknown", ("info" | "warning" | "error") as severity]:
+                self.unknown = severity
+
+    def _property(self, name: str, domains: list[str], ranges: list[str], newer: str) -> PropertyTerm:
+        data: set[str] = set()
+        things: set[str] = set()
+        enumerations: set[str] = set()
+        for kind in ranges:
+            above = self.ancestors(kind)
+            basic = _BASIC & above
+            if kind == "URL":
+                data.add("URL")
+            elif basic or kind in self.datatypes:
+                data |= basic or {"Text"}
+            elif "Enumeration" in above:
+                enumerations.add(kind)
+            else:
+                things.add(kind)
+        members = {
+            member for member, of in self.members.items() if any(enumerations & self.ancestors(kind) for kind in of)
+        }
+        return PropertyTerm(
+            name,
+            frozenset(domains),
+            tuple(ranges),
+            frozenset(data),
+            frozenset(things),
+            frozenset(enumerations),
+            frozenset(members),
+            newer,
+            "Text" in data and not newer and name not in SPECIAL,
+        )
+
+    def ancestors(self, name: str) -> frozenset[str]:
+        """A type, its parents, and theirs."""
+        known = self._ancestors.get(name)
+        if known is None:
+            found = {name}
+            pending = [name]
+            while pending:
+                for parent in self.types.get(pending.pop(), ()):
+                    if parent not in found:
+                        found.add(parent)
+                        pending.append(parent)
+            known = frozenset(found)
+            if name in self.types:
+                self._ancestors[name] = known
+        return known
+
+    def shape(self, types: tuple[str, ...]) -> dict[str, PropertyTerm]:
+        """All properties of things that have these types, by their terms in N-Triples, in every namespace."""
+        shape = self._shapes.get(types)
+        if shape is None:
+            above = frozenset().union(*(self.ancestors(name) for name in types))
+            fitting = [one for one in self.properties.values() if not one.domains or not one.domains.isdisjoint(above)]
+            shape = {f"<{space}{one.name}>": one for space in self.namespaces[:2] for one in fitting}
+            if len(self._shapes) >= _MAX_SHAPES:
+                self._shapes.clear()
+            self._shapes[types] = shape
+        return shape
+
+    def fits(self, types: tuple[str, ...], wanted: frozenset[str]) -> bool:
+        """Whether one of the types is a wanted one or below it."""
+        return any(not wanted.isdisjoint(self.ancestors(name)) for name in types)
+
+    def accepts(self, of: PropertyTerm, types: tuple[str, ...]) -> bool:
+        """Whether a property takes things with these types. A Role may stand before any value."""
+        key = (of.name, types)
+        known = self._accepted.get(key)
+        if known is None:
+            wanted = of.things | of.enumerations
+            known = (
+                not of.ranges
+                or "Thing" in wanted
+                or self.fits(types, wanted | _ANYWHERE)
+                or any(not _WRITTEN.isdisjoint(self.ancestors(name)) for name in types)
+            )
+            if len(self._accepted) >= _MAX_TERMS:
+                self._accepted.clear()
+            self._accepted[key] = known
+        return known
+
+    def nearest_types(self, name: str) -> list[str]:
+        return _nearest(name, self.types)
+
+    def nearest_properties(self, name: str, types: tuple[str, ...]) -> list[str]:
+        """Real names like this one, first among those that the types have."""
+        own = [one.name for one in self.shape(types).values()] if types else []
+        return _nearest(name, dict.fromkeys(own)) or _nearest(name, self.properties)
+
+    def nearest_members(self, name: str, of: PropertyTerm) -> list[str]:
+        return _nearest(name, dict.fromkeys(sorted(of.members)))
+
+
+def _nearest(name: str, names: dict[str, object] | dict[str, PropertyTerm] | dict[str, tuple[str, ...]]) -> list[str]:
+    folded: dict[str, str] = {}
+    for candidate in names:
+        folded.setdefault(candidate.lower(), candidate)
+    wanted = name.lower()
+    if wanted in folded:
+        return [folded[wanted]]
+    plural = wanted.removesuffix("s")
+    if plural in folded:
+        return [folded[plural]]
+    return [folded[found] for found in get_close_matches(wanted[:60], folded, n=3, cutoff=0.7)]
+
+
+class Vocabularies:
+    """All tables in use, by namespace."""
+
+    def __init__(self, tables: list[Vocabulary]) -> None:
+        self.tables = tables
+        self._by_namespace = {space: table for table in tables for space in table.namespaces}
+        self.schema = next(table for table in tables if table.prefix == "schema")
+        self._type_names: dict[str, str] = {}
+        self._silent: dict[str, bool] = {}
+
+    def find(self, iri: str) -> tuple[Vocabulary, str] | None:
+        """The table that an IRI (without brackets) belongs to, and its local name there."""
+        cut = max(iri.rfind("/"), iri.rfind("#")) + 1
+        table = self._by_namespace.get(iri[:cut])
+        return (table, iri[cut:]) if table is not None else None
+
+    def schema_type(self, term: str) -> str:
+        """The name of a type of schema.org, given as a term in N-Triples; empty = another one, or none."""
+        name = self._type_names.get(term)
+        if name is None:
+            found = self.find(term[1:-1])
+            name = found[1] if found is not None and found[0] is self.schema and found[1] in self.schema.types else ""
+            _remember(self._type_names, term, name)
+        return name
+
+    def is_silent(self, term: str, ruled: Container[str]) -> bool:
+        """Whether nothing can be said about a literal of this property, except by its own datatype: its vocabulary is
+        another than schema.org and knows it, and no rule (`ruled`) exists for it."""
+        silent = self._silent.get(term)
+        if silent is None:
+            found = self.find(term[1:-1])
+            known = found[0].properties.get(found[1]) if found is not None else None
+            silent = (
+                found is not None
+                and known is not None
+                and found[0] is not self.schema
+                and not (known.superseded or known.domains or known.ranges)
+                and term not in ruled
+            )
+            _remember(self._silent, term, silent)
+        return silent
+
+
+def _remember(known: dict[str, T], term: str, value: T) -> None:
+    if len(known) >= _MAX_TERMS:
+        known.clear()
+    if len(term) < 200:
+        known[term] = value
+
+
+@lru_cache(maxsize=8)
+def vocabularies(own: tuple[str, ...] = ()) -> Vocabularies:
+    """The bundled vocabularies and those in the files `own`, which win. Raises `SettingsError`."""
+    return Vocabularies([*_bundled(), *(_table(Path(path)) for path in own)])
+
+
+@lru_cache(maxsize=1)
+def _bundled() -> tuple[Vocabulary, ...]:
+    return tuple(_table(path) for path in sorted(FOLDER.glob("*.tsv")))
+
+
+def _table(path: Path) -> Vocabulary:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"the vocabulary {path} cannot be read: {error}", hint="check audit.vocabularies in quadloom.toml"
+        ) from None
+    return Vocabulary(text, str(path))

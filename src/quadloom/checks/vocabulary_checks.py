@@ -1,0 +1,367 @@
+"""Terms that do not exist, do not fit or are out of date, and values that their property does not expect.
+
+Every statement costs one lookup in the table of its item's types (`Vocabulary.shape`); only what is not found there, or
+needs a look at its value, costs more.
+"""
+
+from __future__ import annotations
+
+import re
+
+from quadloom.checks.items import Item, Items, Problem, ProblemList, Stated, local, text_of
+from quadloom.checks.value_checks import SCHEMES, ValueCheck
+from quadloom.checks.values import OTHER, XSD_RULES
+from quadloom.checks.vocabulary import PropertyTerm, Vocabularies, Vocabulary
+from quadloom.syntaxes.rdfa.hosts import INITIAL_PREFIXES
+from quadloom.syntaxes.terms import RDF, XSD
+
+SCHEMA = "schema"
+_MAX_PROBLEMS = 200
+_SCHEME = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*):(?!//)")
+_MORE_PREFIXES = {
+    "dct": "http://purl.org/dc/terms/",
+    "gs1": "https://gs1.org/voc/",
+    "wgs": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "dcmitype": "http://purl.org/dc/dcmitype/",
+}
+_OWN_SPACES = ("http://schema.org/", "https://schema.org/")
+_XSD_AT = f'"^^<{XSD}'
+_IGNORED = (f"<{RDF}", "<http://www.w3.org/2000/01/rdf-schema#", "<http://www.w3.org/2002/07/owl#")
+
+
+def vocabulary_problems(items: Items, tables: Vocabularies, base: str) -> list[Problem]:
+    """Problems of all items. `base` is the page's address."""
+    check = _Check(items, tables, base)
+    for item in items.by_subject.values():
+        check.item(item)
+        if len(check.problems) >= _MAX_PROBLEMS:
+            break
+    check.schemes()
+    return check.problems
+
+
+class _Check:
+    def __init__(self, items: Items, tables: Vocabularies, base: str) -> None:
+        self.problems: list[Problem] = []
+        self._add = ProblemList(self.problems).add
+        self._values = ValueCheck(items, tables, base, self._add)
+        self._tables = tables
+        self._schema = tables.schema
+        self._fragment = f"<{base.partition('#')[0]}#"
+        self._schemes: dict[str, dict[str, Item]] = {}
+        for item in items.by_subject.values():
+            item.shape = self._shape(item)
+
+    def _shape(self, item: Item) -> tuple[str, ...] | None:
+        """The item's types in schema.org; None if one is unknown or of another vocabulary, so that others' properties
+        are no surprise. Empty = none is stated."""
+        name_of = self._tables.schema_type
+        names = [name_of(term) for term in item.types]
+        if "" in names:
+            return None
+        if names and "additionalType" in item.names:
+            for value in item.values("additionalType"):
+                name = local(value) if value[0] == "<" else text_of(value).rpartition("/")[2]
+                if name not in self._schema.types:
+                    return None
+                names.append(name)
+        return tuple(names)
+
+    def item(self, item: Item) -> None:
+        for term in item.types:
+            self._type(item, term)
+        shape = item.shape
+        properties = self._schema.shape(shape) if shape else {}
+        for one in item.stated:
+            predicate, value, _ = one
+            known = properties.get(predicate)
+            if known is None:
+                if value[0] == '"' and value[-1] != ">" and self._tables.is_silent(predicate, OTHER):
+                    continue
+                known = self._unfitting(item, Stated(*one))
+                if known is None:
+                    continue
+            if known.plain and value[0] == '"':
+                continue
+            if known.superseded:
+                self._superseded(item, Stated(*one), known)
+            if value[0] == '"':
+                self._values.text(item, one, known)
+            else:
+                self._values.thing(item, one, known)
+
+    def _type(self, item: Item, term: str) -> None:
+        name = self._tables.schema_type(term)
+        if name:
+            space = term[1 : -1 - len(name)]
+            seen = self._schemes.get(item.syntax)
+            if seen is None:
+                seen = self._schemes[item.syntax] = {}
+            if space not in seen:
+                seen[space] = item
+            if name not in self._schema.superseded:
+                return
+        found = self._tables.find(term[1:-1])
+        if found is None:
+            self._prefix(item, term, None)
+            return
+        table, name = found
+        if name in table.types:
+            newer = table.superseded.get(name)
+            if newer:
+                self._add(
+                    item,
+                    f"{table.code}-superseded",
+                    "info",
+                    f"the type {name} is superseded by {newer}",
+                    "type",
+                    value=term,
+                    found=name,
+                    expected=newer,
+                    advice=f"write {newer}",
+                )
+        elif table.types and name not in table.members and name not in table.datatypes:
+            near = table.nearest_types(name)
+            self._add(
+                item,
+                f"{table.code}-unknown-type",
+                table.unknown,
+                f"{table.prefix}:{name} is not a type"
+                if table.prefix != SCHEMA
+                else f"{name} is not a type of schema.org",
+                "type",
+                value=term,
+                found=name,
+                expected=" or ".join(near),
+                advice=f"write {' or '.join(near)}" if near else f"choose a type of {table.namespaces[0]}",
+            )
+
+    def _unfitting(self, item: Item, stated: Stated) -> PropertyTerm | None:
+        """A property that is not among those of the item's types: why; and its definition if a check goes on."""
+        predicate = stated.predicate
+        found = self._tables.find(predicate[1:-1])
+        if found is None:
+            self._foreign(item, stated)
+            return None
+        table, name = found
+        known = table.properties.get(name)
+        if known is not None:
+            if table is not self._schema:
+                self._other(item, stated, table, known)
+                return None
+            shape = item.shape
+            if shape and known.domains and not self._schema.fits(shape, known.domains | {"Role"}):
+                self._wrong_domain(item, stated, known, shape)
+            return known
+        base, dash, end = name.rpartition("-")
+        if dash and end in ("input", "output") and (base in table.properties or not base):
+            return None
+        if not table.properties or (table is self._schema and name in ("type", "id", "context")):
+            return None
+        near = table.nearest_properties(name, item.shape or ())
+        self._add(
+            item,
+            f"{table.code}-unknown-property",
+            table.unknown,
+            f"{name} is not a property of {'schema.org' if table is self._schema else table.prefix}",
+            "property",
+            predicate,
+            stated.value,
+            found=name,
+            expected=" or ".join(near),
+            advice=f"write {' or '.join(near)}" if near else f"choose a property of {item.type or 'the vocabulary'}",
+            syntax=stated.syntax,
+        )
+        return None
+
+    def _wrong_domain(self, item: Item, stated: Stated, known: PropertyTerm, shape: tuple[str, ...]) -> None:
+        domains = sorted(known.domains)
+        near = self._schema.nearest_properties(known.name, shape)
+        near = [name for name in near if f"<{self._schema.namespaces[0]}{name}>" in self._schema.shape(shape)]
+        self._add(
+            item,
+            "schema-wrong-domain",
+            "warning",
+            f"{known.name} is not a property of {' or '.join(shape)}",
+            "property",
+            stated.predicate,
+            stated.value,
+            found=f"{known.name} on {', '.join(shape)}",
+            expected=f"{known.name} on {', '.join(domains[:6])}{' …' if len(domains) > 6 else ''}",
+            advice=(f"write {' or '.join(near)}, or " if near else "")
+            + f"put it on {' or '.join(domains[:3])}{' …' if len(domains) > 3 else ''}",
+            syntax=stated.syntax,
+        )
+
+    def _superseded(self, item: Item, stated: Stated, known: PropertyTerm) -> None:
+        self._add(
+            item,
+            "schema-superseded",
+            "info",
+            f"{known.name} is superseded by {known.superseded}",
+            "property",
+            stated.predicate,
+            stated.value,
+            found=known.name,
+            expected=known.superseded,
+            advice=f"write {known.superseded}",
+            syntax=stated.syntax,
+        )
+
+    def _other(self, item: Item, stated: Stated, table: Vocabulary, known: PropertyTerm) -> None:
+        """A property of another vocabulary than schema.org."""
+        predicate, value, syntax = stated
+        if known.superseded:
+            advice = f"write {known.superseded}"
+            message = f"{table.prefix}:{known.name} is superseded by {known.superseded}"
+            self._add(
+                item,
+                f"{table.code}-superseded",
+                "info",
+                message,
+                "property",
+                predicate,
+                value,
+                known.name,
+                known.superseded,
+                advice,
+                syntax,
+            )
+        if known.domains:
+            types = tuple(
+                found[1] for term in item.types if (found := self._tables.find(term[1:-1])) and found[0] is table
+            )
+            if types and len(types) == len(item.types) and not table.fits(types, known.domains):
+                message = f"{known.name} is not a property of {' or '.join(types)}"
+                expected = f"{known.name} on {', '.join(sorted(known.domains))}"
+                self._add(
+                    item,
+                    f"{table.code}-wrong-domain",
+                    "warning",
+                    message,
+                    "property",
+                    predicate,
+                    value,
+                    known.name,
+                    expected,
+                    "see the vocabulary for what this type has",
+                    syntax,
+                )
+        if value[0] == '"' and known.ranges and not known.data:
+            message = f"{known.name} is text, where {' or '.join(known.ranges)} is expected"
+            self._add(
+                item,
+                f"{table.code}-wrong-value",
+                "info",
+                message,
+                "value",
+                predicate,
+                value,
+                text_of(value)[:80],
+                " or ".join(known.ranges),
+                "describe the thing, or give its address",
+                syntax,
+            )
+        self._foreign(item, stated)
+
+    def _foreign(self, item: Item, stated: Stated) -> None:
+        """What can be said about a statement in any vocabulary."""
+        predicate, value, _ = stated
+        if predicate.startswith(_IGNORED):
+            return
+        if self._tables.find(predicate[1:-1]) is None:
+            self._prefix(item, predicate, stated)
+        if value[0] != '"':
+            self._values.relative_iri(item, stated)
+            return
+        rule = OTHER.get(predicate)
+        if rule is None and value[-1] == ">" and (at := value.rfind(_XSD_AT)) > 0:
+            rule = XSD_RULES.get(value[at + len(_XSD_AT) : -1])
+        if rule is not None:
+            self._values.rule(item, stated, rule)
+
+    def _prefix(self, item: Item, term: str, stated: Stated | None) -> None:
+        """A name such as `dct:subject` whose prefix nobody declared is read as an IRI of the scheme dct."""
+        if term.startswith(("<http", "_:")) or term.startswith(_IGNORED):
+            if stated is not None and term.startswith(self._fragment) and stated.syntax == "microdata":
+                self._untyped(item, stated)
+            return
+        match = _SCHEME.match(term)
+        if match is None or match[1].lower() in SCHEMES:
+            return
+        prefix = match[1]
+        space = INITIAL_PREFIXES.get(prefix.lower()) or _MORE_PREFIXES.get(prefix.lower(), "")
+        self._add(
+            item,
+            "prefix-undeclared",
+            "error",
+            f"the prefix of {term[1:-1]} is not declared",
+            "property" if stated else "type",
+            term if stated else "",
+            stated.value if stated else term,
+            found=term[1:-1],
+            expected=f"{prefix}: {space}" if space else f"a declaration of {prefix}:",
+            advice=_declaration(stated.syntax if stated else item.syntax, prefix, space or "http://…"),
+            syntax=stated.syntax if stated else "",
+        )
+
+    def _untyped(self, item: Item, stated: Stated) -> None:
+        if any(problem.code == "microdata-untyped" and problem.item is item for problem in self.problems):
+            return
+        self._add(
+            item,
+            "microdata-untyped",
+            "warning",
+            "an item without itemtype: its properties belong to no vocabulary",
+            "property",
+            stated.predicate,
+            stated.value,
+            found=local(stated.predicate),
+            expected="itemtype with an absolute address",
+            advice='add itemtype="https://schema.org/…" beside itemscope',
+            syntax="microdata",
+        )
+
+    def schemes(self) -> None:
+        """One syntax of a page that writes schema.org's terms in more than one way, or in a way that is not its own."""
+        for syntax, seen in self._schemes.items():
+            if len(seen) == 1 and next(iter(seen)) in _OWN_SPACES:
+                continue
+            for space, item in seen.items():
+                if "://www." in space:
+                    self._add(
+                        item,
+                        "schema-namespace",
+                        "warning",
+                        f"{space} is not the namespace of schema.org",
+                        "type",
+                        value=item.types[0],
+                        found=space,
+                        expected="https://schema.org/",
+                        advice="write https://schema.org/",
+                        syntax=syntax,
+                    )
+            if "http://schema.org/" in seen and "https://schema.org/" in seen:
+                item = list(seen.values())[1]
+                self._add(
+                    item,
+                    "schema-mixed-scheme",
+                    "info",
+                    "http://schema.org/ and https://schema.org/ on one page",
+                    "type",
+                    value=item.types[0],
+                    found="both",
+                    expected="one of them",
+                    advice="write https://schema.org/ everywhere: queries compare names by character",
+                    syntax=syntax,
+                )
+
+
+def _declaration(syntax: str, prefix: str, space: str) -> str:
+    if syntax == "jsonld":
+        return f'add "{prefix}": "{space}" to @context'
+    if syntax == "rdfa":
+        return f'add prefix="{prefix}: {space}" to an element above'
+    return (
+        "write the whole IRI: microdata has no prefixes" if syntax == "microdata" else f"declare {prefix}: as {space}"
+    )

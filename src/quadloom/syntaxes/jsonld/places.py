@@ -1,0 +1,262 @@
+"""Where in the source the statements of JSON-LD are: JSON read with its places, and walked again by the fast path.
+
+The walk gives every node object the subject it has in the statements. Documents that need the complete path have no
+such walk; there an object is found by what it says.
+"""
+
+from __future__ import annotations
+
+import re
+from json.decoder import scanstring  # type: ignore[attr-defined]  # not in its stubs
+from typing import NamedTuple
+
+from quadloom.errors import SyntaxInvalid
+from quadloom.syntaxes.jsonld.context import ContextProcessor
+from quadloom.syntaxes.jsonld.expand import expand_document
+from quadloom.syntaxes.jsonld.extraction import CONTEXTS, context_loader
+from quadloom.syntaxes.jsonld.fast import FastWalk, NotSimple
+from quadloom.syntaxes.jsonld.json import MAX_DEPTH, Json
+from quadloom.syntaxes.jsonld.loader import ContextLoader
+from quadloom.syntaxes.jsonld.rdf import RdfWriter
+from quadloom.syntaxes.jsonld.terms import ActiveContext
+from quadloom.syntaxes.places import PlaceKind, SourcePlace
+from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.sink import Sink
+
+_SPACE = re.compile(r"\s*")
+_SCALAR = re.compile(r"[^\s,\]}]+")
+_SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
+
+
+class _Value(NamedTuple):
+    """A JSON value and its place in characters; `parts` are the values of an array."""
+
+    value: Json
+    start: int
+    end: int
+    parts: tuple[_Value, ...] = ()
+
+
+class _Member(NamedTuple):
+    key: str
+    start: int
+    value: _Value
+
+
+class _Object(NamedTuple):
+    start: int
+    members: list[_Member]
+
+
+class JsonldPlaces:
+    """Places of statements. `blanks`: how many blank nodes the page had before its JSON-LD."""
+
+    def __init__(self, context: Context, blanks: int) -> None:
+        self._source = context.utf8
+        self._objects: dict[str, list[tuple[_Object, int, str]]] = {}  # by subject: object, offset of its text, text
+        self._all: list[tuple[_Object, int, str]] = []
+        self._subjects: dict[int, str] = {}  # of JSON objects, by `id`
+        self._held: list[Json] = []  # keeps them alive, so that no `id` is used twice
+        sink = Sink()
+        sink.skip_blanks(blanks)
+        loader = context_loader(context) or ContextLoader()
+        loader.start()
+        for start, end in _blocks(context):
+            text = self._source[start:end].decode("utf-8", "replace")
+            reader = _Reader(text)
+            try:
+                value = reader.read()
+            except (ValueError, IndexError, RecursionError):
+                continue
+            self._held.append(value.value)
+            self._walk(value.value, context.base, sink, loader)
+            for identity, found in reader.objects.items():
+                entry = (found, start, text)
+                self._all.append(entry)
+                subject = self._subjects.get(identity)
+                if subject is not None:
+                    self._objects.setdefault(subject, []).append(entry)
+
+    def _walk(self, value: Json, base: str, sink: Sink, loader: ContextLoader) -> None:
+        processor = ContextProcessor(loader.load)
+        walk = _TracedWalk(processor, CONTEXTS, sink.blank, base)
+        try:
+            walk.document(value)
+            self._subjects.update(walk.subjects)
+        except NotSimple:
+            writer = RdfWriter(lambda _s, _p, _o, _graph: None, sink.blank)
+            try:
+                writer.write(expand_document(processor, ActiveContext(base), value, base))
+            except SyntaxInvalid:
+                return
+        except SyntaxInvalid:
+            return
+
+    def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
+        entries = self._objects.get(subject) or self._all
+        wanted = _local(value) if kind == "type" and value else ""
+        for entry in entries:
+            found = entry[0]
+            if kind in ("item", "type"):
+                place = _type_place(found, wanted)
+                if place is None and (subject not in self._objects or kind == "type"):
+                    continue
+                return self._place(entry, place or (found.start, found.start + 1))
+            for member in found.members:
+                if _local(member.key) == _local(predicate) or member.key == predicate[1:-1]:
+                    part = self._part(member.value, value)
+                    if part is None:
+                        continue
+                    if kind == "property":
+                        return self._place(entry, (member.start, member.start + len(member.key) + 2))
+                    return self._place(entry, (part.start, part.end))
+        return None
+
+    def _part(self, stated: _Value, term: str) -> _Value | None:
+        """The value, or the part of an array, that gave this term."""
+        if stated.parts:
+            return next((found for part in stated.parts if (found := self._part(part, term)) is not None), None)
+        value = stated.value
+        if isinstance(value, dict):
+            if "@value" in value:
+                return stated if _is_text(value["@value"], term) else None
+            return stated if self._subjects.get(id(value), term) == term else None
+        return stated if _is_text(value, term) else None
+
+    @staticmethod
+    def _place(entry: tuple[_Object, int, str], span: tuple[int, int]) -> SourcePlace:
+        _, offset, text = entry
+        start = offset + len(text[: span[0]].encode("utf-8", "replace"))
+        return SourcePlace(start, start + len(text[span[0] : span[1]].encode("utf-8", "replace")))
+
+
+def _blocks(context: Context) -> list[tuple[int, int]]:
+    """Byte offsets of the page's JSON-LD: its scripts, or the whole document."""
+    if context.document.kind not in ("html", "xhtml"):
+        return [(0, len(context.utf8))]
+    blocks: list[tuple[int, int]] = []
+    for start in context.positions.scripts("application/ld+json"):
+        end = _SCRIPT_END.search(context.utf8, start)
+        blocks.append((start, end.start() if end else len(context.utf8)))
+    return blocks
+
+
+def _local(name: str) -> str:
+    name = name.strip("<>")
+    return name[max(name.rfind("/"), name.rfind("#"), name.rfind(":")) + 1 :]
+
+
+def _is_text(value: Json, term: str) -> bool:
+    """Whether a scalar can have given a term: a literal of this text, or an IRI that ends with it."""
+    if isinstance(value, bool):
+        return term.startswith(f'"{str(value).lower()}"')
+    if isinstance(value, (int, float)):
+        return term.startswith('"') and "^^" in term
+    if not isinstance(value, str):
+        return False
+    if term.startswith('"'):
+        text = term[1 : term.rindex('"')]
+        return text == value or "\\" in text
+    return value != "" and (term[1:-1].endswith(value.lstrip("./")) or term[1:-1] == value or "%" in term)
+
+
+def _type_place(found: _Object, wanted: str) -> tuple[int, int] | None:
+    for member in found.members:
+        if member.key in ("@type", "type", "rdf:type"):
+            parts = member.value.parts or (member.value,)
+            if not wanted:
+                return parts[0].start, parts[0].end
+            for part in parts:
+                if isinstance(part.value, str) and _local(part.value) == wanted:
+                    return part.start, part.end
+    return None
+
+
+class _TracedWalk(FastWalk):
+    """The fast path, which remembers the subject of every JSON object."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)  # type: ignore[arg-type]  # as `FastWalk`
+        self.subjects: dict[int, str] = {}
+
+    def _node(self, element: dict[str, Json], context: ActiveContext, *, begun: bool = False) -> str | None:
+        subject = super()._node(element, context, begun=begun)
+        if subject is not None:
+            self.subjects[id(element)] = subject
+        return subject
+
+
+class _Reader:
+    """JSON with places. Lenient: what is around the value and raw line breaks in strings do not matter. Raises
+    ValueError or IndexError for what is not JSON."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._depth = 0
+        self.objects: dict[int, _Object] = {}
+
+    def read(self) -> _Value:
+        brackets = [at for at in (self._text.find("{"), self._text.find("[", self._after_cdata())) if at >= 0]
+        if not brackets:
+            raise ValueError("no object")
+        return self._value(min(brackets))
+
+    def _after_cdata(self) -> int:
+        at = self._text.find("<![CDATA[")
+        return at + len("<![CDATA[") if at >= 0 else 0
+
+    def _value(self, at: int) -> _Value:
+        character = self._text[at]
+        if character == '"':
+            text, end = scanstring(self._text, at + 1, False)
+            return _Value(text, at, end)
+        if character in "{[":
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                raise ValueError("too deep")
+            whole = self._object(at) if character == "{" else self._array(at)
+            self._depth -= 1
+            return whole
+        match = _SCALAR.match(self._text, at)
+        if match is None:
+            raise ValueError("no value")
+        word = match.group()
+        constants: dict[str, Json] = {"true": True, "false": False, "null": None}
+        value: Json = constants[word] if word in constants else float(word) if set(word) & set(".eE") else int(word)
+        return _Value(value, at, match.end())
+
+    def _skip(self, at: int) -> int:
+        match = _SPACE.match(self._text, at)
+        return match.end() if match else at
+
+    def _object(self, start: int) -> _Value:
+        value: dict[str, Json] = {}
+        members: list[_Member] = []
+        at = self._skip(start + 1)
+        while self._text[at] != "}":
+            key = self._value(at)
+            at = self._skip(key.end)
+            if self._text[at] != ":" or not isinstance(key.value, str):
+                raise ValueError("no member")
+            one = self._value(self._skip(at + 1))
+            value[key.value] = one.value
+            members.append(_Member(key.value, key.start, one))
+            at = self._next(one.end, "}")
+        self.objects[id(value)] = _Object(start, members)
+        return _Value(value, start, at + 1)
+
+    def _array(self, start: int) -> _Value:
+        parts: list[_Value] = []
+        at = self._skip(start + 1)
+        while self._text[at] != "]":
+            parts.append(self._value(at))
+            at = self._next(parts[-1].end, "]")
+        return _Value([part.value for part in parts], start, at + 1, tuple(parts))
+
+    def _next(self, at: int, end: str) -> int:
+        at = self._skip(at)
+        if self._text[at] == ",":
+            return self._skip(at + 1)
+        if self._text[at] != end:
+            raise ValueError("no end")
+        return at

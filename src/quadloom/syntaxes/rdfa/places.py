@@ -1,0 +1,91 @@
+"""Where in the source the statements of RDFa are: the extraction again, with an eye on the elements."""
+
+from __future__ import annotations
+
+from selectolax.lexbor import LexborNode
+
+from quadloom.syntaxes.html.start_tags import StartTag, start_tags, tags_of
+from quadloom.syntaxes.iri import BaseIri
+from quadloom.syntaxes.microdata.places import value_place
+from quadloom.syntaxes.places import PlaceKind, SourcePlace, local_name, within
+from quadloom.syntaxes.rdfa.frames import Triples
+from quadloom.syntaxes.rdfa.hosts import HOSTS
+from quadloom.syntaxes.rdfa.names import Names
+from quadloom.syntaxes.rdfa.processing import Attributes, Namespaces, Processor
+from quadloom.syntaxes.rdfa.trees import LexborMarkup, sparse, walk_nodes
+from quadloom.syntaxes.registry import Context
+from quadloom.syntaxes.sink import Sink
+from quadloom.syntaxes.terms import TYPE
+
+_ATTRIBUTES = frozenset(("property", "typeof", "rel", "rev", "vocab", "about", "resource"))
+_VALUES = (b"content=", b"datetime=", b"resource=", b"href=", b"src=")
+_SELECTOR = ",".join(f"[{name}]" for name in sorted(_ATTRIBUTES))
+
+
+class _TracedTriples(Triples):
+    def __init__(self) -> None:
+        super().__init__()
+        self.at = 0
+        self.made_by: dict[tuple[str, str, str], int] = {}
+        self.typed_by: dict[str, int] = {}
+
+    def add(self, subject: str, predicate: str, value: str) -> None:
+        self.made_by.setdefault((subject, predicate, value), self.at)
+        if predicate == TYPE:
+            self.typed_by.setdefault(subject, self.at)
+        super().add(subject, predicate, value)
+
+
+class _TracedProcessor(Processor[LexborNode]):
+    def enter(self, node: LexborNode, tag: str, attributes: Attributes, namespaces: Namespaces = ()) -> None:
+        triples = self.triples
+        if isinstance(triples, _TracedTriples):
+            triples.at = node.mem_id
+        super().enter(node, tag, attributes, namespaces)
+
+
+class RdfaPlaces:
+    """Places of statements in HTML. `blanks`: how many blank nodes the page had before its RDFa."""
+
+    def __init__(self, context: Context, blanks: int) -> None:
+        self._source = context.utf8
+        sink = Sink()
+        sink.skip_blanks(blanks)
+        document = BaseIri.of_attribute(context.url)
+        base = document if context.base == context.url else BaseIri.of_attribute(context.base)
+        host = HOSTS["html5"]
+        names = Names(document, host.terms, sink.blank, None)
+        processor = _TracedProcessor(host, LexborMarkup(), names, base, sink.blank, roles=False)
+        self._triples = processor.triples = _TracedTriples()
+        walk_nodes(sparse(context.tree, roles=False), processor)
+        processor.finish()
+        tags = start_tags(self._source, _ATTRIBUTES)
+        self._tags = tags_of(context.tree.css(_SELECTOR), tags, _ATTRIBUTES)
+
+    def find(self, subject: str, predicate: str, value: str, kind: PlaceKind) -> SourcePlace | None:
+        if kind in ("item", "type"):
+            tag = self._tags.get(self._triples.typed_by.get(subject, 0))
+            return _typed(self._source, tag, value) if tag else None
+        tag = self._tags.get(self._made_by(subject, predicate, value))
+        if tag is None:
+            return None
+        if kind == "property":
+            name = local_name(predicate)
+            attributes = (b"property", b"rel", b"rev")
+            return within(self._source, tag.start, tag.end, name, attributes) or SourcePlace(tag.start, tag.end)
+        return value_place(self._source, tag, value, _VALUES)
+
+    def _made_by(self, subject: str, predicate: str, value: str) -> int:
+        made_by = self._triples.made_by
+        found = made_by.get((subject, predicate, value))
+        if found is None and value.startswith('"'):  # the language may come from the transport
+            text = value[: value.rindex('"') + 1]
+            found = next(
+                (at for (s, p, o), at in made_by.items() if s == subject and p == predicate and o.startswith(text)), 0
+            )
+        return found or 0
+
+
+def _typed(source: bytes, tag: StartTag, term: str) -> SourcePlace:
+    name = local_name(term)
+    return (within(source, tag.start, tag.end, name, (b"typeof",)) if name else None) or SourcePlace(tag.start, tag.end)

@@ -36,7 +36,7 @@ from quadloom.settings.loading import load, with_limits
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.sqlite.lock import WarehouseLock
-from quadloom.stores.stores import Stores, open_stores
+from quadloom.stores.stores import Stores, open_stores, places_of
 from quadloom.subscriptions.service import Subscriptions
 
 _LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
@@ -241,7 +241,7 @@ class Warehouse:
         """Open everything. To write, finish what a killed rebuild has begun."""
         failpoints = Failpoints(self.settings.crawl.failpoint)
         if self._writable and "index" in self._phases:
-            exchange_folders(self.path, failpoints)
+            exchange_folders(places_of(self.path, self.settings), failpoints)
         opened = open_stores(
             self.path,
             self.settings,

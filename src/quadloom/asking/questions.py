@@ -136,8 +136,8 @@ class WarehouseQueries:
             "sizes": {
                 "database": stores.state.size(),
                 "archive": stores.archive.size(),
-                "quads": _size(stores.path / "quads"),
-                "text": _size(stores.path / "text"),
+                "quads": _size(stores.places.quads),
+                "text": _size(stores.places.text),
             },
         }
 

@@ -349,8 +349,13 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     frontier: Annotated[str, _doc("sqlite:, or postgresql://user@host:port/database for many machines")] = "sqlite:"
     catalog: Annotated[str, _doc("sqlite:, or postgresql: for the frontier's database")] = "sqlite:"
     archive: Annotated[str, _doc("warc:, warc:///directory that many machines share, or s3://bucket/prefix")] = "warc:"
-    quads: Annotated[str, _doc("oxigraph:, or sparql+http(s)://host:port/path of a SPARQL 1.1 server")] = "oxigraph:"
-    text: Annotated[str, _doc("tantivy:, or postgresql: for the frontier's database")] = "tantivy:"
+    quads: Annotated[
+        str, _doc("oxigraph:, oxigraph:///folder on another disk, or sparql+http(s)://host:port/path of a server")
+    ] = "oxigraph:"
+    text: Annotated[
+        str, _doc("tantivy:, tantivy:///folder on another disk, or postgresql: for the frontier's database")
+    ] = "tantivy:"
+    links: Annotated[str, _doc("folder of the links between pages, on another disk; empty = in the warehouse")] = ""
     directories: Annotated[list[str], _doc("more directories (disks) for archive files, used in turn")] = []
     spool: Annotated[
         str,

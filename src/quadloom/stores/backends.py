@@ -83,6 +83,7 @@ TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
     "embedded": _tantivy,
     "postgresql": _postgres_text,
 }
+_FOLDERS = ("oxigraph", "tantivy", "embedded")  # may name their folder, see `Places` in `quadloom.stores.stores`
 REMOTE = frozenset(("s3", "sparql+http", "sparql+https"))  # take an address
 # Frontier and catalog share a database, so that a settlement is one transaction.
 STATES: dict[str, Callable[[Path, Settings, bool, bool], State]] = {"sqlite": EmbeddedState, "postgresql": ClusterState}
@@ -148,7 +149,7 @@ def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:
     if scheme not in known or not colon:
         names = ", ".join(f"{name}:" for name in known)
         raise SettingsError(f"stores.{seam} = {scheme!r} is not a backend of this version", hint=f"known are {names}")
-    needs, may = scheme in REMOTE, scheme in ("postgresql", "warc")
+    needs, may = scheme in REMOTE, scheme in ("postgresql", "warc", *_FOLDERS)
     if (seam, scheme) == ("frontier", "postgresql"):
         needs = True
     if needs and (not rest.startswith("//") or not rest[2:].strip("/")):

@@ -8,6 +8,7 @@ from collections import Counter, deque
 import msgspec
 
 from quadloom.process.channel import ProcessHeartbeat
+from quadloom.scheduling.demand import ExpectedFreshness
 
 
 class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +32,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     cpu: dict[str, float] = {}  # seconds by phase
     rates: dict[str, float] = {}  # pages per second through each phase, over the last ten seconds
     statuses: dict[str, int] = {}
+    expected: ExpectedFreshness | None = None  # of all pages, by their learned rates and the present bandwidth
     state: str = "running"
     workers: list[ProcessHeartbeat] = []
     notices: list[str] = []  # what a person should know of, each text once; in the final report

@@ -42,6 +42,7 @@ def crawl(
     delay: float | None = None,
     contact: str | None = None,
     strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
+    order: Literal["breadth-first", "importance", "random"] | None = None,
     workers: int | None = None,
     forever: Annotated[bool, Parameter(negative="")] = False,
     until_input_ends: Annotated[bool, Parameter(negative="")] = False,
@@ -72,6 +73,8 @@ def crawl(
         URL or mail address shown to the sites you visit
     strategy
         which links to follow: all, same-site, external, feeds, seealso, vocabulary, sitemaps, or a .rq file
+    order
+        which of the unread pages are read first
     workers
         transform processes
     forever
@@ -92,6 +95,7 @@ def crawl(
             "crawl.max_seconds": max_seconds,
             "crawl.contact": contact,
             "crawl.strategies": list(strategy) if strategy else None,
+            "crawl.order": order,
             "crawl.workers": workers,
             "politeness.delay": delay,
         }

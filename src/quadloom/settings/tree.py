@@ -224,6 +224,9 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         Literal["mean", "many"],
         _doc("usefulness of a page: the mean over its links (Xyleme), or higher the more links lead to data"),
     ] = "mean"
+    vocabulary_links: Annotated[
+        bool, _doc("let links to classes and properties count for importance, as links between pages do")
+    ] = False
     promotion: Annotated[float, _doc("subscribed pages are raised into this top share of importance"), _SHARE] = 0.05
     prior_interval: Annotated[Length, _doc("expected time between changes of a page about which nothing is known")] = (
         "14d"

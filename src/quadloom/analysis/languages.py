@@ -119,6 +119,13 @@ def candidates(text: str) -> tuple[str, ...]:
     return tuple(language for language in _SHORT_WORDS if language in languages)
 
 
+def is_function_word(word: str, languages: tuple[str, ...]) -> bool:
+    """Whether a word in lower case is one of the most frequent ones, such as `the` or `und`, in one of these languages
+    or in English: a question need not find it."""
+    known = _LANGUAGES.get(word)
+    return known is not None and ("en" in known or not set(languages).isdisjoint(known))
+
+
 def _script_of(sample: str) -> tuple[frozenset[str], str]:
     """Languages of the most frequent script, and the one to assume. Kana decide for Japanese, even among more Han."""
     counts: Counter[int] = Counter()

@@ -1,55 +1,132 @@
-"""The parser of what people type into a search box, which never fails; and the snippet that shows why a page matched.
+"""The syntax of what people type into a search box, which never fails.
 
-`words "a phrase" prefix* field:word -not`. Text that does not fit is taken as words, since a syntax error helps nobody;
-a missing closing quote is assumed at the end. At most `MAX_CLAUSES` parts count, so no text becomes a costly query.
+`words "a phrase" prefix* field:word -not after:2026-01-31`. Text that does not fit is taken as words, since a syntax
+error helps nobody; a missing closing quote is assumed at the end. At most `MAX_CLAUSES` parts count, so no text becomes
+a costly query.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import UTC, datetime, timedelta
 
 import msgspec
+
+from quadloom.analysis.words import FIELDS as WORD_FIELDS
+from quadloom.analysis.words import query_tokens
 
 MAX_CLAUSES = 32
 MAX_TEXT = 1000
 MIN_PREFIX = 2  # characters; a shorter prefix would match half of the dictionary
-OPEN, CLOSE = "\x02", "\x03"
 FIELDS = {
-    "title": "title", "body": "body", "text": "body", "data": "literals", "literals": "literals", "site": "site",
-    "host": "host", "lang": "language", "language": "language", "kind": "kind", "type": "types", "types": "types",
-    "vocabulary": "vocabularies",
+    **{name: name for name in WORD_FIELDS}, "heading": "headings", "link": "links", "image": "images", "text": "body",
+    "data": "literals", "site": "site", "host": "host", "lang": "language", "language": "language", "kind": "kind",
+    "type": "types", "types": "types", "vocabulary": "vocabularies",
 }  # fmt: skip
-WORD_FIELDS = ("title", "literals", "body")  # other fields are compared as a whole
+_DATES = {"after": 1, "since": 1, "before": 0, "until": 0}
+# "Newest first" as people ask for it. Such a word need not be on the page.
+_NEWEST_WORDS = (
+    "latest newest recent recently today neueste neuesten neuestes aktuell aktuelle aktuellen uusin uusimmat viimeisin "
+    "dernier dernière derniers récents último última últimos recientes novità recenti последние новейшие свежие أحدث "
+    "आज नवीनतम ताज़ा 最新 最近 최신 최근 ล่าสุด"
+)
+_NEWEST = frozenset(_NEWEST_WORDS.split())
 
 _PART = re.compile(r'(-?)(?:(\w+):)?(?:"([^"]*)"?|([^\s"]+))')
-_WORD = re.compile(r"\w+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 class Clause(msgspec.Struct, frozen=True):
-    """`field` empty = any of `WORD_FIELDS`. `words` are folded; for other fields `value` is compared as it is."""
+    """`field` empty = any of `WORD_FIELDS`; values of other fields are compared as they are."""
 
-    words: tuple[str, ...]
-    value: str = ""
+    value: str
     field: str = ""
     prefix: bool = False
     negated: bool = False
+    phrase: bool = False
+
+    @property
+    def about_words(self) -> bool:
+        return not self.field or self.field in WORD_FIELDS
 
 
-def parse(text: str) -> tuple[Clause, ...]:
-    """All clauses must match. Words in quotes, or joined by a hyphen or the like, are a phrase."""
+class ParsedText(msgspec.Struct, frozen=True):
+    """`unfinished`: the last word, if more letters may follow. `since`, `until`: unix times, 0 = none. `newest`: the
+    question asks for what is new."""
+
+    clauses: tuple[Clause, ...] = ()
+    since: float = 0.0
+    until: float = 0.0
+    newest: bool = False
+    unfinished: str = ""
+
+    @property
+    def words(self) -> tuple[Clause, ...]:
+        return tuple(clause for clause in self.clauses if clause.about_words)
+
+    @property
+    def filters(self) -> tuple[Clause, ...]:
+        return tuple(clause for clause in self.clauses if not clause.about_words)
+
+    @property
+    def asks_for_words(self) -> bool:
+        return any(not clause.negated for clause in self.words)
+
+
+def parse(text: str) -> ParsedText:
     clauses: list[Clause] = []
-    for minus, name, phrase, bare in _PART.findall(text[:MAX_TEXT]):
-        field = FIELDS.get(name.lower(), "")
-        value = phrase or bare
+    since = until = 0.0
+    newest = False
+    for minus, name, phrase, bare in _PART.findall(_CONTROL.sub(" ", text[:MAX_TEXT])):
+        key, value = name.lower(), phrase or bare
+        if key in _DATES and (moment := _moment(value, later=not _DATES[key])):
+            since, until = (max(since, moment), until) if _DATES[key] else (since, min(until or moment, moment))
+            continue
+        field = FIELDS.get(key, "")
         if name and not field:
             value = f"{name} {value}"  # an unknown field is a word like any other
-        words = words_of(value)
-        prefix = bare.endswith("*") and bool(words) and len(words[-1]) >= MIN_PREFIX
-        if words or (field and field not in WORD_FIELDS and value):
-            clauses.append(Clause(words, value.rstrip("*") if bare else value, field, prefix, bool(minus)))
-    return tuple(clauses[:MAX_CLAUSES])
+        newest = newest or (not name and bare.lower() in _NEWEST)
+        tokens = query_tokens(value)
+        whole = bool(field) and field not in WORD_FIELDS
+        prefix = bare.endswith("*") and bool(tokens) and len(tokens[-1]) >= MIN_PREFIX
+        if tokens or (whole and value):
+            value = value.rstrip("*") if bare else value
+            clauses.append(Clause(value, field, prefix, bool(minus), bool(phrase)))
+    if newest and len(clauses) > 1:
+        clauses = [clause for clause in clauses if clause.value.lower() not in _NEWEST]
+    kept = tuple(clauses[:MAX_CLAUSES])
+    last = kept[-1] if kept else None
+    open_ended = last is not None and last.about_words and not (last.phrase or last.prefix or last.negated)
+    unfinished = last.value if last is not None and open_ended and not text[-1:].isspace() else ""
+    return ParsedText(kept, since, until, newest, unfinished)
+
+
+def _moment(value: str, *, later: bool) -> float:
+    """Unix time of `2026`, `2026-01` or `2026-01-31`; `later`: of its end. 0 if it is no date."""
+    found = re.fullmatch(r"(\d{4})(?:-(\d\d?))?(?:-(\d\d?))?", value)
+    if found is None:
+        return 0.0
+    year, month, day = (int(part) if part else 0 for part in found.groups())
+    try:
+        start = datetime(year, month or 1, day or 1, tzinfo=UTC)
+        if later:
+            days = 1 if day else 31 if month else 366
+            start += timedelta(days=days)
+            start = start if day else start.replace(day=1, month=start.month if month else 1)
+            start -= timedelta(seconds=1)
+        return start.timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def site_names(value: str) -> tuple[str, ...]:
+    """A site as people write it, as the index has it: `https://Example.org/` is example.org, and `www.` may be left
+    out or not."""
+    name = value.strip().lower().partition("://")[2] or value.strip().lower()
+    name = name.partition("/")[0]
+    bare = name.removeprefix("www.")
+    return tuple(dict.fromkeys((name, bare))) if bare else (name,)
 
 
 def fold(text: str) -> str:
@@ -57,107 +134,3 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
-
-
-def words_of(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(fold(text).replace("_", " ")))
-
-
-def snippet(text: str, clauses: tuple[Clause, ...], *, length: int = 240) -> str:
-    """The part of `text` with most of the words, marked by `OPEN` and `CLOSE`; its beginning if there are none."""
-    places = _places(text, clauses)
-    start = _best_start(places, length)
-    if start > 0:
-        blank = text.find(" ", start)
-        start = blank + 1 if 0 <= blank < start + 30 else start
-    end = min(len(text), start + length)
-    parts: list[str] = ["… "] if start else []
-    position = start
-    for begin, stop in places:
-        if begin >= position and stop <= end:
-            parts += (_CONTROL.sub(" ", text[position:begin]), OPEN, text[begin:stop], CLOSE)
-            position = stop
-    parts.append(_CONTROL.sub(" ", text[position:end]))
-    if end < len(text):
-        parts.append(" …")
-    return "".join(parts).strip()
-
-
-def _places(text: str, clauses: tuple[Clause, ...]) -> list[tuple[int, int]]:
-    wanted = {word for c in clauses if not c.negated and c.field in ("", *WORD_FIELDS) for word in c.words}
-    prefixes = tuple(c.words[-1] for c in clauses if c.prefix and not c.negated)
-    if not wanted and not prefixes:
-        return []
-    # Offsets in the folded text are offsets in the text, and searching it costs a twentieth of folding each word.
-    folded = text.lower() if text.isascii() else _aligned(text)
-    found = _found(folded, wanted, prefixes)
-    if _UNALIGNED in folded:
-        found |= _unaligned(text, folded, wanted, prefixes)
-    return sorted(found)
-
-
-def _aligned(text: str) -> str:
-    """Folded letter by letter. `translate` is slow, so it gets only what is not ASCII."""
-    parts: list[str] = []
-    position = 0
-    for run in _NOT_ASCII.finditer(text):
-        parts += (text[position : run.start()].lower(), run.group().translate(_FOLDED))
-        position = run.end()
-    return "".join((*parts, text[position:].lower()))
-
-
-def _unaligned(text: str, folded: str, wanted: set[str], prefixes: tuple[str, ...]) -> set[tuple[int, int]]:
-    """Words with a letter that folds to several, such as ß: there are few, and only these are folded one by one."""
-    found = set()
-    for place in _UNALIGNED_WORD.finditer(folded):
-        for match in _WORD.finditer(text, *place.span()):
-            word = fold(match.group())
-            if word in wanted or (prefixes and word.startswith(prefixes)):
-                found.add(match.span())
-    return found
-
-
-def _found(folded: str, wanted: set[str], prefixes: tuple[str, ...]) -> set[tuple[int, int]]:
-    """Spans of these words in a folded text, as whole words; an unaligned letter next to one belongs to its word."""
-    found = set()
-    for word in (*wanted, *prefixes):
-        begin = folded.find(word)
-        while begin >= 0:
-            end = begin + len(word)
-            match = _FOLDED_WORD.match(folded, end)
-            if (not begin or not _FOLDED_WORD.match(folded, begin - 1)) and (match is None or word in prefixes):
-                found.add((begin, match.end() if match is not None else end))
-            begin = folded.find(word, end)
-    return found
-
-
-class _Folded(dict[int, str]):
-    """Character → its folded form if that is one character too, filled as characters occur.
-
-    A character outside of words may become any other such one: an ellipsis, folded to three dots, becomes a blank.
-    """
-
-    def __missing__(self, code: int) -> str:
-        folded = fold(chr(code))
-        if len(folded) != 1:
-            folded = _UNALIGNED if _WORD.search(chr(code) + folded) else " "
-        self[code] = folded
-        return folded
-
-
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-_UNALIGNED = "\uffff"
-_FOLDED = _Folded()
-_FOLDED_WORD = re.compile(rf"[\w{_UNALIGNED}]+")
-_UNALIGNED_WORD = re.compile(rf"\w*{_UNALIGNED}[\w{_UNALIGNED}]*")
-
-
-def _best_start(places: list[tuple[int, int]], length: int) -> int:
-    """Start of the window with most matches, some words before the first of them."""
-    best, best_count, right = 0, 0, 0
-    for left, (begin, _) in enumerate(places):
-        while right < len(places) and places[right][1] <= begin + length - 40:
-            right += 1
-        if right - left > best_count:
-            best, best_count = begin, right - left
-    return max(0, best - 40)

@@ -17,13 +17,19 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import tantivy
-from tantivy import Occur, Query
+from tantivy import Query
 
+from quadloom.analysis.scripts import readable
+from quadloom.analysis.words import query_tokens
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
 from quadloom.stores import text_query
-from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.text_query import Clause
+from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.query_plan import plan_search
+from quadloom.stores.snippets import highlights_of, snippet
+from quadloom.stores.synonyms import NO_SYNONYMS, Synonyms
+from quadloom.stores.text.search import QueryBuilder, TantivyVocabulary
 
 EXCERPT = 3000
 _HEAP = 64 << 20
@@ -41,8 +47,9 @@ class TantivyText:
     `read_only`: may be open while another process writes, and sees every commit made before each question.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, synonyms: Synonyms = NO_SYNONYMS) -> None:
         self._path = path
+        self._synonyms = synonyms
         self._read_only = read_only
         self._commits = 0
         self._committed: _Committed | None = None
@@ -95,24 +102,54 @@ class TantivyText:
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         started = time.perf_counter()
-        clauses = text_query.parse(request.text)
+        parsed = text_query.parse(request.text)
         with _translated(self._path):
             committed = self._current()
             searcher = committed.searcher
-            query = self._query(clauses, request)
+            build = QueryBuilder(self._index.schema, searcher, _BOOSTS)
+            filters = build.filters(parsed, request)
+            plan = plan_search(
+                parsed,
+                committed.vocabulary,
+                lambda plan: _count(searcher, build.matching(plan, filters)),
+                synonyms=self._synonyms,
+                exact=request.exact,
+            )
+            query = build.whole(plan, parsed, request)
             offset = max(0, min(request.offset, _MAX_HITS))
             limit = max(1, min(request.limit, _MAX_HITS - offset + 1))
-            by_date = None if any(not clause.negated for clause in clauses) else "fetched_at"
+            by_date = None if parsed.asks_for_words else "fetched_at"
             result = searcher.search(query, limit, count=True, offset=offset, order_by_field=by_date)
-            hits = tuple(
-                _hit(score, searcher.doc(address), clauses) if request.snippets else committed.hit(score, address)
-                for score, address in result.hits
-            )
+            marked = highlights_of(plan)
+            if request.snippets:
+                hits = tuple(_hit(score, searcher.doc(address), marked, request) for score, address in result.hits)
+            else:
+                hits = tuple(committed.hit(score, address) for score, address in result.hits)
+            if request.explain:
+                hits = tuple(
+                    msgspec.structs.replace(hit, explanation=build.explain(plan, parsed, address))
+                    for hit, (_, address) in zip(hits, result.hits, strict=True)
+                )
             facets = _facets(searcher, query) if request.facets else {}
         total: int = result.count  # type: ignore[attr-defined]  # missing in the package's stubs
         return SearchAnswer(
-            hits=hits if request.limit > 0 else (), total=total, facets=facets, seconds=time.perf_counter() - started
+            hits=hits if request.limit > 0 else (),
+            total=total,
+            facets=facets,
+            seconds=time.perf_counter() - started,
+            corrections=plan.corrections,
+            missing=plan.missing,
+            most_words=not plan.base.all_words,
+            highlights=marked,
         )
+
+    def words(self, prefix: str, limit: int) -> list[tuple[str, int]]:
+        with _translated(self._path):
+            vocabulary = self._current().vocabulary
+            tokens = query_tokens(prefix)
+            return [
+                (readable(word), count) for word, count in vocabulary.starting_with(tokens[-1] if tokens else "", limit)
+            ]
 
     def _searcher(self) -> tantivy.Searcher:
         return self._current().searcher
@@ -125,43 +162,6 @@ class TantivyText:
                 self._index.reload()
             committed = self._committed = _Committed(self._index.searcher(), mark)
         return committed
-
-    def _query(self, clauses: Sequence[Clause], request: SearchRequest) -> Query:
-        schema = self._index.schema
-        parts: list[tuple[Occur, Query]] = [
-            (Occur.MustNot if clause.negated else Occur.Must, self._clause(schema, clause)) for clause in clauses
-        ]
-        filters = {
-            "types": request.types,
-            "vocabularies": request.vocabularies,
-            "site": request.sites,
-            "language": request.languages,
-            "kind": request.kinds,
-        }
-        for field, values in filters.items():
-            if values:
-                one_of = Query.term_set_query(schema, field, list(values))
-                parts.append((Occur.Must, Query.const_score_query(one_of, 0.0)))
-        if request.since or request.until:
-            span = Query.range_query(
-                schema, "fetched_at", tantivy.FieldType.Float, request.since or None, request.until or None
-            )
-            parts.append((Occur.Must, Query.const_score_query(span, 0.0)))
-        if not any(occur is Occur.Must for occur, _ in parts):
-            parts.append((Occur.Must, Query.all_query()))  # "-not" alone excludes from everything
-        return Query.boolean_query(parts)
-
-    def _clause(self, schema: tantivy.Schema, clause: Clause) -> Query:
-        if clause.field and clause.field not in text_query.WORD_FIELDS:
-            return _whole(schema, clause)
-        # The index's own analyzer treats the question as it treated documents: it turns ø into o, and cuts Indic words.
-        words = self._analyzer.analyze(clause.value)
-        if not words:
-            return Query.empty_query()
-        fields = (clause.field,) if clause.field else text_query.WORD_FIELDS
-        return Query.boolean_query(
-            [(Occur.Should, _words(schema, field, words, prefix=clause.prefix)) for field in fields]
-        )
 
     def ids(self) -> Iterator[str]:
         with _translated(self._path):
@@ -226,19 +226,25 @@ def _document(document: TextDocument) -> tantivy.Document:
     return made
 
 
-def _hit(score: float, document: tantivy.Document, clauses: tuple[Clause, ...]) -> Hit:
-    excerpt = document.get_first("excerpt") or b""
+def _hit(score: float, document: tantivy.Document, marked: Highlights, request: SearchRequest) -> Hit:
+    excerpt = bytes(document.get_first("excerpt") or b"").decode()
     return Hit(
         id=document.get_first("id") or "",
         score=float(score),
         title=document.get_first("title") or "",
-        snippet=text_query.snippet(bytes(excerpt).decode(), clauses),
+        snippet="" if request.excerpts else snippet(excerpt, marked),
         types=tuple(document.get_all("types")),
         site=document.get_first("site") or "",
         language=document.get_first("language") or "",
         kind=document.get_first("kind") or "",
         fetched_at=document.get_first("fetched_at") or 0.0,
+        excerpt=excerpt if request.excerpts else "",
     )
+
+
+def _count(searcher: tantivy.Searcher, query: Query) -> int:
+    count: int = searcher.search(query, 1, count=True).count  # type: ignore[attr-defined]  # missing in the stubs
+    return count
 
 
 class _Committed:
@@ -251,6 +257,7 @@ class _Committed:
 
     def __init__(self, searcher: tantivy.Searcher, mark: tuple[int, ...]) -> None:
         self.searcher = searcher
+        self.vocabulary = TantivyVocabulary(searcher, tuple(_BOOSTS))
         self.mark = mark  # taken before the searcher, so a commit in between is noticed at the next question
         self._urls: dict[tuple[int, int], str] = {}
 
@@ -262,28 +269,6 @@ class _Committed:
             if len(self._urls) < _MAX_NAMED:
                 self._urls[key] = url
         return Hit(id=url, score=float(score))
-
-
-def _words(schema: tantivy.Schema, field: str, words: list[str], *, prefix: bool) -> Query:
-    if prefix and len(words) > 1:
-        query = Query.phrase_prefix_query(schema, field, list(words))
-    elif prefix:
-        query = Query.regex_query(schema, field, f"{words[0]}.*")  # a word holds no character special to it
-    elif len(words) > 1:
-        query = Query.phrase_query(schema, field, list(words))
-    else:
-        query = Query.term_query(schema, field, words[0])
-    return Query.boost_query(query, _BOOSTS[field])
-
-
-def _whole(schema: tantivy.Schema, clause: Clause) -> Query:
-    """`site:example.org` is compared as a whole; `type:Event` also finds an IRI that ends in #Event or /Event."""
-    exact = Query.term_query(schema, clause.field, clause.value)
-    if clause.field not in ("types", "vocabularies") or not clause.value.isalnum():
-        return exact
-    return Query.boolean_query(
-        [(Occur.Should, exact), (Occur.Should, Query.regex_query(schema, clause.field, f".*[#/]{clause.value}"))]
-    )
 
 
 def _facets(searcher: tantivy.Searcher, query: Query) -> dict[str, list[tuple[str, int]]]:

@@ -16,13 +16,16 @@ indexes share this module; what a step finds is counted by the index, which pass
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
-from quadloom.analysis.languages import is_function_word
+from quadloom.analysis.languages import candidates, is_function_word
+from quadloom.analysis.scripts import readable
 from quadloom.analysis.words import QueryWord, analyse_phrase
+from quadloom.stores.forms import longer_words, word_forms
 from quadloom.stores.protocols.text import Correction
 from quadloom.stores.spelling import nearest, similar
 from quadloom.stores.synonyms import NO_SYNONYMS, Synonyms
@@ -32,24 +35,28 @@ FEW = 10  # pages: with fewer, the next step is tried
 _SHORTEST_PREFIX = 3  # letters of an unfinished word; two if it is not in Latin letters
 _EXPANSIONS = 40  # words that an unfinished one may become
 _MOST_NEAR = 8
+_NEAR_WORDS = 3  # of a question; with more, most of them will do
+_COMMON = 0.1  # share of documents from which a word says little
 _GRAM_PARTS = 2  # parts of a run without blanks that must match
 
 WayField = Literal["words", "stems", "endings"]
-WayKind = Literal["exact", "form", "synonym", "prefix", "compound", "near", "part"]
+WayKind = Literal["exact", "form", "kin", "synonym", "prefix", "compound", "near", "part"]
 # The weight of a match by each way; exact is 1.
 WEIGHTS: dict[WayKind, float] = {
-    "exact": 1.0, "form": 0.85, "synonym": 0.7, "prefix": 0.5, "compound": 0.5, "near": 0.3, "part": 0.6,
+    "exact": 1.0, "form": 0.95, "kin": 0.6, "synonym": 0.7, "prefix": 0.5, "compound": 0.5, "near": 0.3, "part": 0.6,
 }  # fmt: skip
 
 
 class Vocabulary(Protocol):
-    """The words of an index, as tokens."""
+    """The words of an index, as tokens. `documents`: how many there are."""
+
+    documents: int
 
     def frequency(self, token: str, field: WayField = "words") -> int:
         """Documents with this token in the fields of words, or in this one; an estimate that is 0 only for none."""
         ...
 
-    def starting_with(self, prefix: str, limit: int) -> list[tuple[str, int]]:
+    def starting_with(self, prefix: str, limit: int, field: WayField = "words") -> list[tuple[str, int]]:
         """Tokens and their frequencies, the most frequent first."""
         ...
 
@@ -65,10 +72,11 @@ class Way(msgspec.Struct, frozen=True):
     tokens: tuple[str, ...]
     field: WayField = "words"
     prefix: bool = False  # the last token is the beginning of a word
+    rarity: float = 1.0  # makes a form as rare as all forms of its word together, instead of a rare form the best one
 
     @property
     def weight(self) -> float:
-        return WEIGHTS[self.kind]
+        return WEIGHTS[self.kind] * self.rarity
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -92,48 +100,55 @@ class Plan(msgspec.Struct, frozen=True):
         return self.least >= len(self.wishes)
 
 
-class SearchPlan(msgspec.Struct, frozen=True):
-    """`base` finds all hits; those that `better` find too rank above the others, the more of these the higher."""
-
-    base: Plan
-    better: tuple[Plan, ...] = ()
-    corrections: tuple[Correction, ...] = ()
-    missing: tuple[str, ...] = ()  # words without any match
+class StepHits(Protocol):
+    """What an index found for one plan: at least `count` pages, whatever else it keeps for itself."""
 
     @property
-    def corrected(self) -> dict[str, str]:
-        return {correction.asked: correction.used for correction in self.corrections}
+    def count(self) -> int: ...
+
+
+Found = TypeVar("Found", bound=StepHits)
+
+
+class SearchPlan(msgspec.Struct, Generic[Found], frozen=True):
+    """`steps`: from strict to generous; each finds all that those before it found. Pages of an earlier one are better,
+    and all but the last found fewer than `FEW`."""
+
+    steps: tuple[tuple[Plan, Found], ...]
+    corrections: tuple[Correction, ...] = ()
+    missing: tuple[str, ...] = ()  # words without any match
+    offers: tuple[Correction, ...] = ()  # for missing words of an exact search
+
+    @property
+    def last(self) -> Plan:
+        return self.steps[-1][0]
 
 
 def plan_search(
     parsed: ParsedText,
     vocabulary: Vocabulary,
-    count: Callable[[Plan], int],
+    ask: Callable[[Plan], Found],
     *,
     synonyms: Synonyms = NO_SYNONYMS,
     exact: bool = False,
-) -> SearchPlan:
-    """The steps of the module, as far as they are needed. `count`: pages that a plan finds, filters included."""
+) -> SearchPlan[Found]:
+    """The steps of the module, as far as they are needed. `ask` finds the pages of a plan, filters included."""
     planner = _Planner(vocabulary, synonyms, exact=exact)
-    strict = planner.strict(parsed)
-    if exact or not strict.wishes or count(strict) >= FEW:
-        return SearchPlan(strict, missing=() if not exact else planner.missing(strict))
-    better: list[Plan] = [strict]
-    wide = planner.wide(strict, parsed.unfinished)
-    found = count(wide) if wide != strict else 0
+    strict = planner.balanced(planner.strict(parsed))
+    steps = [(strict, ask(strict))]
+    if exact or not strict.wishes or steps[-1][1].count >= FEW:
+        missing = planner.missing(strict) if exact else ()
+        return SearchPlan(tuple(steps), missing=missing, offers=planner.offers(missing))
+    wide = planner.balanced(planner.wide(strict, parsed.unfinished))
     if wide != strict:
-        better.append(wide)
-    if not found:
-        near = planner.near(wide)
+        steps.append((wide, ask(wide)))
+    if not steps[-1][1].count and len(wide.wishes) <= _NEAR_WORDS:
+        near = planner.balanced(planner.near(wide))
         if near != wide:
-            better.append(near)
-            found = count(near)
-    if found < FEW:
-        most = planner.most(better[-1])
-        if most is not None:
-            better.append(most)
-    *before, base = better
-    return SearchPlan(base, tuple(before), tuple(planner.corrections), planner.missing(wide))
+            steps.append((near, ask(near)))
+    if steps[-1][1].count < FEW and (most := planner.most(steps[-1][0])) is not None:
+        steps.append((most, ask(most)))
+    return SearchPlan(tuple(steps), tuple(planner.corrections), planner.missing(wide))
 
 
 class _Planner:
@@ -173,10 +188,12 @@ class _Planner:
 
     def _forms(self, term: QueryWord) -> list[Way]:
         ways: list[Way] = []
-        for stem in term.stems:
-            ways.append(Way("form", (stem,), "stems"))
-            if (stem,) != term.tokens and self._vocabulary.frequency(stem):
-                ways.append(Way("form", (stem,)))
+        if term.stems:
+            (token,) = term.tokens
+            forms = word_forms(token, self._spoken(term), self._vocabulary)
+            ways += (Way("form", (form,)) for form in forms.same)
+            ways += (Way("kin", (form,)) for form in forms.kin)
+            ways += (Way("form", (stem,), "stems") for stem in term.stems)
         if term.grams and len(term.parts) == 1:  # a word without its particle
             ways.append(Way("form", term.parts[0]))
         for other in self._synonyms.of(" ".join(term.tokens)):
@@ -185,23 +202,29 @@ class _Planner:
                 ways.append(Way("synonym", said.tokens))
         return ways
 
+    def _spoken(self, term: QueryWord) -> tuple[str, ...]:
+        """Languages in which a word may be."""
+        return candidates(term.text) or self._languages or ("en",)
+
     def wide(self, plan: Plan, unfinished: str) -> Plan:
         return msgspec.structs.replace(plan, wishes=tuple(self._widened(wish, unfinished) for wish in plan.wishes))
 
     def _widened(self, wish: Wish, unfinished: str) -> Wish:
         term = self._terms[wish.text]
         if term.grams:
-            return wish if self._known(wish) else _with(wish, self._around_grams(term))
+            unknown = len(term.tokens) == 1 and not self._known(wish)
+            return _with(wish, self._around_grams(term.tokens[0])) if unknown else wish
         if len(term.tokens) > 1 or wish.ways[0].prefix:
             return wish
         (token,) = term.tokens
         known = self._known(wish)
         more: list[Way] = []
         if (wish.text == unfinished or not known) and len(token) >= (_SHORTEST_PREFIX if token.isascii() else 2):
-            longer = self._vocabulary.starting_with(token, _EXPANSIONS)
-            more += (Way("prefix", (word,)) for word, _ in longer if word != token)
+            longer = longer_words(token, self._spoken(term), self._vocabulary, _EXPANSIONS)
+            more += (Way("prefix", (word,)) for word in longer)
         if term.ending:
-            more.append(Way("compound", (term.ending,), "endings", prefix=True))
+            compounds = self._vocabulary.starting_with(term.ending, _EXPANSIONS, "endings")
+            more += (Way("compound", (word,), "endings") for word, _ in compounds if word != term.ending)
         if not known and not any(way.kind == "prefix" for way in more):
             more += self._corrected(wish.text, token)
         return _with(wish, more)
@@ -211,13 +234,22 @@ class _Planner:
         meant = nearest(token, self._vocabulary)
         if not meant:
             return []
-        self.corrections.append(Correction(text, meant[0]))
+        self.corrections.append(Correction(text, readable(meant[0])))
         ways: list[Way] = []
         for place, word in enumerate(meant):
             ways.append(Way("exact" if not place else "near", (word,)))
             said = analyse_phrase(word, languages=self._languages)
             ways += self._forms(said) if said is not None and not place else ()
         return ways
+
+    def offers(self, words: Sequence[str]) -> tuple[Correction, ...]:
+        """The nearest word for each of these that is one word."""
+        found = []
+        for text in words:
+            tokens = self._terms[text].tokens
+            meant = nearest(tokens[0], self._vocabulary) if len(tokens) == 1 else []
+            found += [Correction(text, readable(meant[0]))] if meant else []
+        return tuple(found)
 
     def near(self, plan: Plan) -> Plan:
         return msgspec.structs.replace(plan, wishes=tuple(self._similar(wish) for wish in plan.wishes))
@@ -237,32 +269,74 @@ class _Planner:
             term = self._terms[wish.text]
             pieces = self._pieces(term) if term.grams else []
             if pieces:
-                wishes += (Wish(wish.text, (way,), wish.field) for way in pieces)
+                wishes += (Wish(wish.text, ways, wish.field) for ways in pieces)
                 parts += len(pieces)
             elif self._known(wish):
                 words += 1
                 wishes.append(wish)
-        least = max(1, (words + 1) // 2 if not parts else words // 2 + min(_GRAM_PARTS, parts, max(1, parts // 2)))
-        if not wishes or (len(wishes) == len(plan.wishes) and least >= len(wishes)):
+        optional = list(plan.optional)
+        if not parts and words > _NEAR_WORDS:
+            common = [wish for wish in wishes if self._frequency(wish) > _COMMON * self._vocabulary.documents]
+            if len(common) < words - 1:
+                wishes, words = [wish for wish in wishes if wish not in common], words - len(common)
+                optional += common
+        least = max(1, (words + 1) // 2 if not parts else words // 2 + min(_GRAM_PARTS, max(1, parts // 2)))
+        if not wishes or (tuple(wishes) == plan.wishes and least >= len(wishes)):
             return None
-        return msgspec.structs.replace(plan, wishes=tuple(wishes), least=least)
+        return msgspec.structs.replace(plan, wishes=tuple(wishes), optional=tuple(optional), least=least)
 
-    def _pieces(self, term: QueryWord) -> list[Way]:
-        """What a run of text without blanks is made of; each piece that occurs somewhere."""
-        pieces = term.parts or tuple((token,) for token in term.tokens)
-        known = [piece for piece in dict.fromkeys(pieces) if all(self._vocabulary.frequency(t) for t in piece)]
-        if len(known) < len(pieces) and term.parts:  # words of content may hold an unknown pair
-            known += ((token,) for token in dict.fromkeys(term.tokens) if self._vocabulary.frequency(token))
-        return [Way("part", piece) for piece in dict.fromkeys(known)] or self._around_grams(term)
+    def _frequency(self, wish: Wish) -> int:
+        return sum(
+            self._vocabulary.frequency(way.tokens[0])
+            for way in wish.ways
+            if way.field == "words" and len(way.tokens) == 1
+        )
 
-    def _around_grams(self, term: QueryWord) -> list[Way]:
-        """A pair of characters that occurs nowhere: one of the two may be wrong, and documents have a token that begins
-        with each of their characters."""
-        if len(term.tokens) > 1:
-            return []
-        (pair,) = term.tokens
+    def _pieces(self, term: QueryWord) -> list[tuple[Way, ...]]:
+        """What a run of text without blanks is made of: its words if they can be told, else pairs of characters. A
+        pair that occurs nowhere may have one wrong character."""
+        pieces = dict.fromkeys(term.parts or ((token,) for token in term.tokens))
+        found: list[tuple[Way, ...]] = []
+        for piece in sorted(pieces, key=lambda piece: -len(piece) - len(piece[0])):
+            if len(piece[0]) == 1 and len(found) >= _GRAM_PARTS:
+                break  # a single character says little
+            known = [token for token in piece if self._vocabulary.frequency(token)]
+            if len(known) == len(piece) and len(piece[0]) > 1:
+                found.append((Way("exact", piece),))
+            elif known and len(piece) > 1:
+                found += ((Way("part", (token,)),) for token in known)
+            elif ways := self._around_grams(piece[0]):
+                found.append(tuple(ways))
+        return list(dict.fromkeys(found))
+
+    def _around_grams(self, pair: str) -> list[Way]:
+        """Documents have a token that begins with each of their characters."""
         found = [word for unit in pair for word, _ in self._vocabulary.starting_with(unit, _EXPANSIONS // 2)]
-        return [Way("near", (word,)) for word in dict.fromkeys(found)]
+        return [Way("part", (word,)) for word in dict.fromkeys(found)]
+
+    def balanced(self, plan: Plan) -> Plan:
+        """With the `rarity` of each way."""
+        return msgspec.structs.replace(plan, wishes=tuple(self._balanced(wish) for wish in plan.wishes))
+
+    def _balanced(self, wish: Wish) -> Wish:
+        counts = {
+            way: self._vocabulary.frequency(way.tokens[0])
+            for way in wish.ways
+            if way.field == "words" and len(way.tokens) == 1 and not way.prefix
+        }
+        if len(counts) < 2:
+            return wish
+        documents = self._vocabulary.documents
+        together = _rarity(min(documents, sum(counts.values())), documents)
+        return msgspec.structs.replace(
+            wish,
+            ways=tuple(
+                msgspec.structs.replace(way, rarity=min(1.0, together / _rarity(counts[way], documents)))
+                if counts.get(way)
+                else way
+                for way in wish.ways
+            ),
+        )
 
     def missing(self, plan: Plan) -> tuple[str, ...]:
         return tuple(wish.text for wish in plan.wishes if not self._known(wish))
@@ -271,11 +345,16 @@ class _Planner:
         """Whether a way may match: a phrase may if its tokens occur."""
         frequency = self._vocabulary.frequency
         return any(
-            self._vocabulary.starting_with(way.tokens[-1], 1)
-            if way.prefix and way.field == "words"
-            else way.field != "endings" and all(frequency(token, way.field) for token in way.tokens)
+            bool(self._vocabulary.starting_with(way.tokens[-1], 1))
+            if way.prefix
+            else all(frequency(token, way.field) for token in way.tokens)
             for way in wish.ways
         )
+
+
+def _rarity(frequency: int, documents: int) -> float:
+    """Inverse document frequency, as bm25 computes it."""
+    return math.log(1.0 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
 def _with(wish: Wish, more: Sequence[Way]) -> Wish:

@@ -8,7 +8,7 @@ from bisect import bisect_left
 
 from quadloom.analysis.scripts import is_gram, normalised, readable
 from quadloom.stores.protocols.text import Highlights
-from quadloom.stores.query_plan import SearchPlan
+from quadloom.stores.query_plan import Plan
 from quadloom.stores.text_query import fold
 
 OPEN, CLOSE = "\x02", "\x03"
@@ -21,13 +21,13 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _SENTENCE_END = re.compile(r"(?:[.!?…]['\"”»)]*\s+|[。！？।]\s*|\n+|\s[|•·–—]\s)")
 
 
-def highlights_of(plan: SearchPlan) -> Highlights:
+def highlights_of(plan: Plan) -> Highlights:
     """All ways to match a word are marked, but those in the middle of a compound."""
     words: set[str] = set()
     prefixes: set[str] = set()
     stems: set[str] = set()
     runs: set[str] = set()
-    for wish in plan.base.wishes:
+    for wish in plan.wishes:
         for way in wish.ways:
             if way.field == "endings":
                 continue
@@ -94,6 +94,8 @@ def aligned(text: str) -> str:
     """Folded letter by letter, so that offsets stay. `translate` is slow, so it gets only what is not ASCII."""
     if text.isascii():
         return text.lower()
+    if len(text.encode("utf-8", "replace")) > _FOREIGN * len(text):
+        return text.translate(_FOLDED)
     parts: list[str] = []
     position = 0
     for run in _NOT_ASCII.finditer(text):
@@ -149,7 +151,7 @@ class _Folded(dict[int, str]):
     """
 
     def __missing__(self, code: int) -> str:
-        character = chr(code)
+        character = chr(code).lower() if code < _ASCII else chr(code)
         folded = fold(normalised(character)) or (character if unicodedata.category(character) == "Mc" else "")
         if unicodedata.category(character) in ("Mn", "Mc") and not 0x300 <= code <= 0x36F:
             folded = character
@@ -159,6 +161,8 @@ class _Folded(dict[int, str]):
         return folded
 
 
+_ASCII = 0x80
+_FOREIGN = 1.3  # bytes a character, from which most of a text is not ASCII
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _UNALIGNED = "\uffff"
 _FOLDED = _Folded()

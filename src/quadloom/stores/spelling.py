@@ -6,7 +6,7 @@ from typing import Protocol
 
 _SHORTEST = 4  # letters; three in scripts that write few vowels
 _TWO_SLIPS = 7  # letters from which two slips are allowed
-_CANDIDATES = 4000
+_CANDIDATES = 2000
 _MEANT = 3
 _LONGER = 4  # letters that a form of the same word may have more or less
 
@@ -18,17 +18,23 @@ class WordList(Protocol):
 def nearest(word: str, words: WordList) -> list[str]:
     """Words that were probably meant: the fewest slips first, then the most frequent. Empty if none is near enough.
 
-    Slips in the second and later letters are found among words with the same first letter; for the first letter itself
-    it is tried whether it was left out, doubled or exchanged with the second.
+    Most slips are after the first letters, or exchange, drop or double one of them: so first the words are tried that
+    begin alike but for such a slip, then those with the same two letters, at last those with the same first letter.
     """
     if len(word) < (_SHORTEST if word.isascii() else _SHORTEST - 1) or any(letter.isdigit() for letter in word):
         return []
     most = 2 if len(word) >= _TWO_SLIPS else 1
-    starts = dict.fromkeys((word[:2], word[1::-1], word[1:3]))
-    found = _near(word, words, tuple(starts), most)
-    if not found or found[0][0] > 1:
-        found = min(found, _near(word, words, (word[0],), most), key=lambda rows: rows[:1] or [(most + 1, 0, "")])
+    for starts in (_likely_starts(word), (word[:2],), (word[0],)):
+        found = _near(word, words, starts, most)
+        if found and (found[0][0] == 1 or len(starts[0]) == 1):
+            break
     return [candidate for _, _, candidate in found[:_MEANT]]
+
+
+def _likely_starts(word: str) -> tuple[str, ...]:
+    """The first three letters, right or with one slip, as far as it can be guessed."""
+    a, b, c, d = word[0], word[1], word[2], word[3:4]
+    return tuple(dict.fromkeys((a + b + c, b + a + c, a + c + b, b + c + d, a + c + d, a + b + d, a + a + b)))
 
 
 def similar(word: str, words: WordList, limit: int) -> list[str]:
@@ -41,7 +47,8 @@ def similar(word: str, words: WordList, limit: int) -> list[str]:
         for other, _ in words.starting_with(start, limit * 4)
         if other != word and abs(len(other) - len(word)) <= _LONGER
     ]
-    slips = [other for _, _, other in _near(word, words, (word[:2],), 2 if len(word) >= _TWO_SLIPS - 1 else 1)]
+    most = 2 if len(word) >= _TWO_SLIPS - 1 else 1
+    slips = [other for _, _, other in _near(word, words, _likely_starts(word), most)]
     return list(dict.fromkeys((*slips[: limit // 2], *forms)))[:limit]
 
 
@@ -51,7 +58,9 @@ def _near(word: str, words: WordList, starts: tuple[str, ...], most: int) -> lis
     letters = set(word)
     for start in starts:
         for other, frequency in words.starting_with(start, _CANDIDATES):
-            if abs(len(other) - len(word)) > most or other == word or len(letters.difference(other)) > most:
+            if abs(len(other) - len(word)) > most or other == word:
+                continue
+            if len(letters.difference(other)) > most or len(set(other) - letters) > most:
                 continue
             slips = distance(word, other, most)
             if slips <= most:
@@ -62,15 +71,39 @@ def _near(word: str, words: WordList, starts: tuple[str, ...], most: int) -> lis
 def distance(one: str, other: str, most: int) -> int:
     """Letters to insert, delete, replace or exchange with their neighbour to make `other` of `one`; above `most`, any
     number above it."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
+    start, end = 0, min(len(one), len(other))
+    while start < end and one[start] == other[start]:
+        start += 1
+    tail = 0
+    while tail < end - start and one[-1 - tail] == other[-1 - tail]:
+        tail += 1
+    one, other = one[start : len(one) - tail], other[start : len(other) - tail]
+    if not one or not other:
+        return len(one) + len(other)
+    if len(one) == len(other) == 1:
+        return 1
+    if len(one) == len(other) == 2 and one == other[::-1]:
+        return 1
+    return most + 1 if most < 2 else _banded(one, other, most)
+
+
+def _banded(one: str, other: str, most: int) -> int:
+    """The table of Damerau and Levenshtein, as far as it may hold numbers up to `most`."""
+    far = most + 1
+    if abs(len(one) - len(other)) > most:
+        return far
+    older: dict[int, int] = {}
+    before = {j: j for j in range(min(most, len(other)) + 1)}
     for i, letter in enumerate(one, 1):
-        older, before, row = before, row, [i]
-        for j, wanted in enumerate(other, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
-                cost = min(cost, older[j - 2] + 1)
-            row.append(cost)
-        if min(row) > most:
-            return most + 1
-    return row[-1]
+        row: dict[int, int] = {0: i} if i <= most else {}
+        for j in range(max(1, i - most), min(len(other), i + most) + 1):
+            cost = min(before.get(j, far), row.get(j - 1, far)) + 1
+            cost = min(cost, before.get(j - 1, far) + (letter != other[j - 1]))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == other[j - 1]:
+                cost = min(cost, older.get(j - 2, far) + 1)
+            if cost <= most:
+                row[j] = cost
+        if not row:
+            return far
+        older, before = before, row
+    return before.get(len(other), far)

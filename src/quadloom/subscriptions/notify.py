@@ -100,13 +100,17 @@ class ChangeNotifier:
 
 
 def _kind(settlement: Settlement, old: PageRow | None) -> NoticeKind | None:
-    """`gone`: the page has left the indexes, because it is dead or has moved permanently."""
+    """`gone`: the server says so for the first time, or the page has left the indexes because it moved permanently."""
     if settlement.outcome in _KINDS:
         return _KINDS[settlement.outcome]
     row = settlement.page
     was_there = old is not None and bool(old.quads_digest or old.text_digest)
-    is_there = row is None or bool(row.quads_digest or row.text_digest)
-    return "gone" if was_there and not is_there else None
+    has_content = row is None or bool(row.quads_digest or row.text_digest)
+    was_gone, is_gone = (place is not None and place.outcome is Outcome.GONE for place in (old, settlement))
+    if was_gone:
+        back = settlement.outcome is Outcome.UNCHANGED and was_there and has_content
+        return "new" if back else None
+    return "gone" if was_there and (is_gone or not has_content) else None
 
 
 def difference(notice: Notice, archive: Archive, settings: Settings) -> Difference:

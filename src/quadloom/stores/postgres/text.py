@@ -18,7 +18,6 @@ from quadloom.stores import text_query
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.text_query import Clause
 from quadloom.stores.transactions import retry_when_unavailable
 
 EXCERPT = 3000
@@ -72,50 +71,40 @@ class PostgresText:
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         started = time.perf_counter()
-        clauses = text_query.parse(request.text)
-        where, values = _where(clauses, request)
-        query = _positive(clauses)
-        rank = f"ts_rank({_RANK}, words, %s::tsquery)" if query else "0.0::float8"
-        offset = max(0, min(request.offset, _MAX_HITS))
-        limit = max(0, min(request.limit, _MAX_HITS - offset))
-        rows = self._database.execute(
-            f"SELECT id, {rank} AS score, title, excerpt, types, site, language, kind, fetched_at FROM text_document "
-            f"WHERE {where} ORDER BY score DESC, fetched_at DESC, id LIMIT %s OFFSET %s",
-            (*((query,) if query else ()), *values, limit, offset),
-        )
-        total = self._database.execute(f"SELECT count(*) FROM text_document WHERE {where}", values)[0][0]
+        parsed = text_query.parse(request.text)
+        self._vocabulary.refresh()
+        search = PostgresSearch(self._database, parsed, request)
+        plan = plan_search(parsed, self._vocabulary, search.ask, synonyms=self._synonyms, exact=request.exact)
+        marked = highlights_of(plan.last)
         return SearchAnswer(
-            hits=tuple(
-                Hit(
-                    id=id,
-                    score=score,
-                    title=title,
-                    snippet=text_query.snippet(excerpt, clauses),
-                    types=tuple(types),
-                    site=site,
-                    language=language,
-                    kind=kind,
-                    fetched_at=at,
-                )
-                if request.snippets
-                else Hit(id=id, score=score)
-                for id, score, title, excerpt, types, site, language, kind, at in rows
-            ),
-            total=total,
-            facets=self._facets(where, values) if request.facets else {},
+            hits=tuple(_hit(row, marked, request) for row in search.page(plan)),
+            total=plan.steps[-1][1].count,
+            facets=self._facets(search.last) if request.facets else {},
             seconds=time.perf_counter() - started,
+            corrections=plan.corrections,
+            missing=plan.missing,
+            offers=plan.offers,
+            most_words=not plan.last.all_words,
+            newest=parsed.newest,
+            highlights=marked,
         )
 
-    def _facets(self, where: str, values: Sequence[object]) -> dict[str, list[tuple[str, int]]]:
+    def words(self, prefix: str, limit: int) -> list[tuple[str, int]]:
+        self._vocabulary.refresh()
+        tokens = query_tokens(prefix)
+        found = self._vocabulary.starting_with(tokens[-1] if tokens else "", limit)
+        return [(readable(word), count) for word, count in found]
+
+    def _facets(self, where: Condition) -> dict[str, list[tuple[str, int]]]:
         parts = [
-            f"(SELECT '{name}', {f'unnest({field})' if field in _LISTS else field} AS value, count(*) AS number "
+            f"(SELECT '{name}', {f'unnest({field})' if field in LISTS else field} AS value, count(*) AS number "
             f"FROM found GROUP BY value ORDER BY number DESC, value LIMIT {_FACET_SIZE})"
             for name, field in {**_FACETS, "years": "year::text"}.items()
         ]
         rows = self._database.execute(
             "WITH found AS MATERIALIZED (SELECT types, vocabularies, site, language, kind, year FROM text_document "
-            f"WHERE {where}) {' UNION ALL '.join(parts)}",
-            values,
+            f"WHERE {where.sql}) {' UNION ALL '.join(parts)}",
+            where.values,
         )
         facets: dict[str, list[tuple[str, int]]] = {name: [] for name in (*_FACETS, "years")}
         for name, value, number in rows:
@@ -177,52 +166,20 @@ def _vector(document: TextDocument) -> str:
     return " ".join(f"'{word}':{','.join(where)}" for word, where in places.items())
 
 
-def _query(clause: Clause) -> str:
-    """A clause about words as a `tsquery`; words consist of letters and digits, so nothing needs an escape."""
-    weight = _WEIGHTS.get(clause.field, "")
-    *before, last = clause.words
-    suffix = f":*{weight}" if clause.prefix else f":{weight}" if weight else ""
-    plain_suffix = f":{weight}" if weight else ""
-    return "(" + " <-> ".join([*(f"'{word}'{plain_suffix}" for word in before), f"'{last}'{suffix}"]) + ")"
-
-
-def _about_words(clause: Clause) -> bool:
-    return not clause.field or clause.field in text_query.WORD_FIELDS
-
-
-def _positive(clauses: Sequence[Clause]) -> str:
-    return " & ".join(_query(clause) for clause in clauses if _about_words(clause) and not clause.negated)
-
-
-def _where(clauses: Sequence[Clause], request: SearchRequest) -> tuple[str, list[object]]:
-    parts: list[str] = ["true"]
-    values: list[object] = []
-    for clause in clauses:
-        sign = "NOT " if clause.negated else ""
-        if _about_words(clause):
-            parts.append(f"{sign}words @@ %s::tsquery")
-            values.append(_query(clause))
-        elif clause.field in _LISTS:
-            ends = ("#" + clause.value, "/" + clause.value) if clause.value.isalnum() else ()
-            same = " OR ".join(["value = %s", *(["right(value, length(%s)) = %s"] * len(ends))])
-            parts.append(f"{sign}EXISTS (SELECT FROM unnest({clause.field}) AS value WHERE {same})")
-            values += [plain(clause.value), *(plain(end) for end in ends for _ in range(2))]
-        else:
-            parts.append(f"{sign}{clause.field} = %s")
-            values.append(plain(clause.value))
-    chosen = (
-        ("types && %s::text[]", request.types),
-        ("vocabularies && %s::text[]", request.vocabularies),
-        ("site = ANY(%s::text[])", request.sites),
-        ("language = ANY(%s::text[])", request.languages),
-        ("kind = ANY(%s::text[])", request.kinds),
+def _hit(row: PostgresHit, marked: Highlights, request: SearchRequest) -> Hit:
+    if not request.snippets:
+        return Hit(id=row.id, score=row.score)
+    return Hit(
+        id=row.id,
+        score=row.score,
+        title=row.title,
+        snippet="" if request.excerpts else snippet(row.excerpt, marked),
+        types=tuple(row.types),
+        site=row.site,
+        language=row.language,
+        kind=row.kind,
+        fetched_at=row.fetched_at,
+        excerpt=row.excerpt if request.excerpts else "",
+        explanation=row.explanation,
+        tier=row.tier,
     )
-    for part, wanted in chosen:
-        if wanted:
-            parts.append(part)
-            values.append([plain(value) for value in wanted])
-    for part, limit in (("fetched_at >= %s", request.since), ("fetched_at <= %s", request.until)):
-        if limit:
-            parts.append(part)
-            values.append(limit)
-    return " AND ".join(parts), values

@@ -46,6 +46,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     also_at: tuple[str, ...] = ()  # URLs of the same content: duplicates, its feed, its data file
     gone: bool = False  # the server said 404 or 410 at the last visit
     explanation: tuple[ScorePart, ...] = ()
+    tier: int = 0  # steps of the search that this page satisfies beyond the last one: a higher tier is always better
 
 
 class Highlights(msgspec.Struct, frozen=True):
@@ -83,6 +84,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     excerpts: bool = False  # hits hold the excerpt, of which the caller makes snippets
     exact: bool = False  # only pages with all words as they are written
     explain: bool = False
+    gone: bool = False  # also pages that their server no longer has
 
 
 class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +96,8 @@ class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     corrections: tuple[Correction, ...] = ()
     missing: tuple[str, ...] = ()  # words of the question that no page has
+    offers: tuple[Correction, ...] = ()  # what could be meant by missing words of an exact search
+    newest: bool = False  # the question asks for what is new
     most_words: bool = False  # some hits have only most of the words
     highlights: Highlights = Highlights()
 

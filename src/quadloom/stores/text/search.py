@@ -1,24 +1,27 @@
 """Plans of `quadloom.stores.query_plan` as queries of tantivy.
 
 A word's score is that of its best way and field, plus `_TIE` of the others: bm25 × weight of the field × weight of the
-way. The words' scores are added; each step of the plan that a page satisfies adds `TIER`, more than words can give. The
-start page of a site whose name was asked for gets one too.
+way. The words' scores are added; each step of a plan that a page satisfies beyond the last adds `TIER`, more than words
+can give. The start page of a site whose name was asked for gets one too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import tantivy
 from tantivy import Occur, Query
 
+from quadloom.analysis.scripts import readable
 from quadloom.analysis.words import STEM_FIELDS
 from quadloom.stores.protocols.text import ScorePart, SearchRequest
-from quadloom.stores.query_plan import Plan, SearchPlan, Way, WayField, Wish
+from quadloom.stores.query_plan import FEW, Plan, SearchPlan, Way, WayField, Wish
 from quadloom.stores.text_query import Clause, ParsedText, site_names
 
+MAX_HITS = 10_000  # offset and limit together: deeper pages are for machines, which use SPARQL
 TIER = 200.0
 _TIE = 0.2
 _OPTIONAL = 0.3  # weight of function words
@@ -26,6 +29,7 @@ _LANGUAGES = 8
 _START_PAGES = 4
 _SITES = 50  # ports of one host
 _WALKED = ("body", "title", "literals")  # fields whose words are listed; the others repeat the body, or nearly so
+_MANY = 100  # words: if more are listed, those of the body are enough
 _NAME_WORDS = 4
 
 
@@ -34,22 +38,24 @@ class TantivyVocabulary:
 
     def __init__(self, searcher: tantivy.Searcher, fields: Sequence[str]) -> None:
         self._searcher = searcher
+        self.documents = searcher.num_docs
         self._stem_fields = frozenset(fields).intersection(STEM_FIELDS)
         self._fields = tuple(field for field in fields if field not in self._stem_fields)
         self._walked = tuple(field for field in _WALKED if field in self._fields)
         # A method would keep its object alive in the cache; closures of this object do not outlive it.
         self.frequency: Callable[..., int] = lru_cache(maxsize=4096)(self._frequency)
-        self.starting_with: Callable[[str, int], list[tuple[str, int]]] = lru_cache(maxsize=256)(self._starting_with)
+        self.starting_with: Callable[..., list[tuple[str, int]]] = lru_cache(maxsize=256)(self._starting_with)
         self.languages: Callable[[], tuple[str, ...]] = lru_cache(maxsize=1)(self._languages)
 
     def _frequency(self, token: str, field: WayField = "words") -> int:
         fields = self._fields if field == "words" else self._stem_fields.intersection((field,))
         return max((self._searcher.doc_freq(name, token) for name in fields), default=0)
 
-    def _starting_with(self, prefix: str, limit: int) -> list[tuple[str, int]]:
+    def _starting_with(self, prefix: str, limit: int, field: WayField = "words") -> list[tuple[str, int]]:
         found: dict[str, int] = {}
-        for field in self._walked:
-            for word, count in self._searcher.terms_with_prefix(field, prefix, None, limit):
+        walked = self._walked[:1] if limit > _MANY else self._walked
+        for name in walked if field == "words" else self._stem_fields.intersection((field,)):
+            for word, count in self._searcher.terms_with_prefix(name, prefix, None, limit):
                 found[word] = max(count, found.get(word, 0))
         return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
@@ -64,33 +70,27 @@ class QueryBuilder:
         self._schema = schema
         self._searcher = searcher
         self._weights = weights
+        self._wishes: dict[int, tuple[Wish, Query]] = {}  # by identity: plans share most of their wishes
 
-    def whole(self, plan: SearchPlan, parsed: ParsedText, request: SearchRequest) -> Query:
-        """All hits of a plan, with the score that the module describes."""
-        filters = self.filters(parsed, request)
-        if not plan.base.wishes:
-            return self.matching(plan.base, filters)
-        parts: list[tuple[Occur, Query]] = [(Occur.Should, self._words(plan.base))]
-        parts += (
-            (Occur.Should, Query.const_score_query(self._words(better, optional=False), TIER)) for better in plan.better
-        )
-        starts = () if request.exact else self._start_pages(parsed)
-        if starts:
-            pages = Query.term_set_query(self._schema, "id", list(starts))
-            parts.append((Occur.Should, Query.const_score_query(pages, TIER)))
-        found = Query.boolean_query(parts, minimum_number_should_match=1)
-        return Query.boolean_query([(Occur.Must, found), *filters]) if filters else found
-
-    def matching(self, plan: Plan, filters: Sequence[tuple[Occur, Query]]) -> Query:
-        """Pages of one plan, whose number matters."""
-        parts = [(Occur.Must, self._words(plan, optional=False))] if plan.wishes else []
-        parts += self._unwanted(plan) if not plan.wishes else []
-        parts += filters
+    def query(self, plan: Plan, filters: Sequence[tuple[Occur, Query]]) -> Query:
+        """Pages of one step of a plan."""
+        parts = [*filters]
+        if plan.wishes:
+            parts.append((Occur.Must, self._words(plan)))
+        else:
+            parts += self._unwanted(plan)
         if not any(occur is Occur.Must for occur, _ in parts):
             parts.append((Occur.Must, Query.all_query()))  # "-not" alone excludes from everything
-        return Query.boolean_query(parts)
+        return Query.boolean_query(parts) if len(parts) > 1 else parts[0][1]
 
-    def _words(self, plan: Plan, *, optional: bool = True) -> Query:
+    def start_pages(self, parsed: ParsedText, filters: Sequence[tuple[Occur, Query]]) -> Query | None:
+        """Start pages of hosts that are named like the question: `hexo` → https://hexo.io/."""
+        starts = self._start_pages(parsed)
+        if not starts:
+            return None
+        return Query.boolean_query([(Occur.Must, Query.term_set_query(self._schema, "id", list(starts))), *filters])
+
+    def _words(self, plan: Plan) -> Query:
         wishes = [self.wish(wish) for wish in plan.wishes]
         parts: list[tuple[Occur, Query]]
         if plan.all_words:
@@ -100,16 +100,19 @@ class QueryBuilder:
                 [(Occur.Should, query) for query in wishes], minimum_number_should_match=plan.least
             )
             parts = [(Occur.Must, some)]
-        if optional:
-            parts += ((Occur.Should, Query.boost_query(self.wish(wish), _OPTIONAL)) for wish in plan.optional)
+        parts += ((Occur.Should, Query.boost_query(self.wish(wish), _OPTIONAL)) for wish in plan.optional)
         return Query.boolean_query([*parts, *self._unwanted(plan)])
 
     def _unwanted(self, plan: Plan) -> list[tuple[Occur, Query]]:
         return [(Occur.MustNot, self.wish(wish)) for wish in plan.unwanted]
 
     def wish(self, wish: Wish) -> Query:
-        ways = [query for way in wish.ways for _, query in self._ways(way, wish.field)]
-        return Query.disjunction_max_query(ways, _TIE) if ways else Query.empty_query()
+        cached = self._wishes.get(id(wish))
+        if cached is None:
+            ways = [query for way in wish.ways for _, query in self._ways(way, wish.field)]
+            query = Query.disjunction_max_query(ways, _TIE) if ways else Query.empty_query()
+            cached = self._wishes[id(wish)] = (wish, query)
+        return cached[1]
 
     def _ways(self, way: Way, field: str) -> list[tuple[str, Query]]:
         """By field, without fields in which nothing matches."""
@@ -178,7 +181,6 @@ class QueryBuilder:
         return _any(found)
 
     def _start_pages(self, parsed: ParsedText) -> tuple[str, ...]:
-        """Start pages of hosts that are named like the question: `hexo` → https://hexo.io/."""
         words = [clause.value.lower() for clause in parsed.words if not (clause.negated or clause.field)]
         if not 0 < len(words) <= _NAME_WORDS or len(words) != len(parsed.clauses) or not all(map(str.isalnum, words)):
             return ()
@@ -189,27 +191,20 @@ class QueryBuilder:
                 found |= {f"{scheme}://{host}/": None for host, _ in hosts for scheme in ("https", "http")}
         return tuple(found)
 
-    def explain(self, plan: SearchPlan, parsed: ParsedText, address: tantivy.DocAddress) -> tuple[ScorePart, ...]:
-        """What a hit's score is made of: each match of a word, and the steps of the plan that the page satisfies. The
-        best match of a word counts whole and `_TIE` of the others."""
+    def explain(self, plan: Plan, address: tantivy.DocAddress) -> tuple[ScorePart, ...]:
+        """What a hit's score is made of: each match of a word. The best match of a word counts whole and `_TIE` of the
+        others."""
         parts: list[ScorePart] = []
-        for wish in (*plan.base.wishes, *plan.base.optional):
-            share = _OPTIONAL if wish in plan.base.optional else 1.0
+        for wish in (*plan.wishes, *plan.optional):
+            share = _OPTIONAL if wish in plan.optional else 1.0
             found = [
-                (value * share, f"{wish.text}: {way.kind} {' '.join(way.tokens)} in {field}")
+                (value * share, f"{wish.text}: {way.kind} {' '.join(map(readable, way.tokens))} in {field}")
                 for way in wish.ways
                 for field, query in self._ways(way, wish.field)
                 if (value := self._value(query, address))
             ]
             found.sort(reverse=True)
             parts += (ScorePart(what, value * (_TIE if place else 1.0)) for place, (value, what) in enumerate(found))
-        for number, better in enumerate(plan.better):
-            if self._value(self._words(better, optional=False), address):
-                name = "all words" if better.all_words else "most words"
-                parts.append(ScorePart(f"step {number + 1}: {name}", TIER))
-        starts = self._start_pages(parsed)
-        if starts and self._value(Query.term_set_query(self._schema, "id", list(starts)), address):
-            parts.append(ScorePart("start page of the site with this name", TIER))
         return tuple(parts)
 
     def _value(self, query: Query, address: tantivy.DocAddress) -> float:
@@ -217,6 +212,79 @@ class QueryBuilder:
             return float(json.loads(query.explain(self._searcher, address).to_json())["value"])
         except ValueError:  # the page does not match
             return 0.0
+
+
+class FoundPage(NamedTuple):
+    address: tantivy.DocAddress
+    score: float
+    tier: int = 0
+    explanation: tuple[ScorePart, ...] = ()
+
+
+class TantivyHits(NamedTuple):
+    """See `quadloom.stores.query_plan.StepHits`."""
+
+    count: int
+    pages: list[FoundPage]
+
+
+class TantivySearch:
+    """One search: asks for the steps of its plan, and puts their pages in order."""
+
+    def __init__(
+        self,
+        schema: tantivy.Schema,
+        searcher: tantivy.Searcher,
+        weights: dict[str, float],
+        parsed: ParsedText,
+        request: SearchRequest,
+    ) -> None:
+        self._searcher = searcher
+        self._build = QueryBuilder(schema, searcher, weights)
+        self._parsed = parsed
+        self._request = request
+        self._filters = self._build.filters(parsed, request)
+        self._offset = max(0, min(request.offset, MAX_HITS))
+        self._limit = max(1, min(request.limit, MAX_HITS - self._offset + 1))
+        self.last_query = Query.empty_query()
+
+    def ask(self, plan: Plan) -> TantivyHits:
+        self.last_query = self._build.query(plan, self._filters)
+        # Pages of earlier steps come first and occur here again, so some more are needed to fill the last page.
+        number = self._offset + self._limit + 3 * FEW if plan.wishes else self._offset + self._limit
+        order = None if plan.wishes else "fetched_at"
+        result = self._searcher.search(self.last_query, number, count=True, order_by_field=order)
+        count: int = result.count  # type: ignore[attr-defined]  # missing in the package's stubs
+        return TantivyHits(count, [FoundPage(address, float(score)) for score, address in result.hits])
+
+    def page(self, plan: SearchPlan[TantivyHits]) -> list[FoundPage]:
+        """The pages that the request asks for."""
+        seen: dict[tuple[int, int], FoundPage] = {}
+        for page, tiers, step in self._ranked(plan):
+            key = (page.address.segment_ord, page.address.doc)
+            if key not in seen:
+                seen[key] = self._scored(page, tiers, step)
+        return list(seen.values())[self._offset : self._offset + self._limit]
+
+    def _ranked(self, plan: SearchPlan[TantivyHits]) -> Iterator[tuple[FoundPage, int, Plan]]:
+        """Each page with the number of `TIER`s that it gets."""
+        starts = None if self._request.exact else self._build.start_pages(self._parsed, self._filters)
+        if starts is not None:
+            for _, address in self._searcher.search(starts, _START_PAGES).hits:
+                yield FoundPage(address, 0.0), len(plan.steps), plan.last
+        for place, (step, found) in enumerate(plan.steps):
+            for page in found.pages:
+                yield page, len(plan.steps) - 1 - place, step
+
+    def _scored(self, page: FoundPage, tiers: int, step: Plan) -> FoundPage:
+        score = page.score + tiers * TIER
+        if not self._request.explain:
+            return page._replace(score=score, tier=tiers)
+        parts = self._build.explain(step, page.address)
+        if tiers:
+            what = "all words" if step.all_words else "most words"
+            parts += (ScorePart(f"better than {tiers} more generous steps: {what}", tiers * TIER),)
+        return page._replace(score=score, tier=tiers, explanation=parts)
 
 
 def _any(queries: Sequence[Query]) -> Query:

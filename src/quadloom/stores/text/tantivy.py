@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 import tantivy
 from tantivy import Query
 
@@ -29,16 +28,15 @@ from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, Search
 from quadloom.stores.query_plan import plan_search
 from quadloom.stores.snippets import highlights_of, snippet
 from quadloom.stores.synonyms import NO_SYNONYMS, Synonyms
-from quadloom.stores.text.search import QueryBuilder, TantivyVocabulary
+from quadloom.stores.text.search import FoundPage, TantivySearch, TantivyVocabulary
 
 EXCERPT = 3000
 _HEAP = 64 << 20
-_BOOSTS = {"title": 3.0, "literals": 1.5, "body": 1.0}
+_BOOSTS = {"title": 3.0, "literals": 1.5, "body": 1.0, "stems": 1.0, "endings": 1.0}
 _RAW = ("types", "vocabularies", "site", "host", "language", "kind")
 _FACETS = {"types": "types", "vocabularies": "vocabularies", "sites": "site", "languages": "language", "kinds": "kind"}
 _FACET_SIZE = 20
 _MAX_NAMED = 100_000  # URLs kept, some 15 MB
-_MAX_HITS = 10_000  # offset and limit together: deeper pages are for machines, which use SPARQL
 
 
 class TantivyText:
@@ -105,41 +103,25 @@ class TantivyText:
         parsed = text_query.parse(request.text)
         with _translated(self._path):
             committed = self._current()
-            searcher = committed.searcher
-            build = QueryBuilder(self._index.schema, searcher, _BOOSTS)
-            filters = build.filters(parsed, request)
-            plan = plan_search(
-                parsed,
-                committed.vocabulary,
-                lambda plan: _count(searcher, build.matching(plan, filters)),
-                synonyms=self._synonyms,
-                exact=request.exact,
-            )
-            query = build.whole(plan, parsed, request)
-            offset = max(0, min(request.offset, _MAX_HITS))
-            limit = max(1, min(request.limit, _MAX_HITS - offset + 1))
-            by_date = None if parsed.asks_for_words else "fetched_at"
-            result = searcher.search(query, limit, count=True, offset=offset, order_by_field=by_date)
-            marked = highlights_of(plan)
+            search = TantivySearch(self._index.schema, committed.searcher, _BOOSTS, parsed, request)
+            plan = plan_search(parsed, committed.vocabulary, search.ask, synonyms=self._synonyms, exact=request.exact)
+            marked = highlights_of(plan.last)
+            found = search.page(plan)
             if request.snippets:
-                hits = tuple(_hit(score, searcher.doc(address), marked, request) for score, address in result.hits)
+                hits = tuple(_hit(hit, committed.searcher, marked, request) for hit in found)
             else:
-                hits = tuple(committed.hit(score, address) for score, address in result.hits)
-            if request.explain:
-                hits = tuple(
-                    msgspec.structs.replace(hit, explanation=build.explain(plan, parsed, address))
-                    for hit, (_, address) in zip(hits, result.hits, strict=True)
-                )
-            facets = _facets(searcher, query) if request.facets else {}
-        total: int = result.count  # type: ignore[attr-defined]  # missing in the package's stubs
+                hits = tuple(committed.hit(hit.score, hit.address) for hit in found)
+            facets = _facets(committed.searcher, search.last_query) if request.facets else {}
         return SearchAnswer(
             hits=hits if request.limit > 0 else (),
-            total=total,
+            total=plan.steps[-1][1].count,
             facets=facets,
             seconds=time.perf_counter() - started,
             corrections=plan.corrections,
             missing=plan.missing,
-            most_words=not plan.base.all_words,
+            most_words=not plan.last.all_words,
+            offers=plan.offers,
+            newest=parsed.newest,
             highlights=marked,
         )
 
@@ -193,6 +175,9 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field("title", stored=True, tokenizer_name="words")
     builder.add_text_field("body", tokenizer_name="words")
     builder.add_text_field("literals", tokenizer_name="words")
+    builder.add_text_field("title_shown", stored=True, tokenizer_name="raw")
+    builder.add_text_field("stems", tokenizer_name="words", index_option="basic")
+    builder.add_text_field("endings", tokenizer_name="words", index_option="basic")
     for field in _RAW:
         builder.add_text_field(field, stored=True, fast=True, tokenizer_name="raw", index_option="basic")
     builder.add_float_field("fetched_at", stored=True, indexed=True, fast=True)
@@ -212,9 +197,15 @@ def _analyzer() -> tantivy.TextAnalyzer:
 def _document(document: TextDocument) -> tantivy.Document:
     made = tantivy.Document()
     made.add_text("id", document.id)
-    made.add_text("title", document.title)
-    made.add_text("body", document.body)
-    made.add_text("literals", document.literals)
+    from quadloom.analysis.words import analyse_fields
+
+    f = {"title": document.title, "body": document.body, "literals": document.literals}
+    an = analyse_fields(f, document.language)
+    made.add_text("title_shown", document.title)
+    for n, v in f.items():
+        made.add_text(n, an.rewritten.get(n, v))
+    made.add_text("stems", an.stems)
+    made.add_text("endings", an.endings)
     for field in _RAW:
         value: str | tuple[str, ...] = getattr(document, field)
         for text in (value,) if isinstance(value, str) else value:
@@ -226,12 +217,13 @@ def _document(document: TextDocument) -> tantivy.Document:
     return made
 
 
-def _hit(score: float, document: tantivy.Document, marked: Highlights, request: SearchRequest) -> Hit:
+def _hit(found: FoundPage, searcher: tantivy.Searcher, marked: Highlights, request: SearchRequest) -> Hit:
+    document = searcher.doc(found.address)
     excerpt = bytes(document.get_first("excerpt") or b"").decode()
     return Hit(
         id=document.get_first("id") or "",
-        score=float(score),
-        title=document.get_first("title") or "",
+        score=found.score,
+        title=document.get_first("title_shown") or "",
         snippet="" if request.excerpts else snippet(excerpt, marked),
         types=tuple(document.get_all("types")),
         site=document.get_first("site") or "",
@@ -239,12 +231,9 @@ def _hit(score: float, document: tantivy.Document, marked: Highlights, request: 
         kind=document.get_first("kind") or "",
         fetched_at=document.get_first("fetched_at") or 0.0,
         excerpt=excerpt if request.excerpts else "",
+        explanation=found.explanation,
+        tier=found.tier,
     )
-
-
-def _count(searcher: tantivy.Searcher, query: Query) -> int:
-    count: int = searcher.search(query, 1, count=True).count  # type: ignore[attr-defined]  # missing in the stubs
-    return count
 
 
 class _Committed:

@@ -62,7 +62,7 @@ class MemoryText:
             corrections=plan.corrections,
             missing=plan.missing,
             offers=plan.offers,
-            most_words=not plan.last.all_words,
+            most_words=plan.last.partial,
             newest=parsed.newest,
             highlights=marked,
         )

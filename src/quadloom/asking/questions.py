@@ -125,6 +125,7 @@ class WarehouseQueries:
             "statuses": {**by["status"]},
             "quads": len(stores.quads),
             "documents": len(stores.text),
+            "text_index": "outdated" if stores.text.is_outdated else "current",
             "rates": {},
             "sizes": {
                 "database": stores.state.size(),

@@ -60,6 +60,8 @@ def transform(
     if not extractors and document.kind != "empty":
         reasons = (*reasons, f"no syntax reads {document.kind}: nothing to state")
     counts, own = _run_extractors(context, extractors)
+    for step in context.last_steps:
+        _guarded(context, Extractor("html", step))
     if not context.facts.metas:
         read_robots(context)
     return _transformed(context, document, reasons, counts, own)
@@ -134,6 +136,9 @@ def _transformed(
         nquads=sink.nquads(context.url),
         links=tuple(context.links[: links_allowed(document.kind, limits)]),
         text=facts.text[: limits.text_chars],
+        headings=facts.headings,
+        link_texts=facts.link_texts,
+        image_texts=facts.image_texts,
         description=facts.description,
         types=_types(statements),
         mails=tuple(facts.mails),

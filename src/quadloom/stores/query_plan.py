@@ -94,6 +94,7 @@ class Plan(msgspec.Struct, frozen=True):
     optional: tuple[Wish, ...] = ()
     unwanted: tuple[Wish, ...] = ()
     least: int = 0
+    partial: bool = False  # words of the question may be missing
 
     @property
     def all_words(self) -> bool:
@@ -225,7 +226,7 @@ class _Planner:
         if term.ending:
             compounds = self._vocabulary.starting_with(term.ending, _EXPANSIONS, "endings")
             more += (Way("compound", (word,), "endings") for word, _ in compounds if word != term.ending)
-        if not known and not any(way.kind == "prefix" for way in more):
+        if not known and not more:
             more += self._corrected(wish.text, token)
         return _with(wish, more)
 
@@ -283,7 +284,9 @@ class _Planner:
         least = max(1, (words + 1) // 2 if not parts else words // 2 + min(_GRAM_PARTS, max(1, parts // 2)))
         if not wishes or (tuple(wishes) == plan.wishes and least >= len(wishes)):
             return None
-        return msgspec.structs.replace(plan, wishes=tuple(wishes), optional=tuple(optional), least=least)
+        return msgspec.structs.replace(
+            plan, wishes=tuple(wishes), optional=tuple(optional), least=least, partial=True
+        )
 
     def _frequency(self, wish: Wish) -> int:
         return sum(

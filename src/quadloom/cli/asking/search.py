@@ -15,6 +15,7 @@ from quadloom.asking.search import MARKS, as_sparql, search_request, why_nothing
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things import Thing, find_things
+from quadloom.cli.asking.status import OUTDATED
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound
 from quadloom.stores.protocols.text import Hit, SearchAnswer
@@ -107,6 +108,8 @@ def search(
         return
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         stores = warehouse.stores
+        if stores.text.is_outdated:
+            s.say(OUTDATED)
         if things:
             _print_things(s, find_things(stores.text, stores.quads, request), fail_empty=fail_empty)
             return

@@ -18,6 +18,11 @@ from quadloom.crawl.report import CrawlReport
 from quadloom.ingest.traps import TrapCount, read_traps
 from quadloom.warehouse import Warehouse
 
+OUTDATED = (
+    "The text index was made by an older version of Quadloom: a search misses pages, above all in scripts without "
+    "blanks. To rebuild it: `quadloom rebuild`."
+)
+
 
 def status(*, watch: Annotated[bool, Parameter(negative="")] = False, interval: float = 2.0) -> None:
     """Show whether a crawl runs, its rates, URLs by state, pages by outcome, and sizes.
@@ -144,6 +149,8 @@ def _print(s: Session) -> None:
                 s.write(f"{name}\t" + "  ".join(f"{key} {inner}" for key, inner in value.items() if inner))
             elif not isinstance(value, list):
                 s.write(f"{name}\t{value}")
+    if summary.get("text_index") == "outdated":
+        s.say(OUTDATED)
     if traps:
         first = traps[0]
         s.say(f"{first.host}: {first.count} URLs refused: {first.reason}, for example {first.example}")

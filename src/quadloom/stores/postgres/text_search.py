@@ -204,7 +204,7 @@ class PostgresSearch:
                 if value:
                     parts.append(ScorePart(f"{wish.text}: {kind}", value * _RANKS[kind] * share))
         if tier:
-            what = "all words" if step.all_words else "most words"
+            what = "most words" if step.partial else "all words"
             parts.append(ScorePart(f"better than {tier} more generous steps: {what}", tier * TIER))
         return scored._replace(explanation=tuple(parts))
 

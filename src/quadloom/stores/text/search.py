@@ -29,7 +29,7 @@ _LANGUAGES = 8
 _START_PAGES = 4
 _SITES = 50  # ports of one host
 _WALKED = ("body", "title", "literals")  # fields whose words are listed; the others repeat the body, or nearly so
-_MANY = 100  # words: if more are listed, those of the body are enough
+_MANY = 100  # words: if more are listed, those of body and title are enough
 _NAME_WORDS = 4
 
 
@@ -53,7 +53,7 @@ class TantivyVocabulary:
 
     def _starting_with(self, prefix: str, limit: int, field: WayField = "words") -> list[tuple[str, int]]:
         found: dict[str, int] = {}
-        walked = self._walked[:1] if limit > _MANY else self._walked
+        walked = self._walked[:2] if limit > _MANY else self._walked
         for name in walked if field == "words" else self._stem_fields.intersection((field,)):
             for word, count in self._searcher.terms_with_prefix(name, prefix, None, limit):
                 found[word] = max(count, found.get(word, 0))
@@ -120,7 +120,7 @@ class QueryBuilder:
             fields = {way.field: self._weights[way.field]} if way.field in self._weights else {}
         else:
             names = (field,) if field else (name for name in self._weights if name not in STEM_FIELDS)
-            fields = {name: self._weights[name] for name in names}
+            fields = {name: self._weights[name] for name in names if name in self._weights}
         found = []
         for name, weight in fields.items():
             if way.prefix or all(self._searcher.doc_freq(name, token) for token in way.tokens):
@@ -282,7 +282,7 @@ class TantivySearch:
             return page._replace(score=score, tier=tiers)
         parts = self._build.explain(step, page.address)
         if tiers:
-            what = "all words" if step.all_words else "most words"
+            what = "most words" if step.partial else "all words"
             parts += (ScorePart(f"better than {tiers} more generous steps: {what}", tiers * TIER),)
         return page._replace(score=score, tier=tiers, explanation=parts)
 

@@ -1,9 +1,7 @@
 """The text index on tantivy: words to pages, with facets and snippets.
 
-A document's key is its page's URL; putting it again deletes the old one in the same commit. Words are folded (lower
-case, no accents) for documents and questions alike. Title counts three times, words of the data one and a half times.
-The body itself is not stored: an excerpt of `EXCERPT` characters is, which shows the reason for nearly every hit at a
-twentieth of the disk; a match further down shows the beginning of the page.
+A document's key is its page's URL; putting it again deletes the old one in the same commit. `documents` has the fields
+and `quadloom.analysis` the words, the same for documents and questions.
 
 Committing costs a fixed price (segments, fsync), 230 times that of adding a document: the caller commits in batches.
 A killed process leaves the last commit; the lock goes with the process.
@@ -14,26 +12,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import tantivy
 from tantivy import Query
 
 from quadloom.analysis.scripts import readable
-from quadloom.analysis.words import query_tokens
+from quadloom.analysis.words import STEM_FIELDS, query_tokens, word_analyzer
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
 from quadloom.stores import text_query
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
 from quadloom.stores.query_plan import plan_search
 from quadloom.stores.snippets import highlights_of, snippet
 from quadloom.stores.synonyms import NO_SYNONYMS, Synonyms
+from quadloom.stores.text.documents import excerpt_of, is_outdated, new_schema, title_of, to_tantivy, word_fields
 from quadloom.stores.text.search import FoundPage, TantivySearch, TantivyVocabulary
 
-EXCERPT = 3000
 _HEAP = 64 << 20
-_BOOSTS = {"title": 3.0, "literals": 1.5, "body": 1.0, "stems": 1.0, "endings": 1.0}
-_RAW = ("types", "vocabularies", "site", "host", "language", "kind")
 _FACETS = {"types": "types", "vocabularies": "vocabularies", "sites": "site", "languages": "language", "kinds": "kind"}
 _FACET_SIZE = 20
 _MAX_NAMED = 100_000  # URLs kept, some 15 MB
@@ -56,11 +51,15 @@ class TantivyText:
         with _translated(path):
             if not read_only:
                 path.mkdir(parents=True, exist_ok=True)
-            self._index = (
-                tantivy.Index.open(str(path)) if read_only else tantivy.Index(_schema(), path=str(path), reuse=True)
-            )
-            self._analyzer = _analyzer()
-            self._index.register_tokenizer("words", self._analyzer)
+            if tantivy.Index.exists(str(path)):
+                self._index = tantivy.Index.open(str(path))
+            else:
+                self._index = tantivy.Index(new_schema(), path=str(path))
+            self._outdated = is_outdated(path)
+            self._weights = word_fields(outdated=self._outdated)
+            if not self._outdated:
+                self._weights |= dict.fromkeys(STEM_FIELDS, 1.0)
+            self._index.register_tokenizer("words", word_analyzer())
             self._writer: tantivy.IndexWriter | None = None if read_only else self._index.writer(_HEAP, 1)
 
     def _open_writer(self) -> tantivy.IndexWriter:
@@ -74,7 +73,7 @@ class TantivyText:
         with self._writing() as writer:
             for document in documents:
                 writer.delete_documents_by_term("id", document.id)
-                writer.add_document(_document(document))
+                writer.add_document(to_tantivy(document, outdated=self._outdated))
 
     def remove(self, ids: Sequence[str]) -> None:
         with self._writing() as writer:
@@ -103,7 +102,7 @@ class TantivyText:
         parsed = text_query.parse(request.text)
         with _translated(self._path):
             committed = self._current()
-            search = TantivySearch(self._index.schema, committed.searcher, _BOOSTS, parsed, request)
+            search = TantivySearch(self._index.schema, committed.searcher, self._weights, parsed, request)
             plan = plan_search(parsed, committed.vocabulary, search.ask, synonyms=self._synonyms, exact=request.exact)
             marked = highlights_of(plan.last)
             found = search.page(plan)
@@ -119,7 +118,7 @@ class TantivyText:
             seconds=time.perf_counter() - started,
             corrections=plan.corrections,
             missing=plan.missing,
-            most_words=not plan.last.all_words,
+            most_words=plan.last.partial,
             offers=plan.offers,
             newest=parsed.newest,
             highlights=marked,
@@ -142,7 +141,7 @@ class TantivyText:
         if committed is None or committed.mark != mark:
             if self._read_only:  # not before each question: it costs .1 ms even if nothing is new
                 self._index.reload()
-            committed = self._committed = _Committed(self._index.searcher(), mark)
+            committed = self._committed = _Committed(self._index.searcher(), mark, tuple(self._weights))
         return committed
 
     def ids(self) -> Iterator[str]:
@@ -154,6 +153,10 @@ class TantivyText:
 
     def __len__(self) -> int:
         return self._searcher().num_docs
+
+    @property
+    def is_outdated(self) -> bool:
+        return self._outdated
 
     def close(self) -> None:
         if self._writer is not None:
@@ -169,61 +172,13 @@ def _commit_mark(path: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _schema() -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
-    builder.add_text_field("title", stored=True, tokenizer_name="words")
-    builder.add_text_field("body", tokenizer_name="words")
-    builder.add_text_field("literals", tokenizer_name="words")
-    builder.add_text_field("title_shown", stored=True, tokenizer_name="raw")
-    builder.add_text_field("stems", tokenizer_name="words", index_option="basic")
-    builder.add_text_field("endings", tokenizer_name="words", index_option="basic")
-    for field in _RAW:
-        builder.add_text_field(field, stored=True, fast=True, tokenizer_name="raw", index_option="basic")
-    builder.add_float_field("fetched_at", stored=True, indexed=True, fast=True)
-    builder.add_integer_field("year", fast=True)
-    builder.add_bytes_field("excerpt", stored=True)  # bytes, since a text field cannot be stored without being indexed
-    return builder.build()
-
-
-def _analyzer() -> tantivy.TextAnalyzer:
-    # The simple tokenizer, since one by regular expression costs three times as much CPU a page (.71 for .26 ms).
-    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-    for step in (tantivy.Filter.remove_long(64), tantivy.Filter.lowercase(), tantivy.Filter.ascii_fold()):
-        words = words.filter(step)
-    return words.build()
-
-
-def _document(document: TextDocument) -> tantivy.Document:
-    made = tantivy.Document()
-    made.add_text("id", document.id)
-    from quadloom.analysis.words import analyse_fields
-
-    f = {"title": document.title, "body": document.body, "literals": document.literals}
-    an = analyse_fields(f, document.language)
-    made.add_text("title_shown", document.title)
-    for n, v in f.items():
-        made.add_text(n, an.rewritten.get(n, v))
-    made.add_text("stems", an.stems)
-    made.add_text("endings", an.endings)
-    for field in _RAW:
-        value: str | tuple[str, ...] = getattr(document, field)
-        for text in (value,) if isinstance(value, str) else value:
-            if text:
-                made.add_text(field, text)
-    made.add_float("fetched_at", document.fetched_at)
-    made.add_integer("year", datetime.fromtimestamp(document.fetched_at, UTC).year)
-    made.add_bytes("excerpt", (document.body or document.literals)[:EXCERPT].encode("utf-8", "replace"))
-    return made
-
-
 def _hit(found: FoundPage, searcher: tantivy.Searcher, marked: Highlights, request: SearchRequest) -> Hit:
     document = searcher.doc(found.address)
-    excerpt = bytes(document.get_first("excerpt") or b"").decode()
+    excerpt = excerpt_of(document)
     return Hit(
         id=document.get_first("id") or "",
         score=found.score,
-        title=document.get_first("title_shown") or "",
+        title=title_of(document),
         snippet="" if request.excerpts else snippet(excerpt, marked),
         types=tuple(document.get_all("types")),
         site=document.get_first("site") or "",
@@ -244,9 +199,9 @@ class _Committed:
     searcher: the next commit begins with an empty cache.
     """
 
-    def __init__(self, searcher: tantivy.Searcher, mark: tuple[int, ...]) -> None:
+    def __init__(self, searcher: tantivy.Searcher, mark: tuple[int, ...], fields: tuple[str, ...]) -> None:
         self.searcher = searcher
-        self.vocabulary = TantivyVocabulary(searcher, tuple(_BOOSTS))
+        self.vocabulary = TantivyVocabulary(searcher, fields)
         self.mark = mark  # taken before the searcher, so a commit in between is noticed at the next question
         self._urls: dict[tuple[int, int], str] = {}
 

@@ -9,14 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 from quadloom.analysis.words import FIELDS, analyse_fields, query_tokens, tokens_of
-from quadloom.stores import text_query
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.query_plan import Plan, SearchPlan, Way, WayField, Wish, plan_search
-from quadloom.stores.snippets import highlights_of, snippet
-from quadloom.stores.text_query import Clause, ParsedText, site_names
+from quadloom.stores.search import text_query
+from quadloom.stores.search.query_plan import Plan, SearchPlan, Way, WayField, Wish, plan_search
+from quadloom.stores.search.snippets import highlights_of, snippet
+from quadloom.stores.search.text_query import Clause, ParsedText, site_names
 
 _TIER = 200.0
 
@@ -81,7 +82,7 @@ class MemoryText:
         self._pending.clear()
 
 
-class MemoryHits(NamedTuple):
+class MemoryHits(msgspec.Struct, frozen=True):
     count: int
     pages: list[tuple[float, TextDocument]]
 

@@ -1,8 +1,7 @@
 """Keyword search: names of types and vocabularies become the IRIs that the text index knows.
 
-What words mean is decided by the index (`quadloom.stores.query_plan`, `quadloom.stores.text_query` has the syntax), the
-order of pages by `quadloom.asking.ranking`. Every search can also be shown as the SPARQL query that gives the same
-pages (`as_sparql`).
+What words mean is decided by the index (`quadloom.stores.search`), the order of pages by `quadloom.asking.ranking`.
+Every search can also be shown as the SPARQL query that gives the same pages (`as_sparql`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from quadloom.asking.sparql.prefixes import shorten, type_iris, vocabulary_iris
 from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.errors import UsageError
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextIndex
-from quadloom.stores.snippets import snippet
+from quadloom.stores.search.snippets import snippet
 
 MARKS = ("\x02", "\x03")  # around words of a snippet that matched
 

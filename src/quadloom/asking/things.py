@@ -16,7 +16,7 @@ from quadloom.analysis.words import tokens_of
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import Highlights, SearchRequest, TextIndex
-from quadloom.stores.snippets import aligned, snippet
+from quadloom.stores.search.snippets import aligned, snippet
 
 _TYPE = f"{PREFIXES['rdf']}type"
 _PAGES = 30  # of the text index, per search

@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 
 from quadloom.analysis.scripts import readable
 from quadloom.analysis.words import LONGEST, SCHEMA, AnalysedText, analyse_fields, query_tokens, word_analyzer
-from quadloom.stores import text_query
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
 from quadloom.stores.postgres.text_search import (
@@ -32,9 +31,10 @@ from quadloom.stores.postgres.text_search import (
     PostgresVocabulary,
 )
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.query_plan import plan_search
-from quadloom.stores.snippets import highlights_of, snippet
-from quadloom.stores.synonyms import NO_SYNONYMS, Synonyms
+from quadloom.stores.search import text_query
+from quadloom.stores.search.query_plan import plan_search
+from quadloom.stores.search.snippets import highlights_of, snippet
+from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.transactions import retry_when_unavailable
 
 EXCERPT = 3000

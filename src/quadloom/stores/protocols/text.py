@@ -58,7 +58,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 class Highlights(msgspec.Struct, frozen=True):
     """What a snippet marks: whole words, words that begin so, words that begin with a stem and end soon, and runs of
-    characters anywhere. All are folded as `quadloom.stores.snippets.aligned` folds."""
+    characters anywhere. All are folded as `quadloom.stores.search.snippets.aligned` folds."""
 
     words: frozenset[str] = frozenset()
     prefixes: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class TextIndex(Protocol):
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         """Hits among what was committed, best first. Every text is a query: what has no syntax counts as words. How
-        generously words are taken is said in `quadloom.stores.query_plan`."""
+        generously words are taken is said in `quadloom.stores.search.query_plan`."""
         ...
 
     def words(self, prefix: str, limit: int) -> list[tuple[str, int]]:

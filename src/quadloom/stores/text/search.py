@@ -1,4 +1,4 @@
-"""Plans of `quadloom.stores.query_plan` as queries of tantivy.
+"""Plans of `quadloom.stores.search.query_plan` as queries of tantivy.
 
 A word's score is that of its best way and field, plus `_TIE` of the others: bm25 × weight of the field × weight of the
 way. The words' scores are added; each step of a plan that a page satisfies beyond the last adds `TIER`, more than words
@@ -8,18 +8,19 @@ can give. The start page of a site whose name was asked for gets one too.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
 import tantivy
 from tantivy import Occur, Query
 
 from quadloom.analysis.scripts import readable
 from quadloom.analysis.words import STEM_FIELDS
 from quadloom.stores.protocols.text import ScorePart, SearchRequest
-from quadloom.stores.query_plan import FEW, Plan, SearchPlan, Way, WayField, Wish
-from quadloom.stores.text_query import Clause, ParsedText, site_names
+from quadloom.stores.search.query_plan import FEW, Plan, SearchPlan, Way, WayField, Wish
+from quadloom.stores.search.text_query import Clause, ParsedText, site_names
 
 MAX_HITS = 10_000  # offset and limit together: deeper pages are for machines, which use SPARQL
 TIER = 200.0
@@ -34,7 +35,7 @@ _NAME_WORDS = 4
 
 
 class TantivyVocabulary:
-    """See `quadloom.stores.query_plan.Vocabulary`. For one searcher, so all answers can be cached."""
+    """See `quadloom.stores.search.query_plan.Vocabulary`. For one searcher, so all answers can be cached."""
 
     def __init__(self, searcher: tantivy.Searcher, fields: Sequence[str]) -> None:
         self._searcher = searcher
@@ -117,10 +118,10 @@ class QueryBuilder:
     def _ways(self, way: Way, field: str) -> list[tuple[str, Query]]:
         """By field, without fields in which nothing matches."""
         if way.field in STEM_FIELDS:
-            fields = {way.field: self._weights[way.field]} if way.field in self._weights else {}
+            names: Iterable[str] = (way.field,)
         else:
             names = (field,) if field else (name for name in self._weights if name not in STEM_FIELDS)
-            fields = {name: self._weights[name] for name in names if name in self._weights}
+        fields = {name: self._weights[name] for name in names if name in self._weights}
         found = []
         for name, weight in fields.items():
             if way.prefix or all(self._searcher.doc_freq(name, token) for token in way.tokens):
@@ -221,8 +222,8 @@ class FoundPage(NamedTuple):
     explanation: tuple[ScorePart, ...] = ()
 
 
-class TantivyHits(NamedTuple):
-    """See `quadloom.stores.query_plan.StepHits`."""
+class TantivyHits(msgspec.Struct, frozen=True):
+    """See `quadloom.stores.search.query_plan.StepHits`."""
 
     count: int
     pages: list[FoundPage]

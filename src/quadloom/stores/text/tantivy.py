@@ -20,11 +20,11 @@ from tantivy import Query
 from quadloom.analysis.scripts import readable
 from quadloom.analysis.words import STEM_FIELDS, query_tokens, word_analyzer
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
-from quadloom.stores import text_query
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.query_plan import plan_search
-from quadloom.stores.snippets import highlights_of, snippet
-from quadloom.stores.synonyms import NO_SYNONYMS, Synonyms
+from quadloom.stores.search import text_query
+from quadloom.stores.search.query_plan import plan_search
+from quadloom.stores.search.snippets import highlights_of, snippet
+from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.text.documents import excerpt_of, is_outdated, new_schema, title_of, to_tantivy, word_fields
 from quadloom.stores.text.search import FoundPage, TantivySearch, TantivyVocabulary
 

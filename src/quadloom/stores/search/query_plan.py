@@ -25,11 +25,11 @@ import msgspec
 from quadloom.analysis.languages import candidates, is_function_word
 from quadloom.analysis.scripts import readable
 from quadloom.analysis.words import QueryWord, analyse_phrase
-from quadloom.stores.forms import longer_words, word_forms
 from quadloom.stores.protocols.text import Correction
-from quadloom.stores.spelling import nearest, similar
-from quadloom.stores.synonyms import NO_SYNONYMS, Synonyms
-from quadloom.stores.text_query import Clause, ParsedText
+from quadloom.stores.search.forms import longer_words, word_forms
+from quadloom.stores.search.spelling import nearest, similar
+from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
+from quadloom.stores.search.text_query import Clause, ParsedText
 
 FEW = 10  # pages: with fewer, the next step is tried
 _SHORTEST_PREFIX = 3  # letters of an unfinished word; two if it is not in Latin letters
@@ -284,9 +284,7 @@ class _Planner:
         least = max(1, (words + 1) // 2 if not parts else words // 2 + min(_GRAM_PARTS, max(1, parts // 2)))
         if not wishes or (tuple(wishes) == plan.wishes and least >= len(wishes)):
             return None
-        return msgspec.structs.replace(
-            plan, wishes=tuple(wishes), optional=tuple(optional), least=least, partial=True
-        )
+        return msgspec.structs.replace(plan, wishes=tuple(wishes), optional=tuple(optional), least=least, partial=True)
 
     def _frequency(self, wish: Wish) -> int:
         return sum(

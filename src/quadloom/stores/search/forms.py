@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from quadloom.analysis.stems import stemmer
-from quadloom.stores.spelling import WordList
+from quadloom.stores.search.spelling import WordList
 
 _CANDIDATES = 100
 _MOST = 24  # forms

@@ -8,8 +8,8 @@ from bisect import bisect_left
 
 from quadloom.analysis.scripts import is_gram, normalised, readable
 from quadloom.stores.protocols.text import Highlights
-from quadloom.stores.query_plan import Plan
-from quadloom.stores.text_query import fold
+from quadloom.stores.search.query_plan import Plan
+from quadloom.stores.search.text_query import fold
 
 OPEN, CLOSE = "\x02", "\x03"
 _LENGTH = 240

@@ -255,6 +255,7 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         Length,
         _doc("how long superseded visits stay in the archive before `quadloom prune` removes them; `forever` = always"),
     ] = "forever"
+    synonyms: Annotated[str, _doc("file of words that mean the same for a search; see docs/howto/search.md")] = ""
     consolidate: Annotated[bool, _doc("merge an entity's owl:sameAs names in entity views")] = False
 
 

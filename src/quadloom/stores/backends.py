@@ -27,6 +27,7 @@ from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.quads.sparql import RefilledQuads, SparqlQuads
 from quadloom.stores.quads.sparql_client import SparqlServer, server_of
+from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.shards import worker_name
 from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
 from quadloom.stores.text.tantivy import TantivyText
@@ -63,13 +64,18 @@ def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
     return SparqlQuads(server_of(settings), read_only=not writable)
 
 
-def _tantivy(folder: Path, _settings: Settings, writable: bool) -> TextIndex:
-    return TantivyText(folder, read_only=not writable)
+def _tantivy(folder: Path, settings: Settings, writable: bool) -> TextIndex:
+    return TantivyText(folder, read_only=not writable, synonyms=_synonyms(settings))
 
 
 def _postgres_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
     address = database_url(settings)
-    return PostgresText(PostgresDatabase.open(address) if writable else PostgresDatabase.read_only(address))
+    database = PostgresDatabase.open(address) if writable else PostgresDatabase.read_only(address)
+    return PostgresText(database, _synonyms(settings))
+
+
+def _synonyms(settings: Settings) -> Synonyms:
+    return Synonyms.read(Path(settings.index.synonyms)) if settings.index.synonyms else NO_SYNONYMS
 
 
 ARCHIVES: dict[str, Callable[[Path, Settings, bool], Archive]] = {"warc": _warc, "s3": _s3}

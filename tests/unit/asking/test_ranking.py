@@ -8,7 +8,7 @@ import pytest
 
 from quadloom.asking.ranking import PageFact, folded, ranked
 from quadloom.asking.search import search, search_request, why_nothing
-from quadloom.asking.things import find_things
+from quadloom.asking.things.found import find_things
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.quads import Quads
 from quadloom.model.url import Url

@@ -14,7 +14,7 @@ from rich.text import Text
 from quadloom.asking.search import MARKS, as_sparql, search_request, why_nothing
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql.prefixes import shorten
-from quadloom.asking.things import Thing, find_things
+from quadloom.asking.things.found import Thing, find_things
 from quadloom.cli.asking.status import OUTDATED
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound

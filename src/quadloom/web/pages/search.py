@@ -10,7 +10,7 @@ import msgspec
 
 from quadloom.asking.search import as_sparql, search, search_request, why_nothing
 from quadloom.asking.suggest import Suggestion, suggest
-from quadloom.asking.things import Thing, find_things
+from quadloom.asking.things.found import Thing, find_things
 from quadloom.stores.protocols.text import Correction, Hit, SearchRequest
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest

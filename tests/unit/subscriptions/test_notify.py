@@ -75,7 +75,12 @@ def test_pages_are_matched_by_url_site_and_type(stores: Stores) -> None:
 def test_gone_is_reported_at_once_and_once(stores: Stores) -> None:
     stores.subscribe(Subscription(id="page", urls=("https://a.example/x",)))
     old = PageRow(
-        fingerprint=1, key="https://a.example/x", href="https://a.example/x", host="a.example", quads_digest=b"d"
+        fingerprint=1,
+        key="https://a.example/x",
+        href="https://a.example/x",
+        host="a.example",
+        quads_digest=b"d",
+        changed_at=1.0,
     )
     dying, missing = (settled("https://a.example/x", Outcome.GONE, again) for again in (None, NOW + 9))
     known = {fingerprint("https://a.example/x"): old}
@@ -88,7 +93,7 @@ def test_gone_is_reported_at_once_and_once(stores: Stores) -> None:
     back = settled("https://a.example/x", Outcome.UNCHANGED)
     assert back.page is not None
     back = replace(back, page=replace(back.page, quads_digest=b"d"))
-    assert noticed(stores, [back], known=known) == [("page", "new", "https://a.example/x")]
+    assert noticed(stores, [back], known=known) == [("page", "back", "https://a.example/x")]
 
 
 @pytest.mark.parametrize(("outcome", "kind"), [(Outcome.CHANGED, "changed"), (Outcome.GONE, "gone")])

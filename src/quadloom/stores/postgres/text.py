@@ -25,10 +25,10 @@ from quadloom.stores.postgres.text_search import (
     FIELD_WEIGHTS,
     LISTS,
     STEM,
-    Condition,
     PostgresHit,
     PostgresSearch,
     PostgresVocabulary,
+    SqlCondition,
 )
 from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
 from quadloom.stores.search import text_query
@@ -111,7 +111,7 @@ class PostgresText:
         found = self._vocabulary.starting_with(tokens[-1] if tokens else "", limit)
         return [(readable(word), count) for word, count in found]
 
-    def _facets(self, where: Condition) -> dict[str, list[tuple[str, int]]]:
+    def _facets(self, where: SqlCondition) -> dict[str, list[tuple[str, int]]]:
         parts = [
             f"(SELECT '{name}', {f'unnest({field})' if field in LISTS else field} AS value, count(*) AS number "
             f"FROM found GROUP BY value ORDER BY number DESC, value LIMIT {_FACET_SIZE})"

@@ -49,7 +49,7 @@ _COLUMNS = "id, title, excerpt, types, site, language, kind, fetched_at"
 
 
 class PostgresVocabulary:
-    """See `quadloom.stores.search.query_plan.Vocabulary`."""
+    """See `quadloom.stores.search.query_plan.IndexVocabulary`."""
 
     def __init__(self, database: PostgresDatabase, clock: Callable[[], float] = time.monotonic) -> None:
         self._database = database
@@ -129,7 +129,7 @@ class PostgresHits(msgspec.Struct, frozen=True):
     rows: list[PostgresHit]
 
 
-class Condition(NamedTuple):
+class SqlCondition(NamedTuple):
     """A part of a statement, with its values."""
 
     sql: str
@@ -146,7 +146,7 @@ class PostgresSearch:
         self._filters = filters(parsed, request)
         self._offset = max(0, min(request.offset, MAX_HITS))
         self._limit = max(0, min(request.limit, MAX_HITS - self._offset))
-        self.last = Condition("true", [])
+        self.last = SqlCondition("true", [])
 
     def ask(self, plan: Plan) -> PostgresHits:
         where = self.last = _both(self._filters, _matching(plan))
@@ -211,7 +211,7 @@ class PostgresSearch:
         return scored._replace(explanation=tuple(parts))
 
 
-def filters(parsed: ParsedText, request: SearchRequest) -> Condition:
+def filters(parsed: ParsedText, request: SearchRequest) -> SqlCondition:
     """All that is not about words."""
     parts: list[str] = ["true"]
     values: list[object] = []
@@ -237,22 +237,22 @@ def filters(parsed: ParsedText, request: SearchRequest) -> Condition:
         if limit:
             parts.append(part)
             values.append(limit)
-    return Condition(" AND ".join(parts), values)
+    return SqlCondition(" AND ".join(parts), values)
 
 
-def _filter(clause: Clause) -> Condition:
+def _filter(clause: Clause) -> SqlCondition:
     if clause.field in ("site", "host"):
         return _site(clause.value)
     if clause.field == "language":
-        return Condition("language = %s", [plain(clause.value.lower().partition("-")[0])])
+        return SqlCondition("language = %s", [plain(clause.value.lower().partition("-")[0])])
     if clause.field in LISTS:
         named = "value = %s OR lower(regexp_replace(value, '^.*[#/]', '')) = %s"
         sql = f"EXISTS (SELECT FROM unnest({clause.field}) AS value WHERE {named})"
-        return Condition(sql, [plain(clause.value), plain(clause.value.lower())])
-    return Condition(f"{clause.field} = %s", [plain(clause.value)])
+        return SqlCondition(sql, [plain(clause.value), plain(clause.value.lower())])
+    return SqlCondition(f"{clause.field} = %s", [plain(clause.value)])
 
 
-def _site(value: str) -> Condition:
+def _site(value: str) -> SqlCondition:
     """A registered domain or a host, with or without its port."""
     parts, values = [], []
     for name in site_names(value):
@@ -262,10 +262,10 @@ def _site(value: str) -> Condition:
             if ":" not in name:
                 parts.append(f"starts_with({field}, %s)")
                 values.append(f"{plain(name)}:")
-    return Condition(f"({' OR '.join(parts)})", [*values])
+    return SqlCondition(f"({' OR '.join(parts)})", [*values])
 
 
-def _matching(plan: Plan) -> Condition:
+def _matching(plan: Plan) -> SqlCondition:
     parts: list[str] = []
     values: list[object] = []
     for wish in plan.unwanted:
@@ -282,10 +282,10 @@ def _matching(plan: Plan) -> Condition:
             counted = " + ".join(["(words @@ %s::tsquery)::int"] * len(queries))
             parts.append(f"{counted} >= {plan.least}")
             values += queries
-    return Condition(" AND ".join(parts) or "true", values)
+    return SqlCondition(" AND ".join(parts) or "true", values)
 
 
-def _score(plan: Plan) -> Condition:
+def _score(plan: Plan) -> SqlCondition:
     parts: list[str] = []
     values: list[object] = []
     for wish in (*plan.wishes, *plan.optional):
@@ -295,7 +295,7 @@ def _score(plan: Plan) -> Condition:
             ranks.append(f"{_RANKS[kind] * share} * ts_rank({_RANK}, words, %s::tsquery)")
             values.append(query)
         parts.append(f"greatest({', '.join(ranks)})" if len(ranks) > 1 else ranks[0])
-    return Condition(f"({' + '.join(parts)})" if parts else "0.0::float8", values)
+    return SqlCondition(f"({' + '.join(parts)})" if parts else "0.0::float8", values)
 
 
 def _by_kind(wish: Wish) -> dict[str, str]:
@@ -318,5 +318,5 @@ def _phrase(way: Way, weight: str) -> str:
     return "(" + " <-> ".join([*(f"'{word}'{inner}" for word in before), f"'{last}'{suffix}"]) + ")"
 
 
-def _both(one: Condition, other: Condition) -> Condition:
-    return Condition(f"{one.sql} AND {other.sql}", [*one.values, *other.values])
+def _both(one: SqlCondition, other: SqlCondition) -> SqlCondition:
+    return SqlCondition(f"{one.sql} AND {other.sql}", [*one.values, *other.values])

@@ -10,7 +10,7 @@ above those of a later one.
 3. **near**: every word may also be one that is written or inflected in a similar way.
 4. **most**: only most of the words. Text of scripts without blanks counts by its parts.
 
-An exact search stops after the words as they are written. `Vocabulary` is all that a plan needs of an index, so all
+An exact search stops after the words as they are written. `IndexVocabulary` is all that a plan needs of an index, so all
 indexes share this module; what a step finds is counted by the index, which passes `count`.
 """
 
@@ -47,7 +47,7 @@ WEIGHTS: dict[WayKind, float] = {
 }  # fmt: skip
 
 
-class Vocabulary(Protocol):
+class IndexVocabulary(Protocol):
     """The words of an index, as tokens. `documents`: how many there are."""
 
     documents: int
@@ -127,7 +127,7 @@ class SearchPlan(msgspec.Struct, Generic[Found], frozen=True):
 
 def plan_search(
     parsed: ParsedText,
-    vocabulary: Vocabulary,
+    vocabulary: IndexVocabulary,
     ask: Callable[[Plan], Found],
     *,
     synonyms: Synonyms = NO_SYNONYMS,
@@ -153,7 +153,7 @@ def plan_search(
 
 
 class _Planner:
-    def __init__(self, vocabulary: Vocabulary, synonyms: Synonyms, *, exact: bool) -> None:
+    def __init__(self, vocabulary: IndexVocabulary, synonyms: Synonyms, *, exact: bool) -> None:
         self._vocabulary = vocabulary
         self._synonyms = synonyms
         self._exact = exact

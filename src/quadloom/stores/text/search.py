@@ -35,7 +35,7 @@ _NAME_WORDS = 4
 
 
 class TantivyVocabulary:
-    """See `quadloom.stores.search.query_plan.Vocabulary`. For one searcher, so all answers can be cached."""
+    """See `quadloom.stores.search.query_plan.IndexVocabulary`. For one searcher, so all answers can be cached."""
 
     def __init__(self, searcher: tantivy.Searcher, fields: Sequence[str]) -> None:
         self._searcher = searcher

@@ -10,8 +10,8 @@ above those of a later one.
 3. **near**: every word may also be one that is written or inflected in a similar way.
 4. **most**: only most of the words. Text of scripts without blanks counts by its parts.
 
-An exact search stops after the words as they are written. `IndexVocabulary` is all that a plan needs of an index, so all
-indexes share this module; what a step finds is counted by the index, which passes `count`.
+An exact search stops after the words as they are written. `IndexVocabulary` is all that a plan needs of an index, so
+all indexes share this module; what a step finds is counted by the index, which passes `count`.
 """
 
 from __future__ import annotations

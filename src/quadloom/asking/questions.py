@@ -19,6 +19,7 @@ from quadloom.asking.versions import VersionDifference
 from quadloom.model.phase import OWED_BY_PHASE
 from quadloom.model.quads import Quads
 from quadloom.model.wire import Value
+from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.stores import Stores
 

@@ -140,7 +140,7 @@ def _page_result(
         if text
         else b"",
         body_digest=xxh3_128_digest(page.body),
-        edges=edges(transformed.links, leading_to),
+        edges=edges(transformed.links, leading_to, vocabulary=settings.freshness.vocabulary_links),
         links=len(transformed.links),
         has_data=has_data,
         findings=page.findings + transformed.findings + _absence(facts.noindex, left_out) + _cut(indexed, limits),

@@ -20,7 +20,7 @@ from quadloom.asking.sparql.service import QueryResult
 from quadloom.cluster.member import ClusterMember
 from quadloom.crawl.requests import CrawlRequests
 from quadloom.crawl.scope import CrawlScope, stored_scope
-from quadloom.crawl.session import CrawlSession, RunningCrawl
+from quadloom.crawl.session import CrawlSession, RunningCrawl, page_ranker
 from quadloom.errors import SettingsError, StoreError, UsageError
 from quadloom.fetching.replay import without_pauses
 from quadloom.ingest.failpoints import Failpoints
@@ -30,14 +30,22 @@ from quadloom.maintenance.maintenance import Maintenance
 from quadloom.maintenance.rebuild import rename_damaged
 from quadloom.maintenance.swap import exchange_folders, write_marks
 from quadloom.model.phase import ALL_PHASES, Owed, PhaseName
+from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
 from quadloom.settings.loading import load, with_limits
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.sqlite.lock import WarehouseLock
-from quadloom.stores.stores import Stores, open_stores
+from quadloom.stores.stores import Stores, open_stores, places_of
+from quadloom.subscriptions.notify import ChangeNotifier
 from quadloom.subscriptions.service import Subscriptions
+from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
+from quadloom.topical.relevance import Example, Judge, Topic
+from quadloom.topical.run import TopicalRun
+from quadloom.topical.search.engines import SearchLead
+from quadloom.topical.sites import SeedSite
+from quadloom.topical.topic import crawl_topic
 
 _LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
 
@@ -46,7 +54,7 @@ class Warehouse:
     """Use as a context manager. `stores` has the seams; the other attributes say what can be done:
 
     `ask` (search, SPARQL, entities, history, statistics), `requests` (seeds, refresh, publish, why), `scope` (which
-    URLs may be visited), `subscriptions`, `maintenance` (export, import, verify, rebuild), and `crawl()`.
+    URLs may be visited), `subscriptions`, `maintenance` (export, import, verify, rebuild), `crawl()` and `topic()`.
     """
 
     stores: Stores
@@ -170,6 +178,48 @@ class Warehouse:
         session = self._session(forever=forever, waits=follow)
         return session if self.stores.shards is None else self._member(session)
 
+    def topic(
+        self,
+        broad: str,
+        narrow: str,
+        sites: Sequence[str | SeedSite],
+        *,
+        examples: Sequence[Example] = (),
+        against: Sequence[Example] = (),
+        types: Sequence[str] = (),
+        strategy: StrategyName | None = None,
+        judge: Judge | None = None,
+        site_search: Callable[[str], list[SearchLead]] = lambda _host: [],
+        progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _run, _strategy: None,
+        **limits: int | float | str,
+    ) -> TopicReport:
+        """Collect pages on a topic from `sites` (home pages, or `SeedSite`s of a web searcher) with their own search.
+
+        What it reads is a page like any other: scheduled, ranked, in the history, reported to subscribers; a crawl
+        without an end keeps it fresh. `limits` are settings of `[topic]`: `budget=500`, `per_site=20` …
+        """
+        settings = replace(self.settings, topic=with_limits(self.settings.topic, limits))
+        settings = self.requests.with_contact(settings)
+        ranker = page_ranker(self.stores, settings)
+        scheduler = RefreshScheduler(
+            self.stores.catalog, self.stores.frontier, settings, ranker=ranker, scope=lambda: self.scope.current
+        )
+        try:
+            return crawl_topic(
+                self.stores,
+                settings,
+                Topic(broad, narrow, tuple(examples), tuple(against), tuple(types)),
+                [site if isinstance(site, SeedSite) else SeedSite(site) for site in sites],
+                strategy=strategy or settings.topic.strategy,
+                hooks=(scheduler, ChangeNotifier(self.stores.catalog, self.stores.outbox, self.stores.quads)),
+                judge=judge,
+                site_search=site_search,
+                progress=progress,
+            )
+        finally:
+            ranker.close()
+            scheduler.close()
+
     def work(self, *, forever: bool = False, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
         """Be one of many workers on a shared database until stopped. `notice` receives which part it owns."""
         if self.stores.shards is None:
@@ -241,7 +291,7 @@ class Warehouse:
         """Open everything. To write, finish what a killed rebuild has begun."""
         failpoints = Failpoints(self.settings.crawl.failpoint)
         if self._writable and "index" in self._phases:
-            exchange_folders(self.path, failpoints)
+            exchange_folders(places_of(self.path, self.settings), failpoints)
         opened = open_stores(
             self.path,
             self.settings,

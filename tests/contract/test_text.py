@@ -93,7 +93,65 @@ def ids(index: TextIndex, text: str = "", **values: object) -> list[str]:
     ],
 )
 def test_what_people_type(index: TextIndex, text: str, expected: set[str]) -> None:
-    assert set(ids(index, text)) == expected
+    assert set(ids(index, text, exact=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("jazz berlin", ["a.example/jazz", "b.example/"]),  # all words first, then most
+        ("nights", ["a.example/jazz"]),  # another form
+        ("listening", ["a.example/jazz"]),
+        ("foxgl", ["a.example/fox"]),  # unfinished
+        ("straßenmusk", ["b.example/"]),  # misspelt
+        ("strasenmusik", ["b.example/"]),
+        ("how about a berlin jazz night", ["a.example/jazz"]),  # function words need not occur
+        ("nowhere", []),
+        ("site:www.a.example", ["a.example/jazz", "a.example/fox"]),
+        ("site:https://b.example/", ["b.example/"]),
+        ("type:event jazz", ["a.example/jazz"]),
+        ("lang:de-AT", ["b.example/"]),
+        ("jazz after:2021-06", ["b.example/"]),
+        ("jazz before:2020", ["a.example/jazz"]),
+        ("after:2021 before:2021-12-31", ["a.example/fox"]),
+    ],
+)
+def test_a_question_is_a_wish(index: TextIndex, text: str, expected: list[str]) -> None:
+    found = ids(index, text)
+    assert found[: len(expected)] == expected if " " in text and ":" not in text else set(found) == set(expected)
+
+
+def test_a_word_is_found_at_the_end_of_a_compound(index: TextIndex) -> None:
+    index.put([TextDocument(id="http://c.example/", body="Wir nähen Lederhandschuhe von Hand.", language="de")])
+    index.commit()
+    assert ids(index, "Handschuhe") == ids(index, "Handschuh") == ["c.example/"]
+
+
+def test_what_became_of_the_words_is_told(index: TextIndex) -> None:
+    answer = index.search(SearchRequest(text="jazz straßenmusk"))
+    assert [(item.asked, item.used) for item in answer.corrections] == [("straßenmusk", "strassenmusik")]
+    assert answer.hits[0].id == "http://b.example/" and "\x02Jazz\x03" in answer.hits[0].snippet
+    exact = index.search(SearchRequest(text="jazz straßenmusk", exact=True))
+    assert (exact.hits, exact.missing) == ((), ("straßenmusk",))
+    assert [item.used for item in exact.offers] == ["strassenmusik"]
+    answer = index.search(SearchRequest(text="jazz qqqqqq"))
+    assert answer.missing == ("qqqqqq",) and answer.most_words and answer.total == 2
+    assert not index.search(SearchRequest(text="jazz")).most_words
+
+
+def test_a_site_with_a_port_is_found_without_it(index: TextIndex) -> None:
+    where = {"site": "127.0.0.12:8080", "host": "127.0.0.12:8080"}
+    index.put([TextDocument(id="http://127.0.0.12:8080/", title="Port", **where)])
+    index.commit()
+    for name in ("127.0.0.12", "127.0.0.12:8080"):
+        assert ids(index, sites=(name,)) == ids(index, f"host:{name}") == ["127.0.0.12:8080/"]
+    assert ids(index, sites=("127.0.0.1",)) == ids(index, sites=("127.0.0.12:80",)) == []
+
+
+def test_words_of_the_index_by_their_beginning(index: TextIndex) -> None:
+    assert [word for word, _ in index.words("fox", 5)] == ["fox", "foxes", "foxglove"]
+    assert [word for word, _ in index.words("fox", 1)] == ["fox"]
+    assert index.words("zzz", 5) == []
 
 
 def test_the_title_counts_most(index: TextIndex) -> None:
@@ -123,7 +181,7 @@ def test_facets_count_what_matches(index: TextIndex) -> None:
 
 
 def test_hits_carry_what_a_result_page_shows(index: TextIndex) -> None:
-    (hit,) = index.search(SearchRequest(text="cafe quick")).hits
+    (hit,) = index.search(SearchRequest(text="cafe quick", exact=True)).hits
     assert (hit.title, hit.site, hit.language, hit.kind, hit.types) == (
         "Jazz night",
         "a.example",

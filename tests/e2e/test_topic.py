@@ -19,6 +19,8 @@ import pytest
 
 from quadloom.cli.main import run
 from quadloom.model.url import Url
+from quadloom.settings import FreshnessSettings
+from quadloom.settings.loading import load
 from quadloom.topical.topic import CHANNELS, TOPICS
 from quadloom.warehouse import Warehouse
 from quadloom_lab.topical.corpus import Corpus
@@ -165,6 +167,43 @@ def test_topic_crawl_over_http_is_polite_and_lands_in_the_warehouse(
     assert {"form", "mediawiki", "wordpress"} <= kinds
     scored = {row["page"]["value"] for row in msgspec.json.decode(scores)["results"]["bindings"]}
     assert {line["url"] for line in report["found"]} <= scored
+
+
+@pytest.mark.timeout(120)
+def test_what_a_topical_crawl_reads_is_a_page_like_any_other(tmp_path: Path) -> None:
+    """Scheduled, explained, with the home pages, and kept fresh by a crawl without an end, whose scope is elsewhere."""
+    with topic_server() as server:
+        configured(tmp_path, server)
+        loaded = load(config=tmp_path / "quadloom.toml").settings
+        settings = msgspec.structs.replace(
+            loaded, freshness=FreshnessSettings(min_interval="1s", max_interval="2s", bandwidth=50.0)
+        )
+        with Warehouse.open(tmp_path / "data", settings=settings) as warehouse:
+            narrow = server.corpus.narrow_query(TOPIC)
+            homes = server.web.homes()
+            report = warehouse.topic(server.corpus.broad_query(TOPIC), narrow, homes, budget=60)
+            assert report.documents > 5
+            for found in report.found:
+                explained = warehouse.requests.why(found.url)
+                said = {(reason.part, reason.what): reason for reason in explained.reasons}
+                assert explained.state == "waiting" and said["scope", "verdict"].value == "inside"
+                assert "UTC" in said["schedule", "next visit"].value
+                assert said["page", "found through"].rule == "chosen by a topical crawl"
+            stored = [warehouse.stores.catalog.page(Url.parse(home).fingerprint) for home in homes]
+            assert sum(row is not None for row in stored) > len(homes) // 2, "home pages are stored, too"
+            before = len(server.log)
+            missing = {found.url for found in report.found}
+            for settlement in warehouse.crawl(
+                [f"http://elsewhere.known.test:{server.port}/"], forever=True, max_seconds=90
+            ):
+                missing.discard(settlement.visit.href)
+                if not missing:
+                    break
+            assert not missing
+            asked = {(host, path) for _, host, _, path in server.log[before:] if path != "/robots.txt"}
+            known = {(parts.netloc, parts.path) for parts in (urlsplit(found.url) for found in report.found)}
+            known |= {(urlsplit(home).netloc, "/") for home in [*homes, f"http://elsewhere.known.test:{server.port}/"]}
+            assert {(host, urlsplit(path).path) for host, path in asked} <= known, "their links are not followed"
 
 
 def test_a_second_crawl_reads_known_pages_again_and_asks_known_channels_at_once(

@@ -7,7 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadloom.stores.text_query import CLOSE, OPEN, fold, parse, snippet
+from quadloom.stores.protocols.text import Highlights
+from quadloom.stores.search.snippets import CLOSE, OPEN, snippet
+from quadloom.stores.search.text_query import fold
 
 # Letters whose folded form has no letter, one or several: é, ß, ﬁ, …, a combining accent, dotted I, CJK.
 _TEXTS = st.text(st.sampled_from("abcK9_-. éßﬁ…\u0301İı日Å"), max_size=60)
@@ -16,16 +18,15 @@ _WORD = re.compile(r"\w+")
 
 @given(_TEXTS, st.text(st.sampled_from("abcké9ßå日"), min_size=1, max_size=4))
 def test_whole_words_are_marked(text: str, word: str) -> None:
-    (clause,) = parse(word)
-    shown = snippet(text, (clause,), length=1000)
+    shown = snippet(text, Highlights(words=frozenset((fold(word),))), length=1000)
     marked = re.findall(f"{OPEN}(.*?){CLOSE}", shown)
-    assert marked == [found for found in _WORD.findall(text) if fold(found) in clause.words]
+    assert marked == [found for found in _WORD.findall(text) if fold(found) == fold(word)]
     assert shown.replace(OPEN, "").replace(CLOSE, "") == text.strip()
 
 
 @given(st.text(max_size=200), st.text(max_size=20))
 def test_marks_come_from_us_alone(text: str, question: str) -> None:
-    shown = snippet(text, parse(question))
+    shown = snippet(text, Highlights(frozenset((fold(question),)), (question,), (question,), (question,)))
     assert shown.count(OPEN) == shown.count(CLOSE)
     assert not re.search(f"{OPEN}[^{CLOSE}]*{OPEN}", shown)
     assert "\n" not in shown

@@ -1,8 +1,7 @@
-"""CPU cost of indexing and searching: `python -m quadloom_lab.benchmarks.index [refresh|growth|search] …`.
+"""CPU cost of indexing quads: `python -m quadloom_lab.benchmarks.index [refresh|growth] …`.
 
 refresh  pages per CPU-second when 2–3 of 30 statements changed: difference against drop-and-insert, in turn
 growth   CPU-ms per new page at 1 M quads against 50 k quads, in turn
-search   keyword p50 and p95 on 300,000 documents, milliseconds of CPU and of the clock
 """
 
 from __future__ import annotations
@@ -19,9 +18,7 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from quadloom.model.quads import Quads, line_fingerprints
-from quadloom.stores.protocols.text import SearchRequest, TextDocument
 from quadloom.stores.quads.oxigraph import OxigraphQuads
-from quadloom.stores.text.tantivy import TantivyText
 
 QUADS = 30
 WORDS = [
@@ -115,49 +112,10 @@ def _spread(values: list[float]) -> str:
     return f"{statistics.median(values):.2f} (middle half {low:.2f} to {high:.2f}, {len(values)} rounds)"
 
 
-def search(documents: int = 300_000, words: int = 60, questions: int = 300) -> None:
-    draw = random.Random(7)
-    vocabulary = [f"{a}{b}" for a in WORDS for b in WORDS[:100]]
-    weights = [1.0 / (rank + 5) for rank in range(len(vocabulary))]  # like real words: few common, most rare
-    with tempfile.TemporaryDirectory() as folder:
-        index = TantivyText(Path(folder) / "text")
-        used = cpu(lambda: _fill_text(index, documents, words, vocabulary, weights, draw))
-        print(f"{documents:,} documents of {words} words: {used / documents * 1e6:.0f} CPU-µs a document")
-        clock, spent = [], []
-        for number in range(questions):
-            text = " ".join(draw.choices(vocabulary[:5000], weights[:5000], k=1 + number % 2))
-            started, cpu_started = time.perf_counter(), time.process_time()
-            index.search(SearchRequest(text=text, limit=10))
-            clock.append((time.perf_counter() - started) * 1000)
-            spent.append((time.process_time() - cpu_started) * 1000)
-        index.close()
-    for name, values in (("clock", clock), ("CPU", spent)):
-        quantiles = statistics.quantiles(values, n=20)
-        print(f"{name:>6}  p50 {statistics.median(values):.2f} ms  p95 {quantiles[18]:.2f} ms")
-
-
-def _fill_text(
-    index: TantivyText, documents: int, words: int, vocabulary: list[str], weights: list[float], draw: random.Random
-) -> None:
-    for start in range(0, documents, 10_000):
-        stock = draw.choices(vocabulary, weights, k=words * 10_000)
-        index.put(
-            [
-                TextDocument(
-                    id=f"http://h{n % 500}.example/{n}",
-                    title=" ".join(stock[at * words : at * words + 4]),
-                    body=" ".join(stock[at * words : (at + 1) * words]),
-                    site=f"h{n % 500}.example",
-                    kind="html",
-                    fetched_at=1.7e9,
-                )
-                for at, n in enumerate(range(start, min(start + 10_000, documents)))
-            ]
-        )
-        index.commit()
-
-
 if __name__ == "__main__":
-    known: dict[str, Callable[[], None]] = {"refresh": refresh, "growth": growth, "search": search}
+    known: dict[str, Callable[[], None]] = {
+        "refresh": refresh,
+        "growth": growth,
+    }
     for chosen in sys.argv[1:] or known:
         known[chosen]()

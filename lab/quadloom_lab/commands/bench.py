@@ -19,6 +19,7 @@ bench.command("quadloom_lab.commands.bench_topical:topical", name="topical")
 bench.command("quadloom_lab.commands.bench_importance:importance", name="importance")
 bench.command("quadloom_lab.commands.bench_services:services", name="services")
 bench.command("quadloom_lab.commands.simulate:scheduling", name="scheduling")
+bench.command("quadloom_lab.commands.bench_search:search", name="search")
 
 
 @bench.command

@@ -1,18 +1,25 @@
 """The text index as a dictionary: the reference of the contract suite and a test double.
 
-Scans every document for every query and ranks by weighted word counts.
+Scans every document for every query. A word's score is the number of its matches, by weight of the field and the way.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
-from quadloom.analysis.words import FIELDS, tokens_of
-from quadloom.stores import text_query
-from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.text_query import Clause
+import msgspec
+
+from quadloom.analysis.words import FIELDS, analyse_fields, query_tokens, tokens_of
+from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.search import text_query
+from quadloom.stores.search.query_plan import Plan, SearchPlan, Way, WayField, Wish, plan_search
+from quadloom.stores.search.snippets import highlights_of, snippet
+from quadloom.stores.search.text_query import Clause, ParsedText, site_names
+
+_TIER = 200.0
 
 
 class MemoryText:
@@ -36,22 +43,34 @@ class MemoryText:
         self._pending.clear()
 
     def search(self, request: SearchRequest) -> SearchAnswer:
-        clauses = text_query.parse(request.text)
-        found = [
-            (sum(_count(document, clause) for clause in clauses if not clause.negated), document)
-            for document in self._documents.values()
-            if _passes(document, request) and all((_count(document, c) > 0) != c.negated for c in clauses)
-        ]
-        found.sort(key=lambda pair: (pair[0], pair[1].fetched_at), reverse=True)
-        page = found[request.offset : request.offset + request.limit]
+        parsed = text_query.parse(request.text)
+        known = [document for document in self._documents.values() if _passes(document, request, parsed)]
+
+        def ask(plan: Plan) -> MemoryHits:
+            found = [(_score(document, plan), document) for document in known if _matches(document, plan)]
+            found.sort(key=lambda pair: (-pair[0], -pair[1].fetched_at))
+            return MemoryHits(len(found), found)
+
+        vocabulary = MemoryVocabulary(self._documents.values())
+        plan = plan_search(parsed, vocabulary, ask, exact=request.exact)
+        marked = highlights_of(plan.last)
+        found = _ranked(plan)[request.offset : request.offset + max(0, request.limit)]
+        every = [document for _, document in plan.steps[-1][1].pages]
         return SearchAnswer(
-            hits=tuple(
-                _hit(score, document, clauses) if request.snippets else Hit(id=document.id, score=score)
-                for score, document in page
-            ),
-            total=len(found),
-            facets=_facets([document for _, document in found]) if request.facets else {},
+            hits=tuple(_hit(score, document, marked, request) for score, document in found),
+            total=len(every),
+            facets=_facets(every) if request.facets else {},
+            corrections=plan.corrections,
+            missing=plan.missing,
+            offers=plan.offers,
+            most_words=plan.last.partial,
+            newest=parsed.newest,
+            highlights=marked,
         )
+
+    def words(self, prefix: str, limit: int) -> list[tuple[str, int]]:
+        tokens = query_tokens(prefix)
+        return MemoryVocabulary(self._documents.values()).starting_with(tokens[-1] if tokens else "", limit)
 
     def ids(self) -> Iterator[str]:
         yield from list(self._documents)
@@ -63,47 +82,130 @@ class MemoryText:
         self._pending.clear()
 
 
-def _count(document: TextDocument, clause: Clause) -> float:
-    if clause.field and clause.field not in text_query.WORD_FIELDS:
-        value: str | tuple[str, ...] = getattr(document, clause.field)
-        values = (value,) if isinstance(value, str) else value
-        short = clause.field in ("types", "vocabularies") and clause.value.isalnum()
-        ends = (f"/{clause.value}", f"#{clause.value}") if short else ()
-        return float(any(text == clause.value or text.endswith(ends) for text in values))
-    fields = (clause.field,) if clause.field else text_query.WORD_FIELDS
-    return sum(FIELDS[field] * _matches(tokens_of(getattr(document, field)), clause) for field in fields)
+class MemoryHits(msgspec.Struct, frozen=True):
+    count: int
+    pages: list[tuple[float, TextDocument]]
 
 
-def _matches(words: list[str], clause: Clause) -> int:
-    *before, last = clause.words
-    size = len(clause.words)
+class MemoryVocabulary:
+    def __init__(self, documents: Iterable[TextDocument]) -> None:
+        self._words: dict[WayField, Counter[str]] = {"words": Counter(), "stems": Counter(), "endings": Counter()}
+        self._spoken: Counter[str] = Counter()
+        self.documents = 0
+        for document in documents:
+            self.documents += 1
+            self._spoken[document.language] += 1
+            for field in self._words:
+                self._words[field].update(set(_tokens(document, field)))
+
+    def frequency(self, token: str, field: WayField = "words") -> int:
+        return self._words[field][token]
+
+    def starting_with(self, prefix: str, limit: int, field: WayField = "words") -> list[tuple[str, int]]:
+        found = [pair for pair in self._words[field].items() if pair[0].startswith(prefix)]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
+
+    def languages(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self._spoken.most_common(8) if name)
+
+
+@lru_cache(maxsize=10_000)
+def _field_tokens(text: str) -> list[str]:
+    return tokens_of(text)
+
+
+def _tokens(document: TextDocument, field: WayField) -> list[str]:
+    if field == "words":
+        return [token for name in FIELDS for token in _field_tokens(getattr(document, name, ""))]
+    texts = {name: text for name in FIELDS if (text := getattr(document, name, ""))}
+    analysed = analyse_fields(texts, document.language)
+    return (analysed.stems if field == "stems" else analysed.endings).split()
+
+
+def _matches(document: TextDocument, plan: Plan) -> bool:
+    matched = sum(_count(document, wish) > 0 for wish in plan.wishes)
+    return matched >= plan.least and not any(_count(document, wish) for wish in plan.unwanted)
+
+
+def _score(document: TextDocument, plan: Plan) -> float:
+    return sum(_count(document, wish) for wish in plan.wishes)
+
+
+def _count(document: TextDocument, wish: Wish) -> float:
+    return max((_way(document, way, wish.field) for way in wish.ways), default=0.0)
+
+
+def _way(document: TextDocument, way: Way, field: str) -> float:
+    if way.field != "words":
+        return way.weight * _runs(_tokens(document, way.field), way)
+    fields = (field,) if field else tuple(FIELDS)
+    return sum(way.weight * FIELDS[name] * _runs(_field_tokens(getattr(document, name, "")), way) for name in fields)
+
+
+def _runs(words: list[str], way: Way) -> int:
+    *before, last = way.tokens
+    size = len(way.tokens)
     runs = (words[start : start + size] for start in range(len(words) - size + 1))
-    return sum(run[:-1] == before and (run[-1].startswith(last) if clause.prefix else run[-1] == last) for run in runs)
+    return sum(run[:-1] == before and (run[-1].startswith(last) if way.prefix else run[-1] == last) for run in runs)
 
 
-def _passes(document: TextDocument, request: SearchRequest) -> bool:
+def _ranked(plan: SearchPlan[MemoryHits]) -> list[tuple[float, TextDocument]]:
+    seen: dict[str, tuple[float, TextDocument]] = {}
+    for place, (_, found) in enumerate(plan.steps):
+        for score, document in found.pages:
+            seen.setdefault(document.id, (score + _TIER * (len(plan.steps) - 1 - place), document))
+    return list(seen.values())
+
+
+def _passes(document: TextDocument, request: SearchRequest, parsed: ParsedText) -> bool:
+    since, until = max(request.since, parsed.since), min(filter(None, (request.until, parsed.until)), default=0.0)
     return (
-        (not request.types or bool(set(request.types) & set(document.types)))
+        all(_filter(document, clause) != clause.negated for clause in parsed.filters)
+        and (not request.types or bool(set(request.types) & set(document.types)))
         and (not request.vocabularies or bool(set(request.vocabularies) & set(document.vocabularies)))
-        and (not request.sites or document.site in request.sites)
+        and (not request.sites or any(_on_site(document, site) for site in request.sites))
         and (not request.languages or document.language in request.languages)
         and (not request.kinds or document.kind in request.kinds)
-        and (not request.since or document.fetched_at >= request.since)
-        and (not request.until or document.fetched_at <= request.until)
+        and (not since or document.fetched_at >= since)
+        and (not until or document.fetched_at <= until)
     )
 
 
-def _hit(score: float, document: TextDocument, clauses: tuple[Clause, ...]) -> Hit:
+def _filter(document: TextDocument, clause: Clause) -> bool:
+    if clause.field in ("site", "host"):
+        return _on_site(document, clause.value)
+    if clause.field == "language":
+        return document.language == clause.value.lower().partition("-")[0]
+    value: str | tuple[str, ...] = getattr(document, clause.field)
+    if isinstance(value, str):
+        return value == clause.value
+    wanted = clause.value.casefold()
+    return any(
+        text == clause.value or text.rpartition("#")[2].rpartition("/")[2].casefold() == wanted for text in value
+    )
+
+
+def _on_site(document: TextDocument, value: str) -> bool:
+    names = site_names(value)
+    return any(own in names or own.partition(":")[0] in names for own in (document.site, document.host))
+
+
+def _hit(score: float, document: TextDocument, marked: Highlights, request: SearchRequest) -> Hit:
+    if not request.snippets:
+        return Hit(id=document.id, score=score)
+    text = document.body or document.literals
     return Hit(
         id=document.id,
         score=score,
         title=document.title,
-        snippet=text_query.snippet(document.body or document.literals, clauses),
+        snippet="" if request.excerpts else snippet(text, marked),
         types=document.types,
         site=document.site,
         language=document.language,
         kind=document.kind,
         fetched_at=document.fetched_at,
+        excerpt=text if request.excerpts else "",
+        tier=int(score // _TIER),
     )
 
 

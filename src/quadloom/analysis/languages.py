@@ -119,6 +119,35 @@ def candidates(text: str) -> tuple[str, ...]:
     return tuple(language for language in _SHORT_WORDS if language in languages)
 
 
+# Words with which people ask, besides the short words: they say nothing about the page that is looked for.
+_ASKING = {
+    "en": "how what where when who whom whose why can could should would do does did i me my we our your he she his "
+    "her they their there some any about than then these those has had were will may must if but so into out up",
+    "de": "wo was wie wer wen wann warum welche welcher welches kann können ich mein meine wir unser unsere über etwas "
+    "gibt es einen einem eines zum zur bei nach",
+    "fr": "comment quoi où quand qui pourquoi puis je mon ma mes notre nos il elle quel quelle à un",
+    "es": "cómo qué dónde cuándo quién por puedo mi mis nuestro nuestra cuál hay sobre",
+    "it": "come cosa dove quando chi perché posso mio mia nostro nostra quale su",
+    "fi": "miten mitä missä mistä milloin kuka miksi voin voisin minun meidän mikä onko",
+    "ru": "где кто когда почему зачем какой какая какие можно я мы мой наш наша наши у о про ли",
+    "ar": "أين متى كيف ماذا لماذا هل ثم عند و",
+    "hi": "के का की में और है से को पर यह हैं कि ने एक भी हो था थे थी तथा क्या कहाँ कैसे कब कौन क्यों मैं हम हमारा हमारी जो वह",
+    "ko": "그리고 그 이 저 수 것 우리 하고 및 또는 어디 어디에서 무엇 무엇인가요 어떻게 왜 있는 있나요",
+}
+_FUNCTION_WORDS: defaultdict[str, set[str]] = defaultdict(set)
+for _words_of in (_SHORT_WORDS, _ASKING):
+    for _language, _words in _words_of.items():
+        for _word in _words.split():
+            _FUNCTION_WORDS[_word].add(_language)
+
+
+def is_function_word(word: str, languages: tuple[str, ...]) -> bool:
+    """Whether a word in lower case is one of the most frequent ones, such as `the` or `und`, in one of these languages
+    or in English: a question need not find it."""
+    known = _FUNCTION_WORDS.get(word)
+    return known is not None and ("en" in known or not set(languages).isdisjoint(known))
+
+
 def _script_of(sample: str) -> tuple[frozenset[str], str]:
     """Languages of the most frequent script, and the one to assume. Kana decide for Japanese, even among more Han."""
     counts: Counter[int] = Counter()

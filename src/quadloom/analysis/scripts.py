@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from operator import add
 
 # Bytes of ASCII, Latin up to U+02FF, general punctuation and continuation bytes: nothing to do for any of them.
@@ -89,6 +90,7 @@ def splittable(text: str) -> str:
     return "\n".join([line if line.isascii() else _rewritten_line(line) for line in text.split("\n")])
 
 
+@lru_cache(maxsize=2048)  # titles, headings and texts of links occur in several fields, and on several pages
 def _rewritten_line(line: str) -> str:
     leads = special_bytes(line)
     return _rewritten(line, leads) if leads else line

@@ -40,7 +40,9 @@ _HINDI_ENDINGS = (
 _HINDI = tuple(sorted(_HINDI_ENDINGS.split(), key=len, reverse=True))
 _HEBREW_PARTICLES = "והבכלמש"
 _HEBREW_ENDINGS = ("יות", "ימ", "ות", "יה", "ית", "ה", "ת", "י")
-_ARABIC_PARTICLES = ("وال", "فال", "بال", "كال")
+_ARABIC_PARTICLES = ("وال", "فال", "بال", "كال", "ولل", "لل", "ال")
+_ARABIC_ENDINGS = (("ات", "ون", "ين", "ها", "يه"), ("ه", "ي"))  # one of each; letters as `scripts` writes them
+_ARABIC_ROOT = 3  # letters
 
 
 class Stems:
@@ -118,6 +120,8 @@ def _fold() -> tantivy.TextAnalyzer:
 def _function(language: str) -> Callable[[str], str]:
     if language == "hi":
         return _hindi
+    if language == "ar":
+        return _arabic
     if language in ("he", "iw"):
         return _hebrew
     analyzer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantivy.Filter.stemmer(_SNOWBALL[language]))
@@ -126,14 +130,21 @@ def _function(language: str) -> Callable[[str], str]:
     def stem(word: str) -> str:
         return "".join(snowball(word))
 
-    def arabic(word: str) -> str:
-        if word.startswith(_ARABIC_PARTICLES) and len(word) > 5:
-            word = word[1:]
-        elif word.startswith("لل") and len(word) > 4:
-            word = "ا" + word[1:]
-        return "".join(snowball(word))
+    return stem
 
-    return arabic if language == "ar" else stem
+
+def _arabic(word: str) -> str:
+    """Without article, `and`, and one ending each of number and gender. Snowball's gives forms different stems."""
+    for particle in _ARABIC_PARTICLES:
+        if word.startswith(particle) and len(word) - len(particle) >= _ARABIC_ROOT - 1:
+            word = word[len(particle) :]
+            break
+    for endings in _ARABIC_ENDINGS:
+        for ending in endings:
+            if word.endswith(ending) and len(word) - len(ending) >= _ARABIC_ROOT:
+                word = word[: -len(ending)]
+                break
+    return word
 
 
 def _hindi(word: str) -> str:

@@ -6,12 +6,14 @@ import msgspec
 
 from quadloom.asking.versions import VersionDifference, VersionGraph, difference, version_graph
 from quadloom.errors import NothingFound, UsageError
-from quadloom.model.outcome import PageRow
+from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.quads import Quads
 from quadloom.model.url import Url
 from quadloom.settings import Settings
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog, VisitRow
+
+_FAILED = frozenset(map(str, (Outcome.GONE, Outcome.FAILED, Outcome.DENIED)))
 
 
 class PageHistory(msgspec.Struct, frozen=True):
@@ -21,10 +23,14 @@ class PageHistory(msgspec.Struct, frozen=True):
     visits: tuple[VisitRow, ...]
 
     def at(self, moment: float) -> VisitRow:
-        """The visit whose version was current at a unix time. Raises `NothingFound` for a time before the first."""
-        for visit in self.visits:
-            if visit.fetched_at <= moment:
+        """The visit whose version was current at a unix time, though later ones may have failed. Raises `NothingFound`
+        for a time before the first."""
+        visits = [visit for visit in self.visits if visit.fetched_at <= moment]
+        for visit in visits:
+            if visit.archive is not None or visit.outcome not in _FAILED:
                 return visit
+        if visits:
+            return visits[0]
         raise NothingFound(
             f"{self.page.href} was not known at that time", hint="`quadloom show page URL --history` lists its visits"
         )

@@ -72,8 +72,12 @@ class WarehouseQueries:
         limit: int = 10,
         offset: int = 0,
         facets: bool = False,
+        exact: bool = False,
+        gone: bool = False,
+        explain: bool = False,
     ) -> SearchAnswer:
-        """Pages by words, best first. Types may be `schema:Event`, `Event` or an IRI."""
+        """Pages by words, best first. Types may be `schema:Event`, `Event` or an IRI. `exact`: all words as they are
+        written. `gone`: also pages that their server no longer has. `explain`: hits say what their score is made of."""
         request = search_request(
             text,
             types=type,
@@ -86,8 +90,11 @@ class WarehouseQueries:
             limit=limit,
             offset=offset,
             facets=facets,
+            exact=exact,
+            gone=gone,
+            explain=explain,
         )
-        return search(self._stores.text, request)
+        return search(self._stores.text, request, self.catalog)
 
     def findings(self, *, codes: str | Sequence[str] = (), site: str | Sequence[str] = ()) -> Iterator[LocatedDefect]:
         """Every defect of the pages as of their last visit; `site` is a registered domain or a host."""
@@ -137,8 +144,8 @@ class WarehouseQueries:
             "sizes": {
                 "database": stores.state.size(),
                 "archive": stores.archive.size(),
-                "quads": _size(stores.path / "quads"),
-                "text": _size(stores.path / "text"),
+                "quads": _size(stores.places.quads),
+                "text": _size(stores.places.text),
             },
         }
 

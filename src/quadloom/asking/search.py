@@ -1,20 +1,23 @@
 """Keyword search: names of types and vocabularies become the IRIs that the text index knows.
 
-Ranking, phrases, prefixes, fields, facets and snippets belong to the index (`quadloom.stores.text.query` has the
-syntax). Every search can also be shown as the SPARQL query that gives the same pages (`as_sparql`).
+What words mean is decided by the index (`quadloom.stores.search`), the order of pages by `quadloom.asking.ranking`.
+Every search can also be shown as the SPARQL query that gives the same pages (`as_sparql`).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-import msgspec
+from msgspec.structs import replace
 
+from quadloom.asking.ranking import WINDOW, PageFact, PageRows, folded, page_facts, ranked
 from quadloom.asking.sparql.prefixes import shorten, type_iris, vocabulary_iris
 from quadloom.asking.sparql.text_patterns import as_sparql
 from quadloom.errors import UsageError
-from quadloom.stores.protocols.text import SearchAnswer, SearchRequest, TextIndex
+from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextIndex
+from quadloom.stores.search.snippets import snippet
 
 MARKS = ("\x02", "\x03")  # around words of a snippet that matched
 
@@ -32,6 +35,9 @@ def search_request(
     limit: int = 10,
     offset: int = 0,
     facets: bool = False,
+    exact: bool = False,
+    gone: bool = False,
+    explain: bool = False,
 ) -> SearchRequest:
     """The request that the library, the site and the command line all build from what a person gives.
 
@@ -49,6 +55,9 @@ def search_request(
         limit=limit,
         offset=offset,
         facets=facets,
+        exact=exact,
+        gone=gone,
+        explain=explain,
     )
 
 
@@ -57,16 +66,53 @@ def several(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def search(index: TextIndex, request: SearchRequest) -> SearchAnswer:
-    """Search, with facet values as people write them: `schema:Event` instead of its IRI."""
-    answer = index.search(request)
-    if not answer.facets:
-        return answer
+def search(index: TextIndex, request: SearchRequest, catalog: PageRows | None = None) -> SearchAnswer:
+    """Search, with facet values as people write them: `schema:Event` instead of its IRI. With `catalog`, importance
+    counts and pages that are gone are left out."""
+    started = time.perf_counter()
+    end = request.offset + request.limit
+    first = request.offset >= 0 and 0 < end <= WINDOW
+    wanted = replace(request, offset=0, limit=WINDOW, excerpts=True) if first else request
+    answer = index.search(wanted)
+    facts = page_facts(catalog, answer.hits)
+    hits = [hit for hit in answer.hits if request.gone or not _is_gone(facts.get(hit.id))]
+    total = answer.total - (len(answer.hits) - len(hits))
+    if first:
+        if any(hit.score for hit in hits):
+            hits = ranked(hits, facts, newest=answer.newest)
+        found = folded(hits, facts)
+        total -= len(hits) - len(found)
+        hits = [_shown(hit, answer.highlights) for hit in found[request.offset : end]]
     facets = {
         name: [(shorten(value) if name in ("types", "vocabularies") else value, count) for value, count in values]
         for name, values in answer.facets.items()
     }
-    return msgspec.structs.replace(answer, facets=facets)
+    seconds = time.perf_counter() - started
+    return replace(answer, hits=tuple(hits), total=total, facets=facets, seconds=seconds)
+
+
+def _is_gone(fact: PageFact | None) -> bool:
+    return fact is not None and fact.gone
+
+
+def _shown(hit: Hit, marked: Highlights) -> Hit:
+    return replace(hit, snippet=snippet(hit.excerpt, marked), excerpt="")
+
+
+def why_nothing(index: TextIndex, request: SearchRequest) -> list[str]:
+    """If a search found nothing: which filters no page passes, in words. Empty if it is not their fault."""
+    filters = (
+        ("site", request.sites, SearchRequest(sites=request.sites)),
+        ("type", request.types, SearchRequest(types=request.types)),
+        ("language", request.languages, SearchRequest(languages=request.languages)),
+        ("kind", request.kinds, SearchRequest(kinds=request.kinds)),
+        ("vocabulary", request.vocabularies, SearchRequest(vocabularies=request.vocabularies)),
+    )
+    return [
+        f"no page has the {name} {' or '.join(shorten(value) for value in values)}"
+        for name, values, alone in filters
+        if values and not index.search(replace(alone, limit=0, snippets=False)).total
+    ]
 
 
 def moment(value: str | float) -> float:
@@ -90,4 +136,4 @@ def _iris(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(iri for group in groups for iri in group))
 
 
-__all__ = ["MARKS", "as_sparql", "moment", "search", "search_request", "several"]
+__all__ = ["MARKS", "as_sparql", "moment", "search", "search_request", "several", "why_nothing"]

@@ -136,7 +136,8 @@ class CrawlCommands:
         return answers[0]
 
     def _status(self, _: NoArguments) -> Value:
-        return _builtins(self._crawl.report())
+        expected = self._scheduler.planner.expected()
+        return _builtins(msgspec.structs.replace(self._crawl.report(), expected=expected))
 
     def _pause(self, paused: bool) -> Value:
         self._crawl.paused = paused

@@ -18,6 +18,7 @@ from quadloom.ranking.page_ranks import MOVED, PageRank
 from quadloom.refresh.state import Schedule
 from quadloom.scheduling.facts import schedule_facts
 from quadloom.scheduling.planner import Planner
+from quadloom.scheduling.scope import KEPT_DEPTH
 from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel
 from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import Catalog
@@ -131,9 +132,13 @@ def _page_reasons(row: PageRow) -> list[Reason]:
         Reason("page", "last visit", _date(row.fetched_at), f"{row.outcome}: {row.reason or f'HTTP {row.status}'}"),
         Reason("page", "visits", str(row.visits), "all that were made, whatever their outcome"),
         Reason("page", "last change", changed, "graph or main text differed"),
-        Reason("page", "found through", row.link_kind or "unknown", f"{row.depth} links from a seed"),
+        Reason("page", "found through", row.link_kind or "unknown", _distance(row.depth)),
         Reason("page", "holds", f"{row.quads} quads, {row.links} links", kind),
     ]
+
+
+def _distance(depth: int) -> str:
+    return "chosen by a topical crawl" if depth == KEPT_DEPTH else f"{depth} links from a seed"
 
 
 def _schedule_reasons(row: PageRow, planner: Planner) -> list[Reason]:

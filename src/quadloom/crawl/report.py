@@ -9,6 +9,7 @@ import msgspec
 
 from quadloom.model.service import InstanceLoad
 from quadloom.process.channel import ProcessHeartbeat
+from quadloom.scheduling.demand import ExpectedFreshness
 from quadloom.stores.protocols.archive import DiskState
 
 
@@ -33,6 +34,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     cpu: dict[str, float] = {}  # seconds by phase
     rates: dict[str, float] = {}  # pages per second through each phase, over the last ten seconds
     statuses: dict[str, int] = {}
+    expected: ExpectedFreshness | None = None  # of all pages, by their learned rates and the present bandwidth
     state: str = "running"
     workers: list[ProcessHeartbeat] = []
     services: list[InstanceLoad] = []  # every instance of the user's services

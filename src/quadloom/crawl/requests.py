@@ -107,7 +107,7 @@ class CrawlRequests:
             schedule=schedule or schedule_of(stores.catalog, stores.settings),
             settings=stores.settings,
             now=time.time(),
-            rank=page_rank_of(stores.path / "links", Url.parse(url).fingerprint),
+            rank=page_rank_of(stores.places.links, Url.parse(url).fingerprint),
         )
 
     @property

@@ -273,7 +273,7 @@ def page_ranker(stores: Stores, settings: Settings) -> PageRanker:
     """The ranker of a warehouse. Its thread reads the catalog over connections of its own."""
     look = stores.state.with_read_connection
     return PageRanker(
-        stores.path / "links",
+        stores.places.links,
         settings.freshness,
         lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
         lambda: look(lambda catalog: subscribed_pages(catalog, stores.quads)),

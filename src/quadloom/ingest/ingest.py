@@ -128,7 +128,6 @@ class Ingest:
         self._waiting: deque[tuple[Visit, Page]] = deque()  # to be detected or transformed
         self._finished: list[FinishedVisit] = []
         self._settled_at = 0.0
-        self._disk_problems: dict[str, str] = {}  # those that were told
 
     # What comes in
 
@@ -418,19 +417,11 @@ class Ingest:
             self._drop(batch, lost.shards)
             return []
         self._settled_at = time.monotonic()
-        self._tell_disks()
+        for text in self._writer.disk_notices():
+            self._notice("notice", text)
         for settlement in settlements:
             self._release(settlement.visit)
         return settlements
-
-    def _tell_disks(self) -> None:
-        """A notice if a directory of the archive was left out, or is in use again."""
-        for disk in self._stores.archive.disks():
-            if disk.problem == self._disk_problems.get(disk.directory, "") or not disk.configured:
-                continue
-            self._disk_problems[disk.directory] = disk.problem
-            words = f"is left out: {disk.problem}" if disk.problem else "is in use again"
-            self._notice("notice", f"archive directory {disk.directory} {words}")
 
     def _drop(self, batch: Sequence[FinishedVisit], lost: frozenset[int]) -> None:
         """Nothing was written. Another worker reads the pages of the lost shards again; the rest is tried once more."""

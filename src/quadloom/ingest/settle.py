@@ -71,6 +71,7 @@ def settle_status(
             findings=page.findings,
             hops=page.hops,
             headers=page.headers,
+            body_bytes=len(page.body),
         )
         return settle_failure(visit, failure, pace, old, settings)
     return None
@@ -270,14 +271,22 @@ def _ended(
 ) -> Settlement:
     row = _row(visit, old, outcome, failure.status, failure.fetched_at, f"{failure.kind}: {failure.message}")
     failures = (old.failures if old else 0) + 1
-    row = msgspec.structs.replace(row, failures=failures, findings=failure.findings[:_MAX_FINDINGS])
+    row = msgspec.structs.replace(
+        row, failures=failures, findings=failure.findings[:_MAX_FINDINGS], visit_bytes=failure.body_bytes
+    )
     return Settlement(visit, outcome, row, pace, (), again_at)
 
 
 def _row(visit: Visit, old: PageRow | None, outcome: Outcome, status: int, fetched_at: float, reason: str) -> PageRow:
     if old is not None:
         return msgspec.structs.replace(
-            old, outcome=outcome, status=status, fetched_at=fetched_at, visits=old.visits + 1, reason=reason
+            old,
+            outcome=outcome,
+            status=status,
+            fetched_at=fetched_at,
+            visits=old.visits + 1,
+            reason=reason,
+            visit_bytes=None,
         )
     return PageRow(
         fingerprint=visit.fingerprint,

@@ -91,6 +91,7 @@ class BatchWriter:
         self._ledger = ledger
         self._failpoints = failpoints
         self._texts: LruCache[tuple[str, bytes], int] = LruCache(_TEXTS)
+        self._disk_problems: dict[str, str] = {}
         self.robots: list[RobotsUpdate] = []
         self.acks: list[IndexAcks] = []
         self.links: list[Discovery] = []  # of pages that were settled before
@@ -166,6 +167,16 @@ class BatchWriter:
             if visits:
                 self._failpoints.reach("after-spool")
         return batch
+
+    def disk_notices(self) -> list[str]:
+        """Which directories of the archive were left out since the last call, and which are in use again."""
+        notices = []
+        for disk in self._stores.archive.disks():
+            if disk.configured and disk.problem != self._disk_problems.get(disk.directory, ""):
+                self._disk_problems[disk.directory] = disk.problem
+                words = f"is left out: {disk.problem}" if disk.problem else "is in use again"
+                notices.append(f"archive directory {disk.directory} {words}")
+        return notices
 
     def drop_shards(self, lost: frozenset[int]) -> None:
         """Another worker has taken over these shards: what was found out about their hosts is not ours to write."""

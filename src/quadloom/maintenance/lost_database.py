@@ -9,6 +9,7 @@ from quadloom.errors import StoreError
 from quadloom.settings import Settings
 from quadloom.stores.backends import exists
 from quadloom.stores.sqlite.state import DATABASE
+from quadloom.stores.stores import places_of
 
 
 def way_out(path: Path, settings: Settings) -> str:
@@ -25,10 +26,11 @@ def refuse_lost_database(path: Path, settings: Settings) -> None:
     look as if no page had them."""
     if exists(path, settings):
         return
-    left = [name for name, file in (("archive", "*.warc.gz*"), ("quads", "*.sst")) if any((path / name).glob(file))]
+    folders = ((path / "archive", "*.warc.gz*"), (places_of(path, settings).quads, "*.sst"))
+    left = [folder for folder, file in folders if any(folder.glob(file))]
     if left:
         raise lost_database(
-            f"the database {path / DATABASE} is missing, but there are files in {path / left[0]}", path, settings
+            f"the database {path / DATABASE} is missing, but there are files in {left[0]}", path, settings
         )
 
 

@@ -22,7 +22,7 @@ from quadloom.maintenance.verify import VerifyReport, verify
 from quadloom.model.event import EventKind
 from quadloom.stores.backends import fresh_quads, open_text
 from quadloom.stores.protocols.state import Shards
-from quadloom.stores.stores import Stores, new_folder
+from quadloom.stores.stores import Stores
 
 Progress = Callable[[int], None]
 
@@ -86,13 +86,13 @@ class Maintenance:
         failpoints = Failpoints(settings.crawl.failpoint)
         with _all_shards(stores.shards, settings.cluster.heartbeat) as check_shards:
             check_sources(stores, partial=partial)
-            discard(stores.path)
+            discard(stores.places)
             try:
                 report = self._fill(progress, check_shards, links)
             except BaseException:
-                discard(stores.path)
+                discard(stores.places)
                 raise
-            has_folders = commit(stores.path, failpoints)
+            has_folders = commit(stores.places, failpoints)
             if not has_folders:
                 write_marks(stores, failpoints)
         if has_folders:
@@ -109,8 +109,8 @@ class Maintenance:
 
         with (
             closing(SpooledLedger(stores.path)) as ledger,
-            fresh_quads(new_folder(stores.path, "quads"), settings) as quads,
-            closing(open_text(new_folder(stores.path, "text"), settings, writable=True)) as text,
+            fresh_quads(stores.places.new("quads"), settings) as quads,
+            closing(open_text(stores.places.new("text"), settings, writable=True)) as text,
         ):
             report = rebuild(stores, settings, quads, text, ledger, progress=batch_done)
             check_shards()  # before pages that were not found are removed from a server

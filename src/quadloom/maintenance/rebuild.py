@@ -27,7 +27,7 @@ from quadloom.stores.backends import local_indexes, open_quads, open_text
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.sqlite.lock import WarehouseLock
-from quadloom.stores.stores import INDEXES, Stores
+from quadloom.stores.stores import INDEXES, Places, Stores, places_of
 
 _BATCH = 500
 _NAMED = 1000  # unreadable records that a report names; all are counted
@@ -67,9 +67,16 @@ def check_sources(stores: Stores, *, partial: bool) -> None:
         raise StoreError(
             f"{len(missing)} files of the archive are missing ({', '.join(missing[:3])}{' …' if missing[3:] else ''}); "
             "the indexes were left as they are",
-            hint="mount the disk or restore the files; if they are lost, `quadloom rebuild --partial` keeps the "
-            "statements of their pages, drops their words, and has them visited again",
+            hint=f"{_directories(stores)}mount the disk or restore the files; if they are lost, "
+            "`quadloom rebuild --partial` keeps the statements of their pages, drops their words, and has them"
+            " visited again",
         )
+
+
+def _directories(stores: Stores) -> str:
+    """A hint at directories that the settings do not name any more."""
+    forgotten = [disk.directory for disk in stores.archive.disks() if not disk.configured]
+    return f"add {' and '.join(forgotten)} to stores.directories, or " if forgotten else ""
 
 
 def _missing_files(stores: Stores) -> tuple[str, ...]:
@@ -179,24 +186,26 @@ def rename_damaged(path: Path, settings: Settings) -> list[str]:
         return []
     lock = WarehouseLock(path)
     try:
-        exchange_folders(path, Failpoints(settings.crawl.failpoint))
-        return [name for name in INDEXES if _rename_if_damaged(path, name, settings)]
+        places = places_of(path, settings)
+        exchange_folders(places, Failpoints(settings.crawl.failpoint))
+        return [name for name in INDEXES if _rename_if_damaged(places, name, settings)]
     finally:
         lock.release()
 
 
-def _rename_if_damaged(path: Path, name: str, settings: Settings) -> bool:
-    if name in local_indexes(settings) and not (path / name).exists():
+def _rename_if_damaged(places: Places, name: str, settings: Settings) -> bool:
+    folder = places.of(name)
+    if name in local_indexes(settings) and not folder.exists():
         return False
     try:
-        (open_quads if name == "quads" else open_text)(path / name, settings, writable=True).close()
+        (open_quads if name == "quads" else open_text)(folder, settings, writable=True).close()
     except (WarehouseLocked, DiskFull):
         raise
     except StoreError:
-        if not (path / name).is_dir():  # a store on a server that does not answer
+        if not folder.is_dir():  # a store on a server that does not answer
             raise
-        damaged = path / f"{name}.damaged"
+        damaged = places.damaged(name)
         shutil.rmtree(damaged, ignore_errors=True)
-        (path / name).rename(damaged)
+        folder.rename(damaged)
         return True
     return False

@@ -10,7 +10,7 @@ them. Until the journal is there, nothing else has changed. Then, in this order:
 
 A process that is killed before 1 leaves folders that the next opening for writing removes; after 1, that opening
 continues where the journal and the folders say. Every step may be repeated. Readers use the new folders as soon as the
-journal is there (`quadloom.stores.stores.index_folder`), so the two indexes they see belong together.
+journal is there (`quadloom.stores.stores`), so the two indexes they see belong together.
 
 Stores on a server are filled in place and have no folder. Then only the marks are written, in the same way.
 """
@@ -33,7 +33,7 @@ from quadloom.ingest.indexer import IndexAcks
 from quadloom.model.link import Discovery
 from quadloom.model.wire import decode, encode
 from quadloom.stores.protocols.catalog import IndexedPage
-from quadloom.stores.stores import INDEXES, JOURNAL, Stores, new_folder
+from quadloom.stores.stores import INDEXES, JOURNAL, Places, Stores
 from quadloom.stores.transactions import retry_when_unavailable
 
 _MARKS = "rebuild.marks"
@@ -78,21 +78,23 @@ class SpooledLedger:
         self._file.write(len(data).to_bytes(_LENGTH, "big") + data)
 
 
-def discard(path: Path) -> None:
+def discard(places: Places) -> None:
     """Remove what a rebuild left behind that did not come as far as its journal."""
-    if not (path / JOURNAL).exists():
+    if not (places.path / JOURNAL).exists():
         for name in INDEXES:
-            shutil.rmtree(new_folder(path, name), ignore_errors=True)
-        (path / _MARKS).unlink(missing_ok=True)
+            shutil.rmtree(places.new(name), ignore_errors=True)
+        (places.path / _MARKS).unlink(missing_ok=True)
 
 
-def commit(path: Path, failpoints: Failpoints) -> bool:
+def commit(places: Places, failpoints: Failpoints) -> bool:
     """Step 1: from here on the rebuild counts. The new stores are closed. True = there are folders to exchange, which
     the next opening does."""
-    folders = [name for name in INDEXES if new_folder(path, name).is_dir()]
+    path = places.path
+    folders = [name for name in INDEXES if places.new(name).is_dir()]
     for name in folders:
-        _sync_all(new_folder(path, name))
-        shutil.rmtree(path / f"{name}.old", ignore_errors=True)
+        _sync_all(places.new(name))
+        _sync(places.new(name).parent)
+        shutil.rmtree(places.old(name), ignore_errors=True)
     failpoints.reach("rebuild-filled")
     temporary = path / f"{JOURNAL}.new"
     with temporary.open("wb") as file:
@@ -105,13 +107,14 @@ def commit(path: Path, failpoints: Failpoints) -> bool:
     return bool(folders)
 
 
-def exchange_folders(path: Path, failpoints: Failpoints) -> None:
+def exchange_folders(places: Places, failpoints: Failpoints) -> None:
     """Step 2, or nothing if there is no journal. No store is open, and the caller holds the `WarehouseLock`."""
-    discard(path)
-    if not (path / JOURNAL).exists():
+    discard(places)
+    journal = places.path / JOURNAL
+    if not journal.exists():
         return
-    for name in msgspec.json.decode((path / JOURNAL).read_bytes(), type=list[str]):
-        new, current, old = new_folder(path, name), path / name, path / f"{name}.old"
+    for name in msgspec.json.decode(journal.read_bytes(), type=list[str]):
+        new, current, old = places.new(name), places.of(name), places.old(name)
         if not new.is_dir():
             continue  # done before the process was killed
         if current.exists():
@@ -119,17 +122,17 @@ def exchange_folders(path: Path, failpoints: Failpoints) -> None:
                 shutil.rmtree(current)
             else:
                 current.rename(old)
-            _sync(path)
+            _sync(current.parent)
         failpoints.reach("rebuild-old-away")
         new.rename(current)
-        _sync(path)
+        _sync(current.parent)
         failpoints.reach("rebuild-new-in")
 
 
 def write_marks(stores: Stores, failpoints: Failpoints) -> None:
     """Steps 3 and 4, or nothing if there is no journal. Raises `WarehouseLocked` if other workers run on a shared
     database: then the marks wait for an opening without them."""
-    path = stores.path
+    path, places = stores.path, stores.places
     if not (path / JOURNAL).exists():
         return
     now = time.time()
@@ -138,12 +141,12 @@ def write_marks(stores: Stores, failpoints: Failpoints) -> None:
     retry_when_unavailable(lambda: _transaction(stores, now))
     failpoints.reach("rebuild-marks")
     for name in INDEXES:
-        shutil.rmtree(path / f"{name}.old", ignore_errors=True)
+        shutil.rmtree(places.old(name), ignore_errors=True)
     failpoints.reach("rebuild-old-removed")
     (path / JOURNAL).unlink()
     _sync(path)
     failpoints.reach("rebuild-done")
-    discard(path)
+    discard(places)
 
 
 def _transaction(stores: Stores, now: float) -> None:

@@ -81,6 +81,7 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     archive: ArchiveRef | None = None
     findings: tuple[Finding, ...] = ()
     reason: str = ""  # of a failure, denial or quarantine, for people
+    visit_bytes: int | None = None  # body of the last response if it was no version of the page, such as a 404's
     schedule: bytes = b""  # state of the refresh schedule, encoded by `quadloom.refresh`
     audit: PageAudit = PageAudit()
     fixed: tuple[FixedFinding, ...] = ()  # defects that an earlier visit found, the latest first

@@ -82,3 +82,4 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
     findings: tuple[Finding, ...] = ()
     hops: tuple[Hop, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
+    body_bytes: int = 0  # of an error's page, which is not stored

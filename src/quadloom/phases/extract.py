@@ -147,10 +147,18 @@ def _discovery(link: Link, target: LinkTarget, visit: Visit, lastmod: float) -> 
     )
 
 
-def edges(links: Sequence[Link], leading_to: Sequence[LinkTarget]) -> bytes:
-    """Fingerprints of all link targets as packed int64: the page's row of the link matrix."""
+_NOT_COUNTED: frozenset[LinkKind] = frozenset(("image", "vocabulary"))
+
+
+def edges(links: Sequence[Link], leading_to: Sequence[LinkTarget], *, vocabulary: bool = False) -> bytes:
+    """Fingerprints of all link targets as packed int64: the page's row of the link matrix.
+
+    Links to classes and properties count only by choice: nobody who wrote the page recommends them, and for XML it is
+    our own mapping that names `rdf:type`.
+    """
+    left_out = frozenset[LinkKind](("image",)) if vocabulary else _NOT_COUNTED
     pairs = zip(links, leading_to, strict=True)
-    return array("q", {target.fingerprint for link, target in pairs if link.kind != "image"}).tobytes()
+    return array("q", {target.fingerprint for link, target in pairs if link.kind not in left_out}).tobytes()
 
 
 def _depth(link: Link, visit: Visit) -> int:

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import scipy  # its parts load on first use: half a second that most commands need not wait
 
-from quadloom.scheduling.objectives import Policy, rate_at_price
+from quadloom.scheduling.objectives import Policy, freshness, rate_at_price, xyleme_cost
 
 _CELL = 0.5
 _LEAST, _MOST = 1e-12, 1e12  # weights and rates are clipped to this range
@@ -30,6 +30,19 @@ class Price(msgspec.Struct, frozen=True):
 
     price: float
     slowest: float
+
+
+class ExpectedFreshness(msgspec.Struct, frozen=True):
+    """The state that a continuous crawl keeps all pages in, by their learned change rates and planned visits.
+
+    `freshness`: share of time that a copy is up to date, weighted by page. `cost`: COST of the Xyleme paper (section
+    4), Σ w (λ/f)^α / (α + 1) over Σ w: 0 = nothing is ever obsolete. `reads`: visits a second that this needs.
+    """
+
+    pages: int
+    freshness: float
+    cost: float
+    reads: float
 
 
 class Place(NamedTuple):
@@ -128,6 +141,24 @@ class Demand:
             high, step = high + step, step * 4.0
         log_price = float(scipy.optimize.brentq(excess, low, high, xtol=1e-3)) if low < high else low
         return Price(math.exp(log_price), max_interval)
+
+    def expected(self, price: Price, policy: Policy, *, alpha: float, min_interval: float) -> ExpectedFreshness | None:
+        """What reading every page at `price` leads to; None = there are no pages."""
+        if not self.pages:
+            return None
+        counts, weights, rates = self._arrays()
+        shortest, slowest = max(min_interval, 1e-9), max(price.slowest, min_interval, 1e-9)
+        reads = np.full(len(rates), 1.0 / (shortest if price.price == 0.0 else slowest))
+        if 0.0 < price.price < math.inf:
+            wanted = rate_at_price(policy, weights, rates, price.price, alpha)
+            reads = np.clip(wanted, 1.0 / slowest, 1.0 / shortest)
+        weights = counts * weights
+        return ExpectedFreshness(
+            self.pages,
+            round(freshness(weights, rates, reads), 4),
+            round(xyleme_cost(weights, rates, reads, alpha) / float(weights.sum()), 6),
+            round(float(counts @ reads), 6),
+        )
 
     def dump(self) -> list[tuple[int, int, float, float, float]]:
         return [(i, j, cell[0], cell[1], cell[2]) for (i, j), cell in self._cells.items()]

@@ -21,7 +21,7 @@ import msgspec
 
 from quadloom.model.outcome import READ_OUTCOMES, Outcome
 from quadloom.scheduling.change_rate import ChangeRate, Estimate, Prior, SitePrior, estimates_of
-from quadloom.scheduling.demand import Demand, Place, Price, place
+from quadloom.scheduling.demand import Demand, ExpectedFreshness, Place, Price, place
 from quadloom.scheduling.objectives import Policy, ideal_period
 from quadloom.scheduling.trust import Trust, announced_age
 from quadloom.settings import FreshnessSettings, length_of
@@ -157,6 +157,10 @@ class Planner:
         """The current price of a read."""
         self._market.pages = self.demand.pages
         return self._priced(self._market, self._bandwidth)
+
+    def expected(self) -> ExpectedFreshness | None:
+        """How fresh the pages are expected to be under the present bandwidth; None = there are none."""
+        return self.demand.expected(self.price, self.policy, alpha=self.alpha, min_interval=self.min_interval)
 
     def settle(self, seen: VisitObservation, before: PageSchedule | None) -> Decision:
         """Learn from a visit and decide when to visit the page again."""

@@ -27,6 +27,9 @@ from quadloom.model.url import Url, canonical, site_of
 from quadloom.settings import CrawlSettings
 
 Reach = Literal["page", "host", "site", "any"]
+KEPT_DEPTH = 30_000
+"""Depth of a page that belongs to the warehouse whatever the seeds are, such as one that a topical crawl chose. It is
+refreshed; links on it are too deep to be followed, unless it is also found from a seed, with its depth from there."""
 _HOSTS_REMEMBERED = 65_536
 _REFUSALS = {
     "page": "is not a seed, and the scope is `page`",
@@ -92,10 +95,11 @@ class Scope:
     def verdict(self, href: str, host: str, depth: int) -> str | None:
         """None = the URL may be visited; otherwise the reason why not."""
         record = self.record
-        if depth > record.max_depth:
-            return f"depth {depth} is over max_depth {record.max_depth}"
-        if not self._reaches(href, host):
-            return _REFUSALS[record.reach]
+        if depth != KEPT_DEPTH:
+            if depth > record.max_depth:
+                return f"depth {depth} is over max_depth {record.max_depth}"
+            if not self._reaches(href, host):
+                return _REFUSALS[record.reach]
         for text, pattern in self._exclude:
             if pattern.search(href):
                 return f"is excluded by {text}"

@@ -14,12 +14,19 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from quadloom.errors import SettingsError, UsageError
-from quadloom.settings.tree import STRATEGY_NAMES, CrawlSettings, ServiceSettings, Settings, SiteSettings
+from quadloom.settings.tree import (
+    STRATEGY_NAMES,
+    CrawlSettings,
+    ServiceSettings,
+    Settings,
+    SiteSettings,
+    TopicSettings,
+)
 
 PREFIX = "QUADLOOM_"
 
@@ -96,18 +103,24 @@ def _with_followers(settings: Settings, origins: dict[str, str]) -> Settings:
     return msgspec.structs.replace(settings, politeness=msgspec.structs.replace(politeness, **changes))
 
 
-def with_limits(crawl: CrawlSettings, limits: Mapping[str, int | float | str]) -> CrawlSettings:
-    """The settings of `[crawl]` with the arguments of a call. Raises `UsageError` for unknown names and bad values."""
-    known = {field.name for field in msgspec.structs.fields(CrawlSettings)} - _FIXED_WHEN_OPENED
+_Section = TypeVar("_Section", CrawlSettings, TopicSettings)
+
+
+def with_limits(section: _Section, limits: Mapping[str, int | float | str]) -> _Section:
+    """The settings of `[crawl]` or `[topic]` with the arguments of a call. Raises `UsageError` for unknown names and
+    bad values."""
+    name = "crawl" if isinstance(section, CrawlSettings) else "topic"
+    known = {field.name for field in msgspec.structs.fields(type(section))} - _FIXED_WHEN_OPENED
     unknown = sorted(set(limits) - known)
     if unknown:
         raise UsageError(
-            f"crawl() does not take {unknown[0]!r}", hint=f"settings of [crawl] are {', '.join(sorted(known))}"
+            f"{name}() does not take {unknown[0]!r}", hint=f"settings of [{name}] are {', '.join(sorted(known))}"
         )
     try:
-        return msgspec.convert({**msgspec.structs.asdict(crawl), **limits}, CrawlSettings)
+        return msgspec.convert({**msgspec.structs.asdict(section), **limits}, type(section))
     except msgspec.ValidationError as error:
-        raise UsageError(f"crawl(): {error}", hint="docs/reference/settings.md lists the settings of [crawl]") from None
+        hint = f"docs/reference/settings.md lists the settings of [{name}]"
+        raise UsageError(f"{name}(): {error}", hint=hint) from None
 
 
 def check_strategy_names(names: Sequence[str]) -> None:

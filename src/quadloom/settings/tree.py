@@ -224,6 +224,9 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         Literal["mean", "many"],
         _doc("usefulness of a page: the mean over its links (Xyleme), or higher the more links lead to data"),
     ] = "mean"
+    vocabulary_links: Annotated[
+        bool, _doc("let links to classes and properties count for importance, as links between pages do")
+    ] = False
     promotion: Annotated[float, _doc("subscribed pages are raised into this top share of importance"), _SHARE] = 0.05
     prior_interval: Annotated[Length, _doc("expected time between changes of a page about which nothing is known")] = (
         "14d"
@@ -252,6 +255,7 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         Length,
         _doc("how long superseded visits stay in the archive before `quadloom prune` removes them; `forever` = always"),
     ] = "forever"
+    synonyms: Annotated[str, _doc("file of words that mean the same for a search; see docs/howto/search.md")] = ""
     consolidate: Annotated[bool, _doc("merge an entity's owl:sameAs names in entity views")] = False
 
 
@@ -349,8 +353,13 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     frontier: Annotated[str, _doc("sqlite:, or postgresql://user@host:port/database for many machines")] = "sqlite:"
     catalog: Annotated[str, _doc("sqlite:, or postgresql: for the frontier's database")] = "sqlite:"
     archive: Annotated[str, _doc("warc:, warc:///directory that many machines share, or s3://bucket/prefix")] = "warc:"
-    quads: Annotated[str, _doc("oxigraph:, or sparql+http(s)://host:port/path of a SPARQL 1.1 server")] = "oxigraph:"
-    text: Annotated[str, _doc("tantivy:, or postgresql: for the frontier's database")] = "tantivy:"
+    quads: Annotated[
+        str, _doc("oxigraph:, oxigraph:///folder on another disk, or sparql+http(s)://host:port/path of a server")
+    ] = "oxigraph:"
+    text: Annotated[
+        str, _doc("tantivy:, tantivy:///folder on another disk, or postgresql: for the frontier's database")
+    ] = "tantivy:"
+    links: Annotated[str, _doc("folder of the links between pages, on another disk; empty = in the warehouse")] = ""
     directories: Annotated[list[str], _doc("more directories (disks) for archive files, used in turn")] = []
     spool: Annotated[
         str,

@@ -27,6 +27,7 @@ from quadloom.stores.quads.memory import MemoryQuads
 from quadloom.stores.quads.oxigraph import OxigraphQuads
 from quadloom.stores.quads.sparql import RefilledQuads, SparqlQuads
 from quadloom.stores.quads.sparql_client import SparqlServer, server_of
+from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.shards import worker_name
 from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
 from quadloom.stores.text.tantivy import TantivyText
@@ -63,13 +64,18 @@ def _sparql(_folder: Path, settings: Settings, writable: bool) -> QuadStore:
     return SparqlQuads(server_of(settings), read_only=not writable)
 
 
-def _tantivy(folder: Path, _settings: Settings, writable: bool) -> TextIndex:
-    return TantivyText(folder, read_only=not writable)
+def _tantivy(folder: Path, settings: Settings, writable: bool) -> TextIndex:
+    return TantivyText(folder, read_only=not writable, synonyms=_synonyms(settings))
 
 
 def _postgres_text(_folder: Path, settings: Settings, writable: bool) -> TextIndex:
     address = database_url(settings)
-    return PostgresText(PostgresDatabase.open(address) if writable else PostgresDatabase.read_only(address))
+    database = PostgresDatabase.open(address) if writable else PostgresDatabase.read_only(address)
+    return PostgresText(database, _synonyms(settings))
+
+
+def _synonyms(settings: Settings) -> Synonyms:
+    return Synonyms.read(Path(settings.index.synonyms)) if settings.index.synonyms else NO_SYNONYMS
 
 
 ARCHIVES: dict[str, Callable[[Path, Settings, bool], Archive]] = {"warc": _warc, "s3": _s3}
@@ -83,6 +89,7 @@ TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
     "embedded": _tantivy,
     "postgresql": _postgres_text,
 }
+_FOLDERS = ("oxigraph", "tantivy", "embedded")  # may name their folder, see `Places` in `quadloom.stores.stores`
 REMOTE = frozenset(("s3", "sparql+http", "sparql+https"))  # take an address
 # Frontier and catalog share a database, so that a settlement is one transaction.
 STATES: dict[str, Callable[[Path, Settings, bool, bool], State]] = {"sqlite": EmbeddedState, "postgresql": ClusterState}
@@ -148,7 +155,7 @@ def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:
     if scheme not in known or not colon:
         names = ", ".join(f"{name}:" for name in known)
         raise SettingsError(f"stores.{seam} = {scheme!r} is not a backend of this version", hint=f"known are {names}")
-    needs, may = scheme in REMOTE, scheme in ("postgresql", "warc")
+    needs, may = scheme in REMOTE, scheme in ("postgresql", "warc", *_FOLDERS)
     if (seam, scheme) == ("frontier", "postgresql"):
         needs = True
     if needs and (not rest.startswith("//") or not rest[2:].strip("/")):

@@ -82,7 +82,9 @@ def page_of(record: bytes, indexed_quads: bytes, indexed_text: bytes, owed: int)
 
 
 def visit_row(page: PageRow) -> VisitRow:
-    """What history stores for a visit."""
+    """What history stores for a visit. One that failed has its own bytes; its digests are those of the version that the
+    page still has."""
+    failed = page.visit_bytes is not None
     return VisitRow(
         fingerprint=page.fingerprint,
         fetched_at=page.fetched_at,
@@ -91,9 +93,9 @@ def visit_row(page: PageRow) -> VisitRow:
         body_digest=page.body_digest,
         quads_digest=page.quads_digest,
         text_digest=page.text_digest,
-        body_bytes=page.body_bytes,
-        quads=page.quads,
-        archive=page.archive,
+        body_bytes=page.visit_bytes if page.visit_bytes is not None else page.body_bytes,
+        quads=0 if failed else page.quads,
+        archive=None if failed else page.archive,
     )
 
 

@@ -1,10 +1,15 @@
 """The open stores of one warehouse, as one frozen record: the seams, where they are, and the settings. No verbs.
 
 Which backend serves which seam is decided by `quadloom.stores.backends`; from here on nobody asks.
+
+The folders of the indexes and of the links are in the warehouse, unless a setting places one on another disk:
+`stores.quads = "oxigraph:///disk2/quads"`, `stores.text = "tantivy:///disk3/text"`, `stores.links = "/disk2/links"`.
+A rebuild fills the new index beside the old one, so on the same disk.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from quadloom.errors import StoreError
+from quadloom.errors import SettingsError, StoreError
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.settings import Settings
 from quadloom.stores.backends import local_indexes, open_archive, open_quads, open_state, open_text, query_source
@@ -26,9 +31,65 @@ from quadloom.stores.protocols.state import Shards, State
 from quadloom.stores.protocols.text import TextIndex
 from quadloom.stores.quads.sparql_client import SparqlServer
 
-INDEXES = ("quads", "text")  # folders of a warehouse whose indexes are not on a server
+INDEXES = ("quads", "text")  # indexes that are folders, unless they are on a server
 JOURNAL = "rebuild.journal"  # new indexes are complete and take the place of the old (`quadloom.maintenance.swap`)
 _VIEWS = 5  # times that a reader opens the indexes again, because they were exchanged meanwhile
+
+
+class Places(msgspec.Struct, frozen=True):
+    """The folders of one warehouse. `path`: the warehouse itself, with its database and the journal of a rebuild."""
+
+    path: Path
+    quads: Path
+    text: Path
+    links: Path
+
+    def of(self, index: str) -> Path:
+        return self.quads if index == "quads" else self.text
+
+    def new(self, index: str) -> Path:
+        """Where `rebuild` fills an index."""
+        return self._beside(index, "new")
+
+    def old(self, index: str) -> Path:
+        """Where the index of before the rebuild is, until the new one is in its place."""
+        return self._beside(index, "old")
+
+    def damaged(self, index: str) -> Path:
+        return self._beside(index, "damaged")
+
+    def current(self, index: str) -> Path:
+        """Where an index is now. If a rebuild was killed after its journal was written, its new folder counts."""
+        new = self.new(index)
+        return new if (self.path / JOURNAL).exists() and new.is_dir() else self.of(index)
+
+    def _beside(self, index: str, ending: str) -> Path:
+        folder = self.of(index)
+        return folder.with_name(f"{folder.name}.{ending}")
+
+
+def places_of(path: Path, settings: Settings) -> Places:
+    """Raises `SettingsError` for a folder that cannot be exchanged."""
+    stores = settings.stores
+    return Places(
+        path,
+        _placed("stores.quads", stores.quads, ("oxigraph",)) or path / "quads",
+        _placed("stores.text", stores.text, ("tantivy", "embedded")) or path / "text",
+        Path(stores.links) if stores.links else path / "links",
+    )
+
+
+def _placed(name: str, url: str, schemes: tuple[str, ...]) -> Path | None:
+    scheme, _, rest = url.partition(":")
+    place = rest.removeprefix("//")
+    if scheme not in schemes or not place:
+        return None
+    if os.path.ismount(place):
+        raise SettingsError(
+            f"{name}: {place} is a whole disk, which `rebuild` cannot exchange for another folder",
+            hint=f"name a folder on it, such as {scheme}://{place.rstrip('/')}/{name.rpartition('.')[2]}",
+        )
+    return Path(place)
 
 
 class Stores(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +110,10 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True):
     shards: Shards | None = None  # what this worker owns of a warehouse that many share; None = all of it
     phases: frozenset[PhaseName] = ALL_PHASES  # what this process may write; all of them = it owns the warehouse
 
+    @property
+    def places(self) -> Places:
+        return places_of(self.path, self.settings)
+
 
 @contextmanager
 def open_stores(
@@ -65,6 +130,7 @@ def open_stores(
     the frontier admits URLs. To write, the caller holds the `WarehouseLock`. `repairing`: an index that is missing
     although pages were read begins empty, to be rebuilt; otherwise `StoreError` is raised. `phases`: only the stores
     that these write are opened for writing."""
+    places = places_of(path, settings)
     fetches, indexes_them = writable and "fetch" in phases, writable and "index" in phases
     with ExitStack() as closing:
         state = open_state(path, settings, writable=writable, fetches=fetches)
@@ -75,10 +141,10 @@ def open_stores(
         archive = open_archive(path / "archive", settings, writable=fetches)
         closing.callback(archive.close)
         if not repairing and settings.stores.frontier.startswith("sqlite:"):
-            _refuse_missing(path, settings, state.catalog)
+            _refuse_missing(places, settings, state.catalog)
         if writable and not indexes_them:
-            _create_missing(path, settings)
-        indexes = _open_indexes(path, settings, writable=indexes_them)
+            _create_missing(places, settings)
+        indexes = _open_indexes(places, settings, writable=indexes_them)
         closing.callback(indexes.quads.close)
         closing.callback(indexes.text.close)
         yield Stores(
@@ -99,69 +165,66 @@ def open_stores(
         )
 
 
-def new_folder(path: Path, name: str) -> Path:
-    """Where `rebuild` fills an index."""
-    return path / f"{name}.new"
-
-
-def index_folder(path: Path, name: str) -> Path:
-    """Where an index is now. If a rebuild was killed after its journal was written, its new folder counts."""
-    new = new_folder(path, name)
-    return new if (path / JOURNAL).exists() and new.is_dir() else path / name
-
-
 class _Indexes(NamedTuple):
     quads: QuadStore
     text: TextIndex
     folder: Path  # of the quads
 
 
-def _open_indexes(path: Path, settings: Settings, *, writable: bool) -> _Indexes:
+def _open_indexes(places: Places, settings: Settings, *, writable: bool) -> _Indexes:
     """Both indexes of one generation: if a rebuild exchanges them meanwhile, they are opened again."""
     for attempt in range(1, _VIEWS + 1):
-        before = _generation(path)
-        folder = index_folder(path, "quads")
+        before = _generation(places)
+        folder = places.current("quads")
         try:
             quads = open_quads(folder, settings, writable=writable)
             try:
-                text = open_text(index_folder(path, "text"), settings, writable=writable)
+                text = open_text(places.current("text"), settings, writable=writable)
             except BaseException:
                 quads.close()
                 raise
         except StoreError:
-            if writable or attempt == _VIEWS or _generation(path) == before:
+            if writable or attempt == _VIEWS or _generation(places) == before:
                 raise
             continue
-        if writable or attempt == _VIEWS or _generation(path) == before:
+        if writable or attempt == _VIEWS or _generation(places) == before:
             return _Indexes(quads, text, folder)
         quads.close()
         text.close()
     raise AssertionError("unreachable")
 
 
-def _generation(path: Path) -> tuple[int, ...]:
+def _generation(places: Places) -> tuple[int, ...]:
     """Differs after the folders were exchanged."""
     found = []
     for name in INDEXES:
         try:
-            found.append(index_folder(path, name).stat().st_ino)
+            found.append(places.current(name).stat().st_ino)
         except FileNotFoundError:
             found.append(0)
     return tuple(found)
 
 
-def _create_missing(path: Path, settings: Settings) -> None:
+def _create_missing(places: Places, settings: Settings) -> None:
     """Nothing is in the indexes yet, and this process will not write them; but readers expect that they are there."""
     for name in local_indexes(settings):
-        if not index_folder(path, name).exists():
-            (open_quads if name == "quads" else open_text)(path / name, settings, writable=True).close()
+        if not places.current(name).exists():
+            (open_quads if name == "quads" else open_text)(places.of(name), settings, writable=True).close()
 
 
-def _refuse_missing(path: Path, settings: Settings, catalog: Catalog) -> None:
+def _refuse_missing(places: Places, settings: Settings, catalog: Catalog) -> None:
     """An empty index instead of a missing one would answer every question with nothing, and nobody would notice."""
-    missing = [name for name in local_indexes(settings) if not index_folder(path, name).exists()]
-    if missing and catalog.scan(limit=1):
+    missing = [name for name in local_indexes(settings) if not places.current(name).exists()]
+    if not missing or not catalog.scan(limit=1):
+        return
+    folder, before = places.of(missing[0]), places.path / missing[0]
+    if before != folder and before.exists():
         raise StoreError(
-            f"the warehouse {path} has pages, but its folder {missing[0]} is missing",
-            hint="restore the folder, or build it again from the archive: `quadloom rebuild`",
+            f"stores.{missing[0]} places an index in {folder}, but it is still in {before}",
+            hint=f"move it while no crawl runs: `mv {before} {folder}`",
         )
+    shown = missing[0] if folder == before else folder
+    raise StoreError(
+        f"the warehouse {places.path} has pages, but its folder {shown} is missing",
+        hint="mount its disk or restore the folder, or build it again from the archive: `quadloom rebuild`",
+    )

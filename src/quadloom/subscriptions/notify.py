@@ -29,7 +29,6 @@ from quadloom.subscriptions.registry import read_subscriptions
 from quadloom.syntaxes.terms import TYPE, iri
 
 _TYPES = 10_000  # type statements of one page that are read
-_CONFIRMED = 2  # visits in a row that find a page gone before subscribers get a notice
 _KINDS: dict[Outcome, NoticeKind] = {Outcome.NEW: "new", Outcome.CHANGED: "changed"}
 
 
@@ -102,17 +101,17 @@ class ChangeNotifier:
 
 
 def _kind(settlement: Settlement, old: PageRow | None) -> NoticeKind | None:
-    """`gone`: two visits in a row found that the page does not exist, or it has moved permanently. A single 404 is no
-    news, since the next visit often finds the page again. `back`: it exists again."""
+    """`gone`: the server says so for the first time, or the page has left the indexes because it moved permanently.
+    `back`: it exists again."""
     row = settlement.page
-    if old is not None and gone_visits(old) >= _CONFIRMED:
+    if old is not None and (old.outcome is Outcome.GONE or gone_visits(old)):
         return "back" if settlement.outcome in READ_OUTCOMES and old.changed_at else None
     if settlement.outcome in _KINDS:
         return _KINDS[settlement.outcome]
     if row is None or old is None or not (old.quads_digest or old.text_digest):
         return None
     has_left = not (row.quads_digest or row.text_digest)
-    return "gone" if has_left or gone_visits(row) >= _CONFIRMED else None
+    return "gone" if has_left or settlement.outcome is Outcome.GONE else None
 
 
 def difference(notice: Notice, archive: Archive, settings: Settings) -> Difference:

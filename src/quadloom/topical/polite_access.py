@@ -28,12 +28,14 @@ from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.url import Url, canonical, fingerprint, host_of, resolve, site_of
 from quadloom.model.visit import Visit
+from quadloom.scheduling.scope import KEPT_DEPTH
 from quadloom.settings import Settings, SiteSettings
 from quadloom.stores.protocols.frontier import Frontier, HostRow, ScopeRules
-from quadloom.topical.access import SiteRequest, SiteResponse
+from quadloom.topical.access import Purpose, SiteRequest, SiteResponse
 
 ACCEPT = "text/html, application/xhtml+xml, application/json;q=0.9, application/rss+xml;q=0.9, */*;q=0.1"
 _HOPS = 5
+_KEPT: frozenset[Purpose] = frozenset(("page", "home"))  # home pages, too: they say what a site is about
 
 
 class FetchedPage(msgspec.Struct, frozen=True):
@@ -166,7 +168,7 @@ class PoliteAccess:
             return self._begin(exchange)
         exchange.done = True
         exchange.response = SiteResponse(exchange.url, result.status, result.content_type, result.body, result.headers)
-        if exchange.request.purpose == "page" and 200 <= result.status < 300:
+        if exchange.request.purpose in _KEPT and 200 <= result.status < 300:
             self._keep(FetchedPage(_visit(exchange.url, exchange.request.score), result, pace))
         return None
 
@@ -204,7 +206,7 @@ def _without_robots(settings: Settings, hosts: frozenset[str]) -> Settings:
 
 def _visit(href: str, score: float) -> Visit:
     key = canonical(href)
-    return Visit(href, key, host_of(href), fingerprint(key), kind="result", priority=2, score=score)
+    return Visit(href, key, host_of(href), fingerprint(key), KEPT_DEPTH, kind="result", priority=2, score=score)
 
 
 def _encoded(request: SiteRequest) -> tuple[bytes, tuple[tuple[str, str], ...]]:

@@ -10,6 +10,7 @@ from random import Random
 import msgspec
 
 from quadloom.errors import StoreError
+from quadloom.ingest.hooks import SettleHook
 from quadloom.ingest.ingest import Ingest
 from quadloom.ingest.link_queries import without_links
 from quadloom.model.quads import Quads
@@ -58,6 +59,7 @@ def crawl_topic(
     seeds: Sequence[SeedSite],
     *,
     strategy: StrategyName,
+    hooks: Sequence[SettleHook] = (),
     judge: Judge | None = None,
     site_search: Callable[[str], list[SearchLead]] = lambda _host: [],
     random: Random | None = None,
@@ -66,6 +68,7 @@ def crawl_topic(
 ) -> TopicReport:
     """Crawl `topic` from `seeds` within `settings.topic.budget` requests; documents land in the warehouse.
 
+    `hooks`: those of an ordinary crawl, so that documents are scheduled, ranked and reported like any page.
     `judge`: another verdict on documents than the light model's, such as `quadloom.topical.embeddings` gives.
     `site_search`: ways of the user's into a host without a search (`quadloom.topical.search.hosted.site_leads`).
     """
@@ -74,7 +77,7 @@ def crawl_topic(
     known = known_channels(stores.catalog, seeds, clock() - length_of("topic.channel_ttl", settings.topic.channel_ttl))
     chosen = make_strategy(strategy, desk, seeds, random, clock(), known, site_search)
     settings = without_links(settings)  # links of documents are the strategy's business
-    ingest = Ingest(stores, settings, clock=clock)
+    ingest = Ingest(stores, settings, hooks=hooks, clock=clock)
     access = PoliteAccess(
         settings,
         stores.frontier,
@@ -200,7 +203,7 @@ def _state_scores(stores: Stores, topic: Topic, desk: TopicalRun) -> None:
 
 def _store(ingest: Ingest, catalog: Catalog, fetched: FetchedPage) -> None:
     """A document enters the warehouse like a page of any crawl."""
-    visit = fetched.visit
-    if catalog.page(visit.fingerprint) is not None:
-        visit = msgspec.structs.replace(visit, known=True)  # its graph is replaced then, not filled
+    visit, old = fetched.visit, catalog.page(fetched.visit.fingerprint)
+    if old is not None:  # its graph is replaced then, not filled
+        visit = msgspec.structs.replace(visit, known=True, depth=old.depth, via=old.via)
     ingest.feed(visit, fetched.result, fetched.pace)

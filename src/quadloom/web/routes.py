@@ -122,6 +122,10 @@ _PAGES = (
             Parameter("kind", "document kind", "html", many=True),
             Parameter("since", "fetched on or after this date", "2026-01-01"),
             Parameter("until", "fetched before this date", "2026-12-31"), _LIMIT, _NEXT,
+            Parameter("exact", "1 = only pages with all words as they are written"),
+            Parameter("gone", "1 = also pages that their server no longer has"),
+            Parameter("show", "what to list: pages, or the things that they describe", "things"),
+            Parameter("explain", "1 = say what each score is made of"),
         ),
     ),
     Endpoint(path="/changed", handler=changed.changed_page, summary="Pages new or changed since a day", twin=True,
@@ -145,6 +149,8 @@ _PAGES = (
              parameters=_TABLE, produces=("text/csv",)),
     Endpoint(path="/type.parquet", handler=types.table_parquet, summary="The table as Parquet", open=True,
              runs="scanning", parameters=_TABLE, produces=("application/vnd.apache.parquet",)),
+    Endpoint(path="/suggest", handler=search.suggest_page, summary="Words, pages and things for what is being typed",
+             twin=True, open=True, cached=True, parameters=(_Q,)),
     Endpoint(
         path="/entity", handler=entity.entity_page, summary="All statements about an IRI, with sources", twin=True,
         open=True, cached=True, parameters=(

@@ -126,6 +126,18 @@ def test_a_page_that_moved_for_good_leaves_the_indexes_and_its_target_stays(ware
     assert warehouse.maintenance.verify().drifts == ()
 
 
+def test_a_visit_that_found_nothing_has_its_own_bytes_in_history(warehouse: Warehouse) -> None:
+    crawled(warehouse, [page(OLD, "ancient", 1000.0)])
+    crawled(warehouse, [page(OLD, "Not found", 2000.0, status=404)])
+    visits = warehouse.ask.history(OLD).visits
+    assert [(visit.status, visit.quads > 0, visit.archive is None) for visit in visits] == [
+        (404, False, True),
+        (200, True, False),
+    ]
+    assert visits[0].body_bytes == len(page(OLD, "Not found", 2000.0).body)
+    assert b"ancient" in warehouse.ask.graph_at(OLD).nquads, "the version that was read last"
+
+
 def test_a_page_that_is_elsewhere_for_now_is_left_as_it_was(warehouse: Warehouse) -> None:
     crawled(warehouse, [page(OLD, "ancient", 1000.0), page(NEW, "modern", 1000.0)])
     graphs = {url: warehouse.stores.quads.graph(url) for url in (OLD, NEW)}

@@ -20,7 +20,7 @@ from quadloom.stores.archive.warc_record import encode, file_header
 from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.text import SearchRequest
 from quadloom.stores.sqlite.state import DATABASE, EmbeddedState
-from quadloom.stores.stores import JOURNAL, index_folder
+from quadloom.stores.stores import JOURNAL, places_of
 from quadloom.warehouse import Warehouse
 
 URLS = [f"http://site.example/{number}" for number in range(6)]
@@ -104,7 +104,7 @@ def test_a_reader_between_two_renames_sees_indexes_that_belong_together(tmp_path
     with Warehouse.read(path) as warehouse:
         assert found(warehouse) == before
         assert len(warehouse.sparql("SELECT ?s { ?s ?p ?o }").values()) > 6
-        assert {index_folder(path, name).name for name in ("quads", "text")} <= {
+        assert {places_of(path, Settings()).current(name).name for name in ("quads", "text")} <= {
             "quads",
             "text",
             "quads.new",

@@ -11,8 +11,9 @@ import pytest
 
 from quadloom.model import wire
 from quadloom.model.outcome import Outcome, PageRow
+from quadloom.scheduling.demand import place
 from quadloom.scheduling.facts import schedule_facts
-from quadloom.scheduling.objectives import freshness, ideal_period, value
+from quadloom.scheduling.objectives import freshness, harmonic_cost, ideal_period, value, xyleme_cost
 from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState, VisitObservation
 from quadloom.scheduling.refresh import optimal_rates
@@ -225,3 +226,31 @@ def test_every_number_is_explained() -> None:
         "ideal period", "host's price", "period", "gone", "next visit",
     ]  # fmt: skip
     assert all(value and rule for _, value, rule in lines)
+
+
+def test_pages_that_change_at_every_visit_leave_the_optimum_within_three_per_cent() -> None:
+    """A fifth of the pages change every two hours and are read about every 15 hours, so no visit finds them unchanged.
+    The closed form knows all rates."""
+    rates, weights = world(200)
+    rates[::5] = 12.0 / DAY
+    bandwidth = 100.0
+    reads, _ = crawl(Planner(SETTINGS, bandwidth=bandwidth / DAY), rates, weights, 120.0)
+    best = optimal_rates(weights, rates * DAY, bandwidth, max_rate=24.0)
+    reads *= bandwidth / reads.sum()
+    cost = harmonic_cost(weights, rates * DAY, np.maximum(reads, 1e-3))
+    assert cost < 1.03 * harmonic_cost(weights, rates * DAY, best)
+    assert reads[::5].sum() == pytest.approx(best[::5].sum(), rel=0.1)
+
+
+def test_the_expected_freshness_is_that_of_the_closed_form() -> None:
+    rates, weights = world(300)
+    planner = Planner(SETTINGS, bandwidth=30.0 / DAY)
+    assert planner.expected() is None
+    for rate, weight in zip(rates, weights, strict=True):
+        planner.demand.replace(None, place(float(weight), float(rate)))
+    best = optimal_rates(weights, rates, 30.0 / DAY, min_rate=1 / (400 * DAY), max_rate=24 / DAY)
+    found = planner.expected()
+    assert found is not None and found.pages == 300
+    assert found.freshness == pytest.approx(freshness(weights, rates, best), rel=0.02)
+    assert found.cost == pytest.approx(xyleme_cost(weights, rates, best) / weights.sum(), rel=0.05)
+    assert found.reads == pytest.approx(30.0 / DAY, rel=0.01)

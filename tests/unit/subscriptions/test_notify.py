@@ -72,7 +72,7 @@ def test_pages_are_matched_by_url_site_and_type(stores: Stores) -> None:
     assert noticed(stores, [settled("https://a.example/x", Outcome.UNCHANGED)]) == []
 
 
-def test_gone_is_reported_when_a_page_with_content_dies(stores: Stores) -> None:
+def test_gone_is_reported_at_once_and_once(stores: Stores) -> None:
     stores.subscribe(Subscription(id="page", urls=("https://a.example/x",)))
     old = PageRow(
         fingerprint=1, key="https://a.example/x", href="https://a.example/x", host="a.example", quads_digest=b"d"
@@ -82,7 +82,13 @@ def test_gone_is_reported_when_a_page_with_content_dies(stores: Stores) -> None:
     assert noticed(stores, [dying], known=known) == [("page", "gone", "https://a.example/x")]
     assert missing.page is not None
     missing = replace(missing, page=replace(missing.page, quads_digest=b"d"))  # it stays in the indexes
-    assert noticed(stores, [missing], known=known) == [], "the next visit may find it again"
+    assert noticed(stores, [missing], known=known) == [("page", "gone", "https://a.example/x")]
+    known = {fingerprint("https://a.example/x"): replace(old, outcome=Outcome.GONE)}
+    assert noticed(stores, [missing], known=known) == noticed(stores, [dying], known=known) == [], "told before"
+    back = settled("https://a.example/x", Outcome.UNCHANGED)
+    assert back.page is not None
+    back = replace(back, page=replace(back.page, quads_digest=b"d"))
+    assert noticed(stores, [back], known=known) == [("page", "new", "https://a.example/x")]
 
 
 @pytest.mark.parametrize(("outcome", "kind"), [(Outcome.CHANGED, "changed"), (Outcome.GONE, "gone")])

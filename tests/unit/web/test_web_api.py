@@ -139,6 +139,7 @@ def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) 
             assert "id:" not in client.get("/events?once=1&kinds=finding").text
             assert client.get("/events?after=x").status_code == 400
             assert "quadloom_phase_pages_total" in client.get("/metrics").text
+            assert "expected" in monitor
             page = client.get("/monitor", headers={"accept": "text/html"}).text
             assert "bottleneck" in page and "total of 2" in page
             head = {"authorization": f"Bearer {token}"}

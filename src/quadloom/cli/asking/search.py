@@ -6,14 +6,15 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
+from msgspec.structs import asdict
 from rich.padding import Padding
 from rich.text import Text
 
-from quadloom.asking.search import MARKS, as_sparql, search_request
+from quadloom.asking.search import MARKS, as_sparql, search_request, why_nothing
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql.prefixes import shorten
+from quadloom.asking.things.found import Thing, find_things
 from quadloom.cli.asking.status import OUTDATED
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound
@@ -36,21 +37,28 @@ def search(
     limit: int = 10,
     offset: int = 0,
     facets: Flag = False,
+    exact: Flag = False,
+    things: Flag = False,
+    gone: Flag = False,
+    explain: Flag = False,
     as_query: Annotated[bool, Parameter(name="--as-sparql", negative="")] = False,
     fail_empty: Flag = False,
 ) -> None:
     """Find pages by words: `opera "open air" concert* title:gala -cancelled`.
 
+    Pages with all words come first. If there are few, other forms, words that begin so and the nearest spelling count
+    too, and then pages with most of the words.
+
     Parameters
     ----------
     words
-        words, "phrases", prefix*, field:word, -word to exclude
+        words, "phrases", prefix*, field:word, -word to exclude, after:2026-01-31, before:2026
     type
         only pages about things of this type: schema:Event, Event or a full IRI
     vocabulary
         only pages that use this ontology: schema, foaf or a namespace
     site
-        only pages of this registered domain
+        only pages of this registered domain or host, with or without port
     language
         only pages in this language
     kind
@@ -65,6 +73,14 @@ def search(
         number of hits to skip
     facets
         also count hits by type, vocabulary, site, language, kind and year
+    exact
+        only pages with all words as they are written: no other forms, spellings or fewer words
+    things
+        print things with these words instead of pages: events, people, products …
+    gone
+        also pages that their server no longer has
+    explain
+        print what each score is made of
     as_query
         print the equivalent SPARQL query instead of searching
     fail_empty
@@ -83,37 +99,93 @@ def search(
         limit=limit,
         offset=offset,
         facets=facets or s.json,
+        exact=exact,
+        gone=gone,
+        explain=explain,
     )
     if as_query:
         s.write(as_sparql(request))
         return
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
-        answer = find(warehouse.stores.text, request)
-        if warehouse.stores.text.is_outdated:
+        stores = warehouse.stores
+        if stores.text.is_outdated:
             s.say(OUTDATED)
+        if things:
+            _print_things(s, find_things(stores.text, stores.quads, request), fail_empty=fail_empty)
+            return
+        answer = find(stores.text, request, stores.catalog)
+        reasons = [] if answer.total else why_nothing(stores.text, request)
     _print_hits(s, answer)
+    for reason in reasons:
+        s.say(f"{reason}: `quadloom stats` lists those that there are")
     if not answer.total and fail_empty:
         raise NothingFound("no page matches", hint=_FEWER)
 
 
+def _print_things(s: Session, found: list[Thing], *, fail_empty: bool) -> None:
+    if s.json:
+        s.emit({"ok": True, "things": [{**asdict(thing), "text": _plain(thing.text)} for thing in found]})
+    else:
+        rows = [
+            (thing.label or shorten(thing.iri), " ".join(map(shorten, thing.types[:2])), thing.iri, thing.pages[0])
+            for thing in found
+        ]
+        s.table(["thing", "type", "iri", "page"], rows)
+        s.say(f"{len(found)} found; `quadloom show IRI` prints what all pages state about one")
+    if not found and fail_empty:
+        raise NothingFound("no thing matches", hint=_FEWER)
+
+
 def _print_hits(s: Session, answer: SearchAnswer) -> None:
     if s.json:
-        hits = [{**msgspec.structs.asdict(hit), "snippet": _plain(hit.snippet)} for hit in answer.hits]
-        s.emit(
-            {"ok": True, "total": answer.total, "took_ms": answer.seconds * 1000, "hits": hits, "facets": answer.facets}
-        )
+        s.emit(_record(answer))
         return
+    for note in _notes(answer):
+        s.say(note)
     if s.is_terminal:
         for hit in answer.hits:
             _print_hit(s, hit)
     else:
         s.table(["title", "type", "site", "date", "page"], [_hit_row(hit) for hit in answer.hits])
+        for hit in answer.hits:
+            _print_explanation(s, hit)
     for name, values in answer.facets.items():
         if values:
             s.say(f"{name}: " + ", ".join(f"{value} {count}" for value, count in values[:8]))
     s.say(f"{answer.total} found in {answer.seconds * 1000:.0f} ms")
     if not answer.total:
         s.say(f"hint: {_FEWER}")
+
+
+def _record(answer: SearchAnswer) -> dict[str, object]:
+    hits = []
+    for hit in answer.hits:
+        hits.append({**asdict(hit), "snippet": _plain(hit.snippet)})
+        del hits[-1]["excerpt"]
+    return {
+        "ok": True,
+        "total": answer.total,
+        "took_ms": answer.seconds * 1000,
+        "hits": hits,
+        "facets": answer.facets,
+        "corrections": [asdict(correction) for correction in (*answer.corrections, *answer.offers)],
+        "missing": answer.missing,
+        "most_words": answer.most_words,
+    }
+
+
+def _notes(answer: SearchAnswer) -> list[str]:
+    """How the words were taken, if it was not as they are written."""
+    notes = [
+        f"Showing results for {item.used}: no page has {item.asked}. To search for it as written: --exact"
+        for item in answer.corrections
+    ]
+    corrected = {item.asked for item in answer.corrections}
+    notes += (f"No page has {word}." for word in answer.missing if word not in corrected)
+    notes += (f"Did you mean {item.used}?" for item in answer.offers)
+    if answer.most_words and answer.total:
+        notes.append("Some of these pages have only most of the words.")
+    return notes
 
 
 def _hit_row(hit: Hit) -> tuple[str, str, str, str, str]:
@@ -126,13 +198,25 @@ def _print_hit(s: Session, hit: Hit) -> None:
     """Print title, address and snippet, as search engines do; the address is never wrapped."""
     title, types, _site, date, page = _hit_row(hit)
     s.out.print(Text(harmless(title), "bold"), Text(f"  {harmless(types)}  {date}", "dim"))
+    if hit.gone:
+        s.out.print(Text("  gone: the server no longer has this page", "yellow"))
     s.out.print(Text("  " + harmless(page), "cyan"), soft_wrap=True)
+    for other in hit.also_at:
+        s.out.print(Text("  also at " + harmless(other), "dim"), soft_wrap=True)
     if hit.snippet:
         opening, closing = MARKS
         text = Text()
         for index, part in enumerate(re.split(f"[{opening}{closing}]", hit.snippet)):
             text.append(harmless(part.replace("\n", " ")), "bold yellow" if index % 2 else "")
         s.out.print(Padding(text, (0, 0, 0, 2)))
+    _print_explanation(s, hit)
+
+
+def _print_explanation(s: Session, hit: Hit) -> None:
+    for part in hit.explanation:
+        s.out.print(Text(f"    {'×' if part.factor else '+'} {part.value:8.3f}  {harmless(part.what)}", "dim"))
+    if hit.explanation:
+        s.out.print(Text(f"    = {hit.score:8.3f}", "dim"))
 
 
 def _plain(snippet: str) -> str:

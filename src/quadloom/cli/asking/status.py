@@ -16,6 +16,7 @@ from quadloom.crawl.explain import Why
 from quadloom.crawl.monitor import heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.ingest.traps import TrapCount, read_traps
+from quadloom.refresh.state import schedule_of
 from quadloom.settings import without_password
 from quadloom.warehouse import Warehouse
 
@@ -134,6 +135,8 @@ def _print(s: Session) -> None:
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         summary = warehouse.ask.status()
         traps = read_traps(warehouse.stores.catalog)
+        expected = schedule_of(warehouse.stores.catalog, s.settings).planner.expected()
+    summary["expected"] = msgspec.to_builtins(expected)
     summary["trapped"] = sum(trap.count for trap in traps)
     if isinstance(live, dict):
         # The crawl counts what this run has read; these two must say what the warehouse holds.
@@ -179,6 +182,7 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
         ("documents", summary.get("documents"), sizes.get("text", "")),
         ("archive", "", sizes.get("archive", "")),
         ("database", "", sizes.get("database", "")),
+        ("freshness", "", _freshness(groups.get("expected", {}))),
         ("trapped", summary.get("trapped") or "", "URLs refused as traps" if summary.get("trapped") else ""),
     ]
     s.say(f"{summary['warehouse']}: {summary['state']}")
@@ -200,6 +204,15 @@ def _counted(group: Mapping[str, Value], leave_out: Sequence[str] = ()) -> str:
     """`html 1,204, rss 12`, largest first."""
     counts = [(name, count) for name, count in _numbers(group).items() if count and name not in leave_out]
     return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in sorted(counts, key=lambda pair: -pair[1]))
+
+
+def _freshness(expected: Mapping[str, Value]) -> str:
+    if not expected:
+        return ""
+    return (
+        f"expected in a continuous crawl: copies up to date {expected['freshness']:.1%} of the time (weighted), "
+        f"COST {expected['cost']:.4g}, {expected['reads']:.3g} reads/s for {expected['pages']:,} pages"
+    )
 
 
 def _bytes(count: int) -> str:

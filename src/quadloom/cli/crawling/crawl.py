@@ -43,6 +43,7 @@ def crawl(
     delay: float | None = None,
     contact: str | None = None,
     strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
+    order: Literal["breadth-first", "importance", "random"] | None = None,
     workers: int | None = None,
     forever: Annotated[bool, Parameter(negative="")] = False,
     phases: Annotated[list[str] | None, Parameter(negative="")] = None,
@@ -75,6 +76,8 @@ def crawl(
         URL or mail address shown to the sites you visit
     strategy
         which links to follow: all, same-site, external, feeds, seealso, vocabulary, sitemaps, or a .rq file
+    order
+        which of the unread pages are read first
     workers
         transform processes
     forever
@@ -99,6 +102,7 @@ def crawl(
             "crawl.max_seconds": max_seconds,
             "crawl.contact": contact,
             "crawl.strategies": list(strategy) if strategy else None,
+            "crawl.order": order,
             "crawl.workers": workers,
             "politeness.delay": delay,
         }

@@ -38,7 +38,7 @@ from quadloom.topical.search.web_search import (
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.survey import SurveyedSite, shares
-from quadloom.topical.topic import crawl_topic, survey_sites
+from quadloom.topical.topic import survey_sites
 from quadloom.warehouse import Warehouse
 
 topic = App(name="topic", help="Collect pages on a topic, using the sites' own search.")
@@ -117,21 +117,19 @@ def collect(
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         sites = _sites(s, warehouse, broad, seeds)
         require_contact(s, warehouse, [site.home for site in sites])
-        wanted = Topic(
-            broad,
-            narrow,
-            _examples(s, example or ()),
-            _examples(s, against or ()),
-            tuple(type or s.settings.topic.types),
-        )
+        on_topic, off_topic = _examples(s, example or ()), _examples(s, against or ())
+        types = tuple(type or s.settings.topic.types)
+        wanted = Topic(broad, narrow, on_topic, off_topic, types)
         s.say(f"{len(sites)} sites, {s.settings.topic.budget} requests at most")
         with _Display(s) as display:
-            report = crawl_topic(
-                warehouse.stores,
-                warehouse.settings,
-                wanted,
+            report = warehouse.topic(
+                broad,
+                narrow,
                 sites,
-                strategy=strategy or s.settings.topic.strategy,
+                examples=on_topic,
+                against=off_topic,
+                types=types,
+                strategy=strategy,
                 judge=EmbeddingJudge(wanted, load_encoder(embeddings)) if embeddings else None,
                 site_search=_site_search(s),
                 progress=display.show,

@@ -19,6 +19,7 @@ from quadloom.phases.loaders import all_syntaxes
 from quadloom.settings import without_password
 from quadloom.stores.backends import exists
 from quadloom.stores.postgres.state import described
+from quadloom.stores.stores import places_of
 from quadloom.syntaxes.xml.stylesheet_folder import SYNTAX as STYLESHEETS
 from quadloom.syntaxes.xml.stylesheet_folder import check_folder
 from quadloom.warehouse import Warehouse
@@ -129,8 +130,10 @@ def _reachable(url: str, seconds: float) -> tuple[bool, str]:
 
 
 def _disk(s: Session) -> Iterator[CheckResult]:
-    """The disk of the warehouse, and those of further directories for archive files."""
-    for number, place in enumerate((s.warehouse, *map(Path, s.settings.stores.directories))):
+    """The disk of the warehouse, and those of folders that the settings place elsewhere."""
+    places = places_of(s.warehouse, s.settings)
+    indexes = (place for place in (places.quads, places.text, places.links) if place.parent != s.warehouse)
+    for number, place in enumerate((s.warehouse, *map(Path, s.settings.stores.directories), *indexes)):
         what = f" {place}" if number else ""
         folder = place if place.exists() else place.absolute().parent
         while not folder.exists():

@@ -1,10 +1,11 @@
 """The text index on PostgreSQL's full text: words to pages for a warehouse of many machines, up to some million pages.
 
 Words are those of `quadloom.analysis`, as in the embedded index, whatever the server's locale is; only counting,
-matching and ranking are done by the server. A `tsvector` has four weights for all fields (`_WEIGHTS`), so `title:word`
-is a condition on a weight, and `headings:word` also finds a word of the description. Phrases need positions, of which a
-vector holds 16,383; later words are still found one by one. Stems and endings have no positions and a sign in front, so
-that no word is taken for one. As in the embedded index, an excerpt is stored instead of the body.
+matching and ranking are done by the server (`text_search`). A `tsvector` has four weights for all fields, so
+`title:word` is a condition on a weight, and `headings:word` also finds a word of the description. Phrases need
+positions, of which a vector holds 16,383; later words are still found one by one. Stems and endings have no positions
+and a sign in front, so that no word is taken for one. As in the embedded index, an excerpt is stored instead of the
+body.
 
 What is put waits in memory until `commit`, which is one transaction; many workers may write at the same time.
 """
@@ -15,25 +16,31 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from quadloom.analysis.words import LONGEST, SCHEMA, AnalysedText, analyse_fields, word_analyzer
-from quadloom.stores import text_query
+from quadloom.analysis.scripts import readable
+from quadloom.analysis.words import LONGEST, SCHEMA, AnalysedText, analyse_fields, query_tokens, word_analyzer
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
-from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
-from quadloom.stores.text_query import Clause
+from quadloom.stores.postgres.text_search import (
+    ENDING,
+    FIELD_WEIGHTS,
+    LISTS,
+    STEM,
+    Condition,
+    PostgresHit,
+    PostgresSearch,
+    PostgresVocabulary,
+)
+from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.search import text_query
+from quadloom.stores.search.query_plan import plan_search
+from quadloom.stores.search.snippets import highlights_of, snippet
+from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.transactions import retry_when_unavailable
 
 EXCERPT = 3000
-_WEIGHTS = {
-    "title": "A", "headings": "B", "description": "B", "literals": "C", "links": "C", "images": "C", "body": "D",
-}  # fmt: skip
-_RANK = "'{0.33, 0.4, 0.6, 1.0}'"  # of D, C, B, A
-STEM, ENDING = "=", "<"  # before stems and endings
 _VERSION = f"@{SCHEMA}"  # a lexeme that every document of this version of the analysis has
 _FACETS = {"types": "types", "vocabularies": "vocabularies", "sites": "site", "languages": "language", "kinds": "kind"}
-_LISTS = ("types", "vocabularies")
 _FACET_SIZE = 20
-_MAX_HITS = 10_000
 _POSITIONS, _PER_WORD = 16_383, 255  # limits of the type
 _VECTOR_BYTES = 700_000  # of words; the type holds one megabyte with positions
 _GAP = 10  # between fields, so that no phrase spans two
@@ -43,8 +50,10 @@ _BETWEEN = "\x01"  # separates values of a list: PostgreSQL's arrays of arrays m
 class PostgresText:
     """See `quadloom.stores.protocols.text.TextIndex`."""
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: PostgresDatabase, synonyms: Synonyms = NO_SYNONYMS) -> None:
         self._database = database
+        self._synonyms = synonyms
+        self._vocabulary = PostgresVocabulary(database)
         self._pending: dict[str, TextDocument | None] = {}
 
     def put(self, documents: Sequence[TextDocument]) -> None:
@@ -78,50 +87,40 @@ class PostgresText:
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         started = time.perf_counter()
-        clauses = text_query.parse(request.text)
-        where, values = _where(clauses, request)
-        query = _positive(clauses)
-        rank = f"ts_rank({_RANK}, words, %s::tsquery)" if query else "0.0::float8"
-        offset = max(0, min(request.offset, _MAX_HITS))
-        limit = max(0, min(request.limit, _MAX_HITS - offset))
-        rows = self._database.execute(
-            f"SELECT id, {rank} AS score, title, excerpt, types, site, language, kind, fetched_at FROM text_document "
-            f"WHERE {where} ORDER BY score DESC, fetched_at DESC, id LIMIT %s OFFSET %s",
-            (*((query,) if query else ()), *values, limit, offset),
-        )
-        total = self._database.execute(f"SELECT count(*) FROM text_document WHERE {where}", values)[0][0]
+        parsed = text_query.parse(request.text)
+        self._vocabulary.refresh()
+        search = PostgresSearch(self._database, parsed, request)
+        plan = plan_search(parsed, self._vocabulary, search.ask, synonyms=self._synonyms, exact=request.exact)
+        marked = highlights_of(plan.last)
         return SearchAnswer(
-            hits=tuple(
-                Hit(
-                    id=id,
-                    score=score,
-                    title=title,
-                    snippet=text_query.snippet(excerpt, clauses),
-                    types=tuple(types),
-                    site=site,
-                    language=language,
-                    kind=kind,
-                    fetched_at=at,
-                )
-                if request.snippets
-                else Hit(id=id, score=score)
-                for id, score, title, excerpt, types, site, language, kind, at in rows
-            ),
-            total=total,
-            facets=self._facets(where, values) if request.facets else {},
+            hits=tuple(_hit(row, marked, request) for row in search.page(plan)),
+            total=plan.steps[-1][1].count,
+            facets=self._facets(search.last) if request.facets else {},
             seconds=time.perf_counter() - started,
+            corrections=plan.corrections,
+            missing=plan.missing,
+            offers=plan.offers,
+            most_words=plan.last.partial,
+            newest=parsed.newest,
+            highlights=marked,
         )
 
-    def _facets(self, where: str, values: Sequence[object]) -> dict[str, list[tuple[str, int]]]:
+    def words(self, prefix: str, limit: int) -> list[tuple[str, int]]:
+        self._vocabulary.refresh()
+        tokens = query_tokens(prefix)
+        found = self._vocabulary.starting_with(tokens[-1] if tokens else "", limit)
+        return [(readable(word), count) for word, count in found]
+
+    def _facets(self, where: Condition) -> dict[str, list[tuple[str, int]]]:
         parts = [
-            f"(SELECT '{name}', {f'unnest({field})' if field in _LISTS else field} AS value, count(*) AS number "
+            f"(SELECT '{name}', {f'unnest({field})' if field in LISTS else field} AS value, count(*) AS number "
             f"FROM found GROUP BY value ORDER BY number DESC, value LIMIT {_FACET_SIZE})"
             for name, field in {**_FACETS, "years": "year::text"}.items()
         ]
         rows = self._database.execute(
             "WITH found AS MATERIALIZED (SELECT types, vocabularies, site, language, kind, year FROM text_document "
-            f"WHERE {where}) {' UNION ALL '.join(parts)}",
-            values,
+            f"WHERE {where.sql}) {' UNION ALL '.join(parts)}",
+            where.values,
         )
         facets: dict[str, list[tuple[str, int]]] = {name: [] for name in (*_FACETS, "years")}
         for name, value, number in rows:
@@ -154,7 +153,7 @@ class PostgresText:
 
 
 def _row(document: TextDocument) -> tuple[object, ...]:
-    texts = {name: plain(getattr(document, name)) for name in _WEIGHTS}
+    texts = {name: plain(getattr(document, name)) for name in FIELD_WEIGHTS}
     analysed = document.analysed or analyse_fields(texts, document.language)
     return (
         plain(document.id),
@@ -177,7 +176,7 @@ def _vector(texts: dict[str, str], analysed: AnalysedText) -> str:
     places: dict[str, list[str]] = {}
     position = room = 0
     split = word_analyzer().analyze
-    for field, weight in _WEIGHTS.items():
+    for field, weight in FIELD_WEIGHTS.items():
         position += _GAP
         for word in split(plain(analysed.rewritten.get(field, texts[field]))):
             position += 1
@@ -195,52 +194,20 @@ def _vector(texts: dict[str, str], analysed: AnalysedText) -> str:
     return " ".join((*words, *stems, *endings, f"'{_VERSION}'"))
 
 
-def _query(clause: Clause) -> str:
-    """A clause about words as a `tsquery`; words consist of letters and digits, so nothing needs an escape."""
-    weight = _WEIGHTS.get(clause.field, "")
-    *before, last = clause.words
-    suffix = f":*{weight}" if clause.prefix else f":{weight}" if weight else ""
-    plain_suffix = f":{weight}" if weight else ""
-    return "(" + " <-> ".join([*(f"'{word}'{plain_suffix}" for word in before), f"'{last}'{suffix}"]) + ")"
-
-
-def _about_words(clause: Clause) -> bool:
-    return not clause.field or clause.field in text_query.WORD_FIELDS
-
-
-def _positive(clauses: Sequence[Clause]) -> str:
-    return " & ".join(_query(clause) for clause in clauses if _about_words(clause) and not clause.negated)
-
-
-def _where(clauses: Sequence[Clause], request: SearchRequest) -> tuple[str, list[object]]:
-    parts: list[str] = ["true"]
-    values: list[object] = []
-    for clause in clauses:
-        sign = "NOT " if clause.negated else ""
-        if _about_words(clause):
-            parts.append(f"{sign}words @@ %s::tsquery")
-            values.append(_query(clause))
-        elif clause.field in _LISTS:
-            ends = ("#" + clause.value, "/" + clause.value) if clause.value.isalnum() else ()
-            same = " OR ".join(["value = %s", *(["right(value, length(%s)) = %s"] * len(ends))])
-            parts.append(f"{sign}EXISTS (SELECT FROM unnest({clause.field}) AS value WHERE {same})")
-            values += [plain(clause.value), *(plain(end) for end in ends for _ in range(2))]
-        else:
-            parts.append(f"{sign}{clause.field} = %s")
-            values.append(plain(clause.value))
-    chosen = (
-        ("types && %s::text[]", request.types),
-        ("vocabularies && %s::text[]", request.vocabularies),
-        ("site = ANY(%s::text[])", request.sites),
-        ("language = ANY(%s::text[])", request.languages),
-        ("kind = ANY(%s::text[])", request.kinds),
+def _hit(row: PostgresHit, marked: Highlights, request: SearchRequest) -> Hit:
+    if not request.snippets:
+        return Hit(id=row.id, score=row.score)
+    return Hit(
+        id=row.id,
+        score=row.score,
+        title=row.title,
+        snippet="" if request.excerpts else snippet(row.excerpt, marked),
+        types=tuple(row.types),
+        site=row.site,
+        language=row.language,
+        kind=row.kind,
+        fetched_at=row.fetched_at,
+        excerpt=row.excerpt if request.excerpts else "",
+        explanation=row.explanation,
+        tier=row.tier,
     )
-    for part, wanted in chosen:
-        if wanted:
-            parts.append(part)
-            values.append([plain(value) for value in wanted])
-    for part, limit in (("fetched_at >= %s", request.since), ("fetched_at <= %s", request.until)):
-        if limit:
-            parts.append(part)
-            values.append(limit)
-    return " AND ".join(parts), values

@@ -31,6 +31,14 @@ class TextDocument(msgspec.Struct, frozen=True, kw_only=True):
     fetched_at: float = 0.0
 
 
+class ScorePart(msgspec.Struct, frozen=True):
+    """One line of the explanation of a score: `value` is added to the sum, or multiplies it if `factor`."""
+
+    what: str
+    value: float
+    factor: bool = False
+
+
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     score: float
@@ -41,6 +49,28 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     language: str = ""
     kind: str = ""
     fetched_at: float = 0.0
+    excerpt: str = ""  # instead of a snippet, if the request asks for it
+    also_at: tuple[str, ...] = ()  # URLs of the same content: duplicates, its feed, its data file
+    gone: bool = False  # the server said 404 or 410 at the last visit
+    explanation: tuple[ScorePart, ...] = ()
+    tier: int = 0  # steps of the search that this page satisfies beyond the last one: a higher tier is always better
+
+
+class Highlights(msgspec.Struct, frozen=True):
+    """What a snippet marks: whole words, words that begin so, words that begin with a stem and end soon, and runs of
+    characters anywhere. All are folded as `quadloom.stores.search.snippets.aligned` folds."""
+
+    words: frozenset[str] = frozenset()
+    prefixes: tuple[str, ...] = ()
+    stems: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+
+
+class Correction(msgspec.Struct, frozen=True):
+    """A word of the question that occurs nowhere, and the one that was searched for instead."""
+
+    asked: str
+    used: str
 
 
 class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +88,10 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     offset: int = 0
     facets: bool = False
     snippets: bool = True  # False: hits hold only id and score, a tenth of the cost
+    excerpts: bool = False  # hits hold the excerpt, of which the caller makes snippets
+    exact: bool = False  # only pages with all words as they are written
+    explain: bool = False
+    gone: bool = False  # also pages that their server no longer has
 
 
 class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +101,12 @@ class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
     total: int = 0
     facets: dict[str, list[tuple[str, int]]] = {}  # types, vocabularies, sites, languages, kinds, years
     seconds: float = 0.0
+    corrections: tuple[Correction, ...] = ()
+    missing: tuple[str, ...] = ()  # words of the question that no page has
+    offers: tuple[Correction, ...] = ()  # what could be meant by missing words of an exact search
+    newest: bool = False  # the question asks for what is new
+    most_words: bool = False  # some hits have only most of the words
+    highlights: Highlights = Highlights()
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -87,7 +127,12 @@ class TextIndex(Protocol):
     def commit(self) -> None: ...
 
     def search(self, request: SearchRequest) -> SearchAnswer:
-        """Hits among what was committed, best first. Every text is a query: what has no syntax counts as words."""
+        """Hits among what was committed, best first. Every text is a query: what has no syntax counts as words. How
+        generously words are taken is said in `quadloom.stores.search.query_plan`."""
+        ...
+
+    def words(self, prefix: str, limit: int) -> list[tuple[str, int]]:
+        """Words of the index that begin so, with the number of documents, the most frequent first."""
         ...
 
     def ids(self) -> Iterator[str]:

@@ -15,21 +15,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import tantivy
-from tantivy import Occur, Query
+from tantivy import Query
 
-from quadloom.analysis.scripts import is_gram
-from quadloom.analysis.words import query_tokens, word_analyzer
+from quadloom.analysis.scripts import readable
+from quadloom.analysis.words import STEM_FIELDS, query_tokens, word_analyzer
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
-from quadloom.stores import text_query
-from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.protocols.text import Highlights, Hit, SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.search import text_query
+from quadloom.stores.search.query_plan import plan_search
+from quadloom.stores.search.snippets import highlights_of, snippet
+from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
 from quadloom.stores.text.documents import excerpt_of, is_outdated, new_schema, title_of, to_tantivy, word_fields
-from quadloom.stores.text_query import Clause
+from quadloom.stores.text.search import FoundPage, TantivySearch, TantivyVocabulary
 
 _HEAP = 64 << 20
 _FACETS = {"types": "types", "vocabularies": "vocabularies", "sites": "site", "languages": "language", "kinds": "kind"}
 _FACET_SIZE = 20
 _MAX_NAMED = 100_000  # URLs kept, some 15 MB
-_MAX_HITS = 10_000  # offset and limit together: deeper pages are for machines, which use SPARQL
 
 
 class TantivyText:
@@ -38,8 +40,9 @@ class TantivyText:
     `read_only`: may be open while another process writes, and sees every commit made before each question.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, synonyms: Synonyms = NO_SYNONYMS) -> None:
         self._path = path
+        self._synonyms = synonyms
         self._read_only = read_only
         self._commits = 0
         self._committed: _Committed | None = None
@@ -54,6 +57,8 @@ class TantivyText:
                 self._index = tantivy.Index(new_schema(), path=str(path))
             self._outdated = is_outdated(path)
             self._weights = word_fields(outdated=self._outdated)
+            if not self._outdated:
+                self._weights |= dict.fromkeys(STEM_FIELDS, 1.0)
             self._index.register_tokenizer("words", word_analyzer())
             self._writer: tantivy.IndexWriter | None = None if read_only else self._index.writer(_HEAP, 1)
 
@@ -94,24 +99,38 @@ class TantivyText:
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         started = time.perf_counter()
-        clauses = text_query.parse(request.text)
+        parsed = text_query.parse(request.text)
         with _translated(self._path):
             committed = self._current()
-            searcher = committed.searcher
-            query = self._query(clauses, request)
-            offset = max(0, min(request.offset, _MAX_HITS))
-            limit = max(1, min(request.limit, _MAX_HITS - offset + 1))
-            by_date = None if any(not clause.negated for clause in clauses) else "fetched_at"
-            result = searcher.search(query, limit, count=True, offset=offset, order_by_field=by_date)
-            hits = tuple(
-                _hit(score, searcher.doc(address), clauses) if request.snippets else committed.hit(score, address)
-                for score, address in result.hits
-            )
-            facets = _facets(searcher, query) if request.facets else {}
-        total: int = result.count  # type: ignore[attr-defined]  # missing in the package's stubs
+            search = TantivySearch(self._index.schema, committed.searcher, self._weights, parsed, request)
+            plan = plan_search(parsed, committed.vocabulary, search.ask, synonyms=self._synonyms, exact=request.exact)
+            marked = highlights_of(plan.last)
+            found = search.page(plan)
+            if request.snippets:
+                hits = tuple(_hit(hit, committed.searcher, marked, request) for hit in found)
+            else:
+                hits = tuple(committed.hit(hit.score, hit.address) for hit in found)
+            facets = _facets(committed.searcher, search.last_query) if request.facets else {}
         return SearchAnswer(
-            hits=hits if request.limit > 0 else (), total=total, facets=facets, seconds=time.perf_counter() - started
+            hits=hits if request.limit > 0 else (),
+            total=plan.steps[-1][1].count,
+            facets=facets,
+            seconds=time.perf_counter() - started,
+            corrections=plan.corrections,
+            missing=plan.missing,
+            most_words=plan.last.partial,
+            offers=plan.offers,
+            newest=parsed.newest,
+            highlights=marked,
         )
+
+    def words(self, prefix: str, limit: int) -> list[tuple[str, int]]:
+        with _translated(self._path):
+            vocabulary = self._current().vocabulary
+            tokens = query_tokens(prefix)
+            return [
+                (readable(word), count) for word, count in vocabulary.starting_with(tokens[-1] if tokens else "", limit)
+            ]
 
     def _searcher(self) -> tantivy.Searcher:
         return self._current().searcher
@@ -122,48 +141,8 @@ class TantivyText:
         if committed is None or committed.mark != mark:
             if self._read_only:  # not before each question: it costs .1 ms even if nothing is new
                 self._index.reload()
-            committed = self._committed = _Committed(self._index.searcher(), mark)
+            committed = self._committed = _Committed(self._index.searcher(), mark, tuple(self._weights))
         return committed
-
-    def _query(self, clauses: Sequence[Clause], request: SearchRequest) -> Query:
-        schema = self._index.schema
-        parts: list[tuple[Occur, Query]] = [
-            (Occur.MustNot if clause.negated else Occur.Must, self._clause(schema, clause)) for clause in clauses
-        ]
-        filters = {
-            "types": request.types,
-            "vocabularies": request.vocabularies,
-            "site": request.sites,
-            "language": request.languages,
-            "kind": request.kinds,
-        }
-        for field, values in filters.items():
-            if values:
-                one_of = Query.term_set_query(schema, field, list(values))
-                parts.append((Occur.Must, Query.const_score_query(one_of, 0.0)))
-        if request.since or request.until:
-            span = Query.range_query(
-                schema, "fetched_at", tantivy.FieldType.Float, request.since or None, request.until or None
-            )
-            parts.append((Occur.Must, Query.const_score_query(span, 0.0)))
-        if not any(occur is Occur.Must for occur, _ in parts):
-            parts.append((Occur.Must, Query.all_query()))  # "-not" alone excludes from everything
-        return Query.boolean_query(parts)
-
-    def _clause(self, schema: tantivy.Schema, clause: Clause) -> Query:
-        if clause.field and clause.field not in text_query.WORD_FIELDS:
-            return _whole(schema, clause)
-        words = query_tokens(clause.value)
-        fields = {clause.field: 1.0} if clause.field else self._weights
-        if not words or not fields.keys() <= self._weights.keys():
-            return Query.empty_query()
-        prefix = clause.prefix or (len(words) == 1 and len(words[0]) == 1 and is_gram(words[0]))
-        return Query.boolean_query(
-            [
-                (Occur.Should, Query.boost_query(_words(schema, field, words, prefix=prefix), weight))
-                for field, weight in fields.items()
-            ]
-        )
 
     def ids(self) -> Iterator[str]:
         with _translated(self._path):
@@ -193,17 +172,22 @@ def _commit_mark(path: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _hit(score: float, document: tantivy.Document, clauses: tuple[Clause, ...]) -> Hit:
+def _hit(found: FoundPage, searcher: tantivy.Searcher, marked: Highlights, request: SearchRequest) -> Hit:
+    document = searcher.doc(found.address)
+    excerpt = excerpt_of(document)
     return Hit(
         id=document.get_first("id") or "",
-        score=float(score),
+        score=found.score,
         title=title_of(document),
-        snippet=text_query.snippet(excerpt_of(document), clauses),
+        snippet="" if request.excerpts else snippet(excerpt, marked),
         types=tuple(document.get_all("types")),
         site=document.get_first("site") or "",
         language=document.get_first("language") or "",
         kind=document.get_first("kind") or "",
         fetched_at=document.get_first("fetched_at") or 0.0,
+        excerpt=excerpt if request.excerpts else "",
+        explanation=found.explanation,
+        tier=found.tier,
     )
 
 
@@ -215,8 +199,9 @@ class _Committed:
     searcher: the next commit begins with an empty cache.
     """
 
-    def __init__(self, searcher: tantivy.Searcher, mark: tuple[int, ...]) -> None:
+    def __init__(self, searcher: tantivy.Searcher, mark: tuple[int, ...], fields: tuple[str, ...]) -> None:
         self.searcher = searcher
+        self.vocabulary = TantivyVocabulary(searcher, fields)
         self.mark = mark  # taken before the searcher, so a commit in between is noticed at the next question
         self._urls: dict[tuple[int, int], str] = {}
 
@@ -228,26 +213,6 @@ class _Committed:
             if len(self._urls) < _MAX_NAMED:
                 self._urls[key] = url
         return Hit(id=url, score=float(score))
-
-
-def _words(schema: tantivy.Schema, field: str, words: Sequence[str], *, prefix: bool) -> Query:
-    if prefix and len(words) > 1:
-        return Query.phrase_prefix_query(schema, field, list(words))
-    if prefix:
-        return Query.regex_query(schema, field, f"{words[0]}.*")  # a word holds no character special to it
-    if len(words) > 1:
-        return Query.phrase_query(schema, field, list(words))
-    return Query.term_query(schema, field, words[0])
-
-
-def _whole(schema: tantivy.Schema, clause: Clause) -> Query:
-    """`site:example.org` is compared as a whole; `type:Event` also finds an IRI that ends in #Event or /Event."""
-    exact = Query.term_query(schema, clause.field, clause.value)
-    if clause.field not in ("types", "vocabularies") or not clause.value.isalnum():
-        return exact
-    return Query.boolean_query(
-        [(Occur.Should, exact), (Occur.Should, Query.regex_query(schema, clause.field, f".*[#/]{clause.value}"))]
-    )
 
 
 def _facets(searcher: tantivy.Searcher, query: Query) -> dict[str, list[tuple[str, int]]]:

@@ -55,6 +55,7 @@ _SPECIAL = _BARRIERS | frozenset(
     b"address article aside blockquote button center details dir div dl fieldset figcaption figure footer form "
     b"frameset h1 h2 h3 h4 h5 h6 header hgroup main menu nav ol pre section summary ul".split()
 )
+_FEW_RULES = frozenset((b"span", b"div"))  # the most frequent tags: nothing but their depth matters
 
 
 def tame(source: bytes) -> tuple[bytes, list[Finding]]:
@@ -98,18 +99,25 @@ class _Reader:
         self.roots = 0
 
     def read(self) -> tuple[bytes, list[Finding]]:
-        source = self._source
+        source, stack = self._source, self._open
         at = 0
         while match := _TAG.search(source, at):
             at = match.end()
-            if match.group(2) is None:
+            slash, name = match.group(1, 2)
+            if name is None:
                 continue
-            name = match.group(2).lower()
-            if match.group(1):
-                self._end(name)
+            name = name.lower()
+            if slash:
+                if stack and stack[-1] == name and name not in _FORMATTING:  # as it mostly is
+                    stack.pop()
+                else:
+                    self._end(name)
                 continue
             if at - match.start() > 4 * MAX_ATTRIBUTES:
                 self._trim(match)
+            elif name in _FEW_RULES and len(stack) < MAX_DEPTH:
+                stack.append(name)
+                continue
             if name in _RAW and b"svg" not in self._open and b"math" not in self._open:
                 end = re.compile(rb"</" + re.escape(name), re.I).search(source, at)
                 at = end.start() if end else len(source)

@@ -10,6 +10,8 @@ from starlette.responses import Response
 from quadloom.asking.statistics import statements_of
 from quadloom.errors import QuadloomError
 from quadloom.model.service import InstanceLoad
+from quadloom.refresh.state import schedule_of
+from quadloom.scheduling.demand import ExpectedFreshness
 from quadloom.settings import without_password
 from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import WebRequest
@@ -28,6 +30,7 @@ class _Figures(msgspec.Struct):
     phases: dict[str, int] = {}
     cpu: dict[str, float] = {}
     services: list[InstanceLoad] = []
+    expected: ExpectedFreshness | None = None
 
 
 def metrics(request: WebRequest) -> Response:
@@ -70,10 +73,23 @@ def _lines(request: WebRequest) -> Iterator[str]:
     )
     yield from _family("quadloom_documents", "documents in the text index", "", {"": len(warehouse.stores.text)})
     report = request.site.crawl.report()
+    live = msgspec.convert(report, _Figures).expected if report is not None else None
+    expected = live or schedule_of(warehouse.stores.catalog, warehouse.settings).planner.expected()
+    if expected is not None:
+        yield from _expected(expected)
     yield from _family("quadloom_crawl_running", "1 while a crawl runs", "", {"": int(report is not None)})
     if report is not None:
         yield from _crawl(msgspec.convert(report, _Figures))
     yield "# EOF"
+
+
+def _expected(found: ExpectedFreshness) -> Iterator[str]:
+    for name, value, text in (
+        ("freshness", found.freshness, "expected share of time that a copy is up to date, weighted by page"),
+        ("cost", found.cost, "expected COST of the Xyleme paper, 0 = nothing is ever obsolete"),
+        ("reads_per_second", found.reads, "visits a second that the refresh schedule plans"),
+    ):
+        yield from _family(f"quadloom_expected_{name}", text, "", {"": value})
 
 
 def _crawl(figures: _Figures) -> Iterator[str]:

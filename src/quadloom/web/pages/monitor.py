@@ -16,6 +16,8 @@ from quadloom.crawl.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshnes
 from quadloom.crawl.report import CrawlReport
 from quadloom.model.event import Event
 from quadloom.model.url import host_of
+from quadloom.refresh.state import schedule_of
+from quadloom.scheduling.demand import ExpectedFreshness
 from quadloom.stores.protocols.frontier import FrontierStats, HostRow
 from quadloom.web.server.crawl_poller import ChartPoint
 from quadloom.web.server.requests import ViewResponse, WebRequest
@@ -69,6 +71,7 @@ class MonitorView(msgspec.Struct, frozen=True, kw_only=True):
     quads: int
     documents: int
     freshness: FreshnessReport
+    expected: ExpectedFreshness | None
     findings: dict[str, int]
     busiest: list[BusyHost]
     hosts: list[tuple[str, int]]  # asked just now, and how often
@@ -99,6 +102,8 @@ def monitor_page(request: WebRequest) -> ViewResponse:
         quads=statements_of(warehouse.stores.catalog, warehouse.stores.quads),
         documents=len(warehouse.stores.text),
         freshness=freshness(sample, now),
+        expected=(report.expected if report else None)
+        or schedule_of(warehouse.stores.catalog, warehouse.settings).planner.expected(),
         findings=dict(Counter(finding.code for page in sample for finding in page.findings).most_common(15)),
         busiest=[
             _busy(row, now) for row in sorted(warehouse.stores.frontier.hosts(limit=10_000), key=_activity)[:_BUSIEST]

@@ -1,4 +1,5 @@
-"""`/search`: pages by words and facets, each with a card of the thing it describes."""
+"""`/search`: pages by words and facets, each with a card of the thing it describes, or the things themselves; and
+`/suggest`, which completes what is being typed."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ import binascii
 
 import msgspec
 
-from quadloom.asking.search import as_sparql, search, search_request
-from quadloom.stores.protocols.text import Hit, SearchRequest
+from quadloom.asking.search import as_sparql, search, search_request, why_nothing
+from quadloom.asking.suggest import Suggestion, suggest
+from quadloom.asking.things.found import Thing, find_things
+from quadloom.stores.protocols.text import Correction, Hit, SearchRequest
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.requests import ViewResponse, WebRequest
 from quadloom.web.view.cards import Card
@@ -16,6 +19,7 @@ from quadloom.web.view.terms import quoted
 
 _DEFAULT, _MOST = 10, 100
 _LONGEST_MARK = 12  # characters
+_CARDS = 3  # pages whose things are suggested
 ALL_PAGES_SINCE = 1.0  # a filter by Unix time that all pages pass, so that the index lists them by date
 # Parameter of the address → name of the facet in the index, heading.
 FACETS = (
@@ -50,11 +54,25 @@ class SearchView(msgspec.Struct, frozen=True, kw_only=True):
     cards: dict[str, Card] = {}  # of hits that describe a thing with a type, by their URL
     next: str = ""
     sparql: str = ""
+    corrections: tuple[Correction, ...] = ()  # words that occur nowhere, and those that were searched for instead
+    missing: tuple[str, ...] = ()  # words that no page has
+    offers: tuple[Correction, ...] = ()  # nearest words for those of an exact search that no page has
+    most_words: bool = False  # some hits have only most of the words
+    reasons: tuple[str, ...] = ()  # filters that no page passes, if nothing was found
+    things: tuple[Thing, ...] = ()  # with show=things, instead of hits
+
+
+class SuggestView(msgspec.Struct, frozen=True):
+    q: str
+    suggestions: tuple[Suggestion, ...] = ()
 
 
 def search_page(request: WebRequest) -> ViewResponse:
     wanted = _search_request(request)
-    answer = search(request.warehouse.stores.text, wanted)
+    if request.text("show") == "things":
+        return _things_page(request, wanted)
+    stores = request.warehouse.stores
+    answer = search(stores.text, wanted, stores.catalog)
     end = wanted.offset + wanted.limit
     view = SearchView(
         q=wanted.text,
@@ -62,19 +80,55 @@ def search_page(request: WebRequest) -> ViewResponse:
         total=answer.total,
         took_ms=round(answer.seconds * 1000, 2),
         facets=answer.facets,
-        cards=request.site.cards.of(request.warehouse.stores.quads, answer.hits),
+        cards=request.site.cards.of(stores.quads, answer.hits),
         next=_encode_offset(end) if answer.total > end else "",
         sparql=as_sparql(wanted),
+        corrections=answer.corrections,
+        missing=answer.missing,
+        offers=answer.offers,
+        most_words=answer.most_words,
+        reasons=() if answer.total else tuple(why_nothing(stores.text, wanted)),
     )
-    extra: dict[str, object] = {
-        "groups": _groups(request, answer.facets),
+    return ViewResponse("search.html", view, _form(request, wanted, view))
+
+
+def _things_page(request: WebRequest, wanted: SearchRequest) -> ViewResponse:
+    stores = request.warehouse.stores
+    found = tuple(find_things(stores.text, stores.quads, wanted)) if wanted.text else ()
+    view = SearchView(q=wanted.text, total=len(found), things=found, sparql=as_sparql(wanted))
+    return ViewResponse("search.html", view, _form(request, wanted, view))
+
+
+def suggest_page(request: WebRequest) -> ViewResponse:
+    stores = request.warehouse.stores
+    typed = request.text("q")
+    offered = suggest(stores.text, typed)
+    cards = request.site.cards.of(stores.quads, offered.hits[:_CARDS])
+    known = {item.text.lower() for item in offered.found}
+    things = [
+        Suggestion("thing", card.label, card.iri)
+        for card in cards.values()
+        if card.label and card.label.lower() not in known
+    ]
+    return ViewResponse("suggest.html", SuggestView(typed, (*offered.found, *things)))
+
+
+def _form(request: WebRequest, wanted: SearchRequest, view: SearchView) -> dict[str, object]:
+    return {
+        "groups": _groups(request, view.facets),
         "more": request.link(next=view.next) if view.next else "",
+        "exactly": request.link(exact="1", next=None) if view.corrections or view.most_words else "",
+        "freely": request.link(exact=None, next=None) if wanted.exact else "",
+        "with_gone": request.link(gone="1", next=None) if not wanted.gone else "",
+        "as_things": request.link(show="things", next=None),
+        "as_pages": request.link(show=None, next=None),
+        "showing": "things" if request.text("show") == "things" else "pages",
+        "corrected": {item.asked for item in view.corrections},
         "first": wanted.offset + 1,
         "since": request.text("since"),
         "until": request.text("until"),
         "chosen": _chosen(request),
     }
-    return ViewResponse("search.html", view, extra)
 
 
 def _search_request(request: WebRequest) -> SearchRequest:
@@ -91,6 +145,9 @@ def _search_request(request: WebRequest) -> SearchRequest:
         limit=request.number("limit", _DEFAULT, low=1, high=_MOST),
         offset=_decode_offset(request.text("next")),
         facets=True,
+        exact=request.text("exact") == "1",
+        gone=request.text("gone") == "1",
+        explain=request.text("explain") == "1",
     )
     if wanted.text or any((wanted.types, wanted.vocabularies, wanted.sites, wanted.languages, wanted.kinds)):
         return wanted

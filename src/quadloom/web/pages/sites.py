@@ -146,7 +146,9 @@ def neighbours(request: WebRequest) -> Response:
 
 def _links(request: WebRequest, name: str, hosts: list[HostRow], pages: list[PageRow]) -> SiteLinks:
     whole = len(pages) >= sum(row.pages for row in hosts)
-    return site_links(request.warehouse.path / "links", request.warehouse.stores.catalog, name, pages, all_pages=whole)
+    return site_links(
+        request.warehouse.stores.places.links, request.warehouse.stores.catalog, name, pages, all_pages=whole
+    )
 
 
 def _trapped(traps: list[TrapCount]) -> Counter[str]:

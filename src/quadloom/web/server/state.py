@@ -17,6 +17,7 @@ from quadloom.errors import QuadloomError
 from quadloom.settings import Settings
 from quadloom.stores.backends import open_text, query_source
 from quadloom.stores.protocols.text import TextIndex
+from quadloom.stores.stores import places_of
 from quadloom.web.server.crawl_poller import CrawlPoller
 from quadloom.web.server.lanes import Lane
 from quadloom.web.server.response_cache import ResponseCache
@@ -72,9 +73,10 @@ class SiteState:
         """Started at the first query. Raises `StoreError` before the first crawl, when there is nothing to open yet."""
         with self._lock:
             if self._queries is None:
-                self._text = open_text(self.path / "text", self.settings, writable=False)
+                places = places_of(self.path, self.settings)
+                self._text = open_text(places.text, self.settings, writable=False)
                 self._queries = QueryService(
-                    query_source(self.path / "quads", self.settings),
+                    query_source(places.quads, self.settings),
                     self.settings.limits,
                     text=self._text,
                     processes=self._query_processes,

@@ -19,3 +19,15 @@ function foldFilters() {
 }
 foldFilters();
 document.addEventListener("htmx:afterSwap", foldFilters);
+// Suggestions for the search box. Without this script the box is a plain form, and /suggest lists them.
+for (const box of document.querySelectorAll("input[data-suggest]")) {
+  let asked = 0;
+  box.addEventListener("input", async () => {
+    const number = ++asked;
+    const list = document.getElementById(box.getAttribute("list"));
+    const response = await fetch("/suggest.json?q=" + encodeURIComponent(box.value)).catch(() => null);
+    if (!list || !response || !response.ok || number !== asked) return;
+    const found = (await response.json()).suggestions;
+    list.replaceChildren(...found.map((item) => new Option(item.text, item.text)));
+  });
+}

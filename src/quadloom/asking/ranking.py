@@ -1,0 +1,128 @@
+"""From hits of the text index to what a person sees: ranked by the page as well, and the same content only once.
+
+    score = score of the words × importance × kind × recency        (docs/explanation/search-ranking.md)
+
+Only the first `WINDOW` hits are ranked anew; the index's own order is right for those further down. A page never leaves
+its tier, so a page with all words stays above one with most of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from quadloom.errors import UrlError
+from quadloom.model.outcome import Outcome, PageRow
+from quadloom.model.url import Url
+from quadloom.model.wire import decode
+from quadloom.scheduling.page_row import PageScheduleRow
+from quadloom.stores.protocols.text import Hit, ScorePart
+
+WINDOW = 40  # hits
+TIER = 200.0  # as the indexes add for each tier
+_IMPORTANCE, _MOST_IMPORTANCE = 0.1, 1.5
+_FEEDS = frozenset(("rss", "atom", "jsonfeed", "sitemap", "sitemapindex", "opml"))
+_FEED, _DATA = 0.7, 0.9  # factors of lists of pages, and of data files
+_PAGES = frozenset(("html", "xhtml", "text", "pdf", "markdown"))
+_NEW, _HALF_LIFE = 1.0, 30.0 * 86_400.0  # what a page of today gains if news are asked for, and when half of it is left
+
+
+class PageFact(msgspec.Struct, frozen=True):
+    """What the catalog knows of a hit. `content`: the same for pages with the same text."""
+
+    importance: float = 0.0  # 1 = the mean of all pages, 0 = unknown
+    gone: bool = False
+    content: bytes = b""
+
+
+class PageRows(Protocol):
+    """The part of `Catalog` that is needed here."""
+
+    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]: ...
+
+
+def page_facts(catalog: PageRows | None, hits: Sequence[Hit]) -> dict[str, PageFact]:
+    """By the hit's URL. A page that was reached by a redirect has a row under its own URL only if it was visited."""
+    if catalog is None or not hits:
+        return {}
+    fingerprints: dict[int, str] = {}
+    for hit in hits:
+        try:
+            fingerprints[Url.parse(hit.id).fingerprint] = hit.id
+        except UrlError:
+            continue
+    rows = catalog.pages(list(fingerprints))
+    return {
+        fingerprints[fingerprint]: PageFact(
+            decode(row.schedule, PageScheduleRow).importance if row.schedule else 0.0,
+            row.outcome is Outcome.GONE,
+            row.text_digest,
+        )
+        for fingerprint, row in rows.items()
+        if row.kind != "redirect"
+    }
+
+
+def ranked(hits: Sequence[Hit], facts: dict[str, PageFact], *, newest: bool) -> list[Hit]:
+    """Best first, with scores and explanations that include the factors."""
+    now = max((hit.fetched_at for hit in hits), default=0.0)
+    scored = [_scored(hit, facts.get(hit.id), now if newest else 0.0) for hit in hits]
+    return sorted(scored, key=lambda hit: (-hit.tier, -hit.score))
+
+
+def _scored(hit: Hit, fact: PageFact | None, now: float) -> Hit:
+    factors: list[ScorePart] = []
+    if fact is not None and fact.importance > 0.0:
+        value = min(_MOST_IMPORTANCE, 1.0 + _IMPORTANCE * math.log2(1.0 + fact.importance))
+        factors.append(ScorePart(f"importance {fact.importance:.2f} of the mean", value, factor=True))
+    if hit.kind in _FEEDS:
+        factors.append(ScorePart(f"a list of pages ({hit.kind})", _FEED, factor=True))
+    elif hit.kind and hit.kind not in _PAGES:
+        factors.append(ScorePart(f"a data file ({hit.kind})", _DATA, factor=True))
+    if now:
+        age = max(0.0, now - hit.fetched_at)
+        factors.append(ScorePart("recent, as asked for", 1.0 + _NEW * 0.5 ** (age / _HALF_LIFE), factor=True))
+    words = hit.score - hit.tier * TIER
+    score = hit.tier * TIER + words * math.prod(part.value for part in factors)
+    explanation = (*hit.explanation, *factors) if hit.explanation else ()
+    return replace(hit, score=score, explanation=explanation, gone=fact is not None and fact.gone)
+
+
+def folded(hits: Sequence[Hit], facts: dict[str, PageFact]) -> list[Hit]:
+    """One hit for a page, its duplicates, its feed and its data file: the best one, with the other URLs in `also_at`.
+
+    The same text, or title and excerpt, is a duplicate. A feed is folded into a page of its site whose title it lists,
+    a data file into a page of its site with the same title.
+    """
+    kept: list[Hit] = []
+    others: dict[str, list[str]] = {}
+    by_content: dict[bytes | tuple[str, str], Hit] = {}
+    for hit in hits:
+        fact = facts.get(hit.id)
+        keys: list[bytes | tuple[str, str]] = [fact.content] if fact is not None and fact.content else []
+        if hit.title and hit.excerpt:
+            keys.append((hit.title, hit.excerpt))
+        same = next((by_content[key] for key in keys if key in by_content), None) or _listed(hit, kept)
+        if same is not None:
+            others.setdefault(same.id, []).append(hit.id)
+            continue
+        kept.append(hit)
+        for key in keys:
+            by_content[key] = hit
+    return [replace(hit, also_at=tuple(others[hit.id])) if hit.id in others else hit for hit in kept]
+
+
+def _listed(hit: Hit, kept: Sequence[Hit]) -> Hit | None:
+    """The page of the same site that a feed lists, or that a data file describes."""
+    if hit.kind in _PAGES or not hit.kind:
+        return None
+    for page in kept:
+        if page.site != hit.site or not page.title or page.kind not in _PAGES:
+            continue
+        if page.title == hit.title or (hit.kind in _FEEDS and page.title in hit.excerpt):
+            return page
+    return None

@@ -1,0 +1,367 @@
+"""What to look for when somebody types words: a question is a wish, not a formula.
+
+The index is asked in steps, from strict to generous, until there are `FEW` pages; pages of an earlier step always rank
+above those of a later one.
+
+1. **strict**: all words, each as written, in another form (by its stem) or as a synonym. Function words (`the`, `und`)
+   count for the rank only, as long as another word is there.
+2. **wide**: the last word may be unfinished, a word may be the end of a compound, and a word that occurs nowhere is
+   replaced by the nearest one that does (`Correction`).
+3. **near**: every word may also be one that is written or inflected in a similar way.
+4. **most**: only most of the words. Text of scripts without blanks counts by its parts.
+
+An exact search stops after the words as they are written. `Vocabulary` is all that a plan needs of an index, so all
+indexes share this module; what a step finds is counted by the index, which passes `count`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Generic, Literal, Protocol, TypeVar
+
+import msgspec
+
+from quadloom.analysis.languages import candidates, is_function_word
+from quadloom.analysis.scripts import readable
+from quadloom.analysis.words import QueryWord, analyse_phrase
+from quadloom.stores.protocols.text import Correction
+from quadloom.stores.search.forms import longer_words, word_forms
+from quadloom.stores.search.spelling import nearest, similar
+from quadloom.stores.search.synonyms import NO_SYNONYMS, Synonyms
+from quadloom.stores.search.text_query import Clause, ParsedText
+
+FEW = 10  # pages: with fewer, the next step is tried
+_SHORTEST_PREFIX = 3  # letters of an unfinished word; two if it is not in Latin letters
+_EXPANSIONS = 40  # words that an unfinished one may become
+_MOST_NEAR = 8
+_NEAR_WORDS = 3  # of a question; with more, most of them will do
+_COMMON = 0.1  # share of documents from which a word says little
+_GRAM_PARTS = 2  # parts of a run without blanks that must match
+
+WayField = Literal["words", "stems", "endings"]
+WayKind = Literal["exact", "form", "kin", "synonym", "prefix", "compound", "near", "part"]
+# The weight of a match by each way; exact is 1.
+WEIGHTS: dict[WayKind, float] = {
+    "exact": 1.0, "form": 0.95, "kin": 0.6, "synonym": 0.7, "prefix": 0.5, "compound": 0.5, "near": 0.3, "part": 0.6,
+}  # fmt: skip
+
+
+class Vocabulary(Protocol):
+    """The words of an index, as tokens. `documents`: how many there are."""
+
+    documents: int
+
+    def frequency(self, token: str, field: WayField = "words") -> int:
+        """Documents with this token in the fields of words, or in this one; an estimate that is 0 only for none."""
+        ...
+
+    def starting_with(self, prefix: str, limit: int, field: WayField = "words") -> list[tuple[str, int]]:
+        """Tokens and their frequencies, the most frequent first."""
+        ...
+
+    def languages(self) -> tuple[str, ...]:
+        """Of the documents, the most frequent first."""
+        ...
+
+
+class Way(msgspec.Struct, frozen=True):
+    """One way to match a word: these tokens next to each other, in the fields of words or in a field of its own."""
+
+    kind: WayKind
+    tokens: tuple[str, ...]
+    field: WayField = "words"
+    prefix: bool = False  # the last token is the beginning of a word
+    rarity: float = 1.0  # makes a form as rare as all forms of its word together, instead of a rare form the best one
+
+    @property
+    def weight(self) -> float:
+        return WEIGHTS[self.kind] * self.rarity
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """A word of the question, with the ways to match it; the best one counts. `field`: only there, if given."""
+
+    text: str
+    ways: tuple[Way, ...]
+    field: str = ""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Pages where at least `least` of `wishes` match and none of `unwanted`; `optional` adds to the score."""
+
+    wishes: tuple[Wish, ...]
+    optional: tuple[Wish, ...] = ()
+    unwanted: tuple[Wish, ...] = ()
+    least: int = 0
+    partial: bool = False  # words of the question may be missing
+
+    @property
+    def all_words(self) -> bool:
+        return self.least >= len(self.wishes)
+
+
+class StepHits(Protocol):
+    """What an index found for one plan: at least `count` pages, whatever else it keeps for itself."""
+
+    @property
+    def count(self) -> int: ...
+
+
+Found = TypeVar("Found", bound=StepHits)
+
+
+class SearchPlan(msgspec.Struct, Generic[Found], frozen=True):
+    """`steps`: from strict to generous; each finds all that those before it found. Pages of an earlier one are better,
+    and all but the last found fewer than `FEW`."""
+
+    steps: tuple[tuple[Plan, Found], ...]
+    corrections: tuple[Correction, ...] = ()
+    missing: tuple[str, ...] = ()  # words without any match
+    offers: tuple[Correction, ...] = ()  # for missing words of an exact search
+
+    @property
+    def last(self) -> Plan:
+        return self.steps[-1][0]
+
+
+def plan_search(
+    parsed: ParsedText,
+    vocabulary: Vocabulary,
+    ask: Callable[[Plan], Found],
+    *,
+    synonyms: Synonyms = NO_SYNONYMS,
+    exact: bool = False,
+) -> SearchPlan[Found]:
+    """The steps of the module, as far as they are needed. `ask` finds the pages of a plan, filters included."""
+    planner = _Planner(vocabulary, synonyms, exact=exact)
+    strict = planner.balanced(planner.strict(parsed))
+    steps = [(strict, ask(strict))]
+    if exact or not strict.wishes or steps[-1][1].count >= FEW:
+        missing = planner.missing(strict) if exact else ()
+        return SearchPlan(tuple(steps), missing=missing, offers=planner.offers(missing))
+    wide = planner.balanced(planner.wide(strict, parsed.unfinished))
+    if wide != strict:
+        steps.append((wide, ask(wide)))
+    if not steps[-1][1].count and len(wide.wishes) <= _NEAR_WORDS:
+        near = planner.balanced(planner.near(wide))
+        if near != wide:
+            steps.append((near, ask(near)))
+    if steps[-1][1].count < FEW and (most := planner.most(steps[-1][0])) is not None:
+        steps.append((most, ask(most)))
+    return SearchPlan(tuple(steps), tuple(planner.corrections), planner.missing(wide))
+
+
+class _Planner:
+    def __init__(self, vocabulary: Vocabulary, synonyms: Synonyms, *, exact: bool) -> None:
+        self._vocabulary = vocabulary
+        self._synonyms = synonyms
+        self._exact = exact
+        self._languages = vocabulary.languages()
+        self._terms: dict[str, QueryWord] = {}
+        self.corrections: list[Correction] = []
+
+    def strict(self, parsed: ParsedText) -> Plan:
+        wishes, optional, unwanted = [], [], []
+        for clause in parsed.words:
+            wish = self._wish(clause)
+            if wish is None:
+                continue
+            if clause.negated:
+                unwanted.append(wish)
+            elif not self._exact and not clause.phrase and is_function_word(wish.text.lower(), self._languages):
+                optional.append(wish)
+            else:
+                wishes.append(wish)
+        if not wishes:
+            wishes, optional = optional, []
+        return Plan(tuple(wishes), tuple(optional), tuple(unwanted), len(wishes))
+
+    def _wish(self, clause: Clause) -> Wish | None:
+        term = analyse_phrase(clause.value, languages=self._languages)
+        if term is None:
+            return None
+        self._terms[clause.value] = term
+        ways = [Way("exact", term.tokens, prefix=clause.prefix or _is_character(term))]
+        if not (self._exact or clause.phrase or clause.prefix):
+            ways += self._forms(term)
+        return Wish(clause.value, tuple(dict.fromkeys(ways)), clause.field)
+
+    def _forms(self, term: QueryWord) -> list[Way]:
+        ways: list[Way] = []
+        if term.stems:
+            (token,) = term.tokens
+            forms = word_forms(token, self._spoken(term), self._vocabulary)
+            ways += (Way("form", (form,)) for form in forms.same)
+            ways += (Way("kin", (form,)) for form in forms.kin)
+            ways += (Way("form", (stem,), "stems") for stem in term.stems)
+        if term.grams and len(term.parts) == 1:  # a word without its particle
+            ways.append(Way("form", term.parts[0]))
+        for other in self._synonyms.of(" ".join(term.tokens)):
+            said = analyse_phrase(other, languages=self._languages)
+            if said is not None:
+                ways.append(Way("synonym", said.tokens))
+        return ways
+
+    def _spoken(self, term: QueryWord) -> tuple[str, ...]:
+        """Languages in which a word may be."""
+        return candidates(term.text) or self._languages or ("en",)
+
+    def wide(self, plan: Plan, unfinished: str) -> Plan:
+        return msgspec.structs.replace(plan, wishes=tuple(self._widened(wish, unfinished) for wish in plan.wishes))
+
+    def _widened(self, wish: Wish, unfinished: str) -> Wish:
+        term = self._terms[wish.text]
+        if term.grams:
+            unknown = len(term.tokens) == 1 and not self._known(wish)
+            return _with(wish, self._around_grams(term.tokens[0])) if unknown else wish
+        if len(term.tokens) > 1 or wish.ways[0].prefix:
+            return wish
+        (token,) = term.tokens
+        known = self._known(wish)
+        more: list[Way] = []
+        if (wish.text == unfinished or not known) and len(token) >= (_SHORTEST_PREFIX if token.isascii() else 2):
+            longer = longer_words(token, self._spoken(term), self._vocabulary, _EXPANSIONS)
+            more += (Way("prefix", (word,)) for word in longer)
+        if term.ending:
+            compounds = self._vocabulary.starting_with(term.ending, _EXPANSIONS, "endings")
+            more += (Way("compound", (word,), "endings") for word, _ in compounds if word != term.ending)
+        if not known and not more:
+            more += self._corrected(wish.text, token)
+        return _with(wish, more)
+
+    def _corrected(self, text: str, token: str) -> list[Way]:
+        """The words that were probably meant; the first is shown to the person who asked."""
+        meant = nearest(token, self._vocabulary)
+        if not meant:
+            return []
+        self.corrections.append(Correction(text, readable(meant[0])))
+        ways: list[Way] = []
+        for place, word in enumerate(meant):
+            ways.append(Way("exact" if not place else "near", (word,)))
+            said = analyse_phrase(word, languages=self._languages)
+            ways += self._forms(said) if said is not None and not place else ()
+        return ways
+
+    def offers(self, words: Sequence[str]) -> tuple[Correction, ...]:
+        """The nearest word for each of these that is one word."""
+        found = []
+        for text in words:
+            tokens = self._terms[text].tokens
+            meant = nearest(tokens[0], self._vocabulary) if len(tokens) == 1 else []
+            found += [Correction(text, readable(meant[0]))] if meant else []
+        return tuple(found)
+
+    def near(self, plan: Plan) -> Plan:
+        return msgspec.structs.replace(plan, wishes=tuple(self._similar(wish) for wish in plan.wishes))
+
+    def _similar(self, wish: Wish) -> Wish:
+        term = self._terms[wish.text]
+        if term.grams or len(term.tokens) > 1 or wish.ways[0].prefix:
+            return wish
+        words = similar(term.tokens[0], self._vocabulary, _MOST_NEAR)
+        return _with(wish, [Way("near", (word,)) for word in words])
+
+    def most(self, plan: Plan) -> Plan | None:
+        """None if there are no fewer words to ask for."""
+        wishes: list[Wish] = []
+        words = parts = 0
+        for wish in plan.wishes:
+            term = self._terms[wish.text]
+            pieces = self._pieces(term) if term.grams else []
+            if pieces:
+                wishes += (Wish(wish.text, ways, wish.field) for ways in pieces)
+                parts += len(pieces)
+            elif self._known(wish):
+                words += 1
+                wishes.append(wish)
+        optional = list(plan.optional)
+        if not parts and words > _NEAR_WORDS:
+            common = [wish for wish in wishes if self._frequency(wish) > _COMMON * self._vocabulary.documents]
+            if len(common) < words - 1:
+                wishes, words = [wish for wish in wishes if wish not in common], words - len(common)
+                optional += common
+        least = max(1, (words + 1) // 2 if not parts else words // 2 + min(_GRAM_PARTS, max(1, parts // 2)))
+        if not wishes or (tuple(wishes) == plan.wishes and least >= len(wishes)):
+            return None
+        return msgspec.structs.replace(plan, wishes=tuple(wishes), optional=tuple(optional), least=least, partial=True)
+
+    def _frequency(self, wish: Wish) -> int:
+        return sum(
+            self._vocabulary.frequency(way.tokens[0])
+            for way in wish.ways
+            if way.field == "words" and len(way.tokens) == 1
+        )
+
+    def _pieces(self, term: QueryWord) -> list[tuple[Way, ...]]:
+        """What a run of text without blanks is made of: its words if they can be told, else pairs of characters. A
+        pair that occurs nowhere may have one wrong character."""
+        pieces = dict.fromkeys(term.parts or ((token,) for token in term.tokens))
+        found: list[tuple[Way, ...]] = []
+        for piece in sorted(pieces, key=lambda piece: -len(piece) - len(piece[0])):
+            if len(piece[0]) == 1 and len(found) >= _GRAM_PARTS:
+                break  # a single character says little
+            known = [token for token in piece if self._vocabulary.frequency(token)]
+            if len(known) == len(piece) and len(piece[0]) > 1:
+                found.append((Way("exact", piece),))
+            elif known and len(piece) > 1:
+                found += ((Way("part", (token,)),) for token in known)
+            elif ways := self._around_grams(piece[0]):
+                found.append(tuple(ways))
+        return list(dict.fromkeys(found))
+
+    def _around_grams(self, pair: str) -> list[Way]:
+        """Documents have a token that begins with each of their characters."""
+        found = [word for unit in pair for word, _ in self._vocabulary.starting_with(unit, _EXPANSIONS // 2)]
+        return [Way("part", (word,)) for word in dict.fromkeys(found)]
+
+    def balanced(self, plan: Plan) -> Plan:
+        """With the `rarity` of each way."""
+        return msgspec.structs.replace(plan, wishes=tuple(self._balanced(wish) for wish in plan.wishes))
+
+    def _balanced(self, wish: Wish) -> Wish:
+        counts = {
+            way: self._vocabulary.frequency(way.tokens[0])
+            for way in wish.ways
+            if way.field == "words" and len(way.tokens) == 1 and not way.prefix
+        }
+        if len(counts) < 2:
+            return wish
+        documents = self._vocabulary.documents
+        together = _rarity(min(documents, sum(counts.values())), documents)
+        return msgspec.structs.replace(
+            wish,
+            ways=tuple(
+                msgspec.structs.replace(way, rarity=min(1.0, together / _rarity(counts[way], documents)))
+                if counts.get(way)
+                else way
+                for way in wish.ways
+            ),
+        )
+
+    def missing(self, plan: Plan) -> tuple[str, ...]:
+        return tuple(wish.text for wish in plan.wishes if not self._known(wish))
+
+    def _known(self, wish: Wish) -> bool:
+        """Whether a way may match: a phrase may if its tokens occur."""
+        frequency = self._vocabulary.frequency
+        return any(
+            bool(self._vocabulary.starting_with(way.tokens[-1], 1))
+            if way.prefix
+            else all(frequency(token, way.field) for token in way.tokens)
+            for way in wish.ways
+        )
+
+
+def _rarity(frequency: int, documents: int) -> float:
+    """Inverse document frequency, as bm25 computes it."""
+    return math.log(1.0 + (documents - frequency + 0.5) / (frequency + 0.5))
+
+
+def _with(wish: Wish, more: Sequence[Way]) -> Wish:
+    return msgspec.structs.replace(wish, ways=tuple(dict.fromkeys((*wish.ways, *more)))) if more else wish
+
+
+def _is_character(term: QueryWord) -> bool:
+    """One character of a script without blanks: every character of a document begins a token."""
+    return term.grams and len(term.tokens) == 1 and len(term.tokens[0]) == 1

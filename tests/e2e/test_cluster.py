@@ -273,7 +273,7 @@ def test_workers_for_single_phases(tmp_path: Path) -> None:
     phases = {"a": "fetch", "b": "transform", "c": "transform", "d": "index,extract"}
     with serve_in_process(web, log=tmp_path / "requests.jsonl") as serving:
         cluster = Cluster(tmp_path, serving, delay=0.0, spool=str(tmp_path / "spool"))
-        cluster.tell("seeds", "add", *serving.web.seeds)
+        cluster.tell("seeds", "add", *serving.web.homes)
         running = {
             name: start(tmp_path / name, cluster.config, "worker", "--phases", some) for name, some in phases.items()
         }

@@ -23,7 +23,8 @@ from quadloom.errors import DiskFull, ShardsLost
 from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.handover.backlog import Backlog
-from quadloom.ingest.handover.extraction import LinkExtraction, left_version
+from quadloom.ingest.handover.extraction import LinkExtraction
+from quadloom.ingest.handover.left_work import LeftWork
 from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleHook, VisitStep
 from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, VisitsDropped
 from quadloom.ingest.indexer import IndexAcks, Indexer, LinksFound
@@ -36,7 +37,7 @@ from quadloom.ingest.writer import BatchWriter
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
-from quadloom.model.phase import ALL_PHASES, OWED_BY_PHASE, Owed
+from quadloom.model.phase import ALL_PHASES, Owed
 from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
 from quadloom.pipeline import PageResult
@@ -51,7 +52,6 @@ from quadloom.workers.pool import PoolChanged, TransformResult
 
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _REPLAYED = 200  # pages of one replay batch
-_LEFT = 64  # pages of one phase taken from what others have left, before some of them are done
 
 Amend = Callable[[PageResult], PageResult]
 
@@ -117,6 +117,7 @@ class Ingest:
         self._backlog = Backlog(stores, settings)
         self._reindexing = Reindexing(stores, self._jobs, self._ledger, self._backlog.spool, links_of)
         self._extraction = LinkExtraction(stores.archive, self._backlog, self._reindexing, self._link_queries)
+        self._left = LeftWork(stores.archive, self._backlog, self._reindexing, self._extraction)
         traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
         self._writer = BatchWriter(
             stores, settings, (traps, *hooks), self._jobs, self._reindexing, self._backlog, self._ledger, failpoints
@@ -177,29 +178,23 @@ class Ingest:
         """Transform settled pages again from the archive and index them. Returns at once; `step` does the work."""
         self._reindexing.add(rows, self._clock(), fallback)
 
-    def open_backlog(self) -> None:
-        """From now on, also do what other processes or earlier commands have left for the phases of this one."""
-        self._backlog.open(self._phases)
-
-    def close_backlog(self) -> None:
-        """Take nothing more of it; what is in work is finished."""
-        self._backlog.phases = frozenset()
+    def open_backlog(self, *, closed: bool = False) -> None:
+        """From now on, also do what others have left for the phases of this process. `closed`: take nothing more."""
+        self._backlog.open(frozenset() if closed else self._phases)
 
     # What is in progress
 
     @property
     def in_progress(self) -> bool:
         """Pages that others have left are in work."""
-        return bool(self._extraction or self._backlog.extracted) or any(
-            item.step in LATER_STEPS for item in self._in_hand.values()
-        )
+        later = any(item.step in LATER_STEPS for item in self._in_hand.values())
+        return later or bool(self._extraction or self._backlog.extracted)
 
     @property
     def has_backlog(self) -> bool:
         """Pages wait for a phase of this process, or are in work, or are on their way through the indexer."""
-        return bool(
-            not self._backlog.is_empty or self.in_progress or (self._phases != ALL_PHASES and self._is_indexing())
-        )
+        is_indexing = self._phases != ALL_PHASES and self._is_indexing()
+        return is_indexing or self.in_progress or not self._backlog.is_empty
 
     @property
     def held_bytes(self) -> int:
@@ -319,29 +314,6 @@ class Ingest:
         """Make finished visits durable now, without waiting for a full batch; see `BatchWriter.settle`."""
         return self._writer.settle(visits, now)
 
-    def _take_backlog(self) -> None:
-        """Begin with pages that others have left. Their number is bounded, and those just fetched come first."""
-        phases, backlog = self._backlog.phases, self._backlog
-        for name in ("transform", "detect"):
-            if name in phases:
-                for row in backlog.take(OWED_BY_PHASE[name], _LEFT - len(self._in_hand)):
-                    self._submit_left(row, "later" if name == "transform" else "detected")
-        if "index" in phases:
-            self._reindexing.add(backlog.take(Owed.INDEX, _LEFT - len(self._reindexing.waiting)), self._clock(), None)
-        if "extract" in phases:
-            for row in backlog.take(Owed.EXTRACT, _LEFT - len(self._extraction) - len(backlog.extracted)):
-                self._extraction.begin(row, self._pool)
-
-    def _submit_left(self, row: PageRow, step: VisitStep) -> None:
-        if row.fetched is None or row.fingerprint in self._in_hand:
-            self._backlog.give_back([row.fingerprint])  # it was just read again
-            return
-        visit, response = left_version(self._stores.archive, row)
-        if isinstance(response, Failure):
-            self._finish(visit, response, None, "lost")
-        else:
-            self._submit_page(visit, response, step=step)
-
     def _finish(self, visit: Visit, response: Page | Failure, pace: HostPace | None, step: VisitStep = "whole") -> None:
         """Settle a response without a worker."""
         self._in_hand[visit.fingerprint] = _InHand(visit, pace, step=step)
@@ -403,12 +375,15 @@ class Ingest:
         self.counts.quads += result.quads.count
         self.counts.links += result.links
         self.counts.findings += len(result.findings)
-        record = done.answer.record
-        self._finished.append(FinishedVisit(done.visit, done.page, pace, result, record, step=step))
+        self._finished.append(FinishedVisit(done.visit, done.page, pace, result, done.answer.record, step=step))
 
     def _hand_out(self) -> None:
         if not self._waiting and len(self._finished) < self._settings.crawl.batch and self._backlog.phases:
-            self._take_backlog()
+            for left in self._left.begin(self._in_hand, self._pool, self._clock()):
+                if isinstance(left.response, Failure):
+                    self._finish(left.visit, left.response, None, left.step)
+                else:
+                    self._submit_page(left.visit, left.response, step=left.step)
         if not self._waiting and not self._reindexing.waiting:
             return
         pool = self._pool

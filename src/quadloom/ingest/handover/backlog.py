@@ -51,13 +51,15 @@ class Backlog:
         self._folder = folder
         self.spool = ResultSpool(folder, settings.crawl.strategies)
         self.phases: frozenset[PhaseName] = frozenset()
+        self._was_open = False
         self._leased: dict[int, Owed] = {}
         self._look_at: dict[Owed, float] = {}
         self._owners_at = 0.0
         self.extracted: list[ExtractedPage] = []
 
     def open(self, phases: frozenset[PhaseName]) -> None:
-        """From now on work of these phases is taken."""
+        """From now on work of these phases is taken; of none = nothing more."""
+        self._was_open = self._was_open or bool(phases)
         self.phases = phases - {"fetch"}
         if "transform" in phases:
             self.phases -= {"detect"}  # transform includes it
@@ -139,7 +141,7 @@ class Backlog:
         if self._leased:
             self._catalog.end_leases(self._owner)
             self._leased.clear()
-        if self._alone and self.phases and self._folder.is_dir() and not self._catalog.owing():
+        if self._alone and self._was_open and self._folder.is_dir() and not self._catalog.owing():
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _forget(self, fingerprints: Sequence[int]) -> None:

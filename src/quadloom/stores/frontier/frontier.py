@@ -219,9 +219,6 @@ class TableFrontier:
     def release(self, visits: Sequence[Visit], now: float) -> None:
         self._leasing.release(visits)
 
-    def pull(self, now: float) -> bool:
-        return False
-
     def next_due(self, now: float) -> float | None:
         first = self._held.first_due(self._queue.first_due)
         times = [time for time in (self._leasing.earliest(now), first) if time not in (None, INFINITY)]

@@ -119,6 +119,9 @@ class PostgresFrontier(TableFrontier):
             self._links.send(foreign.values(), urgent=True)
             return len(foreign) + (super().request(own, now) if own else 0)
 
+    def pull(self, now: float) -> bool:
+        return False  # see `PostgresShards.pull`
+
     def next_due(self, now: float) -> float | None:
         """Includes other workers' shards: a crawl ends when no worker has anything left."""
         own = super().next_due(now)

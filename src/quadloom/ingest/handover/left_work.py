@@ -1,0 +1,54 @@
+"""Which pages that others have left are begun next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from quadloom.ingest.handover.backlog import Backlog
+from quadloom.ingest.handover.extraction import LinkExtraction, left_version
+from quadloom.ingest.hooks import VisitStep
+from quadloom.ingest.reindex import Reindexing
+from quadloom.model.page import Failure, Page
+from quadloom.model.phase import OWED_BY_PHASE, Owed
+from quadloom.model.visit import Visit
+from quadloom.stores.protocols.archive import Archive
+from quadloom.workers.lazy_pool import LazyPool
+
+_LEFT = 64  # pages of one phase in work, before more are taken
+_STEPS: dict[str, VisitStep] = {"transform": "later", "detect": "detected"}
+
+
+class LeftVisit(NamedTuple):
+    """A visit whose page was fetched before; a `Failure` if its record cannot be read."""
+
+    visit: Visit
+    response: Page | Failure
+    step: VisitStep
+
+
+class LeftWork:
+    """Their number is bounded. One thread, the owner's."""
+
+    def __init__(self, archive: Archive, backlog: Backlog, reindexing: Reindexing, extraction: LinkExtraction) -> None:
+        self._archive = archive
+        self._backlog = backlog
+        self._reindexing = reindexing
+        self._extraction = extraction
+
+    def begin(self, in_hand: Mapping[int, object], pool: LazyPool, now: float) -> Iterator[LeftVisit]:
+        """Begin to index and extract what waits for that; returns what waits to be transformed or detected. `in_hand`:
+        visits that are in work, by their page."""
+        backlog = self._backlog
+        if "index" in backlog.phases:
+            self._reindexing.add(backlog.take(Owed.INDEX, _LEFT - len(self._reindexing.waiting)), now, None)
+        if "extract" in backlog.phases:
+            for row in backlog.take(Owed.EXTRACT, _LEFT - len(self._extraction) - len(backlog.extracted)):
+                self._extraction.begin(row, pool)
+        for name, step in _STEPS.items():
+            for row in backlog.take(OWED_BY_PHASE[name], _LEFT - len(in_hand)) if name in backlog.phases else ():
+                if row.fetched is None or row.fingerprint in in_hand:
+                    backlog.give_back([row.fingerprint])  # it was just read again
+                    continue
+                visit, response = left_version(self._archive, row)
+                yield LeftVisit(visit, response, "lost" if isinstance(response, Failure) else step)

@@ -23,7 +23,7 @@ from quadloom.web.view import filters, terms
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 MENU = (
     ("/search", "Search"), ("/sparql", "SPARQL"), ("/inspect", "Inspect"), ("/monitor", "Monitor"),
-    ("/sites", "Sites"), ("/vocabularies", "Vocabularies"), ("/about", "About"),
+    ("/sites", "Sites"), ("/findings", "Findings"), ("/vocabularies", "Vocabularies"), ("/about", "About"),
 )  # fmt: skip
 
 

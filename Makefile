@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Tests start hundreds of interpreters: with bytecode on disk each comes up in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-all lint bench docs clean web
+.PHONY: setup demo test test-all lint bench docs clean web browser-parts
 
 setup: $(STAMP)
 
@@ -28,7 +28,7 @@ $(STAMP): $(RUNTIME) requirements-dev.txt requirements-data.txt lab/pyproject.to
 	@tools/browser.sh
 	@touch $@
 
-demo: $(RUNTIME)
+demo: $(RUNTIME) browser-parts
 	@$(BIN)/quadloom demo --offline
 
 # Four at a time on two cores: tests of whole crawls wait as much as they work. File by file in the order of the folders,
@@ -53,9 +53,14 @@ lint: setup
 bench: setup
 	@$(BIN)/quadloom bench pipeline
 
+# Built once, quietly, where npm is there; the site works without them and says so.
+browser-parts:
+	@test -f src/quadloom/web/static/vendor/manifest.json || ! command -v npm >/dev/null \
+		|| $(MAKE) --silent web >/dev/null 2>&1 || true
+
 # The browser's parts of the site (SPARQL editor, charts); pages work without them.
 web:
-	@cd web-assets && npm ci --ignore-scripts --no-audit --no-fund --silent && npm run --silent build
+	@cd web-assets && npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1 --silent && npm run --silent build
 
 docs: setup
 	@$(BIN)/python tools/build_reference.py

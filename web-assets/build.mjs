@@ -9,8 +9,6 @@ const here = dirname(fileURLToPath(import.meta.url));
 const target = join(here, "..", "src", "quadloom", "web", "static", "vendor");
 const files = {
   "htmx.js": "htmx.org/dist/htmx.min.js",
-  "uplot.js": "uplot/dist/uPlot.iife.min.js",
-  "uplot.css": "uplot/dist/uPlot.min.css",
   "yasgui.js": "@zazuko/yasgui/build/yasgui.min.js",
   "yasgui.css": "@zazuko/yasgui/build/yasgui.min.css",
 };

@@ -27,8 +27,10 @@ from quadloom.model.finding import Finding, PageAudit
 from quadloom.model.link import Discovery
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads, line_fingerprints
+from quadloom.model.service import ServiceAnswer
 from quadloom.model.url import host_of
 from quadloom.model.visit import Visit
+from quadloom.phases.detect import detect
 from quadloom.phases.extract import IsNews, LinkTarget, Strategy, discoveries, edges, targets
 from quadloom.phases.extract_queries import link_graph
 from quadloom.phases.headers import push_offer, with_header_links
@@ -36,6 +38,7 @@ from quadloom.phases.index import IndexedText, page_quads, text_document
 from quadloom.phases.transform import transform
 from quadloom.settings import LimitSettings, Settings
 from quadloom.stores.protocols.text import TextDocument
+from quadloom.syntaxes.external import ServicesNeeded
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.registry import Loader, Registry
 
@@ -69,15 +72,25 @@ def process_page(
     loader: Loader | None = None,
     syntaxes: Registry = SYNTAXES,
     is_news: IsNews = lambda _fingerprint, _depth: True,
+    answers: tuple[ServiceAnswer, ...] | None = None,
 ) -> PageResult:
-    """Everything between fetch and the stores, for one page. Never raises. `is_news`: see `phases.extract`."""
+    """Everything between fetch and the stores, for one page. `is_news`: see `phases.extract`.
+
+    Raises nothing but `ServicesNeeded`, and that only without `answers`: see `phases.transform`.
+    """
     try:
         # The user's own [[site]] may be read whatever its robots.txt says, and then whatever its pages say too.
         rules = rules_for(host_of(page.final_url), settings)
         if rules is not settings.politeness:
             settings = msgspec.structs.replace(settings, politeness=rules)
         transformed = transform(
-            page.body, url=page.final_url, headers=page.headers, settings=settings, loader=loader, syntaxes=syntaxes
+            page.body,
+            url=page.final_url,
+            headers=page.headers,
+            settings=settings,
+            loader=loader,
+            syntaxes=syntaxes,
+            answers=answers,
         )
         transformed = with_header_links(transformed, page)
         leading_to = targets(transformed.links)
@@ -87,8 +100,20 @@ def process_page(
         # Last of all: `is_news` remembers what it was asked, so nothing after this call may fail.
         found = discoveries(transformed, leading_to, visit, strategies, is_news)
         return msgspec.structs.replace(result, discoveries=found)
+    except ServicesNeeded:
+        raise
     except Exception as error:  # noqa: BLE001  the error boundary: a page must not end the crawl
         return _broken(page, error)
+
+
+def detected_page(page: Page) -> PageResult:
+    """DETECT alone: what kind of document a page is. Never raises."""
+    try:
+        document = detect(page.body, url=page.final_url, content_type=page.content_type or None)
+    except Exception as error:  # noqa: BLE001  the error boundary, as in `process_page`
+        return _broken(page, error)
+    facts = PageFacts(document.kind, document.media_type, document.charset)
+    return PageResult(facts, Quads.of(page.final_url, b""), None, b"", b"", findings=document.findings)
 
 
 def _page_result(

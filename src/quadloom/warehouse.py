@@ -7,11 +7,12 @@ process may be crawling. Which backends it has is decided by the URLs in `[store
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
+import msgspec
 from msgspec.structs import replace
 
 from quadloom.asking.questions import WarehouseQueries
@@ -28,10 +29,13 @@ from quadloom.maintenance.lost_database import refuse_lost_database
 from quadloom.maintenance.maintenance import Maintenance
 from quadloom.maintenance.rebuild import rename_damaged
 from quadloom.maintenance.swap import exchange_folders, write_marks
+from quadloom.model.phase import ALL_PHASES, Owed, PhaseName
+from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
 from quadloom.settings.loading import load, with_limits
+from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
-from quadloom.stores.sqlite.database import WarehouseLock
+from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import Stores, open_stores
 from quadloom.subscriptions.service import Subscriptions
 
@@ -51,15 +55,25 @@ class Warehouse:
     requests: CrawlRequests
     subscriptions: Subscriptions
     maintenance: Maintenance
+    _opened_with: Scope
 
-    def __init__(self, path: Path, settings: Settings, *, writable: bool, repairing: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: Settings,
+        *,
+        writable: bool,
+        repairing: bool = False,
+        phases: frozenset[PhaseName] = ALL_PHASES,
+    ) -> None:
         self.path = path
         self.settings = settings
         self._writable = writable
         self._repairing = repairing
+        self._phases = phases
         self._opened = ExitStack()
         refuse_lost_database(path, settings)
-        self._lock = WarehouseLock(path) if writable else None
+        self._lock = WarehouseLock(path, _parts(phases, settings)) if writable else None
         try:
             self._compose()
         except BaseException:
@@ -67,13 +81,20 @@ class Warehouse:
             raise
 
     @classmethod
-    def open(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
+    def open(
+        cls, path: str | Path, *, settings: Settings | None = None, phases: Iterable[PhaseName] = ALL_PHASES
+    ) -> Warehouse:
         """Own the warehouse, creating it if there is none. Raises `WarehouseLocked` if another process owns it, and
-        `StoreError` if its database is lost or an index is missing."""
-        return cls._own(Path(path), settings or Settings(), repairing=False)
+        `StoreError` if its database is lost or an index is missing.
+
+        With fewer than all `phases` it is shared with processes that run the others: `crawl` runs only these, and what
+        they leave is done by the others or later. One process at a time may fetch, and one may index."""
+        return cls._own(Path(path), settings or Settings(), repairing=False, phases=frozenset(phases))
 
     @classmethod
-    def _own(cls, path: Path, settings: Settings, *, repairing: bool) -> Warehouse:
+    def _own(
+        cls, path: Path, settings: Settings, *, repairing: bool, phases: frozenset[PhaseName] = ALL_PHASES
+    ) -> Warehouse:
         try:
             path.mkdir(parents=True, exist_ok=True)
             probe = path / ".writable"
@@ -86,7 +107,7 @@ class Warehouse:
                 f"cannot write to {path}: {error.strerror}",
                 hint="choose another directory with -w, or change its permissions",
             ) from None
-        return cls(path, without_pauses(settings), writable=True, repairing=repairing)
+        return cls(path, without_pauses(settings), writable=True, repairing=repairing, phases=phases)
 
     @classmethod
     def repair(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
@@ -126,18 +147,27 @@ class Warehouse:
         """Ask in SPARQL; see `WarehouseQueries.sparql`."""
         return self.ask.sparql(query, format=format)
 
-    def crawl(self, urls: Sequence[str] = (), *, forever: bool = False, **limits: int | float | str) -> RunningCrawl:
-        """A crawl that runs while it is iterated; leaving the loop pauses it safely.
+    def crawl(
+        self, urls: Sequence[str] = (), *, forever: bool = False, follow: bool = False, **limits: int | float | str
+    ) -> RunningCrawl:
+        """A crawl that runs while it is iterated; leaving the loop pauses it safely. `follow`: when nothing is left, it
+        waits for what other processes find or leave.
 
         `limits` are settings of `[crawl]`: `max_pages=500`, `scope="host"`, `max_depth=3` … They hold from now on.
         """
+        return self._crawl(urls, limits, forever=forever, follow=follow)
+
+    def _crawl(
+        self, urls: Sequence[str], limits: Mapping[str, int | float | str], *, forever: bool = False, follow: bool
+    ) -> RunningCrawl:
         settings = replace(self.settings, crawl=with_limits(self.settings.crawl, limits))
         check_strategies(settings)
         self.settings = settings
-        self.scope.configure(self.settings.crawl)
-        self.requests.add_seeds(urls)
-        self.scope.reload()
-        session = self._session(forever=forever)
+        if "fetch" in self.stores.phases:  # the queue is judged by whoever owns it
+            self.scope.configure(self.settings.crawl)
+            self.requests.add_seeds(urls)
+            self.scope.reload()
+        session = self._session(forever=forever, waits=follow)
         return session if self.stores.shards is None else self._member(session)
 
     def work(self, *, forever: bool = False, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
@@ -149,6 +179,46 @@ class Warehouse:
             )
         check_strategies(self.settings)
         return self._member(self._session(forever=forever, waits=True), notice)
+
+    # Single phases, each until nothing is left for it. What they leave is in the catalog and the archive.
+
+    def fetch(self, urls: Sequence[str] = (), *, follow: bool = False, **limits: int | float | str) -> RunningCrawl:
+        """FETCH: pages into the archive, from these URLs or the queue. Nothing is parsed, so no link is followed but
+        redirects and the sitemaps that robots.txt names."""
+        return self._phase("fetch", urls, follow=follow, **limits)
+
+    def detect(self, *, follow: bool = False) -> RunningCrawl:
+        """DETECT: which kind of document each fetched page is. `transform` does it by itself."""
+        return self._phase("detect", follow=follow)
+
+    def transform(self, *, follow: bool = False) -> RunningCrawl:
+        """TRANSFORM: what each fetched page says."""
+        return self._phase("transform", follow=follow)
+
+    def index(self, *, follow: bool = False) -> RunningCrawl:
+        """INDEX: what transformed pages say, into quads and text."""
+        return self._phase("index", follow=follow)
+
+    def extract(self, *, everything: bool = False, host: str = "", follow: bool = False) -> RunningCrawl:
+        """EXTRACT: links of indexed pages into the queue. `everything`: of all pages that were ever read, because a
+        strategy is new or has changed; `host`: only of its pages."""
+        if everything or host:
+            self.stores.catalog.owe(Owed.EXTRACT, host=host)
+        return self._phase("extract", follow=follow)
+
+    def _phase(
+        self, phase: PhaseName, urls: Sequence[str] = (), *, follow: bool = False, **limits: int | float | str
+    ) -> RunningCrawl:
+        if phase not in self._phases:
+            raise UsageError(
+                f"this warehouse was not opened for {phase}", hint=f'add "{phase}" to the phases of Warehouse.open'
+            )
+        whole = self.stores
+        self.stores = msgspec.structs.replace(whole, phases=frozenset({phase}))
+        try:
+            return self._crawl(urls, limits, follow=follow)
+        finally:
+            self.stores = whole
 
     def _session(self, *, forever: bool, waits: bool = False) -> CrawlSession:
         shards = self.stores.shards
@@ -170,30 +240,45 @@ class Warehouse:
     def _compose(self) -> None:
         """Open everything. To write, finish what a killed rebuild has begun."""
         failpoints = Failpoints(self.settings.crawl.failpoint)
-        if self._writable:
+        if self._writable and "index" in self._phases:
             exchange_folders(self.path, failpoints)
         opened = open_stores(
             self.path,
             self.settings,
-            lambda catalog: stored_scope(self.settings.crawl, catalog),
+            self._read_scope,
             time.time(),
             writable=self._writable,
             repairing=self._repairing,
+            phases=self._phases,
         )
         self.stores = self._opened.enter_context(opened)
-        if self._writable:
+        if self._writable and "index" in self._phases:
             write_marks(self.stores, failpoints)
-        self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier)
+        self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier, self._opened_with)
         self.ask = WarehouseQueries(self.stores)
         self._opened.callback(self.ask.close)
         self.requests = CrawlRequests(self.stores, self.scope)
         self.subscriptions = Subscriptions(self.stores, lambda: self.ask.queries)
         self.maintenance = Maintenance(self.stores, self.ask, self._reopen)
 
+    def _read_scope(self, catalog: Catalog) -> Scope:
+        """Read once for the frontier and for `scope`: a command on another machine may change it a moment later, and
+        `scope` must know by which rules the frontier judges."""
+        self._opened_with = stored_scope(self.settings.crawl, catalog)
+        return self._opened_with
+
     def _reopen(self) -> None:
         """The lock is held throughout."""
         self._opened.close()
         self._compose()
+
+
+def _parts(phases: frozenset[PhaseName], settings: Settings) -> list[str] | None:
+    """What is locked: all of the warehouse, or what these phases write."""
+    if phases == ALL_PHASES:
+        return None
+    parts = {"fetch": "frontier", "index": "indexes"}
+    return [part for phase, part in parts.items() if phase in phases]
 
 
 def open_warehouse(path: str | Path, *, settings: Settings | None = None) -> Warehouse:

@@ -8,7 +8,8 @@ from contract_records import found, page_row
 from msgspec.structs import replace
 
 from quadloom.model.finding import Finding
-from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
+from quadloom.model.outcome import ArchiveRef, FetchedVersion, Outcome, PageRow, Settlement
+from quadloom.model.phase import Owed
 from quadloom.model.visit import Visit
 from quadloom.stores.protocols.catalog import IndexedPage, VisitKey
 
@@ -188,3 +189,74 @@ def test_a_row_is_amended_between_visits_only(state: State) -> None:
     newer = state.catalog.page(v.fingerprint)
     state.catalog.amend([amended])
     assert state.catalog.page(v.fingerprint) == newer, "it was visited since"
+
+
+ALL_OWED = Owed.DETECT | Owed.TRANSFORM | Owed.INDEX | Owed.EXTRACT
+
+
+def test_what_a_page_owes_comes_back_and_a_settlement_replaces_it(state: State) -> None:
+    v = visit(1)
+    waiting = FetchedVersion(5.0, ArchiveRef("f", 1, 2))
+    fetched = page_row(v, Outcome.FETCHED, owed=ALL_OWED, fetched=waiting, quads_digest=b"", text_digest=b"")
+    state.catalog.record([Settlement(v, Outcome.FETCHED, fetched)], 1.0)
+    assert state.catalog.page(v.fingerprint) == fetched
+    assert fetched.state == "fetched"
+    assert state.catalog.history(v.fingerprint) == []  # it joins the history when it is transformed
+    state.catalog.record([settled(v, owed=Owed.INDEX | Owed.EXTRACT)], 2.0)
+    row = state.catalog.page(v.fingerprint)
+    assert row is not None
+    assert (row.state, row.fetched) == ("transformed", None)
+    assert len(state.catalog.history(v.fingerprint)) == 1
+
+
+def test_pages_are_leased_once_and_in_the_order_of_the_phases(state: State) -> None:
+    catalog = state.catalog
+    debts = (ALL_OWED, ALL_OWED & ~Owed.DETECT, Owed.INDEX | Owed.EXTRACT, Owed.EXTRACT, Owed.NOTHING)
+    for number, owed in enumerate(debts):
+        catalog.record([settled(visit(number, at=10.0 - number), owed=owed)], 1.0)
+    keys = [visit(number).fingerprint for number in range(5)]
+    assert catalog.owing() == {Owed.DETECT: 1, Owed.TRANSFORM: 2, Owed.INDEX: 3, Owed.EXTRACT: 4}
+    assert [row.fingerprint for row in catalog.lease_pages(Owed.TRANSFORM, 1, "a")] in ([keys[1]], [keys[0]])
+    assert len(catalog.lease_pages(Owed.TRANSFORM, 9, "b")) == 1
+    assert catalog.lease_pages(Owed.TRANSFORM, 9, "b") == []
+    assert catalog.lease_pages(Owed.DETECT, 9, "b") == []  # somebody works on it
+    assert [row.fingerprint for row in catalog.lease_pages(Owed.INDEX, 9, "a")] == [keys[2]]
+    assert [row.fingerprint for row in catalog.lease_pages(Owed.EXTRACT, 9, "a")] == [keys[3]]
+    assert catalog.lease_owners() == ["a", "b"]
+    catalog.end_leases("a", keys)  # not those of b
+    assert [row.fingerprint for row in catalog.lease_pages(Owed.EXTRACT, 9, "c")] == [keys[3]]
+    catalog.end_leases("b")
+    assert len(catalog.lease_pages(Owed.TRANSFORM, 9, "c")) == 2
+
+
+def test_a_debt_is_paid_for_the_visit_that_it_belongs_to(state: State) -> None:
+    catalog, v = state.catalog, visit(1)
+    catalog.record([settled(v, owed=Owed.INDEX | Owed.EXTRACT)], 1.0)
+    catalog.pay(Owed.EXTRACT, [VisitKey(v.fingerprint, v.not_before + 1.0)])
+    catalog.mark_indexed([IndexedPage(v.fingerprint, b"other", b"t")])
+    assert catalog.owing() == {Owed.INDEX: 1, Owed.EXTRACT: 1}
+    catalog.pay(Owed.EXTRACT, [VisitKey(v.fingerprint, v.not_before)])
+    catalog.mark_indexed([IndexedPage(v.fingerprint, b"q", b"t")])
+    assert catalog.owing() == {}
+
+
+def test_every_page_with_content_can_owe_a_phase_again(state: State) -> None:
+    catalog = state.catalog
+    catalog.record([settled(visit(1)), settled(visit(2, "b.example"))], 1.0)
+    catalog.record([settled(visit(3), Outcome.FAILED, quads_digest=b"", text_digest=b"")], 1.0)
+    catalog.record([settled(visit(4), owed=ALL_OWED)], 1.0)
+    assert catalog.owe(Owed.EXTRACT, host="b.example") == 1
+    assert catalog.owe(Owed.EXTRACT) == 2
+    assert {row.fingerprint for row in catalog.lease_pages(Owed.EXTRACT, 9, "a")} == {
+        visit(1).fingerprint,
+        visit(2, "b.example").fingerprint,
+    }
+
+
+def test_a_row_that_waits_in_the_archive_is_repointed(state: State) -> None:
+    v = visit(1)
+    old, new = ArchiveRef("old", 1, 2), ArchiveRef("new", 3, 2)
+    row = page_row(v, Outcome.FETCHED, owed=ALL_OWED, fetched=FetchedVersion(5.0, old))
+    state.catalog.record([Settlement(v, Outcome.FETCHED, row)], 1.0)
+    state.catalog.repoint({old: new}, [v.fingerprint])
+    assert state.catalog.page(v.fingerprint) == replace(row, fetched=FetchedVersion(5.0, new))

@@ -71,6 +71,19 @@ def test_settling_twice_is_harmless(state: State) -> None:
     assert (stats.queued, stats.done, stats.total) == (6, 1, 7)
 
 
+def test_a_page_that_is_read_again_is_counted_once(state: State) -> None:
+    frontier = state.open(FREE, 0.0)
+    frontier.add(links("a.example", 2), 0.0)
+    for visit in frontier.lease(2, 0.0):
+        frontier.settle([settlement(visit, again_at=5.0)], 1.0)
+    again = frontier.lease(2, 10.0)
+    assert len(again) == 2
+    frontier.settle([settlement(visit) for visit in again], 11.0)
+    row = frontier.host("a.example")
+    assert row is not None
+    assert row.pages == 2
+
+
 @pytest.mark.parametrize(
     ("outcome", "again_at", "field"),
     [
@@ -573,6 +586,31 @@ def test_a_budget_counts_what_is_under_way(state: State) -> None:
     frontier.settle([settlement(visit) for visit in visits], 0.0)
     assert frontier.lease(9, 0.0) == []
     assert frontier.stats(0.0).parked == 6
+
+
+def test_a_crawl_with_an_end_holds_refreshes_that_fall_due_while_it_runs(state: State) -> None:
+    frontier = state.open(FrontierPolicy(delay=0.0, ip_delay=0.0, per_site=9), 0.0)
+    frontier.add(links("a.example", 4), 0.0)
+    visits = frontier.lease(4, 0.0)
+    ends = (settlement(visit, again_at=end) for visit, end in zip(visits, (5.0, 20.0, 30.0), strict=False))
+    frontier.settle([*ends, settlement(visits[3], Outcome.FAILED, again_at=25.0)], 0.0)
+    frontier.hold_refreshes(10.0)
+    again = _read_all(frontier, 40.0)
+    assert set(again) == {visits[0].fingerprint, visits[3].fingerprint}, "what was due before, and the retry"
+    assert frontier.next_due(100.0) is None and not frontier.lease(9, 100.0), "nothing is read twice"
+    frontier.reschedule([ScheduledPage(visits[1].fingerprint, "a.example", 100.0)], 100.0)
+    assert _read_all(frontier, 100.0) == [visits[1].fingerprint]
+    frontier.hold_refreshes(float("inf"))
+    assert len(_read_all(frontier, 200.0)) == 4
+
+
+def _read_all(frontier: Frontier, now: float) -> list[int]:
+    """Lease and settle until nothing is due; a host that has failed serves one visit at a time."""
+    found: list[int] = []
+    while visits := frontier.lease(9, now):
+        found += [visit.fingerprint for visit in visits]
+        frontier.settle([settlement(visit, again_at=now + 1.0) for visit in visits], now)
+    return found
 
 
 def test_soonest_are_the_next_refreshes(state: State) -> None:

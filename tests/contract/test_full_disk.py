@@ -7,11 +7,13 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from quadloom.errors import DiskFull
 from quadloom.model.page import Page
 from quadloom.model.quads import Quads
+from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings, StoreSettings
 from quadloom.stores.archive.warc import WarcArchive
 from quadloom.stores.archive.warc_record import encode
 from quadloom.stores.protocols.text import TextDocument
@@ -20,6 +22,8 @@ from quadloom.stores.sqlite.catalog import SqliteCatalog
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.schema import SCHEMA
 from quadloom.stores.text.tantivy import TantivyText
+from quadloom.warehouse import Warehouse
+from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 
 
 @pytest.fixture
@@ -99,3 +103,38 @@ def test_text(disk: Path) -> None:
     index.commit()
     assert len(index) == committed + 1
     index.close()
+
+
+def test_a_crawl_goes_on_when_one_of_its_disks_is_full(disk: Path, tmp_path: Path) -> None:
+    """The small disk takes a file or two; the rest goes to the other one. Without it, `verify` names it."""
+    (disk / "more").write_bytes(bytes((8 << 20) - (4 << 20) - (200 << 10)))
+    spec = WebSpec(seed=5, pages=80, hosts=4, traps=False, faults=False, slow_seconds=0.0, crawl_delay=0.0)
+    with serve_in_process(FakeWeb(spec)) as serving:
+        settings = Settings(
+            crawl=CrawlSettings(contact="a@b.example", scope="any", workers=1, max_wait=0.5, batch=16),
+            politeness=PolitenessSettings(delay=0.0, ip_delay=0.0, per_site=8, adaptive=0.0),
+            guard=GuardSettings(allow=["127.0.0.0/8"], hosts=serving.web.hosts_override()),
+            stores=StoreSettings(directories=[str(disk / "archive")], archive_file_bytes=60_000),
+        )
+        with Warehouse.open(tmp_path / "w", settings=settings) as warehouse:
+            crawl = warehouse.crawl(serving.web.seeds)
+            for _ in crawl:
+                pass
+            report = crawl.report()
+    assert report.pages > 80
+    assert [state.problem for state in report.disks] == ["", "no room left"]
+    assert f"archive directory {disk / 'archive'} is left out: no room left" in report.notices
+    assert list((disk / "archive").glob("*.warc.gz")), "it was used as long as it had room"
+    (disk / "ballast").unlink()
+    with Warehouse.read(tmp_path / "w", settings=settings) as warehouse:
+        assert warehouse.maintenance.verify().ok
+    forgotten = msgspec.structs.replace(settings, stores=StoreSettings())
+    with Warehouse.read(tmp_path / "w", settings=forgotten) as warehouse:
+        advice = warehouse.maintenance.verify().advice
+    assert f"add {disk / 'archive'} to stores.directories" in advice
+    assert "rebuild" not in advice
+    for place in (tmp_path / "w" / "archive", disk / "archive"):
+        (place / "directories.json").unlink()  # as a version wrote it that had no such file
+    with Warehouse.read(tmp_path / "w", settings=forgotten) as warehouse:
+        advice = warehouse.maintenance.verify().advice
+    assert "stores.directories" in advice

@@ -173,3 +173,33 @@ def test_no_text_raises(index: TextIndex) -> None:
     index.search(SearchRequest(text="x " * 100_000))
     index.search(SearchRequest(text="fox", limit=0, offset=-5))
     index.search(SearchRequest(text="fox", limit=10**9, offset=10**9))
+
+
+@pytest.mark.parametrize(
+    ("document", "question"),
+    [
+        ("UUID を生成する方法", "生成"),
+        ("如何部署网站到服务器", "部署"),
+        ("서울에서 열린 회의", "서울"),
+        ("วันนี้กุ้งสดราคาถูก", '"กุ้งสด"'),
+        ("यह हिन्दी की पुस्तक है", "हिन्दी"),
+        ("مكتبة الإسكندرية", "مكتبه"),
+        ("שָׁלוֹם עֲלֵיכֶם", "שלום"),
+        ("樹木", "木"),
+    ],
+)
+def test_words_of_every_script(shelf: Shelf, document: str, question: str) -> None:
+    shelf.text.put(
+        [TextDocument(id="http://a.example/", body=document), TextDocument(id="http://b.example/", body="x")]
+    )
+    shelf.text.commit()
+    assert ids(shelf.text, question) == ["a.example/"]
+    assert not shelf.text.is_outdated
+
+
+def test_headings_and_texts_of_images_are_found(shelf: Shelf) -> None:
+    shelf.text.put([TextDocument(id="http://a.example/", headings="Okapi", images="A zebra", links="Quagga", body="x")])
+    shelf.text.commit()
+    for word in ("okapi", "headings:okapi", "zebra", "images:zebra", "quagga", "links:quagga"):
+        assert ids(shelf.text, word) == ["a.example/"], word
+    assert ids(shelf.text, "title:okapi") == []

@@ -91,3 +91,16 @@ def test_it_is_crawled_on(
     assert page in b"".join(web.posted).decode()
     assert cli.json("verify")["ok"]
     assert wishes(cli) == expected["wishes"]
+
+
+def test_its_text_index_is_told_to_be_old_and_rebuilt(tmp_path: Path, expected: dict[str, object]) -> None:
+    path, cli = unpack(tmp_path), Cli(tmp_path)
+    searches = expected["search"]
+    assert isinstance(searches, dict)
+    with quadloom.Warehouse.read(path) as warehouse:
+        assert warehouse.ask.status()["text_index"] == "outdated"
+    cli.run("rebuild")
+    with quadloom.Warehouse.read(path) as warehouse:
+        assert warehouse.ask.status()["text_index"] == "current"
+        assert warehouse.search("harbour", limit=1).total == searches["harbour"]["total"]
+        assert warehouse.search("headings:harbour", limit=1).total > 0, "a field that the old index did not have"

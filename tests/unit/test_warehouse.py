@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from quadloom.crawl.scope import CrawlScope, stored_scope
 from quadloom.errors import SettingsError, UsageError
 from quadloom.phases.extract import seed_discoveries
 from quadloom.settings import CrawlSettings, GuardSettings, Settings
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.stores import Stores, open_stores
 from quadloom.warehouse import Warehouse
+from quadloom_lab.memory.frontier import MemoryFrontier
 
 SEED = "http://127.0.0.1:9/"
 DEEP = "http://127.0.0.1:9/a/b"
@@ -48,6 +54,27 @@ def test_a_scope_that_was_narrowed_between_two_crawls_holds_for_what_is_queued(t
         assert states(warehouse) == ["queued", "parked", "parked"]
     with opened(CrawlSettings(scope="any")) as warehouse:  # parked, not lost
         assert states(warehouse) == ["queued", "queued", "queued"]
+
+
+def test_seeds_that_another_machine_adds_while_a_worker_opens_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The frontier has then begun with an older scope, and refuses every link until the scope is loaded again."""
+    settings = Settings(crawl=CrawlSettings(scope="host"), guard=GuardSettings(allow=["127.0.0.0/8"]))
+
+    @contextmanager
+    def opened(*arguments: object, **options: object) -> Iterator[Stores]:
+        with open_stores(*arguments, **options) as stores:  # type: ignore[arg-type]
+            before = stored_scope(settings.crawl, stores.catalog)
+            elsewhere = MemoryFrontier(FrontierPolicy(), now=0.0)
+            CrawlScope(settings.crawl, stores.catalog, elsewhere, before).add_seeds([SEED], 0.0)
+            yield stores
+
+    monkeypatch.setattr("quadloom.warehouse.open_stores", opened)
+    with Warehouse.open(tmp_path, settings=settings) as warehouse:
+        assert warehouse.stores.frontier.add(seed_discoveries([DEEP]), 0.0).refused == 1
+        assert warehouse.scope.reload()
+        assert warehouse.stores.frontier.add(seed_discoveries([DEEP]), 0.0).new == 1
 
 
 @pytest.mark.parametrize(

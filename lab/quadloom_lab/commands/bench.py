@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from cyclopts import App
 
-from quadloom.cli.crawling.crawl import follow
+from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import session
 from quadloom.settings import GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
@@ -17,6 +17,7 @@ from quadloom_lab.fakeweb import FakeWeb, WebSpec, serve_in_process
 bench = App(name="bench", help="Measure the pipeline on a fake web on loopback.")
 bench.command("quadloom_lab.commands.bench_topical:topical", name="topical")
 bench.command("quadloom_lab.commands.bench_importance:importance", name="importance")
+bench.command("quadloom_lab.commands.bench_services:services", name="services")
 bench.command("quadloom_lab.commands.simulate:scheduling", name="scheduling")
 
 
@@ -50,7 +51,7 @@ def pipeline(
         settings = bench_settings(s.settings, serving.web, workers)
         with Warehouse.open(folder or Path(temporary), settings=settings) as warehouse:
             running = warehouse.crawl(serving.web.seeds)
-            report, _ = follow(s, running)
+            report, _ = follow_crawl(s, running)
             stored = len(warehouse.stores.quads)
         server = serving.load()
     visits = max(1, report.phases.get("fetch", 0))

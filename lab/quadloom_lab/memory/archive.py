@@ -8,7 +8,7 @@ from quadloom.errors import StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.stores.archive import warc_record
-from quadloom.stores.protocols.archive import ArchiveRecord
+from quadloom.stores.protocols.archive import ArchiveRecord, DiskState
 
 
 class MemoryArchive:
@@ -65,6 +65,9 @@ class MemoryArchive:
 
     def size(self) -> int:
         return sum(map(len, self._files.values()))
+
+    def disks(self) -> tuple[DiskState, ...]:
+        return ()
 
     def close(self) -> None:
         self.seal()

@@ -11,7 +11,8 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
-from quadloom.stores.catalog_rows import count_names, visit_row
+from quadloom.model.phase import Owed, waiting_states
+from quadloom.stores.catalog_rows import count_names, repointed, visit_row, visits_of, waiting_counts
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, IndexedPage, UnindexedPlace, VisitKey, VisitRow
 from quadloom_lab.memory.frontier import MemoryFrontier
 
@@ -31,6 +32,7 @@ class MemoryCatalog:
         self._pages: dict[int, PageRow] = {}
         self._visits: dict[int, dict[float, VisitRow]] = {}
         self._values: dict[str, bytes] = {}
+        self._leases: dict[int, str] = {}
         self._inside = False
         self._joined: list[JoinedStore] = [frontier]
 
@@ -46,13 +48,13 @@ class MemoryCatalog:
         if self._inside:
             yield
             return
-        before = copy.deepcopy((self._pages, self._visits, self._values))
+        before = copy.deepcopy((self._pages, self._visits, self._values, self._leases))
         others = [(store, store.snapshot()) for store in self._joined]
         self._inside = True
         try:
             yield
         except BaseException:
-            self._pages, self._visits, self._values = before
+            self._pages, self._visits, self._values, self._leases = before
             for store, snapshot in others:
                 store.restore(snapshot)
             raise
@@ -63,16 +65,17 @@ class MemoryCatalog:
         for page in (settlement.page for settlement in settlements):
             if page is None:
                 continue
-            self._visits.setdefault(page.fingerprint, {})[page.fetched_at] = visit_row(page)
             old = self._pages.get(page.fingerprint)
             if old is None or old.fetched_at <= page.fetched_at:
                 marks = (old.indexed_quads, old.indexed_text) if old else (b"", b"")
                 self._pages[page.fingerprint] = replace(page, indexed_quads=marks[0], indexed_text=marks[1])
+        for page in visits_of(settlements):
+            self._visits.setdefault(page.fingerprint, {})[page.fetched_at] = visit_row(page)
 
     def page(self, fingerprint: int) -> PageRow | None:
         return self._pages.get(fingerprint)
 
-    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]:
+    def pages(self, fingerprints: Sequence[int], *, lock: bool = False) -> dict[int, PageRow]:
         return {key: self._pages[key] for key in fingerprints if key in self._pages}
 
     def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:
@@ -92,14 +95,14 @@ class MemoryCatalog:
             old = self._pages.get(page.fingerprint)
             if old is not None and old.fetched_at == page.fetched_at:
                 self._pages[page.fingerprint] = replace(
-                    page, indexed_quads=old.indexed_quads, indexed_text=old.indexed_text
+                    page, indexed_quads=old.indexed_quads, indexed_text=old.indexed_text, owed=old.owed
                 )
 
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         for key in fingerprints:
             page = self._pages.get(key)
-            if page is not None and page.archive is not None and page.archive in moved:
-                self._pages[key] = replace(page, archive=moved[page.archive])
+            if page is not None:
+                self._pages[key] = repointed(page, moved)
             for at, visit in self._visits.get(key, {}).items():
                 if visit.archive is not None and visit.archive in moved:
                     self._visits[key][at] = replace(visit, archive=moved[visit.archive])
@@ -116,7 +119,42 @@ class MemoryCatalog:
     def mark_indexed(self, pages: Sequence[IndexedPage]) -> None:
         for key, quads, text in pages:
             if key in self._pages:
-                self._pages[key] = replace(self._pages[key], indexed_quads=quads, indexed_text=text)
+                page = replace(self._pages[key], indexed_quads=quads, indexed_text=text)
+                done = (page.quads_digest, page.text_digest) == (quads, text)
+                self._pages[key] = replace(page, owed=page.owed & ~Owed.INDEX) if done else page
+
+    def owe(self, phase: Owed, *, host: str = "") -> int:
+        marked = [
+            page
+            for page in self._pages.values()
+            if (page.quads_digest or page.text_digest) and not page.owed & Owed.TRANSFORM and host in ("", page.host)
+        ]
+        self._pages.update((page.fingerprint, replace(page, owed=page.owed | phase)) for page in marked)
+        return len(marked)
+
+    def pay(self, phase: Owed, visits: Sequence[VisitKey]) -> None:
+        for key, fetched_at in visits:
+            page = self._pages.get(key)
+            if page is not None and page.fetched_at == fetched_at:
+                self._pages[key] = replace(page, owed=page.owed & ~phase)
+
+    def owing(self) -> dict[Owed, int]:
+        return waiting_counts((int(page.owed), 1) for page in self._pages.values())
+
+    def lease_pages(self, phase: Owed, limit: int, owner: str) -> list[PageRow]:
+        ready = waiting_states(phase)
+        free = [page for key, page in self._pages.items() if int(page.owed) in ready and key not in self._leases]
+        found = sorted(free, key=lambda page: (page.fetched_at, page.fingerprint))[:limit]
+        self._leases.update((page.fingerprint, owner) for page in found)
+        return found
+
+    def end_leases(self, owner: str, fingerprints: Sequence[int] | None = None) -> None:
+        for key in list(self._leases if fingerprints is None else fingerprints):
+            if self._leases.get(key) == owner:
+                del self._leases[key]
+
+    def lease_owners(self) -> list[str]:
+        return sorted(set(self._leases.values()))
 
     def get(self, name: str) -> bytes | None:
         return self._values.get(name)

@@ -76,6 +76,16 @@ class MemoryFrontier:
         self._addresses: dict[str, float] = {}
         self._site_turns: dict[str, int] = {}
         self._turn = 0
+        self._held_since = float("inf")
+        self._not_held: set[int] = set()
+
+    def hold_refreshes(self, since: float) -> None:
+        self._held_since = since
+
+    def _is_held(self, url: _Url) -> bool:
+        """A refresh that fell due after a crawl with an end began."""
+        is_refresh = url.visits > 0 and url.attempt == 1 and url.fingerprint not in self._not_held
+        return is_refresh and url.due > self._held_since
 
     def reopen(self, now: float, scope: ScopeRules | None = None) -> None:
         """As after a kill: leases are lost, and every host waits its full delay."""
@@ -138,7 +148,8 @@ class MemoryFrontier:
             del self._leases[leased]
             self._urls[leased].attempt += 1
         for url in self._urls.values():
-            if url.state is UrlState.WAITING and url.due <= now:
+            if url.state is UrlState.WAITING and url.due <= now and not self._is_held(url):
+                self._not_held.discard(url.fingerprint)
                 exhausted = not url.visits and self._exhausted(self._hosts[url.host].row)
                 url.state = UrlState.OVER_BUDGET if exhausted else UrlState.QUEUED
                 url.priority = rules.priority_due(url.priority, url.visits, refresh_first)
@@ -192,9 +203,12 @@ class MemoryFrontier:
             url = self._urls.get(visit.fingerprint) or self._insert(rules.discovery_of(visit))
             if url.token == rules.token_of(settlement):
                 continue
+            host = self._hosts[url.host]
+            if settlement.pace is not None and url.token < 0.0:  # each page once, however often it is read
+                self._set(host, pages=host.row.pages + 1)
             url.token = rules.token_of(settlement)
             self._settle_url(url, settlement)
-            self._settle_host(self._hosts[url.host], settlement, asked)
+            self._settle_host(host, settlement, asked)
             self.add(settlement.discoveries, now)
 
     def _end_lease(self, visit: Visit, *, asked: bool) -> float:
@@ -237,7 +251,6 @@ class MemoryFrontier:
             blocked_until=blocked,
             block_reason=pace.reason if pace.blocked_until and blocked == pace.blocked_until else row.block_reason,
             failures=row.failures + 1 if settlement.outcome is Outcome.FAILED else 0,
-            pages=row.pages + 1,
             spent=row.spent + rules.cost_of(settlement),
         )
         self._set(host, next_at=max(host.row.next_at, pace.next_at, asked_at + self._delay(host.row)))
@@ -271,10 +284,13 @@ class MemoryFrontier:
         for visit in visits:
             self._end_lease(visit, asked=False)
 
+    def pull(self, now: float) -> bool:
+        return False  # no other process sees it
+
     def next_due(self, now: float) -> float | None:
         times = [max(now, self._ready_at(self._hosts[url.host])) for url in self._candidates()]
         for url in self._urls.values():
-            if url.state is UrlState.WAITING:
+            if url.state is UrlState.WAITING and not self._is_held(url):
                 times.append(max(now, url.due, self._ready_at(self._hosts[url.host])))
         return min(times, default=None)
 
@@ -331,6 +347,8 @@ class MemoryFrontier:
             url = self._urls.get(page.fingerprint)
             if url is not None and url.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
                 url.state, url.due = UrlState.WAITING, page.due
+                if page.due <= now:
+                    self._not_held.add(page.fingerprint)
 
     def rescore(self, after: Place, limit: int, scored: ScoreUrls) -> Place | None:
         unread = [url for url in self._urls.values() if url.state is UrlState.QUEUED and not url.visits]

@@ -9,14 +9,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from quadloom.analysis.words import FIELDS, tokens_of
 from quadloom.stores import text_query
 from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
 from quadloom.stores.text_query import Clause
 
-_WEIGHTS = {"title": 3.0, "literals": 1.5, "body": 1.0}
-
 
 class MemoryText:
+    is_outdated = False
+
     def __init__(self) -> None:
         self._pending: dict[str, TextDocument | None] = {}
         self._documents: dict[str, TextDocument] = {}
@@ -70,16 +71,14 @@ def _count(document: TextDocument, clause: Clause) -> float:
         ends = (f"/{clause.value}", f"#{clause.value}") if short else ()
         return float(any(text == clause.value or text.endswith(ends) for text in values))
     fields = (clause.field,) if clause.field else text_query.WORD_FIELDS
-    return sum(_WEIGHTS[field] * _matches(text_query.words_of(getattr(document, field)), clause) for field in fields)
+    return sum(FIELDS[field] * _matches(tokens_of(getattr(document, field)), clause) for field in fields)
 
 
-def _matches(words: tuple[str, ...], clause: Clause) -> int:
+def _matches(words: list[str], clause: Clause) -> int:
     *before, last = clause.words
     size = len(clause.words)
     runs = (words[start : start + size] for start in range(len(words) - size + 1))
-    return sum(
-        list(run[:-1]) == before and (run[-1].startswith(last) if clause.prefix else run[-1] == last) for run in runs
-    )
+    return sum(run[:-1] == before and (run[-1].startswith(last) if clause.prefix else run[-1] == last) for run in runs)
 
 
 def _passes(document: TextDocument, request: SearchRequest) -> bool:

@@ -103,7 +103,7 @@ def describe_entity(quads: QuadStore, iri: str, *, consolidate: bool = False, la
         for quad in _matching(quads, subject=name, limit=MAX_STATEMENTS - count):
             count += 1
             values = found.setdefault(quad.predicate.value, {})
-            values.setdefault(_value(quad.object), {})[_graph(quad)] = None
+            values.setdefault(value_of_term(quad.object), {})[_graph(quad)] = None
     inverse = _inverse(quads, names)
     if not found and not inverse:
         raise NothingFound(f"nothing is known about {iri}", hint="`quadloom search WORDS` finds pages and things")
@@ -232,7 +232,7 @@ def _graph(quad: ox.Quad) -> str:
     return quad.graph_name.value if isinstance(quad.graph_name, ox.NamedNode) else ""
 
 
-def _value(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Value:
+def value_of_term(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Value:
     if isinstance(term, ox.Literal):
         return Value("literal", term.value, term.language or "", term.datatype.value)
     if isinstance(term, ox.NamedNode):

@@ -12,8 +12,9 @@ from quadloom.asking.entity import Entity, describe_entity
 from quadloom.asking.findings import LocatedDefect, findings
 from quadloom.asking.history import PageHistory, difference_between, graph_after, history
 from quadloom.asking.search import moment, search, search_request, several
-from quadloom.asking.sparql.service import QueryResult, QueryService
-from quadloom.asking.statistics import Summary, summary
+from quadloom.asking.sparql.service import QueryResult, QueryService, Row
+from quadloom.asking.statistics import Statistics, Summary, summary
+from quadloom.asking.things.table import ThingsCache, ThingTables
 from quadloom.asking.versions import VersionDifference
 from quadloom.model.quads import Quads
 from quadloom.model.wire import Value
@@ -95,6 +96,16 @@ class WarehouseQueries:
         chosen = self.settings.index.consolidate if consolidate is None else consolidate
         return describe_entity(self.quads, iri, consolidate=chosen)
 
+    def tables(self, cache: ThingsCache | None = None, queries: QueryService | None = None) -> ThingTables:
+        """Things of a type as a table; its SPARQL runs in a query process, `queries` or this warehouse's own."""
+
+        def ask(query: str) -> list[Row]:
+            with (queries or self.queries).ask(query, limits=self.settings.limits, client="tables") as result:
+                return result.rows()
+
+        counts = Statistics.saved(self.catalog)
+        return ThingTables(self.quads, ask, dict(+counts.classes), dict(+counts.properties), cache or ThingsCache())
+
     def statistics(self, *, limit: int = 50) -> Summary:
         """Counts by class, property, vocabulary, site, kind, size and change rate."""
         return summary(self.catalog, self._stores.frontier, self.quads, limit=limit)
@@ -118,6 +129,7 @@ class WarehouseQueries:
             "statuses": {**by["status"]},
             "quads": len(stores.quads),
             "documents": len(stores.text),
+            "text_index": "outdated" if stores.text.is_outdated else "current",
             "rates": {},
             "sizes": {
                 "database": stores.state.size(),

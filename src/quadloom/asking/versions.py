@@ -27,7 +27,8 @@ from quadloom.settings import Settings
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.quads import Difference
 from quadloom.stores.quads.nquads import lines_of
-from quadloom.workers.worker_main import WorkerAnswer, WorkerTask
+from quadloom.workers.services.client import ask_now
+from quadloom.workers.worker_main import ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
 
 _IDLE_SECONDS = 30.0
 _START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; no page is to blame for that
@@ -94,14 +95,24 @@ class _VersionTransformer:
         if child is None:
             return None, "the process that transforms it did not start"
         visit = Visit(page.url, page.url, host_of(page.url), 0)
-        child.kill_after(self._settings.limits.transform_seconds)
+        task = WorkerTask(next(self._numbers), visit, page, archive=False)
         try:
-            child.channel.send(WorkerTask(next(self._numbers), visit, page, archive=False))
-            answer = child.channel.receive(WorkerAnswer)
+            content = self._ask(child, task)
+            if isinstance(content, ServicesWanted):
+                answers = ask_now(self._settings, page.body, content.requests)
+                content = self._ask(child, msgspec.structs.replace(task, answers=answers))
         except ChannelClosed:
             return None, self._failure(ref, child)
+        return (
+            (None, "its services were not asked") if isinstance(content, ServicesWanted) else (content.result.quads, "")
+        )
+
+    def _ask(self, child: ChildProcess, task: WorkerTask) -> WorkerAnswer | ServicesWanted:
+        child.kill_after(self._settings.limits.transform_seconds)
+        child.channel.send(task)
+        content = child.channel.receive(WorkerMessage).content
         child.cancel_deadline()
-        return answer.result.quads, ""
+        return content
 
     def _failure(self, ref: ArchiveRef, child: ChildProcess) -> str:
         caps = self._settings.limits

@@ -11,7 +11,7 @@ import msgspec
 from cyclopts import Parameter
 
 from quadloom.asking.audit.report import DefectGroup, audit, pages_of
-from quadloom.cli.crawling.crawl import follow
+from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import Session, session
 from quadloom.demo import QUESTIONS, DemoServer, Question
 from quadloom.errors import UsageError
@@ -51,7 +51,7 @@ def demo(
         settings = demo_settings(s.settings, server.hosts_override())
         s.say(f"Crawling {len(server.homes)} small sites on this machine, politely. Data in {folder}")
         with Warehouse.open(folder, settings=settings) as warehouse:
-            report, _ = follow(s, warehouse.crawl(server.homes))
+            report, _ = follow_crawl(s, warehouse.crawl(server.homes))
             quads, graphs = len(warehouse.stores.quads), sum(1 for _ in warehouse.stores.quads.graphs())
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
     if s.json:
@@ -81,7 +81,7 @@ def demo_settings(settings: Settings, hosts: dict[str, str]) -> Settings:
 
 
 def _audit(s: Session, warehouse: Warehouse, folder: Path) -> None:
-    """The three worst mistakes in the sites' data."""
+    """The worst mistakes in the sites' data, three kinds of them."""
     s.write(f"\nWhat is wrong with their data?\n  $ quadloom -w {folder} audit")
     by_code: dict[str, DefectGroup] = {}
     for group in audit(pages_of(warehouse.stores.catalog)).groups:

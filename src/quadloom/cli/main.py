@@ -48,7 +48,9 @@ _GROUPS = {
     },
     "Ask": {
         "search": ("quadloom.cli.asking.search:search", "Find pages by words, types and sites."),
+        "table": ("quadloom.cli.asking.table:table", "Print things of a type as a table, or write CSV and Parquet."),
         "sparql": ("quadloom.cli.asking.sparql:sparql", "Ask the graph in SPARQL."),
+        "queries": ("quadloom.cli.asking.queries:queries", "Save SPARQL queries by name, and run them again."),
         "show": ("quadloom.cli.asking.show:show", "Show an entity, or a page and its history."),
         "stats": ("quadloom.cli.asking.stats:stats", "Count classes, properties, vocabularies, sites and kinds."),
         "findings": (
@@ -74,6 +76,10 @@ _GROUPS = {
             "quadloom.cli.crawling.scope:scope",
             "Show or change which URLs may be visited, also while a crawl runs.",
         ),
+        "strategies": (
+            "quadloom.cli.crawling.control:strategies",
+            "Show or change by which strategies a running crawl follows links.",
+        ),
         "refresh": ("quadloom.cli.crawling.control:refresh", "Read pages again, before all others."),
         "freshness": (
             "quadloom.cli.crawling.control:freshness",
@@ -83,6 +89,16 @@ _GROUPS = {
         "resume": ("quadloom.cli.crawling.control:resume", "Resume a paused crawl."),
         "stop": ("quadloom.cli.crawling.control:stop", "Stop a running crawl after saving what is in progress."),
         "worker": ("quadloom.cli.crawling.worker:worker", "Crawl as one of many machines on a shared database."),
+    },
+    "Run the phases of a crawl apart": {
+        "fetch": ("quadloom.cli.crawling.phases:fetch", "Fetch pages into the archive; nothing is parsed."),
+        "detect": ("quadloom.cli.crawling.phases:detect", "Find out which kind of document each fetched page is."),
+        "transform": ("quadloom.cli.crawling.phases:transform", "Transform fetched pages: what do they say?"),
+        "index": (
+            "quadloom.cli.crawling.phases:index",
+            "Write transformed pages to the quad store and the text index.",
+        ),
+        "extract": ("quadloom.cli.crawling.phases:extract", "Put the links of indexed pages into the queue."),
     },
     "Data in and out, upkeep": {
         "export": ("quadloom.cli.upkeep.export_import:export", "Write quads, pages or a description of the data."),

@@ -69,7 +69,7 @@ class _Advice(NamedTuple):
 
 def balance_of(report: CrawlReport) -> Balance:
     """The balance of a running crawl, for `status` and the monitor."""
-    workers = max(1, len(report.workers) - 1)  # all processes but the fetch process transform
+    workers = max(1, sum(beat.name.startswith("transform") for beat in report.workers))
     return balance(report.phases, report.cpu, report.rates, workers=workers, cores=os.cpu_count() or 1)
 
 

@@ -18,12 +18,14 @@ from quadloom.crawl.publication import Publication, pushed
 from quadloom.crawl.requests import CrawlRequests, RefreshRequest
 from quadloom.crawl.scope import CrawlScope, ScopeChange
 from quadloom.errors import UsageError
+from quadloom.ingest.link_queries import check_strategies
 from quadloom.model.event import Event, EventKind
 from quadloom.model.subscription import Subscription
 from quadloom.model.wire import Value
 from quadloom.refresh.scheduler import RefreshScheduler, SharesChange
 from quadloom.stores.protocols.bus import Bus
 from quadloom.subscriptions.notify import ChangeNotifier
+from quadloom.subscriptions.saved_queries import QueryRemoval, SavedQuery
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubCallback, HubSubscriptions
 
@@ -44,6 +46,13 @@ class SeedsRequest(msgspec.Struct, frozen=True):
     """Control request `seeds`."""
 
     urls: list[str] = []
+
+
+class StrategiesChange(msgspec.Struct, frozen=True):
+    """Control request `strategies`: None = tell those in effect. `stored`: also for pages that were read before."""
+
+    strategies: list[str] | None = None
+    stored: bool = False
 
 
 class WhyRequest(msgspec.Struct, frozen=True):
@@ -101,10 +110,13 @@ class CrawlCommands:
             "scope": Command(ScopeChange, self._change_scope),
             "refresh": Command(RefreshRequest, self._refresh),
             "freshness": Command(SharesChange, self._scheduler.change),
+            "strategies": Command(StrategiesChange, self._change_strategies, first=self._checked_strategies),
             "why": Command(WhyRequest, self._why),
             "publish": Command(Publication, self._publish),
             "websub": Command(HubCallback, self._hub_callback),
             "subscribe": Command(Subscription, self._subscribe, first=self._subscriptions.checked),
+            "save-query": Command(SavedQuery, self._save_query),
+            "forget-query": Command(QueryRemoval, self._forget_query),
             "unsubscribe": Command(UnsubscribeRequest, self._unsubscribe),
         }
 
@@ -149,6 +161,20 @@ class CrawlCommands:
         self._notice("scope", f"{moved} URLs moved")
         return moved
 
+    def _checked_strategies(self, change: StrategiesChange) -> StrategiesChange:
+        """Paths are the caller's: the command makes them absolute."""
+        if change.strategies is not None:
+            crawl = msgspec.structs.replace(self._crawl.settings.crawl, strategies=change.strategies)
+            check_strategies(msgspec.structs.replace(self._crawl.settings, crawl=crawl))
+        return change
+
+    def _change_strategies(self, change: StrategiesChange) -> Value:
+        again = 0
+        if change.strategies is not None:
+            again = self._crawl.change_strategies(change.strategies, stored=change.stored)
+            self._notice("scope", f"link strategies: {', '.join(change.strategies) or 'none'}")
+        return {"strategies": [*self._crawl.settings.crawl.strategies], "pages": again}
+
     def _refresh(self, request: RefreshRequest) -> Value:
         return self._requests.refresh(request.urls, site=request.site, read_before=request.read_before)
 
@@ -169,6 +195,14 @@ class CrawlCommands:
         self._subscriptions.remove(request.id)
         self._notifier.reload()
         return request.id
+
+    def _save_query(self, saved: SavedQuery) -> Value:
+        self._subscriptions.save_query(saved)
+        return saved.name
+
+    def _forget_query(self, removal: QueryRemoval) -> Value:
+        self._subscriptions.forget_query(removal.name)
+        return removal.name
 
     def _hub_callback(self, callback: HubCallback) -> Value:
         """The challenge to echo; or whether a push counted."""

@@ -23,6 +23,7 @@ from quadloom.errors import QuadloomError, StoreError, UsageError
 from quadloom.model.wire import Value as Value
 
 _MAX_PATH = 100  # bytes; sun_path has 108
+_MAX_PROCESS = 11  # bytes that the number of a process adds
 _MAX_LINE = 64 * 1024 * 1024
 
 T = TypeVar("T")
@@ -52,23 +53,37 @@ class ControlReply(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
-def socket_path(warehouse: Path) -> Path:
-    """In the warehouse if the path is short enough for a socket, else in a private temporary directory."""
+def socket_path(warehouse: Path, process: str = "") -> Path:
+    """In the warehouse if the path is short enough for a socket, else in a private temporary directory. `process`: the
+    number of one that does not fetch."""
     inside = warehouse.resolve() / "control.sock"
-    if len(str(inside).encode()) <= _MAX_PATH:
-        return inside
-    digest = hashlib.sha256(str(inside).encode()).hexdigest()[:16]
-    folder = Path(tempfile.gettempdir()) / f"quadloom-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder / f"{digest}.sock"
+    if len(str(inside).encode()) + _MAX_PROCESS > _MAX_PATH:
+        digest = hashlib.sha256(str(inside).encode()).hexdigest()[:16]
+        folder = Path(tempfile.gettempdir()) / f"quadloom-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        inside = folder / f"{digest}.sock"
+    return inside.with_stem(f"{inside.stem}-{process}") if process else inside
 
 
 def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
     """Send a request to the running crawl. None = no crawl is running. Raises an error that the crawl answered."""
+    return _ask(warehouse, socket_path(warehouse), ControlRequest(verb, dict(arguments)))
+
+
+def ask_all(warehouse: Path, verb: str, **arguments: Value) -> list[Value]:
+    """Send a request to the running crawl and to all processes that run other phases of it on this machine. Empty =
+    none is running."""
+    main = socket_path(warehouse)
+    paths = [main, *sorted(main.parent.glob(f"{main.stem}-*.sock"))]
+    answers = [_ask(warehouse, path, ControlRequest(verb, dict(arguments))) for path in paths]
+    return [answer for answer in answers if answer is not None]
+
+
+def _ask(warehouse: Path, path: Path, request: ControlRequest) -> Value | None:
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     client.settimeout(60)
     try:
-        client.connect(str(socket_path(warehouse)))
+        client.connect(str(path))
     except (FileNotFoundError, ConnectionRefusedError):
         client.close()
         return None
@@ -81,7 +96,7 @@ def ask(warehouse: Path, verb: str, **arguments: Value) -> Value | None:
     try:
         # A crawl that is killed resets the connection; one that ends closes it.
         with client, contextlib.suppress(ConnectionError), client.makefile("rwb") as stream:
-            stream.write(msgspec.json.encode(ControlRequest(verb, dict(arguments))) + b"\n")
+            stream.write(msgspec.json.encode(request) + b"\n")
             stream.flush()
             line = stream.readline(_MAX_LINE)
     except TimeoutError:
@@ -103,8 +118,8 @@ def _busy() -> StoreError:
 class ControlServer:
     """Answers requests in its own threads; `handle` must therefore be quick and thread-safe."""
 
-    def __init__(self, warehouse: Path, handle: Callable[[ControlRequest], Value]) -> None:
-        self._path = socket_path(warehouse)
+    def __init__(self, warehouse: Path, handle: Callable[[ControlRequest], Value], process: str = "") -> None:
+        self._path = socket_path(warehouse, process)
         self._handle = handle
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()  # left by a crash; the warehouse's lock ensures that no crawl is using it

@@ -13,12 +13,11 @@ from quadloom.errors import NothingFound
 from quadloom.fetching.politeness import rules_for
 from quadloom.fetching.robots import RobotsRow, path_of, verdict
 from quadloom.model.outcome import PageRow
-from quadloom.model.url import Url, site_of
-from quadloom.model.wire import decode
+from quadloom.model.url import Url
 from quadloom.ranking.page_ranks import MOVED, PageRank
 from quadloom.refresh.state import Schedule
-from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.planner import Planner, ScheduleFact
+from quadloom.scheduling.facts import schedule_facts
+from quadloom.scheduling.planner import Planner
 from quadloom.scheduling.suspects import DATA_KINDS, SuspectModel
 from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import Catalog
@@ -130,6 +129,7 @@ def _page_reasons(row: PageRow) -> list[Reason]:
     kind = f"{row.kind or 'unknown kind'} {row.media_type}".strip()
     return [
         Reason("page", "last visit", _date(row.fetched_at), f"{row.outcome}: {row.reason or f'HTTP {row.status}'}"),
+        Reason("page", "visits", str(row.visits), "all that were made, whatever their outcome"),
         Reason("page", "last change", changed, "graph or main text differed"),
         Reason("page", "found through", row.link_kind or "unknown", f"{row.depth} links from a seed"),
         Reason("page", "holds", f"{row.quads} quads, {row.links} links", kind),
@@ -139,11 +139,7 @@ def _page_reasons(row: PageRow) -> list[Reason]:
 def _schedule_reasons(row: PageRow, planner: Planner) -> list[Reason]:
     if not row.schedule:
         return [Reason("schedule", "next visit", "none", "never read successfully, so there is nothing to refresh")]
-    schedule = decode(row.schedule, PageScheduleRow)
-    lines = planner.explain(row.host, site_of(row.host), schedule.plan, schedule.read_at)
-    if schedule.parked:
-        lines[-1] = ScheduleFact("next visit", "none", "outside the scope: not planned, and not part of the demand")
-    return [Reason("schedule", *line) for line in lines]
+    return [Reason("schedule", *fact) for fact in schedule_facts(planner, row)]
 
 
 def _ranking_reasons(rank: PageRank | None, settings: Settings, data_weight: float) -> list[Reason]:

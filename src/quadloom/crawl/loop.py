@@ -12,6 +12,7 @@ between lease and settlement are bounded in number and in bytes, so the slowest 
 
 from __future__ import annotations
 
+import math
 import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,11 +24,13 @@ from quadloom.crawl.report import CrawlReport, Meter
 from quadloom.errors import ShardsLost
 from quadloom.fetching.fetcher import FetchResult
 from quadloom.fetching.process import FetchProcess
-from quadloom.fetching.unit import FetchUnitFactory
-from quadloom.ingest.ingest import Ingest, VisitsDropped
+from quadloom.fetching.unit import FetchUnit, FetchUnitFactory
+from quadloom.ingest.inbox import VisitsDropped
+from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
 from quadloom.model.page import Failure
+from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.reschedule import Rescheduler
@@ -39,6 +42,7 @@ _BYTES_IN_FLIGHT = 256 * 1024 * 1024
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _BUSY_SECONDS = 1.0  # after a lease
 _LEASE_PAUSE = 0.01  # seconds between two leases; asked after every answer, the frontier had nothing 39 times of 40
+_PULL_PAUSE = 0.1  # seconds between two looks for links that other processes have found
 _HOSTS_SENT = 100_000  # hosts whose robots.txt the fetch process is known to have
 
 
@@ -58,8 +62,8 @@ class Crawl:
     """Iterate to run: each step yields `Settlement`s. Leaving the loop early finishes and saves what is in progress.
 
     `pacer` divides the bandwidth of a crawl without an end; None = the crawl ends when nothing is due. `waits`: it
-    does not end then, because other machines may send work. `fetch` starts what brings the pages: a process, or a
-    thread with another transport.
+    does not end then, because other machines or processes may send work. `fetch` starts what brings the pages: a
+    process, or a thread with another transport. Without the phase fetch it does what other processes have left.
     """
 
     def __init__(
@@ -67,8 +71,9 @@ class Crawl:
         frontier: Frontier,
         settings: Settings,
         ingest: Ingest,
-        rescheduler: Rescheduler,
+        rescheduler: Rescheduler | None,
         *,
+        phases: frozenset[PhaseName] = ALL_PHASES,
         pacer: BandwidthPacer | None = None,
         waits: bool = False,
         fetch: FetchUnitFactory = FetchProcess,
@@ -85,6 +90,7 @@ class Crawl:
         self._notice = notice
         self._leased: set[int] = set()  # fingerprints of visits that are not settled yet
         self._hosts_sent: set[str] = set()
+        frontier.hold_refreshes(clock() if pacer is None else math.inf)
         self._asked_at = 0.0  # when the frontier was last asked, by the monotonic clock
         self._leased_at = 0.0  # when it last had something
         self._cpu_before = _cpu_seconds()
@@ -93,12 +99,17 @@ class Crawl:
         self.paused = False
         self.stopping = False
         inbox = ingest.inbox
-        self._fetch = fetch(
-            settings,
-            lambda results: inbox.put(FetchedVisits(tuple(results))),
-            lambda visits: inbox.put(VisitsLost(tuple(visits))),
-            inbox.fail,
-        )
+        self._phases = phases
+        self._shares = phases != ALL_PHASES  # other processes may run the other phases
+        self._pulled_at = 0.0
+        self._fetch: FetchUnit | None = None
+        if "fetch" in phases:
+            self._fetch = fetch(
+                settings,
+                lambda results: inbox.put(FetchedVisits(tuple(results))),
+                lambda visits: inbox.put(VisitsLost(tuple(visits))),
+                inbox.fail,
+            )
 
     def __iter__(self) -> Iterator[Settlement]:
         """Run until nothing is due, a limit is reached or `stop()` was called."""
@@ -121,8 +132,10 @@ class Crawl:
         wait = _WAIT if asked and not busy else _LEASE_PAUSE
         settlements = self._ingest.step(wait, self._on_message)
         self._count(settlements)
-        with self._losing_shards():
-            retry_when_unavailable(lambda: self._rescheduler.turn(self._clock()))
+        rescheduler = self._rescheduler
+        if rescheduler is not None:
+            with self._losing_shards():
+                retry_when_unavailable(lambda: rescheduler.turn(self._clock()))
         return settlements
 
     def stop(self) -> None:
@@ -131,11 +144,23 @@ class Crawl:
 
     def close(self) -> None:
         """End the fetch process."""
-        self._fetch.close()
+        if self._fetch is not None:
+            self._fetch.close()
 
     def scope_changed(self) -> None:
         self._ingest.forget_links()
-        self._rescheduler.scope_changed()
+        if self._rescheduler is not None:
+            self._rescheduler.scope_changed()
+
+    def change_strategies(self, strategies: list[str], *, stored: bool) -> int:
+        """Follow links by other strategies from now on; `stored`: also on pages that were read before."""
+        crawl = msgspec.structs.replace(self._settings.crawl, strategies=strategies)
+        self._settings = msgspec.structs.replace(self._settings, crawl=crawl)
+        return self._ingest.change_strategies(self._settings, stored=stored)
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
 
     def report(self) -> CrawlReport:
         meter, counts, now = self.meter, self._ingest.counts, self._clock()
@@ -162,14 +187,16 @@ class Crawl:
             rates={phase: round(rate, 1) for phase, rate in meter.rates().items()},
             statuses=dict(meter.statuses),
             state="stopping" if self.stopping else "paused" if self.paused else "running",
-            workers=[self._fetch.heartbeat(), *self._ingest.worker_loads()],
+            workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *self._ingest.worker_loads()],
+            services=self._ingest.service_loads(),
+            disks=self._ingest.disks(),
         )
 
     def _cpu(self) -> dict[str, float]:
         """Seconds by phase. `settle` is this thread; `index` the rest of the process, the stores' threads included."""
         settle = time.thread_time() - self._thread_before
         return {
-            "fetch": round(self._fetch.cpu_seconds(), 3),
+            "fetch": round(self._fetch.cpu_seconds(), 3) if self._fetch is not None else 0.0,
             "transform": round(self._ingest.worker_cpu_seconds(), 3),
             "index": round(_cpu_seconds() - self._cpu_before - settle, 3),
             "settle": round(settle, 3),
@@ -183,17 +210,29 @@ class Crawl:
             return True
         if crawl.max_pages and self.meter.pages >= crawl.max_pages and not self._leased:
             return True
-        if self._leased or self.paused or self._pacer is not None or self._waits:
-            return False
-        if self._ingest.may_find_links:
+        if not self._leased and self._ingest.may_find_links:
+            self._ingest.hurry()
             return False  # the user's link queries may still find links on the last pages
+        if self._leased or self.paused or self._pacer is not None or self._waits or self._ingest.has_backlog:
+            return False
+        if self._fetch is None:
+            return True
+        self._pull()
         due = self._frontier.next_due(self._clock())
         return due is None or due > self._clock() + crawl.max_wait
 
+    def _pull(self) -> None:
+        """Take over what processes that do not fetch have found."""
+        while self._frontier.pull(self._clock()):
+            pass
+
     def _lease(self) -> bool:
         """Send out what is due; False if it was too early to ask again."""
-        if self.paused or self.stopping:
+        if self._fetch is None or self.paused or self.stopping:
             return True
+        if (self._shares or not self._pulled_at) and time.monotonic() - self._pulled_at > _PULL_PAUSE:
+            self._pulled_at = time.monotonic()
+            self._pull()
         if time.monotonic() - self._asked_at < _LEASE_PAUSE:
             return False
         crawl = self._settings.crawl
@@ -218,6 +257,7 @@ class Crawl:
 
     def _send(self, visits: Sequence[Visit]) -> None:
         """With the robots.txt rows and failures in a row of hosts that the fetch process does not know yet."""
+        assert self._fetch is not None
         robots, strikes = {}, {}
         for host in {visit.host for visit in visits} - self._hosts_sent:
             row = self._frontier.host(host)
@@ -261,9 +301,9 @@ class Crawl:
         phases["index"] = counts.indexed
         self.meter.tick()
         for settlement in settlements:
-            self._leased.discard(settlement.visit.fingerprint)
-            if self._pacer is not None:
+            if self._pacer is not None and settlement.visit.fingerprint in self._leased:
                 self._pacer.settled(settlement)
+            self._leased.discard(settlement.visit.fingerprint)
             self.meter.outcomes[settlement.outcome] += 1
             if settlement.page is not None:
                 self.meter.statuses[str(settlement.page.status)] += 1
@@ -282,10 +322,12 @@ class Crawl:
     def _drain(self) -> list[Settlement]:
         """Finish what is in progress within the longest time that a page may take, and settle it."""
         limits = self._settings.limits
-        deadline = time.monotonic() + limits.total_seconds + 2 * limits.transform_seconds
+        services = max((one.timeout * (1 + one.retries) for one in self._settings.service), default=0.0)
+        deadline = time.monotonic() + limits.total_seconds + 2 * limits.transform_seconds + services
         settled = []
         self.stopping = True
-        while self._leased and time.monotonic() < deadline:
+        self._ingest.close_backlog()
+        while (self._leased or self._ingest.in_progress) and time.monotonic() < deadline:
             settled += self.step()
         return settled
 

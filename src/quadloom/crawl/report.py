@@ -7,7 +7,9 @@ from collections import Counter, deque
 
 import msgspec
 
+from quadloom.model.service import InstanceLoad
 from quadloom.process.channel import ProcessHeartbeat
+from quadloom.stores.protocols.archive import DiskState
 
 
 class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +35,8 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[str, int] = {}
     state: str = "running"
     workers: list[ProcessHeartbeat] = []
+    services: list[InstanceLoad] = []  # every instance of the user's services
+    disks: list[DiskState] = []  # directories of the archive
     notices: list[str] = []  # what a person should know of, each text once; in the final report
 
 

@@ -89,11 +89,11 @@ class CrawlScope:
     `current` holds the rules that the frontier applies. Every change is durable and applies to all that is queued.
     """
 
-    def __init__(self, settings: CrawlSettings, catalog: Catalog, frontier: Frontier) -> None:
+    def __init__(self, settings: CrawlSettings, catalog: Catalog, frontier: Frontier, current: Scope) -> None:
         self._settings = settings
         self._catalog = catalog
         self._frontier = frontier
-        self.current = stored_scope(settings, catalog)
+        self.current = current
 
     def configure(self, settings: CrawlSettings) -> None:
         """Other settings of `[crawl]` hold from now on; `reload` applies them."""

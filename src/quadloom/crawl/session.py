@@ -32,6 +32,7 @@ from quadloom.ingest.inbox import Inbox
 from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import Event, EventKind
 from quadloom.model.outcome import PageRow, Settlement
+from quadloom.model.phase import ALL_PHASES
 from quadloom.ranking.ranker import PageRanker
 from quadloom.refresh.reschedule import Rescheduler
 from quadloom.refresh.scheduler import RefreshScheduler
@@ -74,6 +75,8 @@ class CrawlSession:
     `fetch` starts what brings the pages, and `clock` gives unix time: with a transport in the same process and another
     clock a crawl needs neither sockets nor waiting.
 
+    Which phases it runs is what the stores were opened for; the others are left to other processes or later commands.
+
     `replayed`: pages that an earlier crash had left out of the indexes, and that are in them now.
     """
 
@@ -91,12 +94,14 @@ class CrawlSession:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._stores = stores
+        self._phases = phases = stores.phases
         self._scope = scope
         self._events = 0
         self._notices: dict[str, None] = {}
         self._closed = False
         self._inbox = Inbox()
-        self._ranker = page_ranker(stores, settings)
+        # The link matrix is derived, as the indexes are, and written by whoever writes them.
+        self._ranker = page_ranker(stores, settings) if "index" in phases else None
         self._scheduler = RefreshScheduler(
             stores.catalog, stores.frontier, settings, ranker=self._ranker, scope=self._current_scope
         )
@@ -108,32 +113,39 @@ class CrawlSession:
             hooks=(self._scheduler, notifier, hubs),
             inbox=self._inbox,
             workers=settings.crawl.workers or max(1, (os.cpu_count() or 2) - 1),
+            links_of=self._ranker.append if self._ranker is not None else lambda _page, _edges: None,
             clock=clock,
             notice=self._notice,
         )
+        self._rescheduler: Rescheduler | None = None
         try:
-            self.replayed = self._ingest.replay()
-            self._rescheduler = Rescheduler(
-                stores.catalog,
-                stores.frontier,
-                self._scheduler,
-                self._ranker,
-                self._current_scope,
-                self._ingest.describe,
-            )
+            # Without shards of its own, a worker cannot tell which pages are on their way through another's indexer.
+            self.replayed = self._ingest.replay() if stores.shards is None or "fetch" in phases else 0
+            self._ingest.open_backlog()
+            if {"fetch", "index"} <= phases:
+                self._rescheduler = Rescheduler(
+                    stores.catalog,
+                    stores.frontier,
+                    self._scheduler,
+                    self._ranker,
+                    self._current_scope,
+                    self._ingest.describe,
+                )
             self._crawl = Crawl(
                 stores.frontier,
                 settings,
                 self._ingest,
                 self._rescheduler,
-                pacer=self._scheduler.pacer() if forever else None,
+                phases=phases,
+                pacer=self._scheduler.pacer() if forever and "fetch" in phases else None,
                 waits=waits,
                 fetch=fetch,
                 clock=clock,
                 notice=self._notice,
             )
         except BaseException:
-            self._ranker.close()
+            if self._ranker is not None:
+                self._ranker.close()
             self._ingest.close()  # its processes and threads must not outlive a session that never was
             raise
         self._commands = CrawlCommands(
@@ -166,9 +178,13 @@ class CrawlSession:
                 f"{clamped} hosts were to rest for longer than any rule allows; the clock of this machine was probably"
                 " ahead. They rest for the longest time that the rules allow.",
             )
-        control = ControlServer(self._stores.path, lambda request: self._commands.answer(request, self.call))
-        self._sender.start()
-        self._ranker.start(self._inbox.fail)
+        # Who fetches is the crawl to most commands; the others can be stopped and asked how they are.
+        process = "" if "fetch" in self._phases else str(os.getpid())
+        control = ControlServer(self._stores.path, lambda request: self._commands.answer(request, self.call), process)
+        if "index" in self._phases:
+            self._sender.start()
+        if self._ranker is not None:
+            self._ranker.start(self._inbox.fail)
         try:
             for settlement in self._crawl:
                 self._publish_settlement(settlement)
@@ -177,7 +193,8 @@ class CrawlSession:
             self.close()
             control.close()
             self._sender.close()
-        self._sender.flush()
+        if "index" in self._phases:
+            self._sender.flush()
 
     def close(self) -> None:
         """Save everything and end the processes. Iterating to the end does it, too."""
@@ -185,11 +202,13 @@ class CrawlSession:
             return
         self._closed = True
         self._crawl.close()
-        self._ranker.close()
+        if self._ranker is not None:
+            self._ranker.close()
         self._ingest.close()
         try:
-            self._rescheduler.close()
-            self._scheduler.close()
+            if self._rescheduler is not None:
+                self._rescheduler.close()
+            self._scheduler.close(exact=self._phases == ALL_PHASES)
         except ShardsLost as lost:
             self._notice("notice", lost.message)
 
@@ -212,7 +231,8 @@ class CrawlSession:
 
     def acquired(self, rows: Sequence[PageRow]) -> None:
         """After taking over shards: index pages that the previous owner settled but did not index."""
-        self._ingest.reindex(rows)
+        if "index" in self._phases:
+            self._ingest.reindex(rows)
 
     def set_share(self, part: float) -> None:
         """Set this worker's share of all shards: `freshness.bandwidth` is that of all workers together."""
@@ -234,6 +254,8 @@ class CrawlSession:
         data: dict[str, str | int | float | bool | list[str]] = {"outcome": str(settlement.outcome)}
         if page is not None:
             data |= {"status": page.status, "kind": page.kind, "quads": page.quads, "title": page.title}
+            if page.reason:
+                data["reason"] = page.reason
         self._publish("settled", settlement.visit.href, data)
 
     def _notice(self, kind: EventKind, text: str) -> None:

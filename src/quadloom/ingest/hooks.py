@@ -7,11 +7,12 @@ A hook sees every batch three times: `prepare` before anything is written, `writ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from quadloom.fetching.fetcher import RobotsUpdate
+from quadloom.model.document import PageFacts
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
@@ -19,9 +20,19 @@ from quadloom.model.visit import Visit
 from quadloom.pipeline import PageResult
 from quadloom.stores.protocols.archive import ArchiveRecord
 
+VisitStep = Literal[
+    "whole",  # fetched, and transformed if it has content
+    "fetched",  # fetched; transformed by another process or later
+    "detected",  # fetched before; now it is known what kind of document it is
+    "later",  # fetched before, now transformed
+    "lost",  # fetched before, and its record cannot be read
+]
+LATER_STEPS: frozenset[VisitStep] = frozenset(("detected", "later", "lost"))  # the frontier has settled these
+
 
 class FinishedVisit(msgspec.Struct, frozen=True):
-    """A visit that has come back. `result` is None if there was nothing to transform, or in quarantine (`reason`)."""
+    """A visit that has come back, or a step of one that came back earlier. `result` is None if there was nothing to
+    transform, or in quarantine (`reason`). `facts`: what detect alone has found."""
 
     visit: Visit
     response: Page | Failure
@@ -29,14 +40,16 @@ class FinishedVisit(msgspec.Struct, frozen=True):
     result: PageResult | None = None
     record: ArchiveRecord | None = None
     reason: str = ""
+    step: VisitStep = "whole"
+    facts: PageFacts | None = None
 
 
 class SettleBatch:
     """One batch on its way into the catalog. Hooks may replace `settlements` and `links`, and nothing else.
 
     `settlements[i]` belongs to `visits[i]`. `known`: rows of the pages as they were before, by fingerprint. `links`:
-    discoveries of the user's own link queries, which arrive after their pages were settled. `robots`: what hosts'
-    robots.txt files said.
+    discoveries of the user's own link queries and of a separate extract phase, which arrive after their pages were
+    settled. `robots`: what hosts' robots.txt files said.
     """
 
     def __init__(

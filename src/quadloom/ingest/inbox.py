@@ -16,6 +16,7 @@ import msgspec
 
 from quadloom.errors import QuadloomError
 from quadloom.model.event import EventKind
+from quadloom.model.visit import Visit
 
 T = TypeVar("T")
 _CALL_SECONDS = 60.0  # how long `call` waits for a busy owner
@@ -27,6 +28,23 @@ class EventMessage(msgspec.Struct, frozen=True):
 
     kind: EventKind
     text: str
+
+
+class VisitsDropped(msgspec.Struct, frozen=True):
+    """Visits of shards that another worker has taken over; nothing was written for them. Sent to the inbox."""
+
+    visits: tuple[Visit, ...]
+
+
+class IngestCounts(msgspec.Struct):
+    """What has passed through, since the start."""
+
+    transformed: int = 0
+    indexed: int = 0
+    quarantined: int = 0
+    quads: int = 0
+    links: int = 0
+    findings: int = 0
 
 
 class ThreadFailed(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -69,20 +70,39 @@ class IndexAcks(msgspec.Struct, frozen=True):
     discoveries: tuple[Discovery, ...] = ()  # found by the user's own link queries
 
 
+class LinksFound(msgspec.Struct, frozen=True):
+    """Links that the user's own queries have found on pages which are not indexed yet. They are written first: the
+    page stays unindexed until then, so that a crash repeats the queries."""
+
+    discoveries: tuple[Discovery, ...]
+
+
+class LinkQuestions(Protocol):
+    """The user's own link queries, asked in the indexer's thread."""
+
+    def ask_pages(self, jobs: Sequence[IndexJob]) -> tuple[Discovery, ...]:
+        """Of the pages' own graphs, as soon as they are settled."""
+        ...
+
+    def ask_index(self, jobs: Sequence[IndexJob]) -> tuple[Discovery, ...]:
+        """Of the whole index, which has these pages now."""
+        ...
+
+
 class Indexer:
-    """`put` takes batches; `report` receives `IndexAcks`; `extract` runs the user's link queries on committed pages."""
+    """`put` takes batches; `report` receives `IndexAcks` and `LinksFound`."""
 
     def __init__(
         self,
         quads: QuadStore,
         text: TextIndex,
         settings: IndexSettings,
-        report: Callable[[IndexAcks], None],
+        report: Callable[[IndexAcks | LinksFound], None],
         failpoints: Failpoints,
         statistics: Statistics,
-        extract: Callable[[Sequence[IndexJob]], tuple[Discovery, ...]] = lambda _jobs: (),
+        queries: LinkQuestions | None = None,
     ) -> None:
-        self._extract = extract
+        self._queries = queries
         self._quads = quads
         self._statistics = statistics
         self._text = text
@@ -163,6 +183,9 @@ class Indexer:
             self._descriptions.update(jobs.descriptions)
             return
         self._collected.extend(jobs)
+        found = self._queries.ask_pages(jobs) if self._queries is not None else ()
+        if found:
+            self._report(LinksFound(found))
         self._descriptions.update((job.quads.graph, job.description) for job in jobs if not job.fresh)
         self._collected_bytes += sum(len(job.quads.nquads) + (len(job.text.body) if job.text else 0) for job in jobs)
 
@@ -208,7 +231,7 @@ class Indexer:
         self._text.commit()
         self._failpoints.reach("after-text")
         marks = tuple(IndexedPage(job.fingerprint, job.quads.digest, job.text_digest) for job in self._collected)
-        found = self._extract(self._collected)
+        found = self._queries.ask_index(self._collected) if self._queries is not None else ()
         self._collected = []
         self._collected_bytes = 0
         self._hurried = False

@@ -12,7 +12,6 @@ and the indexer's thread hand over what they have through its inbox. The order o
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -23,9 +22,11 @@ from quadloom.asking.statistics import Statistics
 from quadloom.errors import DiskFull, ShardsLost
 from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.hooks import FinishedVisit, SettleHook
-from quadloom.ingest.inbox import EventMessage, Inbox
-from quadloom.ingest.indexer import IndexAcks, Indexer
+from quadloom.ingest.handover.backlog import Backlog
+from quadloom.ingest.handover.extraction import LinkExtraction, left_version
+from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleHook, VisitStep
+from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, VisitsDropped
+from quadloom.ingest.indexer import IndexAcks, Indexer, LinksFound
 from quadloom.ingest.jobs import IndexJobs
 from quadloom.ingest.ledger import CatalogLedger, IndexLedger
 from quadloom.ingest.link_queries import UserQueryRunner
@@ -35,38 +36,24 @@ from quadloom.ingest.writer import BatchWriter
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
+from quadloom.model.phase import ALL_PHASES, OWED_BY_PHASE, Owed
+from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
 from quadloom.pipeline import PageResult
 from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
+from quadloom.stores.protocols.archive import DiskState
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
-from quadloom.workers.pool import TransformResult, WorkerPool
+from quadloom.workers.lazy_pool import LazyPool
+from quadloom.workers.pool import PoolChanged, TransformResult
 
-_TEXTS = 100_000  # digests of texts remembered to recognise duplicates
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
-_GROW_AFTER = 100  # pages that one worker transforms: starting another costs as much CPU as transforming so many
 _REPLAYED = 200  # pages of one replay batch
+_LEFT = 64  # pages of one phase taken from what others have left, before some of them are done
 
 Amend = Callable[[PageResult], PageResult]
-
-
-class VisitsDropped(msgspec.Struct, frozen=True):
-    """Visits of shards that another worker has taken over; nothing was written for them. Sent to the inbox."""
-
-    visits: tuple[Visit, ...]
-
-
-class IngestCounts(msgspec.Struct):
-    """What has passed through, since the start."""
-
-    transformed: int = 0
-    indexed: int = 0
-    quarantined: int = 0
-    quads: int = 0
-    links: int = 0
-    findings: int = 0
 
 
 class _InHand(msgspec.Struct):
@@ -76,14 +63,17 @@ class _InHand(msgspec.Struct):
     pace: HostPace | None
     bytes: int = 0
     amend: Amend | None = None
+    step: VisitStep = "whole"
 
 
 class Ingest:
     """`submit` what was fetched, then `step` until it is settled; `close` finishes the indexes.
 
-    `hooks` take part in every transaction, in their order. `workers` 0: one worker at first, all cores after
-    `_GROW_AFTER` pages; they start with the first page. `notice` receives what a person should see. `ledger`: where it
-    is written what the indexes hold, if not in the catalog.
+    `hooks` take part in every transaction, in their order. `workers`: see `LazyPool`. `notice` receives what a person
+    should see. `ledger`: where it is written what the indexes hold, if not in the catalog. `links_of` receives the
+    links of pages that another process has transformed.
+
+    Which phases it runs is what the stores were opened for. What others have left is taken from `open_backlog` on.
     """
 
     def __init__(
@@ -96,52 +86,62 @@ class Ingest:
         workers: int = 0,
         statistics: Statistics | None = None,
         ledger: IndexLedger | None = None,
+        links_of: Callable[[int, bytes], None] = lambda _page, _edges: None,
         clock: Callable[[], float] = time.time,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> None:
+        self._phases = stores.phases
         self._stores = stores
         self._settings = settings
         self._clock = clock
         self._notice = notice
-        self._workers = workers
         self.inbox = inbox or Inbox()
         self.counts = IngestCounts()
         failpoints = Failpoints(settings.crawl.failpoint)
         self._link_queries = UserQueryRunner(
             settings, stores.query_source, lambda text: self.inbox.event("notice", text)
         )
-        self._indexer = Indexer(
-            stores.quads,
-            stores.text,
-            settings.index,
-            self.inbox.put,
-            failpoints,
-            statistics or Statistics.resume(stores.catalog, stores.quads),
-            self._link_queries.discoveries,
-        )
+        self._indexer: Indexer | None = None
+        if "index" in self._phases:
+            self._indexer = Indexer(
+                stores.quads,
+                stores.text,
+                settings.index,
+                self.inbox.put,
+                failpoints,
+                statistics or Statistics.resume(stores.catalog, stores.quads),
+                self._link_queries,
+            )
         self._jobs = IndexJobs(stores.catalog, self._indexer, settings.index)
         self._ledger = ledger or CatalogLedger(stores.catalog, stores.frontier)
-        self._reindexing = Reindexing(stores, self._jobs, self._ledger)
+        self._backlog = Backlog(stores, settings)
+        self._reindexing = Reindexing(stores, self._jobs, self._ledger, self._backlog.spool, links_of)
+        self._extraction = LinkExtraction(stores.archive, self._backlog, self._reindexing, self._link_queries)
         traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
         self._writer = BatchWriter(
-            stores, settings, (traps, *hooks), self._jobs, self._reindexing, self._ledger, failpoints
+            stores, settings, (traps, *hooks), self._jobs, self._reindexing, self._backlog, self._ledger, failpoints
         )
-        self._pool: WorkerPool | None = None
+        self._pool = LazyPool(workers, settings, self.inbox.put, self.inbox.event, self.inbox.fail)
         self._in_hand: dict[int, _InHand] = {}
         self._held_bytes = 0
-        self._waiting: deque[tuple[Visit, Page]] = deque()  # to be transformed
+        self._waiting: deque[tuple[Visit, Page]] = deque()  # to be detected or transformed
         self._finished: list[FinishedVisit] = []
         self._settled_at = 0.0
+        self._disk_problems: dict[str, str] = {}  # those that were told
 
     # What comes in
 
     def submit(self, visit: Visit, response: Page | Failure, pace: HostPace | None = None) -> None:
-        """Take a visit that has come back. A page with content is transformed first; anything else settles as it is."""
+        """Take a visit that has come back. A page with content is transformed first, if this process does that;
+        anything else settles as it is."""
         if isinstance(response, Failure) or not 200 <= response.status < 300:
-            self._in_hand[visit.fingerprint] = _InHand(visit, pace)
-            self._finished.append(FinishedVisit(visit, response, pace))
-        else:
+            self._finish(visit, response, pace)
+        elif "transform" in self._phases:
             self._submit_page(visit, response, pace)
+        elif "detect" in self._phases:
+            self._submit_page(visit, response, pace, step="fetched")
+        else:
+            self._finish(visit, response, pace, "fetched")
 
     def feed(
         self, visit: Visit, page: Page, pace: HostPace | None = None, *, amend: Amend | None = None
@@ -178,7 +178,29 @@ class Ingest:
         """Transform settled pages again from the archive and index them. Returns at once; `step` does the work."""
         self._reindexing.add(rows, self._clock(), fallback)
 
+    def open_backlog(self) -> None:
+        """From now on, also do what other processes or earlier commands have left for the phases of this one."""
+        self._backlog.open(self._phases)
+
+    def close_backlog(self) -> None:
+        """Take nothing more of it; what is in work is finished."""
+        self._backlog.phases = frozenset()
+
     # What is in progress
+
+    @property
+    def in_progress(self) -> bool:
+        """Pages that others have left are in work."""
+        return bool(self._extraction or self._backlog.extracted) or any(
+            item.step in LATER_STEPS for item in self._in_hand.values()
+        )
+
+    @property
+    def has_backlog(self) -> bool:
+        """Pages wait for a phase of this process, or are in work, or are on their way through the indexer."""
+        return bool(
+            not self._backlog.is_empty or self.in_progress or (self._phases != ALL_PHASES and self._is_indexing())
+        )
 
     @property
     def held_bytes(self) -> int:
@@ -189,6 +211,11 @@ class Ingest:
     def may_find_links(self) -> bool:
         """The user's own link queries have not seen all pages yet that are on their way through the indexer."""
         return bool(self._link_queries.queries) and self._is_indexing()
+
+    def hurry(self) -> None:
+        """Nothing else is in progress: index what waits, for the queries over the index."""
+        if self._indexer is not None and self._jobs.pending:
+            self._indexer.hurry()
 
     @property
     def missing(self) -> frozenset[int]:
@@ -202,14 +229,31 @@ class Ingest:
 
     def forget_links(self) -> None:
         """The scope has changed: workers offer all links again."""
-        if self._pool is not None:
-            self._pool.forget_links()
+        self._pool.forget_links()
+
+    def change_strategies(self, settings: Settings, *, stored: bool) -> int:
+        """Follow links by other strategies from now on, which the caller has checked. `stored`: also on all pages that
+        were read before. Returns how many pages are looked at again for that."""
+        self._settings = settings
+        self._link_queries.change(settings)
+        self._backlog.spool.strategies = tuple(settings.crawl.strategies)
+        self._pool.change_strategies(settings)
+        self._backlog.look_again()
+        return self._stores.catalog.owe(Owed.EXTRACT) if stored else 0
 
     def worker_loads(self) -> list[ProcessHeartbeat]:
-        return self._pool.heartbeats() if self._pool is not None else []
+        return self._pool.heartbeats()
+
+    def service_loads(self) -> list[InstanceLoad]:
+        """Every instance of the user's services; nothing before the first page was sent to one."""
+        return self._pool.service_loads()
+
+    def disks(self) -> list[DiskState]:
+        """The directories of the archive, with what is wrong with them."""
+        return list(self._stores.archive.disks())
 
     def worker_cpu_seconds(self) -> float:
-        return self._pool.cpu_seconds() if self._pool is not None else 0.0
+        return self._pool.cpu_seconds()
 
     # What goes on
 
@@ -248,40 +292,76 @@ class Ingest:
         """Return when all that was settled or given to `reindex` is indexed, and marked so."""
         while self._is_indexing():
             self.step(_WAIT)
-            if not self._reindexing.in_work:
+            if not self._reindexing.in_work and self._indexer is not None:
                 self._indexer.hurry()
             if self._writer.has_more:
                 self._settle_finished()
 
     def close(self) -> None:
         """End the workers, finish the indexes and write the last acknowledgements. What is not settled is dropped."""
-        if self._pool is not None:
-            self._pool.close()
-        self._indexer.close()
+        self._pool.close()
+        if self._indexer is not None:
+            self._indexer.close()
         self._link_queries.close()
         self.inbox.close()
         for message in self.inbox.rest():
-            if isinstance(message, IndexAcks):
+            if isinstance(message, IndexAcks | LinksFound):
                 self._handle(message)
         try:
             self.settle([], self._clock())
         except ShardsLost as lost:
             self._notice("notice", lost.message)
-        self._ledger.ended()
+        self._backlog.close()
+        if self._indexer is not None:
+            self._ledger.ended()
 
     def settle(self, visits: Sequence[FinishedVisit], now: float) -> list[Settlement]:
         """Make finished visits durable now, without waiting for a full batch; see `BatchWriter.settle`."""
         return self._writer.settle(visits, now)
+
+    def _take_backlog(self) -> None:
+        """Begin with pages that others have left. Their number is bounded, and those just fetched come first."""
+        phases, backlog = self._backlog.phases, self._backlog
+        for name in ("transform", "detect"):
+            if name in phases:
+                for row in backlog.take(OWED_BY_PHASE[name], _LEFT - len(self._in_hand)):
+                    self._submit_left(row, "later" if name == "transform" else "detected")
+        if "index" in phases:
+            self._reindexing.add(backlog.take(Owed.INDEX, _LEFT - len(self._reindexing.waiting)), self._clock(), None)
+        if "extract" in phases:
+            for row in backlog.take(Owed.EXTRACT, _LEFT - len(self._extraction) - len(backlog.extracted)):
+                self._extraction.begin(row, self._pool)
+
+    def _submit_left(self, row: PageRow, step: VisitStep) -> None:
+        if row.fetched is None or row.fingerprint in self._in_hand:
+            self._backlog.give_back([row.fingerprint])  # it was just read again
+            return
+        visit, response = left_version(self._stores.archive, row)
+        if isinstance(response, Failure):
+            self._finish(visit, response, None, "lost")
+        else:
+            self._submit_page(visit, response, step=step)
+
+    def _finish(self, visit: Visit, response: Page | Failure, pace: HostPace | None, step: VisitStep = "whole") -> None:
+        """Settle a response without a worker."""
+        self._in_hand[visit.fingerprint] = _InHand(visit, pace, step=step)
+        self._finished.append(FinishedVisit(visit, response, pace, step=step))
 
     def _is_indexing(self) -> bool:
         """Pages are on their way through the indexer, or their acknowledgements are not written yet."""
         return bool(self._jobs.pending or self._reindexing or self._writer.acks)
 
     def _submit_page(
-        self, visit: Visit, page: Page, pace: HostPace | None = None, *, amend: Amend | None = None
+        self,
+        visit: Visit,
+        page: Page,
+        pace: HostPace | None = None,
+        *,
+        amend: Amend | None = None,
+        step: VisitStep = "whole",
     ) -> None:
         """Queue a page for the workers."""
-        self._in_hand[visit.fingerprint] = _InHand(visit, pace, len(page.body), amend)
+        self._in_hand[visit.fingerprint] = _InHand(visit, pace, len(page.body), amend, step)
         self._held_bytes += len(page.body)
         self._waiting.append((visit, page))
 
@@ -291,23 +371,31 @@ class Ingest:
         elif isinstance(message, IndexAcks):
             self.counts.indexed += len(message.marks)
             self._writer.acks.append(message)
+        elif isinstance(message, PoolChanged):
+            self._pool.redistribute()
+        elif isinstance(message, LinksFound):
+            self._writer.links += message.discoveries
         elif isinstance(message, EventMessage):
             self.counts.quarantined += message.kind == "quarantined"
-            if self._pool is not None:
-                self._pool.redistribute()
+            self._pool.redistribute()
             self._notice(message.kind, message.text)
         else:
             return False
         return True
 
     def _transformed(self, done: TransformResult) -> None:
-        if self._reindexing.take(done):
+        if self._reindexing.take(done) or self._extraction.take(done):
             return
-        self.counts.transformed += 1
         in_hand = self._in_hand.get(done.visit.fingerprint)
         pace = in_hand.pace if in_hand is not None else None
+        step = in_hand.step if in_hand is not None else "whole"
+        if done.answer is not None and step in ("fetched", "detected"):
+            facts, record = done.answer.result.facts, done.answer.record
+            self._finished.append(FinishedVisit(done.visit, done.page, pace, None, record, step=step, facts=facts))
+            return
+        self.counts.transformed += 1
         if done.answer is None:
-            self._finished.append(FinishedVisit(done.visit, done.page, pace, reason=done.reason))
+            self._finished.append(FinishedVisit(done.visit, done.page, pace, reason=done.reason, step=step))
             return
         result = done.answer.result
         if in_hand is not None and in_hand.amend is not None:
@@ -315,27 +403,23 @@ class Ingest:
         self.counts.quads += result.quads.count
         self.counts.links += result.links
         self.counts.findings += len(result.findings)
-        self._finished.append(FinishedVisit(done.visit, done.page, pace, result, done.answer.record))
+        record = done.answer.record
+        self._finished.append(FinishedVisit(done.visit, done.page, pace, result, record, step=step))
 
     def _hand_out(self) -> None:
+        if not self._waiting and len(self._finished) < self._settings.crawl.batch and self._backlog.phases:
+            self._take_backlog()
         if not self._waiting and not self._reindexing.waiting:
             return
-        pool = self._started_pool()
+        pool = self._pool
         room = pool.room()
         while self._waiting and room > 0:
             visit, page = self._waiting.popleft()
-            number = pool.submit(visit, page)
+            step = self._in_hand[visit.fingerprint].step
+            pool.submit(visit, page, archive=step not in LATER_STEPS, only_detect=step in ("fetched", "detected"))
             room -= 1
-            if number == _GROW_AFTER and not self._workers:
-                pool.grow(self._settings.crawl.workers or os.cpu_count() or 1)
         if room > 0:
             self._reindexing.hand_out(pool, room)
-
-    def _started_pool(self) -> WorkerPool:
-        if self._pool is None:
-            inbox = self.inbox
-            self._pool = WorkerPool(self._workers or 1, self._settings, inbox.put, inbox.event, inbox.fail)
-        return self._pool
 
     def _is_due(self) -> bool:
         """A full batch, or anything at all after `crawl.batch_seconds`. Acknowledgements count too: a worker with
@@ -358,9 +442,20 @@ class Ingest:
             self._drop(batch, lost.shards)
             return []
         self._settled_at = time.monotonic()
+        self._tell_disks()
         for settlement in settlements:
             self._release(settlement.visit)
         return settlements
+
+    def _tell_disks(self) -> None:
+        """A notice if a directory of the archive was left out, or is in use again."""
+        for disk in self._stores.archive.disks():
+            told = self._disk_problems.get(disk.directory, "")
+            if disk.problem == told or not disk.configured:
+                continue
+            self._disk_problems[disk.directory] = disk.problem
+            words = f"is left out: {disk.problem}" if disk.problem else "is in use again"
+            self._notice("notice", f"archive directory {disk.directory} {words}")
 
     def _drop(self, batch: Sequence[FinishedVisit], lost: frozenset[int]) -> None:
         """Nothing was written. Another worker reads the pages of the lost shards again; the rest is tried once more."""
@@ -374,8 +469,5 @@ class Ingest:
     def _release(self, visit: Visit) -> None:
         in_hand = self._in_hand.pop(visit.fingerprint, None)
         self._held_bytes -= in_hand.bytes if in_hand is not None else 0
-
-
-def without_links(settings: Settings) -> Settings:
-    """No link of a page is queued."""
-    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))
+        if in_hand is not None and in_hand.step in LATER_STEPS:
+            self._backlog.settled(visit.fingerprint)

@@ -50,9 +50,9 @@ class PendingIndex:
 
 
 class IndexJobs:
-    """Turns settled batches into jobs for the indexer. One thread."""
+    """Turns settled batches into jobs for the indexer. One thread. `indexer`: None = another process indexes."""
 
-    def __init__(self, catalog: Catalog, indexer: Indexer, settings: IndexSettings) -> None:
+    def __init__(self, catalog: Catalog, indexer: Indexer | None, settings: IndexSettings) -> None:
         self._indexer = indexer
         self._settings = settings
         self._sources = SourceUrls(catalog)
@@ -69,7 +69,7 @@ class IndexJobs:
         self.put(jobs)
 
     def put(self, jobs: Sequence[IndexJob]) -> None:
-        if jobs:
+        if jobs and self._indexer is not None:
             self.pending.add(jobs)
             self._indexer.put(jobs)
 
@@ -87,7 +87,7 @@ class IndexJobs:
 
     def describe(self, rows: Sequence[PageRow]) -> None:
         """Update the descriptions of pages that are unchanged themselves."""
-        if self._settings.schedule:
+        if self._settings.schedule and self._indexer is not None:
             current = [
                 row
                 for row in rows

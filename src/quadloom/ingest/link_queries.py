@@ -1,15 +1,17 @@
 """The user's own link strategies: queries asked of every indexed page, in a process that can be killed.
 
-They run when a batch of pages is committed to the indexes, before the pages are marked as indexed. What they find
-enters the frontier in the transaction that writes the marks. A crash in between repeats both, and adding a URL twice
-changes nothing. If a query fails or takes too long, only its links of that page are lost, and the first such failure of
-each query is reported.
+Queries over a page's own graph run as soon as the page is settled, those over the index when it has the page; both
+before the page is marked as indexed. What they find enters the frontier before the mark is written, or with it. A crash
+in between repeats both, and adding a URL twice changes nothing. If a query fails or takes too long, only its links of
+that page are lost, and the first such failure of each query is reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import msgspec
 
 from quadloom.asking.sparql.checks import check, template
 from quadloom.asking.sparql.prefixes import PREFIXES
@@ -35,6 +37,11 @@ def check_strategies(settings: Settings) -> None:
         UserQueryRunner(settings, Path(), lambda _text: None).close()
 
 
+def without_links(settings: Settings) -> Settings:
+    """No link of a page is queued."""
+    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, strategies=[]))
+
+
 class UserQueryRunner:
     """Asks each user query of each page. `store`: for `# over: index` queries, None if there is none.
 
@@ -57,10 +64,24 @@ class UserQueryRunner:
             self._service.close()
             raise
 
+    def change(self, settings: Settings) -> None:
+        """Other strategies, which the caller has checked. The next page is asked these."""
+        self._settings = settings
+        self.queries = user_queries(settings.crawl.strategies)
+
     def discoveries(self, jobs: Sequence[IndexJob]) -> tuple[Discovery, ...]:
-        """The URLs that the queries find on these pages, each once per page."""
+        """The URLs that the queries find on these pages, each once per page and query."""
+        return (*self.ask_pages(jobs), *self.ask_index(jobs))
+
+    def ask_pages(self, jobs: Sequence[IndexJob]) -> tuple[Discovery, ...]:
+        return self._asked(jobs, "page")
+
+    def ask_index(self, jobs: Sequence[IndexJob]) -> tuple[Discovery, ...]:
+        return self._asked(jobs, "index")
+
+    def _asked(self, jobs: Sequence[IndexJob], over: str) -> tuple[Discovery, ...]:
         found: list[Discovery] = []
-        for query in self.queries:
+        for query in [query for query in self.queries if query.over == over]:
             for job in jobs:
                 if (job.links or query.over == "index") and iri(job.quads.graph) is not None:
                     found += self._ask(query, job)

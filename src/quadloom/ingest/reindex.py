@@ -15,18 +15,21 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from quadloom.errors import ArchiveDamaged
+from quadloom.ingest.handover.spool import ResultSpool
 from quadloom.ingest.indexer import IndexJob
 from quadloom.ingest.jobs import IndexJobs, removal
 from quadloom.ingest.ledger import IndexLedger
 from quadloom.model.link import Discovery
-from quadloom.model.outcome import PageRow
+from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page
+from quadloom.model.phase import Owed
 from quadloom.model.visit import Visit
 from quadloom.pipeline import PageResult
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
-from quadloom.workers.pool import TransformResult, WorkerPool
+from quadloom.workers.lazy_pool import LazyPool
+from quadloom.workers.pool import TransformResult
 
 Fallback = Callable[[PageRow, bytes], IndexJob]
 """A page that the archive does not have, and its description → what is indexed for it."""
@@ -44,10 +47,19 @@ class Reindexing:
     """Rows in (`add`), jobs for the indexer out. One thread, the owner's.
 
     With a `fallback` the indexes are filled from nothing: every graph is new, and `fallback` makes the job of a page
-    that the archive does not have.
+    that the archive does not have. `links_of` receives the links of pages that another process has transformed.
     """
 
-    def __init__(self, stores: Stores, jobs: IndexJobs, ledger: IndexLedger) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        jobs: IndexJobs,
+        ledger: IndexLedger,
+        spool: ResultSpool,
+        links_of: Callable[[int, bytes], None] = lambda _page, _edges: None,
+    ) -> None:
+        self._spool = spool
+        self._links_of = links_of
         self._catalog = stores.catalog
         self._archive = stores.archive
         self._jobs = jobs
@@ -56,9 +68,10 @@ class Reindexing:
         self._missing: set[int] = set()
         self.waiting: deque[_Waiting] = deque()
         self.requests: list[Discovery] = []  # pages to be requested with the next transaction
+        self.links: list[Discovery] = []  # found while the indexes were filled from nothing
 
     def __bool__(self) -> bool:
-        return bool(self.waiting or self.in_work or self.requests)
+        return bool(self.waiting or self.in_work or self.requests or self.links)
 
     @property
     def missing(self) -> frozenset[int]:
@@ -70,13 +83,17 @@ class Reindexing:
             self._jobs.reprocessed(now)
             self.waiting.extend(_Waiting(row, fallback) for row in rows)
 
-    def hand_out(self, pool: WorkerPool, room: int) -> None:
+    def hand_out(self, pool: LazyPool, room: int) -> None:
         """Give as many pages to the workers as they have room for."""
         while self.waiting and room > 0:
             waiting = self.waiting.popleft()
             row = waiting.row
             if not row.quads_digest and not row.text_digest:
                 self._jobs.put([removal(row.fingerprint, row.graph, row.host)])
+                continue
+            spooled = self._spool.get(row.fingerprint, row.fetched_at) if row.owed & Owed.INDEX else None
+            if spooled is not None:
+                self._put(waiting, spooled, row.status)
                 continue
             page = archived_page(self._archive, row)
             if page is None or row.kind == "quarantined":
@@ -94,9 +111,21 @@ class Reindexing:
         if done.answer is None:
             self._not_archived(waiting)
         elif self._is_current(waiting.row):
-            job = self._job(waiting.row, done.answer.result, done.page, fresh=waiting.fallback is not None)
-            self._jobs.put([job])
+            self._put(waiting, done.answer.result, done.page.status)
         return True
+
+    def _put(self, waiting: _Waiting, result: PageResult, status: int) -> None:
+        row = waiting.row
+        self._jobs.put([self._job(row, result, status, fresh=waiting.fallback is not None)])
+        if waiting.fallback is not None:
+            self.links += result.discoveries
+        if row.owed & Owed.INDEX:  # otherwise they were noted when it was settled
+            self._links_of(row.fingerprint, result.edges)
+
+    def request(self, row: PageRow) -> None:
+        """Have a page read again, without validators."""
+        self._missing.add(row.fingerprint)
+        self.requests.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
 
     def requested(self, requests: Sequence[Discovery]) -> None:
         """These have become durable."""
@@ -111,7 +140,7 @@ class Reindexing:
         now = self._catalog.page(row.fingerprint)
         return now is None or (now.quads_digest, now.text_digest) == (row.quads_digest, row.text_digest)
 
-    def _job(self, row: PageRow, result: PageResult, page: Page, *, fresh: bool) -> IndexJob:
+    def _job(self, row: PageRow, result: PageResult, status: int, *, fresh: bool) -> IndexJob:
         # Marked with the settled digests: the catalog compares with those, also across versions of the transform.
         return IndexJob(
             fingerprint=row.fingerprint,
@@ -119,7 +148,7 @@ class Reindexing:
             text=result.text,
             text_digest=row.text_digest,
             fresh=fresh,
-            description=self._jobs.description(row, page.status),
+            description=self._jobs.description(row, status),
             links=result.link_quads,
             depth=row.depth,
             host=row.host,
@@ -128,18 +157,19 @@ class Reindexing:
     def _not_archived(self, waiting: _Waiting) -> None:
         """Without a fallback the page stays marked as not indexed until it has been read again."""
         row = waiting.row
-        self._missing.add(row.fingerprint)
-        self.requests.append(Discovery(row.href, row.key, row.host, row.fingerprint, row.depth, "other", 0))
+        self.request(row)
         if waiting.fallback is not None:
             self._jobs.put([waiting.fallback(row, self._jobs.description(row, _OK))])
 
 
-def archived_page(archive: Archive, row: PageRow) -> Page | None:
-    """The page's newest version in the archive; None if there is none, or none that can be read."""
-    if row.archive is None:
+def archived_page(archive: Archive, row: PageRow, ref: ArchiveRef | None = None) -> Page | None:
+    """The page's last complete version in the archive, or the one at `ref`; None if there is none, or none that can be
+    read."""
+    ref = ref or row.archive
+    if ref is None:
         return None
     try:
-        page = archive.get(row.archive)
+        page = archive.get(ref)
     except ArchiveDamaged:
         return None
     return page if isinstance(page, Page) else None

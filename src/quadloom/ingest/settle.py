@@ -4,6 +4,7 @@
 
     2xx with new graph or text    NEW, CHANGED        done, or again when the schedule says
     2xx the same, 304             UNCHANGED           done, or again
+    2xx, transformed later        FETCHED             done; what it says is settled by the transform phase
     3xx                           UNCHANGED           the target is a new discovery of the same depth; a page that has
                                                       moved permanently leaves the indexes
     404, 410                      GONE                dead after `freshness.dead_after` visits in a row
@@ -15,10 +16,12 @@ from __future__ import annotations
 
 import msgspec
 
+from quadloom.model.document import PageFacts
 from quadloom.model.finding import Finding, dated, fixed
 from quadloom.model.link import Link
-from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
+from quadloom.model.outcome import ArchiveRef, FetchedVersion, HostPace, Outcome, PageRow, Settlement
 from quadloom.model.page import Failure, Page
+from quadloom.model.phase import Owed
 from quadloom.model.url import resolve
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import discovery
@@ -126,6 +129,96 @@ def settle_page(
     return Settlement(visit, outcome, row, pace, result.discoveries)
 
 
+def settle_fetched(
+    visit: Visit,
+    page: Page,
+    facts: PageFacts | None,
+    pace: HostPace | None,
+    old: PageRow | None,
+    archive: ArchiveRef,
+    owed: Owed,
+) -> Settlement:
+    """Settle a page with content that is transformed later. What the row says of the last complete version stays; the
+    new one waits beside it. `facts`: if it was detected."""
+    row = old or PageRow(
+        fingerprint=visit.fingerprint,
+        key=visit.key,
+        href=visit.href,
+        host=visit.host,
+        outcome=Outcome.FETCHED,
+        depth=visit.depth,
+        via=visit.via,
+        link_kind=visit.kind,
+    )
+    if max(row.fetched_at, row.fetched.at if row.fetched is not None else 0.0) < page.fetched_at:  # else it came late
+        row = msgspec.structs.replace(
+            row,
+            etag=page.header("etag"),
+            last_modified=page.header("last-modified"),
+            owed=row.owed | owed,
+            fetched=FetchedVersion(page.fetched_at, archive),
+        )
+        if not row.visits:
+            row = msgspec.structs.replace(
+                row, status=page.status, final_url=page.final_url, body_bytes=len(page.body), kind="", reason=""
+            )
+        row = _detected(row, facts)
+    return Settlement(visit, Outcome.FETCHED, row, pace)
+
+
+def settle_detected(visit: Visit, page: Page, facts: PageFacts, old: PageRow | None) -> Settlement:
+    """A page that was fetched before is now known to be of a kind."""
+    if old is None or old.fetched is None or old.fetched.at != page.fetched_at:
+        return Settlement(visit, Outcome.FETCHED, None)  # it was read again meanwhile
+    return Settlement(visit, Outcome.FETCHED, _detected(old, facts))
+
+
+def _detected(row: PageRow, facts: PageFacts | None) -> PageRow:
+    if facts is None:
+        return row
+    owed = row.owed & ~Owed.DETECT
+    if row.visits:
+        return msgspec.structs.replace(row, owed=owed)  # the kind is that of the complete version
+    return msgspec.structs.replace(row, owed=owed, kind=facts.kind, media_type=facts.media_type, charset=facts.charset)
+
+
+def settle_later(
+    visit: Visit, page: Page, result: PageResult | None, reason: str, old: PageRow | None, only_data: bool
+) -> Settlement:
+    """Settle the content of a page that was fetched before. Nothing, if it was read again meanwhile."""
+    if old is None or old.fetched is None or old.fetched.at != page.fetched_at:
+        return Settlement(visit, Outcome.FETCHED, None)
+    archive = old.fetched.archive
+    before = msgspec.structs.replace(old, fetched=None, owed=Owed.NOTHING)
+    if result is None:
+        settlement = settle_quarantine(visit, page, reason, None, before, archive)
+    else:
+        keep = not result.noarchive and (result.has_data or not only_data)
+        settlement = settle_page(visit, page, result, None, before, archive if keep else None)
+    if old.fetched_at <= page.fetched_at or settlement.page is None:
+        return settlement
+    if old.outcome is Outcome.GONE or old.kind == "redirect":
+        return Settlement(visit, old.outcome, before)  # it has left since
+    # A later visit failed, say: its outcome stands, with what the page was when it was last read.
+    row = msgspec.structs.replace(
+        settlement.page,
+        fetched_at=old.fetched_at,
+        status=old.status,
+        outcome=old.outcome,
+        reason=old.reason,
+        failures=old.failures,
+    )
+    return msgspec.structs.replace(settlement, page=row)
+
+
+def settle_lost(visit: Visit, page: Page | Failure, old: PageRow | None) -> Settlement:
+    """The record of a fetched page cannot be read: the row stays as it was before that visit."""
+    if old is None or old.fetched is None or old.fetched.at != page.fetched_at:
+        return Settlement(visit, Outcome.FETCHED, None)
+    row = msgspec.structs.replace(old, fetched=None, owed=Owed.NOTHING, etag="", last_modified="")
+    return Settlement(visit, Outcome.FETCHED, row)
+
+
 def settle_quarantine(
     visit: Visit, page: Page, reason: str, pace: HostPace | None, old: PageRow | None, archive: ArchiveRef | None
 ) -> Settlement:
@@ -142,9 +235,13 @@ def settle_quarantine(
 
 
 def _unchanged(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:
+    if old is not None and old.fetched is not None:  # the version that waits is still the newest
+        row = msgspec.structs.replace(old, fetched=FetchedVersion(page.fetched_at, old.fetched.archive))
+        return Settlement(visit, Outcome.FETCHED, row, pace)
     row = _row(visit, old, Outcome.UNCHANGED, old.status if old else 304, page.fetched_at, "")
     row = msgspec.structs.replace(row, failures=0)
-    if old is None or (old.quads_digest, old.text_digest) != (old.indexed_quads, old.indexed_text):
+    behind = old is None or (old.quads_digest, old.text_digest) != (old.indexed_quads, old.indexed_text)
+    if behind and not (old is not None and old.owed & Owed.INDEX):
         # A crash came before it was indexed, and the archive has no copy. Request it again, without validators.
         row = msgspec.structs.replace(row, etag="", last_modified="")
         return Settlement(visit, Outcome.UNCHANGED, row, pace, (), page.fetched_at)
@@ -159,7 +256,9 @@ def _redirected(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | 
     if old is None or not old.changed_at:
         row = msgspec.structs.replace(row, kind="redirect", final_url=target or "")
     elif page.status in _MOVED_STATUS and target is not None:
-        row = msgspec.structs.replace(row, kind="redirect", quads_digest=b"", text_digest=b"", quads=0)
+        row = msgspec.structs.replace(
+            row, kind="redirect", quads_digest=b"", text_digest=b"", quads=0, fetched=None, owed=Owed.NOTHING
+        )
     if target is None:
         return Settlement(visit, Outcome.FAILED, row, pace)
     link = Link(target, visit.href, "redirect", visit.anchor)

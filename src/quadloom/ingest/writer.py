@@ -15,25 +15,38 @@ from collections.abc import Sequence
 
 import msgspec
 
+from quadloom.errors import StoreError
 from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.fetching.politeness import cost_of
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.hooks import FinishedVisit, SettleBatch, SettleHook
+from quadloom.ingest.handover.backlog import Backlog, ExtractedPage
+from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleBatch, SettleHook
 from quadloom.ingest.indexer import IndexAcks
 from quadloom.ingest.jobs import IndexJobs
 from quadloom.ingest.ledger import IndexLedger
 from quadloom.ingest.reindex import Reindexing
-from quadloom.ingest.settle import settle_failure, settle_page, settle_quarantine, settle_status
+from quadloom.ingest.settle import (
+    settle_detected,
+    settle_failure,
+    settle_fetched,
+    settle_later,
+    settle_lost,
+    settle_page,
+    settle_quarantine,
+    settle_status,
+)
 from quadloom.model.link import Discovery
 from quadloom.model.lru import LruCache
 from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
-from quadloom.model.page import Failure
+from quadloom.model.page import Failure, Page
+from quadloom.model.phase import ALL_PHASES, Owed, left_owed
 from quadloom.model.url import site_of
 from quadloom.phases.extract import sitemap_discoveries
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
+from quadloom.stores.frontier.policy import discovery_of
 from quadloom.stores.protocols.archive import ArchiveRecord
-from quadloom.stores.protocols.frontier import HostRow
+from quadloom.stores.protocols.frontier import HostRow, ScheduledPage
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
 from quadloom.stores.transactions import retry_when_unavailable
@@ -41,9 +54,20 @@ from quadloom.stores.transactions import retry_when_unavailable
 _TEXTS = 100_000  # digests of texts remembered to recognise duplicates
 
 
+class _Batch(SettleBatch):
+    """With what else becomes durable: acknowledgements, requests, pages whose links were extracted."""
+
+    acks: list[IndexAcks]
+    requests: list[Discovery]
+    extracted: list[ExtractedPage]
+    found: int
+    found_again: int
+
+
 class BatchWriter:
     """Writes batches of finished visits, with what has arrived besides: robots.txt files, acknowledgements of the
-    indexer, requests for pages that could not be reindexed. `hooks` take part in their order. One thread."""
+    indexer, requests for pages that could not be reindexed, links of pages that were settled before. `hooks` take part
+    in their order. One thread."""
 
     def __init__(
         self,
@@ -52,6 +76,7 @@ class BatchWriter:
         hooks: Sequence[SettleHook],
         jobs: IndexJobs,
         reindexing: Reindexing,
+        backlog: Backlog,
         ledger: IndexLedger,
         failpoints: Failpoints,
     ) -> None:
@@ -60,16 +85,22 @@ class BatchWriter:
         self._hooks = hooks
         self._jobs = jobs
         self._reindexing = reindexing
+        self._backlog = backlog
+        self._alone = stores.phases == ALL_PHASES and stores.shards is None
+        self._leaves = not {"index", "extract"} <= stores.phases
         self._ledger = ledger
         self._failpoints = failpoints
         self._texts: LruCache[tuple[str, bytes], int] = LruCache(_TEXTS)
         self.robots: list[RobotsUpdate] = []
         self.acks: list[IndexAcks] = []
+        self.links: list[Discovery] = []  # of pages that were settled before
 
     @property
     def has_more(self) -> bool:
         """Something waits to be written even if no visit has finished."""
-        return bool(self.acks or self._reindexing.requests)
+        return bool(
+            self.acks or self.links or self._reindexing.requests or self._reindexing.links or self._backlog.extracted
+        )
 
     def settle(self, visits: Sequence[FinishedVisit], now: float) -> list[Settlement]:
         """Make a batch durable, in the order above. Returns what was settled, in order.
@@ -77,56 +108,130 @@ class BatchWriter:
         Raises `DiskFull` and `ShardsLost`; then nothing was acknowledged, and the batch may be tried again."""
         if not visits and not self.has_more and not self.robots:
             return []
-        known = self._stores.catalog.pages(
-            [item.visit.fingerprint for item in visits if item.visit.known or item.visit.attempt > 1]
-        )
         refs = self._archive(visits)
         if visits:
             self._failpoints.reach("after-archive")
+        if self._alone:
+            batch = self._prepared(visits, refs, now)
+            retry_when_unavailable(lambda: self._transaction(batch))
+        else:
+            batch = retry_when_unavailable(lambda: self._together(visits, refs, now))
+        self._committed(batch)
+        if visits:
+            self._failpoints.reach("after-catalog")
+        if "index" in self._stores.phases:
+            self._jobs.add(batch)
+            unchanged = [s.page for s in batch.settlements if s.page is not None and s.outcome is Outcome.UNCHANGED]
+            self._jobs.describe(unchanged)
+        return batch.settlements
+
+    def _together(self, visits: Sequence[FinishedVisit], refs: Sequence[ArchiveRef | None], now: float) -> _Batch:
+        """While other processes write, too: what a row says must not change between reading and writing it."""
+        with self._stores.catalog.transaction():
+            batch = self._prepared(visits, refs, now, lock=True)
+            self._transaction(batch)
+        return batch
+
+    def _prepared(
+        self, visits: Sequence[FinishedVisit], refs: Sequence[ArchiveRef | None], now: float, *, lock: bool = False
+    ) -> _Batch:
+        known = self._stores.catalog.pages(
+            [
+                item.visit.fingerprint
+                for item in visits
+                if item.visit.known or item.visit.attempt > 1 or item.step in LATER_STEPS
+            ],
+            lock=lock,
+        )
         settlements = [
             self._settlement(item, known.get(item.visit.fingerprint), ref)
             for item, ref in zip(visits, refs, strict=True)
         ]
-        acks, requests = list(self.acks), list(self._reindexing.requests)
-        links = [link for ack in acks for link in ack.discoveries]
-        batch = SettleBatch(visits, settlements, known, links, list(self.robots), now)
+        found_before = [*self.links, *self._reindexing.links]
+        batch = _Batch(
+            visits,
+            settlements,
+            {key: row for key, row in known.items() if row.visits},  # without those that were only fetched so far
+            [*(link for ack in self.acks for link in ack.discoveries), *found_before, *self._backlog.links()],
+            list(self.robots),
+            now,
+        )
+        batch.acks, batch.requests = list(self.acks), list(self._reindexing.requests)
+        batch.extracted = list(self._backlog.extracted)
+        batch.found, batch.found_again = len(self.links), len(self._reindexing.links)
         for hook in self._hooks:
             hook.prepare(batch)
-        retry_when_unavailable(lambda: self._transaction(batch, acks, requests))
-        self._committed(batch, acks, requests)
-        if visits:
-            self._failpoints.reach("after-catalog")
-        self._jobs.add(batch)
-        unchanged = [s.page for s in batch.settlements if s.page is not None and s.outcome is Outcome.UNCHANGED]
-        self._jobs.describe(unchanged)
-        return batch.settlements
+        if self._leaves:
+            self._leave(batch)
+            if visits:
+                self._failpoints.reach("after-spool")
+        return batch
 
     def drop_shards(self, lost: frozenset[int]) -> None:
         """Another worker has taken over these shards: what was found out about their hosts is not ours to write."""
         self.robots = [item for item in self.robots if shard_of(item.host) not in lost]
 
-    def _transaction(self, batch: SettleBatch, acks: Sequence[IndexAcks], requests: Sequence[Discovery]) -> None:
+    def _transaction(self, batch: _Batch) -> None:
         """The one transaction. Changes nothing in memory that a second try would miss."""
         catalog, frontier, now = self._stores.catalog, self._stores.frontier, batch.now
         with catalog.transaction():
-            frontier.settle(batch.settlements, now)
+            later = [s for item, s in zip(batch.visits, batch.settlements, strict=True) if item.step in LATER_STEPS]
+            if later:
+                self._write_later(batch, later)
+            else:
+                frontier.settle(batch.settlements, now)
             catalog.record(batch.settlements, now)
             if batch.links:
                 frontier.add(batch.links, now)
-            self._ledger.write(acks, requests, now)
+            self._ledger.write(batch.acks, batch.requests, now)
+            self._backlog.write(batch.extracted, [mark.fingerprint for ack in batch.acks for mark in ack.marks])
             self._write_robots(batch.robots, now)
             for hook in self._hooks:
                 hook.write(now)
 
-    def _committed(self, batch: SettleBatch, acks: Sequence[IndexAcks], requests: Sequence[Discovery]) -> None:
-        del self.acks[: len(acks)], self.robots[: len(batch.robots)]
-        self._reindexing.requested(requests)
-        for ack in acks:
+    def _write_later(self, batch: _Batch, later: Sequence[Settlement]) -> None:
+        """What the frontier gets of pages that it settled when they were fetched: links, and the time of the next
+        visit."""
+        frontier, now = self._stores.frontier, batch.now
+        arrived = [s for item, s in zip(batch.visits, batch.settlements, strict=True) if item.step not in LATER_STEPS]
+        if arrived:
+            frontier.settle(arrived, now)
+        found = [link for settlement in later for link in settlement.discoveries]
+        if found:
+            frontier.add(found, now)
+        again = [(s.visit, s.again_at) for s in later if s.again_at is not None]
+        frontier.reschedule([ScheduledPage(visit.fingerprint, visit.host, at) for visit, at in again], now)
+        lost = [item.visit for item in batch.visits if item.step == "lost"]
+        if lost:
+            frontier.request([discovery_of(visit) for visit in lost], now)
+        self._backlog.end_leases([settlement.visit.fingerprint for settlement in later])
+
+    def _leave(self, batch: _Batch) -> None:
+        """What this process does not do is left to others: marked in the rows, with what was transformed."""
+        for place, (item, settlement) in enumerate(zip(batch.visits, batch.settlements, strict=True)):
+            row = settlement.page
+            if row is None:
+                continue
+            behind = (row.quads_digest, row.text_digest) != (row.indexed_quads, row.indexed_text)
+            if behind and "index" not in self._stores.phases and not row.owed & Owed.TRANSFORM:
+                row = msgspec.structs.replace(row, owed=row.owed | Owed.INDEX)
+                batch.settlements[place] = msgspec.structs.replace(settlement, page=row)
+            if item.result is not None and row.owed:
+                self._backlog.spool.put(row.fingerprint, row.fetched_at, item.result)
+
+    def _committed(self, batch: _Batch) -> None:
+        del self.acks[: len(batch.acks)], self.robots[: len(batch.robots)]
+        self._reindexing.requested(batch.requests)
+        del self.links[: batch.found], self._reindexing.links[: batch.found_again]
+        self._backlog.committed(batch.extracted, [mark.fingerprint for ack in batch.acks for mark in ack.marks])
+        for ack in batch.acks:
             self._jobs.pending.acknowledge(ack.marks)
         for hook in self._hooks:
             hook.committed()
-        if acks:
+        if batch.acks:
             self._failpoints.reach("after-marks")
+        if batch.extracted:
+            self._failpoints.reach("after-extract")
 
     def _write_robots(self, updates: Sequence[RobotsUpdate], now: float) -> None:
         frontier = self._stores.frontier
@@ -146,30 +251,59 @@ class BatchWriter:
         written = [record for record in records if record is not None]
         if not self._settings.index.only_data:  # robots.txt too, so that a crawl can be replayed from its archive
             written += [encode_record(item.response) for item in self.robots if item.response is not None]
-        refs = iter(self._stores.archive.put(written) if written else [])
-        if written:
-            self._stores.archive.sync()
+        refs = iter(self._put(written) if written else [])
         return [next(refs) if record is not None else None for record in records]
+
+    def _put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
+        """Durable on return. A disk may fail as late as in `sync`; then the archive goes on in another directory."""
+        archive = self._stores.archive
+        try:
+            refs = archive.put(records)
+            archive.sync()
+        except StoreError:
+            if sum(disk.configured for disk in archive.disks()) < 2:
+                raise
+            refs = archive.put(records)
+            archive.sync()
+        return refs
 
     def _record(self, item: FinishedVisit) -> ArchiveRecord | None:
         """Workers have already packed what they transformed; other responses are small and packed here."""
-        if item.record is not None or item.result is not None:
+        if item.record is not None or item.result is not None or item.step in LATER_STEPS:
             return item.record
+        if item.step == "fetched" and isinstance(item.response, Page):
+            return encode_record(item.response)  # whatever it says about archiving: that is found out later
         if self._settings.index.only_data or isinstance(item.response, Failure) or item.response.status == 304:
             return None
         return encode_record(item.response)
 
     def _settlement(self, item: FinishedVisit, old: PageRow | None, ref: ArchiveRef | None) -> Settlement:
+        if item.step != "whole":
+            return self._step(item, old, ref)
         if isinstance(item.response, Failure):
             return settle_failure(item.visit, item.response, item.pace, old, self._settings)
         if item.result is not None:
-            return settle_page(item.visit, item.response, item.result, self._priced(item), old, ref)
+            settlement = settle_page(item.visit, item.response, item.result, self._priced(item), old, ref)
+            return settlement if "extract" in self._stores.phases else _without_links(settlement)
         if item.reason:
             return settle_quarantine(item.visit, item.response, item.reason, item.pace, old, ref)
-        settlement = settle_status(item.visit, item.response, item.pace, old, self._settings)
-        if settlement is None:
+        ended = settle_status(item.visit, item.response, item.pace, old, self._settings)
+        if ended is None:
             raise AssertionError("a page with content came back without being transformed")
-        return settlement
+        return ended
+
+    def _step(self, item: FinishedVisit, old: PageRow | None, ref: ArchiveRef | None) -> Settlement:
+        """Of a visit whose phases are not all run at once."""
+        visit, page = item.visit, item.response
+        if item.step == "lost" or isinstance(page, Failure):
+            return settle_lost(visit, page, old)
+        if item.step == "fetched" and ref is not None:
+            owed = left_owed(self._stores.phases)
+            return settle_fetched(visit, page, item.facts, item.pace, old, ref, owed)
+        if item.step == "detected" and item.facts is not None:
+            return settle_detected(visit, page, item.facts, old)
+        settlement = settle_later(visit, page, item.result, item.reason, old, self._settings.index.only_data)
+        return settlement if "extract" in self._stores.phases else _without_links(settlement)
 
     def _priced(self, item: FinishedVisit) -> HostPace | None:
         """A page with the same text as another page of its host costs the host's budget more, so that traps starve."""
@@ -182,3 +316,12 @@ class BatchWriter:
         if first is None or first == item.visit.fingerprint:
             return item.pace
         return msgspec.structs.replace(item.pace, cost=cost_of(item.response, duplicate=True))
+
+
+def _without_links(settlement: Settlement) -> Settlement:
+    """Of a page whose links another process extracts."""
+    row = settlement.page
+    if row is None or settlement.outcome is Outcome.FETCHED or row.kind == "quarantined":
+        return settlement
+    row = msgspec.structs.replace(row, owed=row.owed | Owed.EXTRACT)
+    return msgspec.structs.replace(settlement, page=row, discoveries=())

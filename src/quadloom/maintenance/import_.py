@@ -1,9 +1,9 @@
 """Pages from files instead of the web: transformed, archived, settled and indexed as in a crawl.
 
 The write path is the crawl's own (`quadloom.ingest`), so an import can be killed and run again: what was settled is
-replayed, what was not is read again, and reading a page twice changes nothing. Links stay in the page's graph, but an
-import causes no visits: discoveries are dropped. A page whose transformation crashes, hangs or uses too much memory is
-quarantined as in a crawl, and the rest is imported.
+replayed, what was not is read again, and reading a page twice changes nothing. An import visits no site; links that the
+strategies choose and the scope allows are queued for the next crawl. A page whose transformation crashes, hangs or uses
+too much memory is quarantined as in a crawl, and the rest is imported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import msgspec
 
 from quadloom.export.reading import ImportedPage, read_files, suffix_of
 from quadloom.ingest.compaction import ENOUGH
-from quadloom.ingest.ingest import Ingest, without_links
+from quadloom.ingest.ingest import Ingest
+from quadloom.ingest.link_queries import without_links
 from quadloom.model.event import EventKind
 from quadloom.model.finding import Finding
 from quadloom.model.outcome import Outcome, Settlement
@@ -32,7 +33,8 @@ _MOST_FINDINGS = 100  # of one report
 
 
 class ImportReport(msgspec.Struct, frozen=True):
-    """The numbers of pages by outcome. `skipped`: bad records and files; `findings`: up to a hundred of them."""
+    """The numbers of pages by outcome. `skipped`: bad records and files; `findings`: up to a hundred of them. `queued`:
+    URLs that the next crawl will visit because of this import."""
 
     pages: int = 0
     new: int = 0
@@ -40,6 +42,7 @@ class ImportReport(msgspec.Struct, frozen=True):
     unchanged: int = 0
     quarantined: int = 0
     skipped: int = 0
+    queued: int = 0
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -55,9 +58,12 @@ def import_files(
     graph: str = "",
     progress: Callable[[int], None] = lambda _pages: None,
     notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
+    *,
+    links: bool = True,
 ) -> ImportReport:
-    """Import all pages of these files. What cannot be read is skipped, passed to `notice` and in the report. Raises
-    `UsageError` for a suffix that is not known, before anything is read."""
+    """Import all pages of these files. What cannot be read is skipped, passed to `notice` and in the report. `links`:
+    queue those that the strategies choose and the scope allows. Raises `UsageError` for a suffix that is not known,
+    before anything is read."""
     for path in paths:
         suffix_of(path)
     skipped = 0
@@ -73,7 +79,7 @@ def import_files(
         notice("finding", f"{finding.severity}: {finding.message}")
 
     pages = read_files(paths, settings.limits, default_graph=graph, now=time.time(), report=skip)
-    report = import_pages(stores, settings, pages, progress, notice)
+    report = import_pages(stores, settings if links else without_links(settings), pages, progress, notice)
     return msgspec.structs.replace(report, skipped=skipped, findings=tuple(findings))
 
 
@@ -94,7 +100,8 @@ def import_pages(
             counts.update(settlement.outcome for settlement in settlements)
             progress(counts.total())
 
-    ingest = Ingest(stores, without_links(settings), notice=notice, clock=clock)
+    before = stores.frontier.stats(clock()).queued
+    ingest = Ingest(stores, settings, notice=notice, clock=clock)
     try:
         ingest.replay()
         for item in pages:
@@ -114,6 +121,7 @@ def import_pages(
         changed=counts[Outcome.CHANGED],
         unchanged=counts[Outcome.UNCHANGED],
         quarantined=counts[Outcome.FAILED],
+        queued=max(0, stores.frontier.stats(clock()).queued - before),
     )
 
 

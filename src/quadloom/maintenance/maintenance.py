@@ -14,6 +14,7 @@ from quadloom.errors import ShardsLost, StoreUnavailable
 from quadloom.export.dump import DumpReport, export_to, parse_format
 from quadloom.export.selection import Selection
 from quadloom.ingest.failpoints import Failpoints
+from quadloom.ingest.link_queries import without_links
 from quadloom.maintenance.import_ import ImportReport, import_files
 from quadloom.maintenance.rebuild import RebuildReport, check_sources, rebuild
 from quadloom.maintenance.swap import SpooledLedger, commit, discard, write_marks
@@ -60,18 +61,24 @@ class Maintenance:
         self,
         *paths: str | Path,
         graph: str = "",
+        links: bool = True,
         progress: Progress = lambda _pages: None,
         notice: Callable[[EventKind, str], None] = lambda _kind, _text: None,
     ) -> ImportReport:
         """Read WARC files and RDF dumps through the same phases as a crawl. `graph`: for statements without one.
+        `links`: queue links that the strategies choose and the scope allows; nothing is visited.
         `notice` is called for quarantined pages and for records and files that were skipped, with the reason."""
         stores = self._stores
         if stores.shards is not None:
             stores.shards.take_all(time.time())
-        return import_files(stores, stores.settings, [Path(path) for path in paths], graph, progress, notice)
+        files = [Path(path) for path in paths]
+        return import_files(stores, stores.settings, files, graph, progress, notice, links=links)
 
-    def rebuild(self, *, partial: bool = False, progress: Progress = lambda _done: None) -> RebuildReport:
-        """Rebuild quads and text from the archive; they replace the old ones when they are complete.
+    def rebuild(
+        self, *, partial: bool = False, links: bool = True, progress: Progress = lambda _done: None
+    ) -> RebuildReport:
+        """Rebuild quads and text from the archive; they replace the old ones when they are complete. `links`: queue
+        those that the strategies choose and the scope allows, which may be others than when the pages were read.
 
         Raises `StoreError`, and changes nothing, if database or archive are missing; `partial` accepts that files of
         the archive are. Raises `WarehouseLocked` while other workers run on a shared database."""
@@ -81,7 +88,7 @@ class Maintenance:
             check_sources(stores, partial=partial)
             discard(stores.path)
             try:
-                report = self._fill(progress, check_shards)
+                report = self._fill(progress, check_shards, links)
             except BaseException:
                 discard(stores.path)
                 raise
@@ -92,8 +99,9 @@ class Maintenance:
             self._reopen()
         return report
 
-    def _fill(self, progress: Progress, check_shards: Callable[[], None]) -> RebuildReport:
-        stores, settings = self._stores, self._stores.settings
+    def _fill(self, progress: Progress, check_shards: Callable[[], None], links: bool) -> RebuildReport:
+        stores = self._stores
+        settings = stores.settings if links else without_links(stores.settings)
 
         def batch_done(pages: int) -> None:
             check_shards()

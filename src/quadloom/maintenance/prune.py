@@ -174,7 +174,8 @@ def _is_expired(visit: VisitRow, page: PageRow, before: float) -> bool:
 
 
 def _refs(history: _History) -> set[ArchiveRef]:
-    refs = (history.page.archive, *(visit.archive for visit in history.current))
+    waiting = history.page.fetched.archive if history.page.fetched is not None else None
+    refs = (history.page.archive, waiting, *(visit.archive for visit in history.current))
     return {ref for ref in refs if ref is not None}
 
 

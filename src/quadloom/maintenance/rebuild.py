@@ -15,7 +15,7 @@ from quadloom.asking.statistics import Statistics
 from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocked
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.indexer import IndexJob
-from quadloom.ingest.ingest import Ingest, without_links
+from quadloom.ingest.ingest import Ingest
 from quadloom.maintenance.lost_database import lost_database
 from quadloom.maintenance.swap import SpooledLedger, exchange_folders
 from quadloom.maintenance.verify import all_pages, is_page
@@ -26,7 +26,7 @@ from quadloom.settings import Settings
 from quadloom.stores.backends import local_indexes, open_quads, open_text
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextIndex
-from quadloom.stores.sqlite.database import WarehouseLock
+from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import INDEXES, Stores
 
 _BATCH = 500
@@ -104,12 +104,13 @@ def rebuild(
     in place of the old ones. Raises `StoreError` if not a single record of the archive can be read.
 
     Graphs that come from no page, the scores of topical crawls, are copied. A page that is not archived, because its
-    site forbids it or its record is damaged, keeps its graph if that can still be read, and is visited again.
+    site forbids it or its record is damaged, keeps its graph if that can still be read, and is visited again. Links
+    that the strategies of `settings` choose are queued.
     """
     done = archived = unreadable = 0
     named: list[UnreadableRecord] = []
     fresh = msgspec.structs.replace(stores, quads=quads, text=text)
-    ingest = Ingest(fresh, without_links(settings), statistics=Statistics(), ledger=ledger)
+    ingest = Ingest(fresh, settings, statistics=Statistics(), ledger=ledger)
 
     def fallback(row: PageRow, description: bytes) -> IndexJob:
         nonlocal unreadable

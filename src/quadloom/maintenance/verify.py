@@ -16,6 +16,7 @@ from quadloom.model.visit import Visit
 from quadloom.phases.index import PAGES
 from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
+from quadloom.stores.archive.warc import MISSING_FILE
 from quadloom.stores.stores import Stores
 from quadloom.syntaxes.terms import iri
 from quadloom.workers.batch import TransformPool
@@ -93,6 +94,17 @@ def _advice(stores: Stores, pages: int, drifts: Sequence[Drift]) -> str:
         return f"the database is lost or empty: {way_out(stores.path, stores.settings)}"
     if found == {"unindexed"}:
         return "nothing is lost: the next crawl indexes these pages (`quadloom crawl`)"
+    forgotten = [disk.directory for disk in stores.archive.disks() if not disk.configured]
+    if "archive" in found and forgotten:
+        return (
+            f"add {' and '.join(forgotten)} to stores.directories: archive files were written there, which are not read"
+            " now; then verify again"
+        )
+    if any(drift.what == "archive" and MISSING_FILE in drift.detail for drift in drifts):
+        return (
+            "files of the archive are missing: mount the disk that they are on, or name its directory in"
+            " stores.directories; then verify again"
+        )
     restore = "restore the damaged files of the archive from a backup"
     if found <= {"archive", "unindexed"}:
         return f"{restore}, or have the pages read again: `quadloom refresh URL`; the indexes are in order"

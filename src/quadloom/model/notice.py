@@ -8,7 +8,7 @@ import msgspec
 
 from quadloom.model.outcome import ArchiveRef
 
-NoticeKind = Literal["new", "changed", "gone", "result"]
+NoticeKind = Literal["new", "changed", "gone", "back", "result"]
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from quadloom.model.finding import Finding, FixedFinding, PageAudit
 from quadloom.model.link import Discovery
+from quadloom.model.phase import Owed
 from quadloom.model.visit import Visit
 
 
@@ -15,13 +16,14 @@ class Outcome(StrEnum):
     NEW = "new"  # first successful visit
     CHANGED = "changed"  # graph or main text differ from the last visit
     UNCHANGED = "unchanged"  # same graph and text, or 304
+    FETCHED = "fetched"  # its record is in the archive; what it says is found out by a later phase
     GONE = "gone"  # 404, 410
     DENIED = "denied"  # robots, guard, scope, 401, 403
     FAILED = "failed"  # tried and given up for now
 
 
-READ_OUTCOMES = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED))
-"""The outcomes of a visit that read the page: its content is known, whether it changed or not."""
+READ_OUTCOMES = frozenset((Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED, Outcome.FETCHED))
+"""The outcomes of a visit that read the page: its content is known or archived, whether it changed or not."""
 
 
 class ArchiveRef(msgspec.Struct, frozen=True, array_like=True):
@@ -32,8 +34,18 @@ class ArchiveRef(msgspec.Struct, frozen=True, array_like=True):
     length: int
 
 
+class FetchedVersion(msgspec.Struct, frozen=True, array_like=True):
+    """A version of a page that was fetched at `at` and waits in the archive to be transformed."""
+
+    at: float
+    archive: ArchiveRef
+
+
 class PageRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A page as the catalog knows it after its newest visit."""
+    """A page as the catalog knows it after its newest visit that was transformed, or that failed.
+
+    `fetched`: a newer version, of which nothing else in the row speaks yet.
+    """
 
     fingerprint: int
     key: str
@@ -73,11 +85,22 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     audit: PageAudit = PageAudit()
     fixed: tuple[FixedFinding, ...] = ()  # defects that an earlier visit found, the latest first
     lines: bytes = b""  # `line_fingerprints` of the graph as settled, empty = unknown
+    owed: Owed = Owed.NOTHING  # phases left to other processes or later commands
+    fetched: FetchedVersion | None = None
 
     @property
     def graph(self) -> str:
         """The name of the page's graph: its URL after redirects, or as requested if it was never read."""
         return self.final_url or self.href
+
+    @property
+    def state(self) -> str:
+        """How far the page has come: fetched, detected, transformed, indexed, extracted."""
+        if self.owed & Owed.TRANSFORM:
+            return "fetched" if self.owed & Owed.DETECT else "detected"
+        if self.owed & Owed.INDEX or (self.indexed_quads, self.indexed_text) != (self.quads_digest, self.text_digest):
+            return "transformed"
+        return "indexed" if self.owed & Owed.EXTRACT else "extracted"
 
 
 class HostPace(msgspec.Struct, frozen=True, array_like=True):

@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from quadloom.analysis.words import analyse_fields
 from quadloom.model.document import Transformed
 from quadloom.model.outcome import PageRow
 from quadloom.model.page import Page
@@ -104,16 +105,25 @@ def text_document(transformed: Transformed, page: Page, quads: Quads, most: int)
     text = quads.nquads.decode("utf-8")
     host = host_of(page.final_url)
     literals, left_out = words_of(text, most)
+    texts = {
+        "title": transformed.title,
+        "headings": transformed.headings,
+        "description": transformed.description,
+        "links": transformed.link_texts,
+        "images": transformed.image_texts,
+        "body": transformed.text,
+        "literals": literals,
+    }
+    analysed = analyse_fields({name: text for name, text in texts.items() if text}, transformed.language)
     document = TextDocument(
         id=quads.graph,
-        title=transformed.title,
-        body=transformed.text,
-        literals=literals,
+        **texts,
+        analysed=analysed,
         types=transformed.types,
         vocabularies=vocabularies_of(text),
         site=site_of(host),
         host=host,
-        language=transformed.language.lower().partition("-")[0],
+        language=analysed.language,
         kind=transformed.kind,
         fetched_at=page.fetched_at,
     )

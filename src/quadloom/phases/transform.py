@@ -12,9 +12,11 @@ from quadloom.checks.page import NOTHING, PageChecks, check_page
 from quadloom.errors import QuadloomError, SyntaxInvalid
 from quadloom.model.document import Document, PageFacts, Transformed
 from quadloom.model.link import Link
+from quadloom.model.service import ServiceAnswer
 from quadloom.phases.detect import detect_body
 from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
+from quadloom.syntaxes.external import ServicesNeeded, service_requests
 from quadloom.syntaxes.feeds.sitemaps import links_allowed
 from quadloom.syntaxes.html.meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
@@ -40,11 +42,14 @@ def transform(
     settings: Settings = _DEFAULTS,
     loader: Loader | None = None,
     syntaxes: Registry = SYNTAXES,
+    answers: tuple[ServiceAnswer, ...] | None = None,
 ) -> Transformed:
     """Read what `body`, found at `url`, says. Never raises on bad input: defects are in `findings`.
 
     `headers` are those of the response, names in lower case; `X-Robots-Tag` counts and, without `content_type`,
     `Content-Type`. `loader` stands in for the network if a syntax needs another document, such as a JSON-LD context.
+    `answers` of services; None = not asked yet. If `syntaxes` holds a service that takes the document, this raises
+    `ServicesNeeded` then, before anything else is done.
     """
     headers = tuple(headers)
     if content_type is None:
@@ -54,14 +59,20 @@ def transform(
         opened = unpack(body, url=url, content_type=content_type)
         if opened is not None:
             body, document, utf8 = opened.body, opened.document, None
-    context = Context(body, document, url=url, settings=settings, headers=headers, loader=loader, utf8=utf8)
+    context = Context(
+        body, document, url=url, settings=settings, headers=headers, loader=loader, utf8=utf8, answers=answers or ()
+    )
     context.findings += document.findings
     extractors = syntaxes.extractors(document.kind, settings.transform.syntaxes)
+    if settings.service and answers is None and (needed := service_requests(context, extractors)):
+        raise ServicesNeeded(needed)
     reasons = document.reasons
     if not extractors and document.kind != "empty":
         reasons = (*reasons, f"no syntax reads {document.kind}: nothing to state")
     blanks: dict[str, int] = {}
     counts, own = _run_extractors(context, extractors, blanks)
+    for step in context.last_steps:
+        _guarded(context, Extractor("html", step))
     if not context.facts.metas:
         read_robots(context)
     return _transformed(context, document, reasons, counts, own, blanks)
@@ -147,6 +158,9 @@ def _transformed(
         nquads=sink.nquads(context.url),
         links=tuple(context.links[: links_allowed(document.kind, limits)]),
         text=facts.text[: limits.text_chars],
+        headings=facts.headings,
+        link_texts=facts.link_texts,
+        image_texts=facts.image_texts,
         description=facts.description,
         types=_types(statements),
         mails=tuple(facts.mails),

@@ -26,6 +26,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
@@ -90,6 +91,12 @@ class Channel:
 
     def close(self) -> None:
         self._socket.close()
+
+    def shut(self) -> None:
+        """End the stream for both sides. Unlike `close` it may be called while another thread sends or receives: that
+        gets `ChannelClosed`."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def _fill(self) -> None:
         try:
@@ -231,18 +238,24 @@ def run(serve: Callable[[Channel], None]) -> None:
         os._exit(limits.EXIT_OUT_OF_MEMORY)  # nothing that would need memory, such as a traceback
 
 
-def attach() -> Channel:
-    """The child's end, from its command line. From here on the child has its limits and ends with its owner."""
+def attach(at_end: Callable[[], None] = lambda: None) -> Channel:
+    """The child's end, from its command line. From here on the child has its limits and ends with its owner.
+
+    `at_end` is called before it ends so, from a thread, and must not wait for anything.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sock = socket.socket(fileno=int(sys.argv[1]))
-    threading.Thread(target=_end_with_owner, args=(sock.fileno(),), name="owner-watch", daemon=True).start()
+    threading.Thread(target=_end_with_owner, args=(sock.fileno(), at_end), name="owner-watch", daemon=True).start()
     limits.limit_memory(int(sys.argv[2]))
     return Channel(sock)
 
 
-def _end_with_owner(descriptor: int) -> None:
+def _end_with_owner(descriptor: int, at_end: Callable[[], None]) -> None:
     """Wait, without reading, until the other end is closed. Then nobody wants an answer, however far it is."""
     owner = select.poll()
     owner.register(descriptor, 0)  # a hang-up is always reported
     owner.poll()
-    os._exit(0)
+    try:
+        at_end()
+    finally:
+        os._exit(0)

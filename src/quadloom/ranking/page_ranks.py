@@ -78,6 +78,11 @@ class PageRanks:
             moved |= np.abs(one - other) > MOVED * np.maximum(np.minimum(one, other), _LEAST)
         return PageRanks(np.where(moved, self.table, old)), moved
 
+    def weight_of_top(self, share: float) -> float:
+        """The least weight of a page in the top share of all; infinite if there are no pages."""
+        count = len(self.table)
+        return float(np.quantile(self.table["weight"], 1.0 - share, method="higher")) if count else np.inf
+
     @classmethod
     def load(cls, directory: Path) -> PageRanks:
         path = directory / _FILE

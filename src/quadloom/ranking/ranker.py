@@ -67,6 +67,7 @@ class PageRanker:
         self._data_weight = freshness.chi
         self._scales = {True: self._data_weight, False: 1.0}  # weight of a page of mean importance, data or not
         self._ranks = PageRanks.load(directory)
+        self._important_from = self._ranks.weight_of_top(freshness.promotion)
         self._moved: Fingerprints | None = None
         self._urgent = threading.Event()
         # With a window of one time unit, the histories of the fixpoint weigh as much as all cash together, and a new
@@ -109,6 +110,10 @@ class PageRanker:
             else:
                 found.append(known[0]._replace(weight=known[0].importance * self._scales[is_data]))
         return found
+
+    def is_important(self, rank: PageRank) -> bool:
+        """Whether a page is in the top share of all, to which subscribed pages are promoted."""
+        return rank.weight >= self._important_from
 
     def take_moved(self) -> Fingerprints | None:
         """Pages already read whose values moved since the last call; None = there was no new ranking."""
@@ -183,6 +188,7 @@ class PageRanker:
         new = PageRanks.make(fingerprints, values, importance, useful, structured)
         ranks, changed = new.without_small_moves(self._ranks)
         self._ranks = ranks
+        self._important_from = ranks.weight_of_top(self._freshness.promotion)
         ranks.save(self._directory)
         moved = ranks.fingerprints[changed & read[np.argsort(fingerprints, kind="stable")]]
         earlier = self._moved

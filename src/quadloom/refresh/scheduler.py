@@ -4,10 +4,6 @@ Every settlement passes through `plan`, which sets the time of the next visit an
 the page's own row. So the knowledge about a page becomes durable in the transaction that settles the visit, and costs
 neither a read nor a write of its own.
 
-A page that was gone `freshness.dead_after` times in a row is dead: it leaves the indexes and is not requested again
-until a new or changed page links to it. The pause before such a link counts doubles with each death, so a link that
-stays broken costs little.
-
 A sitemap or feed says when its pages changed. What it announced since it was last read is read at once if the host's
 announcements have proved true; otherwise the dates are only remembered, to be compared with what the visit finds.
 """
@@ -31,6 +27,7 @@ from quadloom.model.url import Url, site_of
 from quadloom.model.wire import Value, decode, encode
 from quadloom.ranking.page_ranks import PageRank
 from quadloom.ranking.ranker import PageRanker
+from quadloom.refresh.dead_pages import DeadPages, PageAddress
 from quadloom.refresh.pacing import BandwidthPacer
 from quadloom.refresh.predictor import DataPredictor
 from quadloom.refresh.state import Schedule, load, remember, save
@@ -47,7 +44,9 @@ from quadloom.stores.protocols.frontier import Frontier, ScheduledPage, ScopeRul
 _CHECKPOINT_SECONDS = 300.0
 _SAME_WEIGHT = 0.01
 _ALSO_CONSIDERED = 64  # because some of the pages due next were read too recently to be read again
+_PATIENCE = 4.0  # how many times longer seeds, subscribed and important pages may be gone before they are dead
 _WITH_CHANGES = frozenset((Outcome.NEW, Outcome.CHANGED))
+_PLANNED_FIRST = READ_OUTCOMES | {Outcome.GONE}  # first visits that the planner decides about
 
 
 class SharesChange(msgspec.Struct, frozen=True):
@@ -102,11 +101,13 @@ class RefreshScheduler:
         self._data_weight = freshness.chi
         self._damping = freshness.damping
         self.guided = settings.crawl.order == "importance"
-        self.planner, self._dead = load(catalog, settings, self.shares.refresh_bandwidth(ReadCounts()))
+        self.planner, dead = load(catalog, settings, self.shares.refresh_bandwidth(ReadCounts()))
+        self._dead = DeadPages(catalog, self.planner, dead)
         self.predictor = DataPredictor(catalog)
         self._announced: dict[int, float] = {}
         self._pushed: dict[int, bool] = {}
         self._due_now: list[ScheduledPage] = []
+        self._announced_now: dict[int, float] = {}  # pages to read soon, and not before
         self._uncommitted = False
         self._saved_at = -math.inf
 
@@ -129,6 +130,7 @@ class RefreshScheduler:
             rows.update((item.page.fingerprint, item.page) for item in done if item.page is not None)
             planned += done
         self.predictor.learn(planned)
+        self._due_now += self._dead.take(now)
         return planned
 
     def _plan_part(self, part: Sequence[Settlement], rows: Mapping[int, PageRow], now: float) -> list[Settlement]:
@@ -151,8 +153,9 @@ class RefreshScheduler:
 
     def write(self, now: float) -> None:
         """Schedule dead pages that were linked again and pages announced as changed; at times save the sums."""
-        if self._due_now:
-            self._frontier.reschedule(self._due_now, now)
+        due = [*self._due_now, *self._announced_visits(now)]
+        if due:
+            self._frontier.reschedule(due, now)
         if now - self._saved_at > _CHECKPOINT_SECONDS:
             self._saved_at = now
             self._save(exact=False)
@@ -170,23 +173,39 @@ class RefreshScheduler:
         rested: list[tuple[float, ScheduledPage]] = []
         for page in soonest:
             schedule = schedules.get(page.fingerprint)
-            if schedule is None or not schedule.plan.period or schedule.read_at + self.planner.min_interval > now:
+            if schedule is None or not schedule.plan.period or not self._may_advance(rows[page.fingerprint], now):
                 continue
             rested.append(((schedule.read_at - now) / schedule.plan.period, page))
         rested.sort(key=lambda item: item[0])
         chosen = [ScheduledPage(page.fingerprint, page.host, now) for _, page in rested[:count]]
+        chosen += self._dead.take(now)
         if chosen:
             self._frontier.reschedule(chosen, now)
         return len(chosen)
 
+    def _may_advance(self, row: PageRow, now: float) -> bool:
+        """Not soon after any visit, and not a page that was gone or failed: its pause is meant to be long."""
+        return row.outcome in READ_OUTCOMES and row.fetched_at + self.planner.min_interval <= now
+
+    def _announced_visits(self, now: float) -> list[ScheduledPage]:
+        """Pages announced as changed, none sooner than `freshness.min_interval` after its last visit."""
+        rows = self._catalog.pages(list(self._announced_now)) if self._announced_now else {}
+        return [
+            ScheduledPage(key, row.host, max(now, row.fetched_at + self.planner.min_interval))
+            for key, row in rows.items()
+            if row.outcome in READ_OUTCOMES and row.fetched_at < self._announced_now[key]
+        ]
+
     def committed(self) -> None:
         self._uncommitted = False
         self._due_now.clear()
+        self._announced_now.clear()
 
-    def close(self) -> None:
-        """Save the sums, unless the last batch never became durable: then they include more than the rows."""
+    def close(self, *, exact: bool = True) -> None:
+        """Save the sums, unless the last batch never became durable: then they include more than the rows. `exact`:
+        no other process has settled pages meanwhile."""
         if not self._uncommitted:
-            self._save(exact=True)
+            self._save(exact=exact)
 
     def set_share(self, share: float) -> None:
         """Set this worker's share of the shards; its bandwidth scales with it. 0 is ignored."""
@@ -209,6 +228,7 @@ class RefreshScheduler:
 
         Raises `UsageError` or `SettingsError` for a wrong value, and then changes nothing."""
         for name, value, hint in (
+            ("the bandwidth", change.bandwidth, "to stop fetching for a while: `quadloom pause`"),
             ("χ", change.chi, "1 weighs both kinds alike"),
             (
                 "α",
@@ -216,7 +236,7 @@ class RefreshScheduler:
                 "the paper uses 0.95; smaller values care more whether a copy is old than how old it is",
             ),
         ):
-            if value is not None and not 0.0 < value < math.inf:
+            if value is not None and not 0.0 < value < math.inf:  # also refuses NaN
                 raise UsageError(f"{name} must be positive, not {value:g}", hint=hint)
         shares, planner = self.shares, self.planner
         shares.set(
@@ -294,8 +314,9 @@ class RefreshScheduler:
         schedule = decode(old.schedule, PageScheduleRow) if old is not None and old.schedule else None
         if (
             row is None
+            or settlement.outcome is Outcome.FETCHED  # decided when it is transformed
             or settlement.again_at is not None
-            or (schedule is None and settlement.outcome not in READ_OUTCOMES)
+            or (schedule is None and settlement.outcome not in _PLANNED_FIRST)
         ):
             return settlement  # a retry, or a page that was never read: the frontier's own rules are enough
         if old is not None and row.fetched_at <= old.fetched_at:
@@ -324,6 +345,7 @@ class RefreshScheduler:
             self._delay if pace is None or pace.delay < self._delay else pace.delay,
             None if rank is None else rank.weight,
             self._pushed.pop(row.fingerprint, False) if self._pushed else False,
+            self._patience(row, rank) if settlement.outcome is Outcome.GONE else 1.0,
         )
         return _Case(settlement, row, schedule, observation, rank)
 
@@ -333,16 +355,20 @@ class RefreshScheduler:
         _, importance, usefulness = rank or (0.0, old.importance, old.usefulness)
         new = self._in_scope(row, PageScheduleRow(decision.schedule, read_at, False, importance, usefulness))
         if decision.again_at is None:
-            remember(self._dead, row.fingerprint, (row.fetched_at, decision.schedule.gone))
+            self._dead.add(row.fingerprint, row.fetched_at, decision.schedule)
             row = replace(row, schedule=encode(new), quads_digest=b"", text_digest=b"", quads=0)
             return replace(settlement, page=row, again_at=None)
-        if self._dead:
-            self._dead.pop(row.fingerprint, None)
+        self._dead.remove(row.fingerprint)
         return replace(
             settlement,
             page=replace(row, schedule=encode(new)),
             again_at=None if new.parked else decision.again_at,
         )
+
+    def _patience(self, row: PageRow, rank: PageRank | None) -> float:
+        is_seed = row.depth == 0 and row.via == 0
+        is_important = rank is not None and self._ranker is not None and self._ranker.is_important(rank)
+        return _PATIENCE if is_seed or is_important else 1.0
 
     def _prioritized(self, settlement: Settlement, is_data: bool, rank: PageRank | None) -> Settlement:
         """Mark suspects among the new URLs. If importance guides discovery, also score each link with what the page
@@ -356,21 +382,14 @@ class RefreshScheduler:
 
     def _note_links(self, settlement: Settlement, old: PageRow | None, now: float) -> None:
         """What a new or changed page says about others: links to dead pages, and dates of change."""
-        dead = self._dead
-        for found in [found for found in settlement.discoveries if found.fingerprint in dead] if dead else ():
-            died_at, gone = dead[found.fingerprint]
-            if now >= died_at + self._dead_pause(gone):
-                del dead[found.fingerprint]
-                self._due_now.append(ScheduledPage(found.fingerprint, found.host, now))
+        if self._dead.visits:
+            for found in settlement.discoveries:
+                self._due_now += self._dead.linked(PageAddress(found.fingerprint, found.host), now)
         since = old.fetched_at if old is not None else math.inf
         for found in [found for found in settlement.discoveries if found.lastmod]:
             remember(self._announced, found.fingerprint, found.lastmod)
             if since < found.lastmod <= now and self.planner.trust(found.host, "announced").trusted:
-                self._due_now.append(ScheduledPage(found.fingerprint, found.host, now))
-
-    def _dead_pause(self, gone: int) -> float:
-        """Seconds after a page's death before a new link to it counts."""
-        return float(min(self.planner.min_interval * 24.0 * 2.0 ** min(gone, 60), self.planner.max_interval))
+                self._announced_now[found.fingerprint] = found.lastmod
 
     def _ranks(self, settlements: Sequence[Settlement]) -> Sequence[PageRank | None]:
         if self._ranker is None:
@@ -382,7 +401,7 @@ class RefreshScheduler:
 
     def _save(self, *, exact: bool) -> None:
         with self._catalog.transaction():
-            save(self._catalog, self.planner, self._dead, exact=exact)
+            save(self._catalog, self.planner, self._dead.visits, exact=exact)
             self.predictor.save()
 
     @property

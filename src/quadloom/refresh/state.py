@@ -14,7 +14,7 @@ from quadloom.model.url import site_of
 from quadloom.model.wire import decode
 from quadloom.refresh.predictor import read_suspects
 from quadloom.scheduling.page_row import PageScheduleRow
-from quadloom.scheduling.planner import Planner, PlannerState
+from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState
 from quadloom.scheduling.shares import BandwidthShares, ReadCounts
 from quadloom.scheduling.suspects import SuspectModel
 from quadloom.settings import Settings
@@ -22,6 +22,8 @@ from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 
 T = TypeVar("T")
+DeadVisits = dict[int, tuple[float, float]]
+"""fingerprint → (when the page was last visited, how long it had been gone then)"""
 _REMEMBERED = 1_000_000  # dead pages and announcements in memory; beyond that the oldest are dropped
 
 
@@ -30,7 +32,7 @@ class _SavedSums(msgspec.Struct, frozen=True):
 
     exact: bool
     state: PlannerState
-    dead: dict[int, tuple[float, int]] = {}
+    dead: DeadVisits = {}
 
 
 _SUMS = NamedValue("schedule:sums", _SavedSums)
@@ -45,13 +47,11 @@ class Schedule(NamedTuple):
 
 
 class LoadedSchedule(NamedTuple):
-    """`dead`: fingerprint → (when the page died, how often in a row it was gone)."""
-
     planner: Planner
-    dead: dict[int, tuple[float, int]]
+    dead: DeadVisits
 
 
-def save(catalog: Catalog, planner: Planner, dead: dict[int, tuple[float, int]], *, exact: bool) -> None:
+def save(catalog: Catalog, planner: Planner, dead: DeadVisits, *, exact: bool) -> None:
     """Write the sums. `exact`: no settlement is missing in them."""
     _SUMS.put(catalog, _SavedSums(exact, planner.dump(), dead))
 
@@ -69,7 +69,7 @@ def _restore(catalog: Catalog, settings: Settings, bandwidth: float) -> LoadedSc
         return LoadedSchedule(Planner(settings.freshness, bandwidth, saved.state), dict(saved.dead))
     trusts = saved.state.trusts if saved is not None else {}
     planner = Planner(settings.freshness, bandwidth, PlannerState({}, trusts, {}, []))
-    dead: dict[int, tuple[float, int]] = {}
+    dead: DeadVisits = {}
     after = -(1 << 63)
     while rows := catalog.scan(after=after, limit=1000):
         after = rows[-1].fingerprint
@@ -79,9 +79,14 @@ def _restore(catalog: Catalog, settings: Settings, bandwidth: float) -> LoadedSc
             schedule = decode(row.schedule, PageScheduleRow)
             if not schedule.parked:
                 planner.recount(row.host, site_of(row.host), schedule.plan)
-            if schedule.plan.gone >= planner.dead_after:
-                remember(dead, row.fingerprint, (row.fetched_at, schedule.plan.gone))
+            if schedule.is_dead:
+                remember(dead, row.fingerprint, (row.fetched_at, gone_for(row.fetched_at, schedule.plan)))
     return LoadedSchedule(planner, dead)
+
+
+def gone_for(visited_at: float, plan: PageSchedule) -> float:
+    """Seconds that a page had been gone at its last visit."""
+    return visited_at - plan.gone_since if plan.gone_since else 0.0
 
 
 def remember(entries: dict[int, T], key: int, value: T) -> None:

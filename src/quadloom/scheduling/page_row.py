@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from quadloom.model.outcome import READ_OUTCOMES, PageRow
+from quadloom.model.wire import decode
 from quadloom.scheduling.planner import PageSchedule
 
 
@@ -21,3 +23,17 @@ class PageScheduleRow(msgspec.Struct, frozen=True, array_like=True):
     def next_visit(self) -> float | None:
         """By the schedule; a retry or a request may come first."""
         return self.read_at + self.plan.period if self.plan.period and not self.parked else None
+
+    @property
+    def is_dead(self) -> bool:
+        """Older versions stored no mark, but took the period of a dead page away."""
+        plan = self.plan
+        return plan.dead or (plan.gone > 0 and not plan.period and not plan.gone_since)
+
+
+def gone_visits(row: PageRow) -> int:
+    """How many visits in a row found the page gone; failures in between do not count. 0 = it is there, as far as is
+    known."""
+    if row.outcome in READ_OUTCOMES or not row.schedule:
+        return 0
+    return decode(row.schedule, PageScheduleRow).plan.gone

@@ -9,15 +9,13 @@ page is the time after which reading it is worth that price.
 If the pages of a host could want more reads than politeness allows, the host has its own demand and its own price, and
 the higher of the two prices holds for its pages: the optimum that `refresh.polite_rates` solves for.
 
-`explain` gives every number with the rule behind it, for `quadloom why`.
+`scheduling.facts` gives every number with the rule behind it, for `quadloom why`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import NamedTuple
 
 import msgspec
 
@@ -46,6 +44,8 @@ class PageSchedule(msgspec.Struct, frozen=True, array_like=True):
     period: float = 0.0
     gone: int = 0
     host_counted: bool = False  # whether the page is also in the demand of its host
+    gone_since: float = 0.0  # first of the visits in a row that found it gone; 0 = it is there
+    dead: bool = False
 
 
 _UNKNOWN = PageSchedule()
@@ -56,7 +56,8 @@ class VisitObservation(msgspec.Struct, frozen=True):
 
     `modified_at`: Last-Modified. `announced_at`: sitemap lastmod or feed. `host_delay`: seconds between polite
     requests to the host. `weight`: from the last ranking, None = as before. `pushed`: the page was visited because an
-    authorised sender had reported a change.
+    authorised sender had reported a change. `patience`: how many times longer than others a page may be gone before it
+    is dead.
     """
 
     host: str
@@ -69,24 +70,17 @@ class VisitObservation(msgspec.Struct, frozen=True):
     host_delay: float = 0.0
     weight: float | None = None
     pushed: bool = False
+    patience: float = 1.0
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """`again_at`: next visit, None = never again (the page is dead). `schedule`: to be stored with the page."""
+    """`again_at`: next visit, None = the page is dead. `schedule`: to be stored with the page."""
 
     schedule: PageSchedule
     again_at: float | None
 
 
-class ScheduleFact(NamedTuple):
-    """One number behind the schedule of a page, and the rule that gives it."""
-
-    what: str
-    value: str
-    rule: str
-
-
-class _Market:
+class Market:
     """Pages that compete for one bandwidth, and the resulting price."""
 
     __slots__ = ("delay", "demand", "pages", "price", "priced_pages", "since")
@@ -124,21 +118,23 @@ class Planner:
         self.min_interval = length_of("freshness.min_interval", freshness.min_interval, 1e-3)
         self.max_interval = length_of("freshness.max_interval", freshness.max_interval, self.min_interval)
         self.dead_after = freshness.dead_after
+        self.dead_span = length_of("freshness.dead_span", freshness.dead_span)
+        self.dead_retry = length_of("freshness.dead_retry", freshness.dead_retry, self.min_interval)
         self.world = Prior.around(length_of("freshness.prior_interval", freshness.prior_interval, 1.0))
         self._bandwidth = bandwidth
         self._sites: dict[str, SitePrior] = {}
         self._trusts: dict[str, Trust] = {}
-        self._hosts: dict[str, _Market] = {}
+        self._hosts: dict[str, Market] = {}
         self.demand = Demand()
         if state is not None:
             self._sites = {site: SitePrior(self.world, *sums) for site, sums in state.sites.items()}
             self._trusts = {name: Trust.decode(data) for name, data in state.trusts.items()}
             self._hosts = {
-                host: _Market(pages, None if cells is None else Demand(cells))
+                host: Market(pages, None if cells is None else Demand(cells))
                 for host, (pages, cells) in state.hosts.items()
             }
             self.demand = Demand(state.demand)
-        self._market = _Market(self.demand.pages, self.demand)
+        self._market = Market(self.demand.pages, self.demand)
 
     @property
     def bandwidth(self) -> float:
@@ -204,7 +200,7 @@ class Planner:
         self._market.since += 1
         host = self._hosts.get(seen.host)
         if host is None:
-            host = self._hosts[seen.host] = _Market()
+            host = self._hosts[seen.host] = Market()
         host.delay = seen.host_delay
         counted = self._count_on_host(host, was, old.host_counted, now, seen.host_delay)
         period = self.period(weight, changes, self._host_price(host, seen.host_delay))
@@ -236,7 +232,7 @@ class Planner:
         self.demand.replace(None, where)
         estimate = Estimate(schedule.changes_per_second, schedule.log_mean, schedule.log_variance)
         self._sites.setdefault(site, SitePrior(self.world)).replace(None, estimate)
-        market = self._hosts.setdefault(host, _Market())
+        market = self._hosts.setdefault(host, Market())
         market.pages += 1
         if schedule.host_counted:
             market.demand = market.demand or Demand()
@@ -252,7 +248,7 @@ class Planner:
         was, now = _place_of(schedule), place(weight, rate)
         self.demand.replace(was, now)
         self._market.since += 1
-        market = self._hosts.get(host) or _Market(1)
+        market = self._hosts.get(host) or Market(1)
         host_delay = max(host_delay, market.delay)
         counted = self._count_on_host(market, was, schedule.host_counted, now, host_delay)
         period = self.period(weight, rate, self._host_price(market, host_delay))
@@ -277,6 +273,13 @@ class Planner:
             self._trusts[key] = Trust()
         return self._trusts[key]
 
+    def prior_of(self, site: str) -> Prior:
+        """What is expected of a page of the site about which nothing else is known."""
+        return self._sites[site].prior() if site in self._sites else self.world
+
+    def market_of(self, host: str) -> Market:
+        return self._hosts.get(host, Market())
+
     def dump(self) -> PlannerState:
         """All sums, to be stored; the constructor takes them back."""
         return PlannerState(
@@ -289,64 +292,10 @@ class Planner:
             demand=self.demand.dump(),
         )
 
-    def explain(self, host: str, site: str, schedule: PageSchedule, last_at: float) -> list[ScheduleFact]:
-        """Every number behind the next visit of a page, with its rule."""
-        prior = self._sites[site].prior() if site in self._sites else self.world
-        rate = ChangeRate.decode(schedule.rate, prior)
-        low, high = rate.interval(0.8)
-        market = self._hosts.get(host, _Market())
-        price = self.price
-        ideal = ideal_period(
-            self.policy, schedule.weight, rate.estimate().for_policy(self.policy), max(price.price, 1e-300), self.alpha
-        )
-        trusted = [source for source in ("last-modified", "announced") if self._believed(host, source)]
-        fact = ScheduleFact
-        return [
-            fact(
-                "weight", f"{schedule.weight:.4g}", "importance or usefulness over its mean, χ between kinds, promotion"
-            ),
-            fact("visits", f"{rate.visits}, {rate.changes} with a change", "a change is a new graph or main text"),
-            fact(
-                "site's prior",
-                f"a change every {_span(math.exp(-prior.centre))} ×/÷ e^{prior.spread:.2g}",
-                "log-normal, learned from the site's pages",
-            ),
-            fact("dates believed", ", ".join(trusted) or "none", "lower tenth of precision and recall ≥ 0.7"),
-            fact(
-                "change rate",
-                f"every {_span(1.0 / rate.mean)}, between {_span(1.0 / high)} and {_span(1.0 / low)}",
-                "posterior mean and 80 % interval",
-            ),
-            fact(
-                "refresh bandwidth",
-                f"{self._bandwidth:.4g} reads/s for {self.demand.pages} pages",
-                "bandwidth less the shares that discovery uses",
-            ),
-            fact("demand S", f"{self.demand.s(self.alpha):.4g}", "Σ (w λ^α)^(1/(α+1)) over all pages"),
-            fact("price of a read", f"{price.price:.4g}", "Σ reads of all pages = bandwidth"),
-            fact(
-                "ideal period",
-                _span(ideal) if price.price else "the shortest",
-                f"policy {self.policy}: value of a read reaches the price",
-            ),
-            fact(
-                "host's price",
-                "none" if market.demand is None else f"{market.price.price:.4g}",
-                f"the higher price holds, so that its {market.pages} pages stay within politeness",
-            ),
-            fact(
-                "period",
-                _span(schedule.period) if schedule.period else "none",
-                f"between {_span(self.min_interval)} and {_span(price.slowest)}",
-            ),
-            fact("gone", f"{schedule.gone} in a row", f"not visited any more after {self.dead_after}"),
-            fact("next visit", _date(last_at + schedule.period) if schedule.period else "none", "last visit + period"),
-        ]
-
     def _observe(self, rate: ChangeRate, seen: VisitObservation) -> None:
         """Add the evidence of one visit, with the date of the change if a trusted source gives it."""
         if seen.outcome is Outcome.NEW or not seen.previous_at:
-            if self._believed(seen.host, "last-modified") and 0.0 < seen.modified_at < seen.fetched_at:
+            if self.believes(seen.host, "last-modified") and 0.0 < seen.modified_at < seen.fetched_at:
                 rate.observe(math.inf, True, seen.fetched_at - seen.modified_at)
             return
         changed = seen.outcome is Outcome.CHANGED
@@ -360,26 +309,35 @@ class Planner:
         for source, date in (("last-modified", seen.modified_at), ("announced", seen.announced_at)):
             if date > 0.0:
                 announced = announced_age(date, seen.fetched_at, seen.previous_at)
-                if age is None and announced is not None and self._believed(seen.host, source):
+                if age is None and announced is not None and self.believes(seen.host, source):
                     age = announced
                 proof = announced is not None and announced > _STAMPED_PART * gap
                 self.trust(seen.host, source).observe(changed=changed, announced=proof)
         rate.observe(gap, changed, age)
 
-    def _believed(self, host: str, source: str) -> bool:
+    def believes(self, host: str, source: str) -> bool:
         trust = self._trusts.get(f"{source} {host}")
         return trust is not None and trust.trusted
 
     def _settle_gone(self, seen: VisitObservation, old: PageSchedule) -> Decision:
+        """Death needs both a number of visits and a span: a server may answer 404 for a whole night of maintenance."""
         gone = old.gone + 1
-        if gone >= self.dead_after:
+        since = old.gone_since or seen.fetched_at
+        span = self.dead_span * seen.patience
+        never_read = not old.rate and seen.patience == 1.0  # a broken link, most likely: it is looked at once more
+        if gone >= (min(self.dead_after, 2) if never_read else self.dead_after) and seen.fetched_at - since >= span:
             self.forget(seen.host, seen.site, old)
-            return Decision(msgspec.structs.replace(old, gone=gone, period=0.0), None)
-        # The pause doubles: a page that is really gone costs little, and an error of the server is noticed soon.
-        pause = min(self.min_interval * 24.0 * 2.0**gone, self.max_interval)
-        return Decision(msgspec.structs.replace(old, gone=gone), seen.fetched_at + pause)
+            dead = msgspec.structs.replace(old, gone=gone, gone_since=since, period=0.0, dead=True)
+            return Decision(dead, None)
+        pause = max(span, self.min_interval) if never_read else self.gone_pause(gone)
+        return Decision(msgspec.structs.replace(old, gone=gone, gone_since=since), seen.fetched_at + pause)
 
-    def _count_on_host(self, market: _Market, was: Place | None, counted: bool, now: Place, delay: float) -> bool:
+    def gone_pause(self, gone: int) -> float:
+        """Seconds until a page that was gone `gone` times in a row is visited again. The pause doubles: a page that is
+        really gone costs little, and one that is back is noticed soon."""
+        return min(self.min_interval * 2.0 ** min(gone, 60), self.max_interval)
+
+    def _count_on_host(self, market: Market, was: Place | None, counted: bool, now: Place, delay: float) -> bool:
         """Replace the page in the demand of its host; True = it is counted there now."""
         market.pages += was is None
         market.since += 1
@@ -390,7 +348,7 @@ class Planner:
         market.demand.replace(was if counted else None, now)
         return True
 
-    def _host_price(self, market: _Market, delay: float) -> Price | None:
+    def _host_price(self, market: Market, delay: float) -> Price | None:
         if market.demand is None or delay <= 0.0:
             return None
         # Pages read before the host was large enough to be counted are added at their next visit. Until then, the
@@ -398,7 +356,7 @@ class Planner:
         part = market.demand.pages / max(market.pages, 1)
         return self._priced(market, _HOST_PART / delay * min(part, 1.0))
 
-    def _priced(self, market: _Market, bandwidth: float) -> Price:
+    def _priced(self, market: Market, bandwidth: float) -> Price:
         if market.demand is not None and market.stale():
             market.since, market.priced_pages = 0, float(market.pages)
             market.price = market.demand.price(
@@ -415,17 +373,3 @@ class Planner:
 def _place_of(schedule: PageSchedule) -> Place | None:
     """The position at which the page is counted; None = it is not scheduled."""
     return place(schedule.weight, schedule.changes_per_second) if schedule.period else None
-
-
-def _span(duration: float) -> str:
-    """A duration for people, such as `3.2 d`."""
-    if math.isinf(duration):
-        return "never"
-    for unit, length in (("y", 31_557_600.0), ("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
-        if duration >= length:
-            return f"{duration / length:.3g} {unit}"
-    return f"{duration:.3g} s"
-
-
-def _date(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

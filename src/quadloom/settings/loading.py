@@ -247,20 +247,12 @@ def _from_text(dotted: str, raw: str) -> Value:
 
 
 def _check_services(settings: Settings) -> None:
-    """Check that all services for one page, with all retries, end before the page's own deadline.
-
-    Otherwise a slow service would cost the page its worker, and after two such attempts its place in the index.
-    """
-    limit = settings.limits.transform_seconds
-    words = {word for service in settings.service for word in service.kinds} | {""}
-    for word in sorted(words):
-        readers = [service for service in settings.service if not service.kinds or word in service.kinds]
-        longest = sum(service.timeout * (1 + max(0, service.retries)) for service in readers)
-        if longest > limit:
+    """Check that each service is either a URL or a command."""
+    for service in settings.service:
+        if bool(service.url.split()) == bool(service.command):
             raise SettingsError(
-                f"services for {word or 'every kind'} may take {longest:g} s with their retries, but a page has only"
-                f" {limit:g} s (limits.transform_seconds): {', '.join(service.url for service in readers)}",
-                hint="lower timeout or retries of [[service]], or raise limits.transform_seconds",
+                "each [[service]] needs a url or a command, and not both",
+                hint='url = "http://127.0.0.1:9001/", or command = ["program", "argument"]',
             )
 
 

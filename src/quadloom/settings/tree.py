@@ -202,11 +202,18 @@ class FreshnessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     chi: Annotated[
         float, _doc("χ: average weight of a page with structured data; an ordinary page weighs 1"), _ABOVE_0
     ] = 1.0
-    min_interval: Annotated[Length, _doc("shortest time between two reads of a page")] = "1h"
-    max_interval: Annotated[Length, _doc("longest time between two reads of a page (the refresh-cycle floor)")] = "90d"
+    min_interval: Annotated[Length, _doc("shortest time between two reads of a page (the refresh-cycle floor)")] = "1h"
+    max_interval: Annotated[Length, _doc("longest time between two reads of a page")] = "90d"
     dead_after: Annotated[
-        int, _doc("visits in a row that must find a page gone before it is no longer visited"), _FROM_1
+        int, _doc("visits in a row that must find a page gone before it counts as dead; see dead_span"), _FROM_1
     ] = 3
+    dead_span: Annotated[
+        Length,
+        _doc("least time between the first and the last of these visits; seeds, subscribed and important pages: 4 ×"),
+    ] = "3d"
+    dead_retry: Annotated[Length, _doc("time after which a dead page is requested once more; doubles each time")] = (
+        "180d"
+    )
     importance_every: Annotated[Length, _doc("time between two computations of importance")] = "1h"
     damping: Annotated[float, _doc("damping factor of importance"), _SHARE] = 0.85
     dangling: Annotated[
@@ -294,16 +301,24 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An external transformation service."""
+    """Another program that reads documents: a service over HTTP, or a command of this machine."""
 
-    url: Annotated[str, _doc("URL that bodies are POSTed to; several instances separated by spaces")]
+    url: Annotated[str, _doc("URL that bodies are POSTed to; several instances separated by spaces")] = ""
+    command: Annotated[
+        list[str],
+        _doc("instead of a URL: a program and its arguments; the body is its input, or in the file `{file}`"),
+    ] = []
+    writes: Annotated[str, _doc("media type of what the command writes to its standard output")] = "application/xml"
+    memory: Annotated[Bytes, _doc("most address space of the command, bytes"), _FROM_1] = 1 << 30
     kinds: Annotated[list[str], _doc("document kinds or media types that it takes; empty = all")] = []
-    timeout: Annotated[
-        Seconds,
-        _doc("time for one answer, seconds; with all retries it must fit into limits.transform_seconds"),
-        _ABOVE_0,
-    ] = 4.0
+    timeout: Annotated[Seconds, _doc("time for one answer, seconds"), _ABOVE_0] = 4.0
     retries: Annotated[int, _doc("further attempts, on another instance if there is one"), _FROM_0] = 1
+    parallel: Annotated[
+        int, _doc("requests at once to one instance; 0 = 4 for a URL, one per core for a command"), _FROM_0
+    ] = 0
+    patience: Annotated[
+        Seconds, _doc("how long pages wait for a service that is away, before they are read without it; seconds")
+    ] = 60.0
 
 
 class TopicSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -337,6 +352,10 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     quads: Annotated[str, _doc("oxigraph:, or sparql+http(s)://host:port/path of a SPARQL 1.1 server")] = "oxigraph:"
     text: Annotated[str, _doc("tantivy:, or postgresql: for the frontier's database")] = "tantivy:"
     directories: Annotated[list[str], _doc("more directories (disks) for archive files, used in turn")] = []
+    spool: Annotated[
+        str,
+        _doc("directory for transformed pages that another process indexes; many machines share one; empty = `spool`"),
+    ] = ""
     archive_file_bytes: Annotated[
         Bytes, _doc("size at which an archive file is closed and a new one begun, bytes"), _FROM_1
     ] = 1024 * 1024 * 1024

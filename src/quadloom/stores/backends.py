@@ -85,7 +85,7 @@ TEXT_INDEXES: dict[str, Callable[[Path, Settings, bool], TextIndex]] = {
 }
 REMOTE = frozenset(("s3", "sparql+http", "sparql+https"))  # take an address
 # Frontier and catalog share a database, so that a settlement is one transaction.
-STATES: dict[str, Callable[[Path, Settings, bool], State]] = {"sqlite": EmbeddedState, "postgresql": ClusterState}
+STATES: dict[str, Callable[[Path, Settings, bool, bool], State]] = {"sqlite": EmbeddedState, "postgresql": ClusterState}
 
 
 def open_archive(folder: Path, settings: Settings, *, writable: bool) -> Archive:
@@ -131,15 +131,16 @@ def exists(path: Path, settings: Settings) -> bool:
     return not settings.stores.frontier.startswith("sqlite:") or (path / DATABASE).exists()
 
 
-def open_state(path: Path, settings: Settings, *, writable: bool) -> State:
-    """Frontier, catalog and what shares their database. Raises `SettingsError` if they would be in two databases."""
+def open_state(path: Path, settings: Settings, *, writable: bool, fetches: bool = True) -> State:
+    """Frontier, catalog and what shares their database. `fetches`: this process hands out URLs to visit; otherwise it
+    runs other phases. Raises `SettingsError` if frontier and catalog would be in two databases."""
     stores = settings.stores
     scheme = _scheme("frontier", stores.frontier, tuple(STATES))
     if stores.catalog not in (stores.frontier, f"{scheme}:"):
         raise SettingsError(
             "stores.catalog is another database than stores.frontier", hint=f'write stores.catalog = "{scheme}:"'
         )
-    return STATES[scheme](path, settings, writable)
+    return STATES[scheme](path, settings, writable, fetches)
 
 
 def _scheme(seam: str, url: str, known: tuple[str, ...]) -> str:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from quadloom.model.outcome import PageRow, Settlement
+from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
+from quadloom.model.phase import Owed
 from quadloom.model.wire import decode, encode
 from quadloom.stores.protocols.catalog import VisitRow
 
@@ -33,6 +34,20 @@ class RowChanges(NamedTuple):
 
 def pages_of(settlements: Iterable[Settlement]) -> list[PageRow]:
     return [settlement.page for settlement in settlements if settlement.page is not None]
+
+
+def visits_of(settlements: Iterable[Settlement]) -> list[PageRow]:
+    """Rows that also join the history. A version that was only fetched joins it when it is transformed."""
+    return [item.page for item in settlements if item.page is not None and item.outcome is not Outcome.FETCHED]
+
+
+def repointed(page: PageRow, moved: Mapping[ArchiveRef, ArchiveRef]) -> PageRow:
+    """The row with the new places of its records."""
+    if page.archive is not None and page.archive in moved:
+        page = replace(page, archive=moved[page.archive])
+    if page.fetched is not None and page.fetched.archive in moved:
+        page = replace(page, fetched=replace(page.fetched, archive=moved[page.fetched.archive]))
+    return page
 
 
 def newest_of(pages: Iterable[PageRow]) -> list[PageRow]:
@@ -58,12 +73,12 @@ def written(pages: Sequence[PageRow], before: Mapping[int, RowFacts]) -> RowChan
 
 
 def record_of(page: PageRow) -> bytes:
-    """The record of a page. How far the indexes got is in columns, which only `mark_indexed` writes."""
-    return encode(replace(page, indexed_quads=b"", indexed_text=b""))
+    """The record of a page. What the indexes hold and what the page owes is in columns."""
+    return encode(replace(page, indexed_quads=b"", indexed_text=b"", owed=Owed.NOTHING))
 
 
-def page_of(record: bytes, indexed_quads: bytes, indexed_text: bytes) -> PageRow:
-    return replace(decode(record, PageRow), indexed_quads=indexed_quads, indexed_text=indexed_text)
+def page_of(record: bytes, indexed_quads: bytes, indexed_text: bytes, owed: int) -> PageRow:
+    return replace(decode(record, PageRow), indexed_quads=indexed_quads, indexed_text=indexed_text, owed=Owed(owed))
 
 
 def visit_row(page: PageRow) -> VisitRow:
@@ -85,3 +100,13 @@ def visit_row(page: PageRow) -> VisitRow:
 def count_names(outcome: str, kind: str, status: int) -> tuple[str, ...]:
     """The names under which `Catalog.counts` counts a page."""
     return f"outcome:{outcome}", f"kind:{kind or 'unknown'}", f"status:{status}"
+
+
+def waiting_counts(counts: Iterable[tuple[int, int]]) -> dict[Owed, int]:
+    """(value of the column, pages with it) → pages that wait for each phase."""
+    found: dict[Owed, int] = {}
+    for value, number in counts:
+        for phase in Owed:
+            if value & phase:
+                found[phase] = found.get(phase, 0) + number
+    return found

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from quadloom.errors import StoreError
+from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.settings import Settings
 from quadloom.stores.backends import local_indexes, open_archive, open_quads, open_state, open_text, query_source
 from quadloom.stores.protocols.archive import Archive
@@ -46,6 +47,7 @@ class Stores(msgspec.Struct, frozen=True, kw_only=True):
     query_source: Path | SparqlServer
     opened_at: bytes  # `State.changed_mark()` from before the quads were opened: their view is never older than this
     shards: Shards | None = None  # what this worker owns of a warehouse that many share; None = all of it
+    phases: frozenset[PhaseName] = ALL_PHASES  # what this process may write; all of them = it owns the warehouse
 
 
 @contextmanager
@@ -57,21 +59,26 @@ def open_stores(
     *,
     writable: bool,
     repairing: bool = False,
+    phases: frozenset[PhaseName] = ALL_PHASES,
 ) -> Iterator[Stores]:
     """Open all of them; they are closed with the block, the derived ones first. `scope_of` gives the rules by which
     the frontier admits URLs. To write, the caller holds the `WarehouseLock`. `repairing`: an index that is missing
-    although pages were read begins empty, to be rebuilt; otherwise `StoreError` is raised."""
+    although pages were read begins empty, to be rebuilt; otherwise `StoreError` is raised. `phases`: only the stores
+    that these write are opened for writing."""
+    fetches, indexes_them = writable and "fetch" in phases, writable and "index" in phases
     with ExitStack() as closing:
-        state = open_state(path, settings, writable=writable)
+        state = open_state(path, settings, writable=writable, fetches=fetches)
         closing.callback(state.close)
         opened_at = state.changed_mark()
         frontier = state.frontier(scope_of(state.catalog), now)
         closing.callback(frontier.close)
-        archive = open_archive(path / "archive", settings, writable=writable)
+        archive = open_archive(path / "archive", settings, writable=fetches)
         closing.callback(archive.close)
         if not repairing and settings.stores.frontier.startswith("sqlite:"):
             _refuse_missing(path, settings, state.catalog)
-        indexes = _open_indexes(path, settings, writable=writable)
+        if writable and not indexes_them:
+            _create_missing(path, settings)
+        indexes = _open_indexes(path, settings, writable=indexes_them)
         closing.callback(indexes.quads.close)
         closing.callback(indexes.text.close)
         yield Stores(
@@ -88,6 +95,7 @@ def open_stores(
             query_source=query_source(indexes.folder, settings),
             opened_at=opened_at,
             shards=state.shards,
+            phases=phases if writable else frozenset(),
         )
 
 
@@ -140,6 +148,13 @@ def _generation(path: Path) -> tuple[int, ...]:
         except FileNotFoundError:
             found.append(0)
     return tuple(found)
+
+
+def _create_missing(path: Path, settings: Settings) -> None:
+    """Nothing is in the indexes yet, and this process will not write them; but readers expect that they are there."""
+    for name in local_indexes(settings):
+        if not index_folder(path, name).exists():
+            (open_quads if name == "quads" else open_text)(path / name, settings, writable=True).close()
 
 
 def _refuse_missing(path: Path, settings: Settings, catalog: Catalog) -> None:

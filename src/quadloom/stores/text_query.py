@@ -11,16 +11,20 @@ import unicodedata
 
 import msgspec
 
+from quadloom.analysis.words import FIELDS as ANALYSED_FIELDS
+from quadloom.analysis.words import query_tokens
+
 MAX_CLAUSES = 32
 MAX_TEXT = 1000
 MIN_PREFIX = 2  # characters; a shorter prefix would match half of the dictionary
 OPEN, CLOSE = "\x02", "\x03"
 FIELDS = {
-    "title": "title", "body": "body", "text": "body", "data": "literals", "literals": "literals", "site": "site",
+    "title": "title", "headings": "headings", "description": "description", "links": "links", "images": "images",
+    "body": "body", "text": "body", "data": "literals", "literals": "literals", "site": "site",
     "host": "host", "lang": "language", "language": "language", "kind": "kind", "type": "types", "types": "types",
     "vocabulary": "vocabularies",
 }  # fmt: skip
-WORD_FIELDS = ("title", "literals", "body")  # other fields are compared as a whole
+WORD_FIELDS = tuple(ANALYSED_FIELDS)  # other fields are compared as a whole
 
 _PART = re.compile(r'(-?)(?:(\w+):)?(?:"([^"]*)"?|([^\s"]+))')
 _WORD = re.compile(r"\w+")
@@ -60,7 +64,7 @@ def fold(text: str) -> str:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(fold(text).replace("_", " ")))
+    return query_tokens(text)
 
 
 def snippet(text: str, clauses: tuple[Clause, ...], *, length: int = 240) -> str:

@@ -16,9 +16,10 @@ from quadloom.asking import versions
 from quadloom.errors import ArchiveDamaged
 from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.notice import Notice, NoticeKind
-from quadloom.model.outcome import ArchiveRef, Outcome, PageRow, Settlement
+from quadloom.model.outcome import READ_OUTCOMES, ArchiveRef, Outcome, PageRow, Settlement
 from quadloom.model.quads import Quads
 from quadloom.model.subscription import Interests
+from quadloom.scheduling.page_row import gone_visits
 from quadloom.settings import Settings
 from quadloom.stores.protocols.archive import Archive
 from quadloom.stores.protocols.catalog import Catalog
@@ -28,6 +29,7 @@ from quadloom.subscriptions.registry import read_subscriptions
 from quadloom.syntaxes.terms import TYPE, iri
 
 _TYPES = 10_000  # type statements of one page that are read
+_CONFIRMED = 2  # visits in a row that find a page gone before subscribers get a notice
 _KINDS: dict[Outcome, NoticeKind] = {Outcome.NEW: "new", Outcome.CHANGED: "changed"}
 
 
@@ -84,7 +86,7 @@ class ChangeNotifier:
                     kind=kind,
                     url=row.graph,
                     title=row.title,
-                    before=old.archive if old is not None else None,
+                    before=old.archive if old is not None and kind != "back" else None,
                     after=row.archive if kind != "gone" else None,
                 )
         return list(found.values())
@@ -100,13 +102,17 @@ class ChangeNotifier:
 
 
 def _kind(settlement: Settlement, old: PageRow | None) -> NoticeKind | None:
-    """`gone`: the page has left the indexes, because it is dead or has moved permanently."""
+    """`gone`: two visits in a row found that the page does not exist, or it has moved permanently. A single 404 is no
+    news, since the next visit often finds the page again. `back`: it exists again."""
+    row = settlement.page
+    if old is not None and gone_visits(old) >= _CONFIRMED:
+        return "back" if settlement.outcome in READ_OUTCOMES and old.changed_at else None
     if settlement.outcome in _KINDS:
         return _KINDS[settlement.outcome]
-    row = settlement.page
-    was_there = old is not None and bool(old.quads_digest or old.text_digest)
-    is_there = row is None or bool(row.quads_digest or row.text_digest)
-    return "gone" if was_there and not is_there else None
+    if row is None or old is None or not (old.quads_digest or old.text_digest):
+        return None
+    has_left = not (row.quads_digest or row.text_digest)
+    return "gone" if has_left or gone_visits(row) >= _CONFIRMED else None
 
 
 def difference(notice: Notice, archive: Archive, settings: Settings) -> Difference:

@@ -13,6 +13,7 @@ from quadloom.subscriptions.deliver import NoticeMessage, message
 from quadloom.subscriptions.notify import difference
 from quadloom.subscriptions.registry import add_subscription, checked, read_subscriptions, remove_subscription
 from quadloom.subscriptions.retention import TrimReport, trim_notices, trimmed_notices
+from quadloom.subscriptions.saved_queries import SavedQuery, checked_query, forget_query, save_query
 
 
 class Subscriptions:
@@ -39,6 +40,14 @@ class Subscriptions:
 
     def remove(self, id: str) -> None:
         remove_subscription(id, catalog=self._stores.catalog, outbox=self._stores.outbox)
+
+    def save_query(self, saved: SavedQuery) -> None:
+        """Keep a query under its name. Raises `UsageError`."""
+        save_query(self._stores.catalog, checked_query(saved, self._settings.limits))
+
+    def forget_query(self, name: str) -> None:
+        """Raises `NothingFound` if there is none of this name."""
+        forget_query(self._stores.catalog, name)
 
     def trim_notices(self) -> TrimReport:
         """Drop notices that are older than `subscriptions.keep`."""

@@ -1,22 +1,20 @@
-"""Transformation services of other programs: the body goes out by HTTP, RDF or XML comes back.
+"""What other programs state about a document: the body goes out to a service or a command, RDF or XML comes back.
 
-MultiCrawler gave pages to services by a hash of their URL and found that to be its bottleneck: the slowest instance
-set the pace. Here each request goes to the instance with the fewest requests in progress, the least recently used among
-equals. An instance that fails three times in a row is quarantined, at first for five seconds, then twice as long up
-to five minutes; when the time is over, one request probes it. A failed request is repeated on another instance.
+The extractor of a service does not ask it. Asking takes long and needs the network, so it is done outside of the
+workers (`quadloom.workers.services`): before any extractor runs, `transform` collects what is wanted and raises
+`ServicesNeeded`; the page is transformed again when the answers are there, and the extractor writes them.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, get_args
+from collections.abc import Callable, Iterable
+from typing import get_args
 
 from lxml import etree
 
-from quadloom.errors import FetchError, SyntaxInvalid
+from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Kind
+from quadloom.model.service import ServiceReply, ServiceRequest
 from quadloom.settings import ServiceSettings
 from quadloom.syntaxes.rdf.files import RdfKind
 from quadloom.syntaxes.registry import Context, Extractor, Registry
@@ -27,9 +25,6 @@ from quadloom.syntaxes.xml import xslt
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 SYNTAX = "external"
-FAILURES = 3  # in a row, until an instance is quarantined
-FIRST_QUARANTINE = 5.0  # seconds
-LONGEST_QUARANTINE = 300.0
 ACCEPT = (
     "application/n-quads, application/n-triples, text/turtle, application/trig, application/rdf+xml;q=0.9,"
     " application/ld+json;q=0.8, application/xml;q=0.5"
@@ -40,123 +35,49 @@ _RDF_TYPES: dict[str, RdfKind] = {
 }  # fmt: skip
 
 
-class ServiceReply(NamedTuple):
-    """What a service answered."""
+class ServicesNeeded(Exception):
+    """The document cannot be transformed before these requests are answered."""
 
-    status: int
-    content_type: str
-    body: bytes
-
-
-Send = Callable[[str, bytes, Sequence[tuple[str, str]], float], ServiceReply]
-"""POST (url, body, headers, seconds). Raises `FetchError` if there is no answer. Its maker limits time and size."""
+    def __init__(self, requests: tuple[ServiceRequest, ...]) -> None:
+        super().__init__(f"{len(requests)} services are to be asked")
+        self.requests = requests
 
 
-class _Instance:
-    __slots__ = ("failures", "free_at", "last_used", "outstanding", "quarantine", "url")
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.outstanding = 0
-        self.failures = 0
-        self.quarantine = 0.0
-        self.free_at = 0.0  # not to be asked before, on the pool's clock
-        self.last_used = 0
-
-
-class ServicePool:
-    """The instances of one service. May be shared by threads."""
-
-    def __init__(self, service: ServiceSettings, send: Send, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.service = service
-        self._send = send
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._turn = 0
-        self._instances = [_Instance(url) for url in service.url.split()]
-
-    def ask(self, body: bytes, headers: Sequence[tuple[str, str]]) -> ServiceReply:
-        """The answer of the first instance that answers. Raises `SyntaxInvalid` if none does."""
-        tried: set[str] = set()
-        reason = "it has no instance that may be asked now"
-        for _ in range(1 + max(0, self.service.retries)):
-            instance = self._acquire(tried)
-            if instance is None:
-                break
-            tried.add(instance.url)
-            try:
-                reply = self._send(instance.url, body, headers, self.service.timeout)
-            except FetchError as error:
-                reason = error.message
-                self._release(instance, healthy=False)
-                continue
-            except BaseException:
-                self._release(instance, healthy=False)
-                raise
-            # A 4xx is a verdict on the page, not on the service's health; another instance would give the same.
-            self._release(instance, healthy=reply.status < 500 and reply.status != 429)
-            if reply.status < 300:
-                return reply
-            reason = f"{instance.url} answered {reply.status}"
-            if reply.status < 500 and reply.status != 429:
-                break
-        raise SyntaxInvalid(f"the service gave no answer: {reason}", code="service-failed")
-
-    def _acquire(self, tried: set[str]) -> _Instance | None:
-        """The free instance with the fewest requests in progress, then the longest unused. Those already tried come
-        last."""
-        now = self._clock()
-        with self._lock:
-            able = [
-                one
-                for one in self._instances
-                # A quarantine that is over lets one probe through, not all that are waiting.
-                if one.free_at <= now and not (one.quarantine and one.outstanding)
-            ]
-            if not able:
-                return None
-            chosen = min(able, key=lambda one: (one.url in tried, one.outstanding, one.last_used))
-            self._turn += 1
-            chosen.last_used = self._turn
-            chosen.outstanding += 1
-            return chosen
-
-    def _release(self, instance: _Instance, *, healthy: bool) -> None:
-        with self._lock:
-            instance.outstanding -= 1
-            if healthy:
-                instance.failures = 0
-                instance.quarantine = 0.0
-                return
-            instance.failures += 1
-            if instance.failures >= FAILURES or instance.quarantine:
-                instance.quarantine = min(instance.quarantine * 2 or FIRST_QUARANTINE, LONGEST_QUARANTINE)
-                instance.free_at = self._clock() + instance.quarantine
-
-
-def with_services(registry: Registry, services: Iterable[ServiceSettings], send: Send) -> Registry:
+def with_services(registry: Registry, services: Iterable[ServiceSettings]) -> Registry:
     """The registry with an extractor for each service, on the kinds or media types it takes (all, if none is given)."""
     kinds: tuple[Kind, ...] = get_args(Kind)
-    for service in services:
-        pool = ServicePool(service, send)
+    for number, service in enumerate(services):
         types = frozenset(word.lower() for word in service.kinds if "/" in word)
         named = [kind for kind in kinds if kind in service.kinds]
         wanted = [kind for kind in kinds if kind != "empty"] if types or not service.kinds else named
-        registry = registry.adding(Extractor(SYNTAX, _reader(pool, frozenset(service.kinds), types)), wanted)
+        extractor = Extractor(SYNTAX, _reader(number), service=_wanting(number, frozenset(service.kinds), types))
+        registry = registry.adding(extractor, wanted)
     return registry
 
 
-def _reader(pool: ServicePool, kinds: frozenset[str], types: frozenset[str]) -> Callable[[Context], None]:
+def service_requests(context: Context, extractors: Iterable[Extractor]) -> tuple[ServiceRequest, ...]:
+    """What services are to be asked about a document, by the extractors that read it."""
+    media_type = context.document.media_type or "application/octet-stream"
+    numbers = [extractor.service(context.document) for extractor in extractors if extractor.service is not None]
+    return tuple(ServiceRequest(number, media_type, context.url) for number in numbers if number is not None)
+
+
+def _wanting(number: int, kinds: frozenset[str], types: frozenset[str]) -> Callable[[Document], int | None]:
+    def wanted(document: Document) -> int | None:
+        is_wanted = not kinds or document.kind in kinds or document.media_type.lower() in types
+        return number if is_wanted else None
+
+    return wanted
+
+
+def _reader(number: int) -> Callable[[Context], None]:
     def read(context: Context) -> None:
-        document = context.document
-        if kinds and document.kind not in kinds and document.media_type.lower() not in types:
-            return
-        headers = (
-            ("content-type", document.media_type or "application/octet-stream"),
-            ("content-location", context.url),
-            ("accept", ACCEPT),
-        )
-        write_reply(context, pool.ask(context.body, headers))
+        answer = next((one for one in context.answers if one.service == number), None)
+        if answer is None:
+            return  # not one of the documents that it takes
+        if answer.reply is None:
+            raise SyntaxInvalid(f"the service gave no answer: {answer.reason}", code="service-failed")
+        write_reply(context, answer.reply)
 
     return read
 
@@ -173,11 +94,13 @@ def write_reply(context: Context, reply: ServiceReply) -> None:
         xslt.state(context, reply.body, kind, base=context.base, syntax=SYNTAX)
     elif media_type in ("application/ld+json", "application/json"):
         _write_json_ld(context, reply.body)
+    elif media_type == "text/html":
+        _write_html(context, reply.body)
     elif media_type.endswith(("/xml", "+xml")):
         _write_xml(context, reply.body)
     else:
         raise SyntaxInvalid(
-            f"the service answered {media_type or 'nothing known'}, not RDF or XML", code="service-type"
+            f"the service answered {media_type or 'nothing known'}, not RDF, XML or HTML", code="service-type"
         )
 
 
@@ -186,6 +109,14 @@ def _write_json_ld(context: Context, body: bytes) -> None:
 
     nquads = jsonld.extract(body, url=context.base, loader=context.loader)
     context.sink.pour(xslt.with_own_blank_nodes(nquads))
+
+
+def _write_html(context: Context, body: bytes) -> None:
+    """HTML of a service is for stylesheets, too."""
+    inner = Context(body, Document("html", "text/html", "utf-8"), url=context.url, settings=context.settings)
+    xslt_folder.read(inner)
+    context.findings += inner.findings
+    context.sink.pour(xslt.with_own_blank_nodes(inner.sink.nquads()))
 
 
 def _write_xml(context: Context, body: bytes) -> None:

@@ -49,7 +49,7 @@ _HEAD = (_HTML, _META, _OPEN_GRAPH, _JSONLD_SCRIPTS, _MICRODATA)
 
 SYNTAXES = Registry(
     {
-        "html": (*_HEAD, _RDFA, _MICROFORMATS, _GRDDL),
+        "html": (*_HEAD, _RDFA, _MICROFORMATS, _GRDDL, _STYLESHEETS),
         "xhtml": (*_HEAD, _RDFA_XML, _MICROFORMATS, _GRDDL, _STYLESHEETS),
         "svg": (_SVG, _RDFA_XML, _STYLESHEETS),
         "xml": (_RDFA_XML, _STYLESHEETS, _GRDDL_XML, _GENERIC),

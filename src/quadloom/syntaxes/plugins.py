@@ -17,7 +17,7 @@ import msgspec
 from quadloom.model.document import Kind
 from quadloom.model.finding import Finding
 from quadloom.settings import Settings
-from quadloom.syntaxes.external import Send, with_services
+from quadloom.syntaxes.external import with_services
 from quadloom.syntaxes.registry import Context, Extractor, Registry
 
 GROUP = "quadloom.syntaxes"
@@ -40,14 +40,12 @@ class AssembledSyntaxes(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
 
 
-def assemble(registry: Registry, settings: Settings, send: Send | None = None) -> AssembledSyntaxes:
+def assemble(registry: Registry, settings: Settings) -> AssembledSyntaxes:
     """The registry with the external services of the settings and all installed plug-ins.
 
-    Called once per process: plug-ins are imported here. `send` carries requests to services.
+    Called once per process: plug-ins are imported here.
     """
-    if settings.service and send is not None:
-        registry = with_services(registry, settings.service, send)
-    return with_plugins(registry)
+    return with_plugins(with_services(registry, settings.service))
 
 
 def with_plugins(registry: Registry, entries: Iterable[EntryPoint] | None = None) -> AssembledSyntaxes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import accumulate
@@ -24,9 +23,11 @@ from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Kind
 from quadloom.model.finding import Finding, Severity
 from quadloom.model.link import Link
+from quadloom.model.service import ServiceAnswer
 from quadloom.settings import Settings
 from quadloom.syntaxes.charset import charset_of, decode, utf8
-from quadloom.syntaxes.html.tree import tag_ids, tame
+from quadloom.syntaxes.html.tree import COMMENT, tag_ids, tame
+from quadloom.syntaxes.html.xhtml import as_xhtml
 from quadloom.syntaxes.sink import Sink
 from quadloom.syntaxes.sniffing import xml_root
 
@@ -36,9 +37,15 @@ size."""
 
 # Lexbor flag: no mutation events while the tree is built. They serve <selectedcontent> alone and cost a third.
 _WITHOUT_EVENTS = 1
-# The names that our own extractors ask for on every page; `Context.elements` finds all of them in one walk.
-_COMMON_TAGS = tag_ids("a area article base embed frame iframe img link main meta script title")
+# The names that our own extractors ask for on every page: one walk finds all of them.
+_COMMON_TAGS = tag_ids(
+    "a area article base embed frame iframe img link main meta script title h1 h2 h3 h4 h5 h6 style noscript svg "
+    "object select template nav dialog menu button header footer aside form div section ul table abbr acronym b bdi "
+    "bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby rb rt s samp small span strike strong sub "
+    "sup time tt u var wbr"
+) | {COMMENT: "-comment"}
 _COMMON_NAMES = frozenset(_COMMON_TAGS.values())
+(_A,), (_H1,) = tag_ids("a"), tag_ids("h1")
 _SELECTABLE = re.compile(r"[a-z][a-z0-9-]*\Z")
 _DEFAULTS = Settings()
 
@@ -49,9 +56,12 @@ class Facts:
     __slots__ = (
         "canonical",
         "description",
+        "headings",
+        "image_texts",
         "images",
         "language",
         "lastmods",
+        "link_texts",
         "mails",
         "metas",
         "noarchive",
@@ -67,6 +77,9 @@ class Facts:
         self.language = ""
         self.canonical = ""
         self.text = ""
+        self.headings = ""  # of the main part, one a line; so are the texts of links and images
+        self.link_texts = ""
+        self.image_texts = ""
         self.mails: dict[str, None] = {}
         self.images: dict[str, None] = {}
         self.metas: list[tuple[str, str]] = []  # (name or property in lower case, content), in document order
@@ -80,17 +93,21 @@ class Context:
     """One document under transformation. Trees are made on first use and shared; extractors must not change them."""
 
     __slots__ = (
-        "_elements",
+        "_nodes",
         "_positions",
         "_root",
-        "_tree",
+        "_source",
         "_utf8",
+        "_xhtml",
+        "answers",
         "base",
         "body",
         "document",
         "facts",
         "findings",
         "headers",
+        "last_steps",
+        "link_texts",
         "links",
         "loader",
         "settings",
@@ -109,7 +126,9 @@ class Context:
         headers: Iterable[tuple[str, str]] = (),
         loader: Loader | None = None,
         utf8: bytes | None = None,
+        answers: tuple[ServiceAnswer, ...] = (),
     ) -> None:
+        self.answers = answers  # of the services that were asked about this document
         self.body = body
         self.document = document
         self.url = url
@@ -119,13 +138,16 @@ class Context:
         self.loader = loader
         self.sink = Sink(settings.limits.quads_per_page, url)
         self.links: list[Link] = []
+        self.link_texts: list[str] = []  # of the `<a>` elements, in document order; empty if it is no link
+        self.last_steps: list[Callable[[Context], None]] = []  # run after all extractors: they may change the tree
         self.findings: list[Finding] = []
         self.facts = Facts()
         self.signs: frozenset[bytes] = frozenset()  # patterns of the extractors' signs that the body matches
         self._utf8 = utf8
-        self._tree: LexborHTMLParser | None = None
-        self._elements: dict[str, list[LexborNode]] | None = None
+        self._source: bytes | None = None
+        self._nodes: Nodes | None = None
         self._root: etree._Element | None = None
+        self._xhtml: etree._Element | None = None
         self._positions: Positions | None = None
 
     @classmethod
@@ -155,40 +177,28 @@ class Context:
     @property
     def tree(self) -> LexborHTMLParser:
         """The HTML tree. For XHTML it is made from the XML tree, so that `<script/>` closes itself as it should."""
-        if self._tree is None:
+        return self.nodes.tree
+
+    @property
+    def nodes(self) -> Nodes:
+        """The HTML tree with its elements by name."""
+        if self._nodes is None:
             if self.document.kind == "xhtml":
                 source: bytes = etree.tostring(self.root, method="html", encoding="utf-8")
             else:
                 source = self.utf8
-            source, findings = tame(source)
+            self._source, findings = tame(source)
             self.findings += findings
-            self._tree = LexborHTMLParser(source, options=_WITHOUT_EVENTS)
-        return self._tree
+            self._nodes = self.reparsed()
+        return self._nodes
+
+    def reparsed(self) -> Nodes:
+        """A second tree of the same source, for who must change it again."""
+        return Nodes(LexborHTMLParser(self._source or b"", options=_WITHOUT_EVENTS))
 
     def elements(self, tag: str) -> list[LexborNode]:
-        """Elements of one name, in document order. One native walk serves all common names: a selector each costs
-        double. Any other name costs a selection of its own, once."""
-        if self._elements is None:
-            found: defaultdict[int, list[LexborNode]] = defaultdict(list)
-            common = _COMMON_TAGS
-            root = self.tree.root
-            if root is not None:
-                for node in root.traverse():
-                    if (number := node.tag_id) in common:
-                        found[number].append(node)
-            self._elements = {common[number]: nodes for number, nodes in found.items()}
-        nodes = self._elements.get(tag)
-        if nodes is None:
-            nodes = self._elements[tag] = [] if tag in _COMMON_NAMES else self._select(tag.lower())
-        return nodes
-
-    def _select(self, name: str) -> list[LexborNode]:
-        if name in _COMMON_NAMES:
-            return (self._elements or {}).get(name, [])
-        if _SELECTABLE.match(name):
-            return self.tree.css(name)
-        root = self.tree.root  # no selector can be written for such a name without escapes, such as `dc:title`
-        return [node for node in root.traverse() if (node.tag or "").lower() == name] if root is not None else []
+        """Elements of one name, in document order. See `Nodes`."""
+        return self.nodes.named(tag)
 
     @property
     def root(self) -> etree._Element:
@@ -196,6 +206,13 @@ class Context:
         if self._root is None:
             self._root = _parse_xml(self.utf8)
         return self._root
+
+    @property
+    def xhtml(self) -> etree._Element:
+        """The root of the HTML tree as XHTML, whether or not the page is well-formed."""
+        if self._xhtml is None:
+            self._xhtml = as_xhtml(self.tree)
+        return self._xhtml
 
     @property
     def positions(self) -> Positions:
@@ -219,13 +236,63 @@ class Context:
         self.findings.append(Finding(code, message, severity, "transform", line, column, advice, syntax))
 
 
+class Nodes:
+    """Elements of one tree by name, in document order. One native walk serves all common names: a selector each costs
+    double. Any other name costs a selection of its own, once."""
+
+    __slots__ = ("_found", "links_before_heading", "tree")
+
+    def __init__(self, tree: LexborHTMLParser) -> None:
+        self.tree = tree
+        self.links_before_heading = 0  # how many `<a>` stand before the first `<h1>`
+        self._found: dict[str, list[LexborNode]] | None = None
+
+    @property
+    def top(self) -> int:
+        """Identity of the root element."""
+        root = self.tree.root
+        return root.mem_id if root is not None else 0
+
+    def named(self, tag: str) -> list[LexborNode]:
+        if self._found is None:
+            self._found = self._walk()
+        nodes = self._found.get(tag)
+        if nodes is None:
+            nodes = self._found[tag] = self._select(tag.lower())
+        return nodes
+
+    def _walk(self) -> dict[str, list[LexborNode]]:
+        by_number: dict[int, list[LexborNode]] = {number: [] for number in _COMMON_TAGS}
+        root = self.tree.root
+        if root is not None:
+            known = by_number.get
+            headings = by_number[_H1]
+            for node in root.traverse():
+                nodes = known(node.tag_id)
+                if nodes is not None:
+                    if nodes is headings and not nodes:
+                        self.links_before_heading = len(by_number[_A])
+                    nodes.append(node)
+        return {name: by_number[number] for number, name in _COMMON_TAGS.items()}
+
+    def _select(self, name: str) -> list[LexborNode]:
+        if name in _COMMON_NAMES:
+            return self.named(name)
+        if _SELECTABLE.match(name):
+            return self.tree.css(name)
+        root = self.tree.root  # no selector can be written for such a name without escapes, such as `dc:title`
+        return [node for node in root.traverse() if (node.tag or "").lower() == name] if root is not None else []
+
+
 class Extractor(msgspec.Struct, frozen=True):
     """`run` reads one `syntax`. If there are `signs` (patterns in RE2 syntax over the body as UTF-8), it is called only
-    if one of them matches; `Context.signs` holds those that did, for all extractors of the page."""
+    if one of them matches; `Context.signs` holds those that did, for all extractors of the page. `service`: the number
+    of the service whose answer it writes, None for documents that the service does not take."""
 
     syntax: str
     run: Callable[[Context], None]
     signs: tuple[bytes, ...] = ()
+    service: Callable[[Document], int | None] | None = None
 
 
 class Registry:

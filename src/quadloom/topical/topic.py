@@ -10,7 +10,8 @@ from random import Random
 import msgspec
 
 from quadloom.errors import StoreError
-from quadloom.ingest.ingest import Ingest, without_links
+from quadloom.ingest.ingest import Ingest
+from quadloom.ingest.link_queries import without_links
 from quadloom.model.quads import Quads
 from quadloom.model.url import host_matches, host_of
 from quadloom.scheduling.scope import Scope

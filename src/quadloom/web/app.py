@@ -19,6 +19,7 @@ from quadloom.errors import QuadloomError
 from quadloom.warehouse import Warehouse
 from quadloom.web.api.control import COOKIE, authorise
 from quadloom.web.routes import ROUTES, Endpoint
+from quadloom.web.server.compression import Compression
 from quadloom.web.server.errors import ErrorBody, HttpError, describe_error, error_body
 from quadloom.web.server.rendering import Renderer
 from quadloom.web.server.requests import WebRequest
@@ -55,7 +56,10 @@ def create_app(site: SiteState) -> Starlette:
 
     return Starlette(
         routes=_routes(site, renderer),
-        middleware=[Middleware(Gate, web=site.settings.web, refuse=refuse, open_paths=_open_posts(site))],
+        middleware=[
+            Middleware(Compression),
+            Middleware(Gate, web=site.settings.web, refuse=refuse, open_paths=_open_posts(site)),
+        ],
         exception_handlers={HTTPException: on_http_error},
         lifespan=lifespan,
     )

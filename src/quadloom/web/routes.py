@@ -18,17 +18,20 @@ from quadloom.web.api import control, events, export, graph_store, metrics, spar
 from quadloom.web.api.openapi import describe
 from quadloom.web.pages import (
     about,
+    changed,
     entity,
     findings,
     home,
     inspect,
     monitor,
     page,
+    pages,
     search,
     sites,
     sparql,
     subscriptions,
 )
+from quadloom.web.pages.things import ask, queries, schema, types
 from quadloom.web.server.requests import Handler, WebRequest
 from quadloom.web.server.static_files import static_file
 
@@ -104,6 +107,15 @@ def _openapi(_request: WebRequest) -> Response:
     return Response(msgspec.json.encode(describe(ROUTES)), media_type=JSON)
 
 
+_TABLE = (
+    Parameter("iri", "the type", "schema:Event", required=True),
+    Parameter("where", "a condition: property, operator, value", "schema:location contains Ghent", many=True),
+    Parameter("col", "a column, as a path of properties; the commonest if none is given", "schema:name", many=True),
+    Parameter("sort", "sort by this column", "schema:startDate"),
+    Parameter("order", "ascending or descending", "asc", choices=("asc", "desc")),
+    Parameter("sites", "only things that at least as many sites describe", "2", kind="integer"),
+)
+
 _PAGES = (
     Endpoint(path="/", handler=home.home, summary="Search box, counts, types, newest pages, examples", twin=True,
              cached=True),
@@ -119,9 +131,34 @@ _PAGES = (
             Parameter("until", "fetched before this date", "2026-12-31"), _LIMIT, _NEXT,
         ),
     ),
+    Endpoint(path="/changed", handler=changed.changed_page, summary="Pages new or changed since a day", twin=True,
+             cached=True, parameters=(Parameter("since", "the day; yesterday if absent", "2026-01-01"),)),
+    Endpoint(path="/ask", handler=ask.ask_page, summary="A question step by step: type, property, condition", twin=True,
+             cached=True, runs="scanning", parameters=(
+                 Parameter("type", "the type", "schema:Event"), _TABLE[1],
+                 Parameter("property", "show values of this property", "schema:location"))),
+    Endpoint(path="/schema", handler=schema.schema_page, summary="Types and the properties between them", twin=True,
+             cached=True, runs="scanning", parameters=(Parameter("site", "only this site", "example.org"),)),
+    Endpoint(path="/schema.svg", handler=schema.schema_svg, summary="The schema as a picture", cached=True,
+             runs="scanning", parameters=(Parameter("site", "only this site", "example.org"),),
+             produces=("image/svg+xml",)),
+    Endpoint(path="/types", handler=types.types_page, summary="Types of things, the most described first", twin=True,
+             cached=True),
+    Endpoint(path="/type", handler=types.type_page, summary="Things of a type as a table", twin=True, open=True,
+             cached=True, runs="scanning", parameters=(
+                 *_TABLE, Parameter("from", "where this page of rows begins", "0", kind="integer"), _LIMIT,
+                 Parameter("sources", "1 = name the source of each value", choices=("0", "1")))),
+    Endpoint(path="/type.csv", handler=types.table_csv, summary="The table as CSV", open=True, runs="scanning",
+             parameters=_TABLE, produces=("text/csv",)),
+    Endpoint(path="/type.parquet", handler=types.table_parquet, summary="The table as Parquet", open=True,
+             runs="scanning", parameters=_TABLE, produces=("application/vnd.apache.parquet",)),
     Endpoint(
         path="/entity", handler=entity.entity_page, summary="All statements about an IRI, with sources", twin=True,
-        open=True, cached=True, parameters=(_IRI,), produces=(HTML, *entity.RDF_TYPES),
+        open=True, cached=True, parameters=(
+            _IRI, Parameter("merge", "1 = all names of the thing (sameAs), 0 = this IRI alone", choices=("0", "1")),
+            Parameter("history", "1 = since when each page states it, and what before", choices=("0", "1")),
+            Parameter("open", "show the neighbours of this neighbour too", many=True)),
+        produces=(HTML, *entity.RDF_TYPES),
     ),
     Endpoint(path="/entity.svg", handler=entity.picture, summary="An entity's neighbourhood as a picture",
              cached=True, parameters=(_IRI,), produces=("image/svg+xml",)),
@@ -138,12 +175,21 @@ _PAGES = (
              consumes=("application/x-www-form-urlencoded", JSON, HTML)),
     Endpoint(path="/monitor", handler=monitor.monitor_page, summary="The crawl, live", twin=True, cached=True,
              runs="scanning"),
+    Endpoint(path="/pages", handler=pages.pages_page, summary="Pages by outcome, status, kind or finding", twin=True,
+             cached=True, runs="scanning", parameters=(
+                 Parameter("outcome", "outcome of the last visit", "failed"),
+                 Parameter("status", "status code of the last visit", "404"),
+                 Parameter("kind", "kind of document", "html"),
+                 Parameter("finding", "code or severity of a finding", "jsonld-invalid"),
+                 Parameter("site", "registered domain or host", "example.org"),
+                 Parameter("after", "where this part begins; from the last response", kind="integer"))),
     Endpoint(path="/sites", handler=sites.sites_page, summary="Hosts with pages, queue, delay and blocks", twin=True,
              cached=True, runs="scanning",
              parameters=(Parameter("sort", "sort order", "pages", choices=sites.SORTS),
                          Parameter("q", "only hosts whose name contains this", "example"), _LIMIT)),
     Endpoint(path="/site/{name}", handler=sites.site_page, summary="One site: hosts, pages, vocabularies, findings",
-             twin=True, cached=True, runs="scanning", parameters=(_SITE,)),
+             twin=True, cached=True, runs="scanning",
+             parameters=(_SITE, Parameter("tab", "the part of the page to show", "pages", choices=sites.TABS))),
     Endpoint(path="/site/{name}/picture.svg", handler=sites.picture, summary="The site's link structure as a picture",
              cached=True, runs="scanning", parameters=(_SITE,), produces=("image/svg+xml",)),
     Endpoint(path="/site/{name}/neighbours.svg", handler=sites.neighbours,
@@ -154,14 +200,32 @@ _PAGES = (
     Endpoint(path="/findings.csv", handler=findings.findings_csv, summary="The same as CSV", cached=True,
              runs="scanning", parameters=_FINDINGS, produces=("text/csv",)),
     Endpoint(path="/findings/{code}", handler=findings.finding_code, summary="What a code means, with examples",
-             twin=True, cached=True, parameters=(
-                 Parameter("code", "the code", "bad-date", required=True, place="path"),)),
+             twin=True, cached=True,
+             parameters=(Parameter("code", "the code", "bad-date", required=True, place="path"),)),
     Endpoint(path="/vocabularies", handler=home.vocabularies_page, summary="Classes and properties by use",
              twin=True, cached=True, runs="waiting"),
     Endpoint(path="/topics", handler=about.topics_page, summary="Topics and what they found", twin=True),
     Endpoint(path="/subscriptions", handler=subscriptions.subscriptions_page, summary="Subscriptions to changes",
              twin=True),
     Endpoint(path="/about", handler=about.about_page, summary="Who runs this crawler, and how to opt out", twin=True),
+)  # fmt: skip
+
+_QUERY_NAME = Parameter("name", "name of the saved query", "events", required=True, place="path")
+
+_QUERIES = (
+    Endpoint(path="/result", handler=queries.result_page, twin=True,
+             summary="A query's answer as table, chart, map, timeline or graph", runs="querying",
+             parameters=(Parameter("query", "the query", "SELECT * { ?s ?p ?o } LIMIT 5", required=True),
+                         Parameter("view", "how to see it", "bars", choices=queries.VIEWS))),
+    Endpoint(path="/queries", handler=queries.queries_page, summary="Saved queries", twin=True, runs="waiting"),
+    Endpoint(path="/queries", handler=queries.save, methods=("POST", "DELETE"), token=True, runs="waiting",
+             summary="Save or remove a query", produces=(JSON,), consumes=(JSON,)),
+    Endpoint(path="/query/{name}.csv", handler=queries.query_csv, summary="A saved query's answer as CSV",
+             runs="querying", parameters=(_QUERY_NAME,), produces=("text/csv",), open=True),
+    Endpoint(path="/query/{name}.atom", handler=queries.query_feed, summary="A saved query's answer as a feed",
+             runs="querying", parameters=(_QUERY_NAME,), produces=("application/atom+xml",), open=True),
+    Endpoint(path="/query/{name}", handler=queries.query_page, summary="A saved query's answer", twin=True, open=True,
+             runs="querying", parameters=(_QUERY_NAME,)),
 )  # fmt: skip
 
 _API = (
@@ -219,7 +283,7 @@ _CONTROL = (
     Endpoint(path="/sign-in", handler=control.sign_in, summary="Store a token in this browser", methods=("GET", "POST"),
              runs="waiting", consumes=("application/x-www-form-urlencoded",)),
     Endpoint(path="/control/{verb}", handler=control.command, methods=("POST",), token=True, runs="waiting",
-             summary="pause, resume, stop, seeds, recrawl or scope", produces=(JSON,), consumes=(JSON,),
+             summary="pause, resume, stop, seeds, recrawl, scope or freshness", produces=(JSON,), consumes=(JSON,),
              parameters=(Parameter("verb", "the command", "pause", required=True, place="path",
                                    choices=control.COMMANDS),)),
     Endpoint(path="/publish", handler=control.publish, methods=("POST",), token=True, runs="waiting",
@@ -231,4 +295,4 @@ _CONTROL = (
              parameters=(Parameter("id", "the subscription at the hub", "x", required=True, place="path"),)),
 )  # fmt: skip
 
-ROUTES: tuple[Endpoint, ...] = _PAGES + _API + _CONTROL
+ROUTES: tuple[Endpoint, ...] = _PAGES + _QUERIES + _API + _CONTROL

@@ -18,7 +18,7 @@ from quadloom.model.event import EventKind
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
 from quadloom.settings import Settings
-from quadloom.workers.pool import TransformResult, WorkerPool
+from quadloom.workers.pool import PoolChanged, TransformResult, WorkerPool
 
 T = TypeVar("T")
 _AHEAD = 64  # pages between the one that is waited for and the newest one submitted
@@ -49,7 +49,9 @@ class TransformPool:
     ) -> None:
         self._settings = settings
         self._notice = notice
-        self._inbox: queue.SimpleQueue[TransformResult | _PoolNotice | BaseException] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[TransformResult | PoolChanged | _PoolNotice | BaseException] = (
+            queue.SimpleQueue()
+        )
         self._opened: WorkerPool | None = None
         self._done: dict[int, TransformResult] = {}
 
@@ -114,6 +116,8 @@ class TransformPool:
         message = self._inbox.get()
         if isinstance(message, TransformResult):
             self._done[message.number] = message
+        elif isinstance(message, PoolChanged):
+            self._pool.redistribute()
         elif isinstance(message, _PoolNotice):
             self._pool.redistribute()
             self._notice(message.kind, message.text)

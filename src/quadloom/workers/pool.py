@@ -7,6 +7,10 @@ watchdog kills it, blames the head, and sets the other pages aside. A page that 
 Threads: only the owner's thread sends. One watchdog thread receives all answers and checks deadlines, so a worker never
 blocks in send while the owner blocks in send; that deadlocked the prototype. The pages of a dead worker wait until the
 owner calls `redistribute`; a notice of the death tells it when.
+
+A page that a service takes comes back from its worker at once. It leaves the workers, waits for the answers of its
+services (`quadloom.workers.services`) and is then sent to any worker, again by `redistribute`. So the speed of
+services does not depend on the number of workers, and their time does not count against the page's deadline.
 """
 
 from __future__ import annotations
@@ -24,11 +28,13 @@ import msgspec
 from quadloom.model import wire
 from quadloom.model.event import EventKind
 from quadloom.model.page import Page
+from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
 from quadloom.process import threads
 from quadloom.process.channel import ChannelClosed, ChildProcess, ProcessHeartbeat, start
 from quadloom.settings import Settings
-from quadloom.workers.worker_main import WorkerAnswer, WorkerTask
+from quadloom.workers.services.asked_pages import AskedPages
+from quadloom.workers.worker_main import ServicesWanted, WorkerAnswer, WorkerMessage, WorkerTask
 
 _DEPTH = 4  # pages queued in one worker: enough that it never waits for the owner
 _TICK = 0.2  # seconds between two checks of deadlines and memory
@@ -46,6 +52,10 @@ class TransformResult(msgspec.Struct, frozen=True):
     number: int = 0  # what `submit` returned
 
 
+class PoolChanged(msgspec.Struct, frozen=True):
+    """A page has left its worker for a service, so there is room, or has come back: call `redistribute`."""
+
+
 class _Worker:
     __slots__ = ("child", "head_since", "name", "ready", "tasks")
 
@@ -58,17 +68,17 @@ class _Worker:
 
 
 class WorkerPool:
-    """`submit` pages while `room()` is not 0; `done` receives `TransformResult`s in any order.
+    """`submit` pages while `room()` is not 0; `done` receives `TransformResult`s in any order, and `PoolChanged`.
 
-    `done`, `notice` and `failed` are called from the watchdog's thread, all other methods belong to the owner's.
-    `failed`: an error of the watchdog itself.
+    `done`, `notice` and `failed` are called from other threads, all other methods belong to the owner's.
+    `failed`: an error of such a thread itself.
     """
 
     def __init__(
         self,
         size: int,
         settings: Settings,
-        done: Callable[[TransformResult], None],
+        done: Callable[[TransformResult | PoolChanged], None],
         notice: Callable[[EventKind, str], None],
         failed: Callable[[BaseException], None],
     ) -> None:
@@ -79,8 +89,10 @@ class WorkerPool:
         self._lock = threading.RLock()
         self._selector = selectors.DefaultSelector()
         self._blames: dict[int, int] = {}
-        self._orphaned: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()  # tasks of workers that have died
+        self._unsent: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()  # tasks to be sent (again)
+        self._asked = AskedPages(settings, self._returned, notice, failed)
         self._generation = 0  # counts `forget_links`
+        self._strategies: tuple[str, ...] | None = None  # others than those that the workers began with
         self._generation_sent: dict[str, int] = {}
         self._closing = False
         self._noticed: set[str] = set()
@@ -90,12 +102,14 @@ class WorkerPool:
 
     def room(self) -> int:
         """How many pages can be submitted now without waiting."""
+        if self._asked.is_full:
+            return 0
         with self._lock:
             return sum(max(0, _DEPTH - len(worker.tasks)) for worker in self._workers)
 
-    def submit(self, visit: Visit, page: Page, *, archive: bool = True) -> int:
+    def submit(self, visit: Visit, page: Page, *, archive: bool = True, only_detect: bool = False) -> int:
         """Send a page to the worker with the shortest queue; its `TransformResult` carries the number returned."""
-        task = WorkerTask(next(self._numbers), visit, page, archive)
+        task = WorkerTask(next(self._numbers), visit, page, archive, only_detect=only_detect)
         self._send(task)
         return task.number
 
@@ -105,27 +119,41 @@ class WorkerPool:
             self._workers += [self._start_worker(f"transform-{index}") for index in range(len(self._workers), size)]
 
     def redistribute(self) -> None:
-        """Send the pages of dead workers to others."""
-        while not self._orphaned.empty():
-            self._send(self._orphaned.get())
+        """Send to workers: the pages of those that died, and pages that have come back from services."""
+        while not self._unsent.empty():
+            self._send(self._unsent.get())
 
     def forget_links(self) -> None:
         """After a change of scope: make the workers offer all links again."""
         with self._lock:
             self._generation += 1
 
+    def change_strategies(self, settings: Settings) -> None:
+        """Other link strategies: the workers find links by them from the next page on."""
+        with self._lock:
+            self._settings = settings
+            self._strategies = tuple(settings.crawl.strategies)
+            self._generation += 1
+
     def cpu_seconds(self) -> float:
         with self._lock:
-            return self._spent_cpu + sum(worker.child.cpu_seconds() for worker in self._workers)
+            workers = sum(worker.child.cpu_seconds() for worker in self._workers)
+            return self._spent_cpu + workers + self._asked.cpu_seconds()
 
     def heartbeats(self) -> list[ProcessHeartbeat]:
         with self._lock:
-            return [worker.child.heartbeat(worker.name, len(worker.tasks)) for worker in self._workers]
+            workers = [worker.child.heartbeat(worker.name, len(worker.tasks)) for worker in self._workers]
+            return workers + self._asked.heartbeats()
+
+    def service_loads(self) -> tuple[InstanceLoad, ...]:
+        """Every instance of every service; nothing until the first page was sent to one."""
+        return self._asked.loads
 
     def close(self) -> None:
         self._closing = True
         with self._lock:
             self._spent_cpu = self.cpu_seconds()
+            self._asked.close()
             for worker in self._workers:
                 worker.child.close()
             self._workers = []
@@ -136,7 +164,7 @@ class WorkerPool:
             worker = min(self._workers, key=lambda candidate: len(candidate.tasks))
             if self._generation_sent.get(worker.name, 0) != self._generation:
                 self._generation_sent[worker.name] = self._generation
-                task = msgspec.structs.replace(task, forget=True)
+                task = msgspec.structs.replace(task, forget=True, strategies=self._strategies)
             if not worker.tasks:
                 worker.head_since = time.monotonic()
             worker.tasks.append(task)
@@ -171,10 +199,27 @@ class WorkerPool:
             return
         for message in messages:
             if worker.ready:
-                self._answered(worker, wire.decode(message, WorkerAnswer))
+                content = wire.decode(message, WorkerMessage).content
+                if isinstance(content, WorkerAnswer):
+                    self._answered(worker, content)
+                else:
+                    self._wanted(worker, content)
             else:
                 worker.ready = True
                 worker.head_since = time.monotonic()
+
+    def _wanted(self, worker: _Worker, wanted: ServicesWanted) -> None:
+        with self._lock:
+            task = worker.tasks.popleft()
+            worker.head_since = time.monotonic()
+        if self._closing:
+            return
+        self._asked.add(task, wanted.requests)
+        self._done(PoolChanged())
+
+    def _returned(self, task: WorkerTask) -> None:
+        self._unsent.put(task)
+        self._done(PoolChanged())
 
     def _answered(self, worker: _Worker, answer: WorkerAnswer) -> None:
         with self._lock:
@@ -211,13 +256,13 @@ class WorkerPool:
         if tasks:
             self._blame(tasks[0], cause)
         for task in tasks[1:]:
-            self._orphaned.put(task)
+            self._unsent.put(task)
         self._notice("worker-killed", f"{worker.name} {cause}")
 
     def _blame(self, task: WorkerTask, cause: str) -> None:
         self._blames[task.number] = self._blames.get(task.number, 0) + 1
         if self._blames[task.number] < _BLAMES:
-            self._orphaned.put(task)
+            self._unsent.put(task)
             return
         del self._blames[task.number]
         self._notice("quarantined", f"{task.visit.href}: {cause}")

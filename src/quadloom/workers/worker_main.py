@@ -12,14 +12,17 @@ import msgspec
 
 from quadloom.model import wire
 from quadloom.model.page import Page
+from quadloom.model.service import ServiceAnswer, ServiceRequest
 from quadloom.model.visit import Visit
 from quadloom.phases.extract import chosen
 from quadloom.phases.loaders import all_syntaxes, document_loader
-from quadloom.pipeline import PageResult, process_page
+from quadloom.pipeline import PageResult, detected_page, process_page
 from quadloom.process.channel import Channel, run
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.protocols.archive import ArchiveRecord
+from quadloom.syntaxes.external import ServicesNeeded
+from quadloom.syntaxes.xml import stylesheet_folder
 
 _RECENT = 200_000  # links remembered as already offered; a site's navigation repeats on every page
 READY = "ready"  # the first message: imports are done, deadlines may count
@@ -29,6 +32,7 @@ class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
     """A page to transform. `archive`: also encode its archive record, if the page allows that.
 
     `forget` clears the memory of offered links: the scope has changed, so links refused before may count now.
+    `answers` of the services that were asked about the page; None = none was asked yet.
     """
 
     number: int
@@ -36,9 +40,12 @@ class WorkerTask(msgspec.Struct, frozen=True, array_like=True):
     page: Page
     archive: bool = True
     forget: bool = False
+    only_detect: bool = False  # the answer has the kind of document, and nothing else
+    answers: tuple[ServiceAnswer, ...] | None = None
+    strategies: tuple[str, ...] | None = None  # link strategies from this page on; None = as before
 
 
-class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True):
+class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """The answer to the task of this number. `record` is None if the page must not be archived.
 
     `notices`: what is wrong with the installation, such as a plug-in that cannot be loaded; with the first answer.
@@ -49,6 +56,19 @@ class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True):
     record: ArchiveRecord | None
     cpu_seconds: float
     notices: tuple[str, ...] = ()
+
+
+class ServicesWanted(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """The page of this number is to be sent again, with the answers of these services."""
+
+    number: int
+    requests: tuple[ServiceRequest, ...]
+
+
+class WorkerMessage(msgspec.Struct, frozen=True, array_like=True):
+    """What a worker sends for each task."""
+
+    content: WorkerAnswer | ServicesWanted
 
 
 class RecentLinks:
@@ -82,21 +102,43 @@ def serve(channel: Channel) -> None:
     strategies = chosen(settings.crawl.strategies)
     loader = document_loader(settings)
     assembled = all_syntaxes(settings)
-    syntaxes, trouble = assembled.registry, assembled.findings
+    syntaxes = assembled.registry
+    kinds = syntaxes.kinds(stylesheet_folder.SYNTAX)
+    trouble = (*assembled.findings, *stylesheet_folder.folder_findings(settings.transform.stylesheets, kinds))
     recent = RecentLinks(_RECENT)
     while True:
         task = wire.decode(channel.receive_bytes(), WorkerTask)
         started = time.process_time()
         if task.forget:
             recent.clear()
-        result = process_page(task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news)
+        if task.strategies is not None:
+            settings = with_strategies(settings, task.strategies)
+            strategies = chosen(task.strategies)
+        if task.only_detect:
+            record = encode_record(task.page) if task.archive else None
+            answer = WorkerAnswer(task.number, detected_page(task.page), record, time.process_time() - started)
+            channel.send(WorkerMessage(answer))
+            continue
+        try:
+            result = process_page(
+                task.page, task.visit, settings, strategies, loader, syntaxes, recent.is_news, task.answers
+            )
+        except ServicesNeeded as needed:
+            channel.send(WorkerMessage(ServicesWanted(task.number, needed.requests)))
+            continue
         keep = task.archive and not result.noarchive and (result.has_data or not settings.index.only_data)
         record = encode_record(task.page) if keep else None
         notices: tuple[str, ...] = ()
         if trouble:  # a finding needs a page: the first stands for all
             result = msgspec.structs.replace(result, findings=(*result.findings, *trouble))
             notices, trouble = tuple(finding.message for finding in trouble), ()
-        channel.send(WorkerAnswer(task.number, result, record, time.process_time() - started, notices))
+        answer = WorkerAnswer(task.number, result, record, time.process_time() - started, notices)
+        channel.send(WorkerMessage(answer))
+
+
+def with_strategies(settings: Settings, names: tuple[str, ...]) -> Settings:
+    crawl = msgspec.structs.replace(settings.crawl, strategies=list(names))
+    return msgspec.structs.replace(settings, crawl=crawl)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,14 @@ def test_services_are_knocked_at(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert not rows[f"service http://127.0.0.1:{gone}/"]["ok"]
 
 
+def test_a_command_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = '[[service]]\ncommand = ["cat"]\n[[service]]\ncommand = ["no-such-program"]\n'
+    code, rows = checked(tmp_path, config, capsys)
+    assert code == 1
+    assert rows["command cat"]["ok"]
+    assert not rows["command no-such-program"]["ok"]
+
+
 def test_servers_of_stores_are_knocked_at_before_there_is_a_warehouse(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

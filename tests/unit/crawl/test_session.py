@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from quadloom.crawl.commands import CrawlCommands
@@ -20,7 +21,7 @@ from quadloom.fetching.transport import FetchRequest
 from quadloom.fetching.unit import FetchThread, FetchUnit
 from quadloom.model.page import Page
 from quadloom.model.visit import Visit
-from quadloom.settings import CrawlSettings, GuardSettings, PolitenessSettings, Settings
+from quadloom.settings import CrawlSettings, FreshnessSettings, GuardSettings, PolitenessSettings, Settings
 from quadloom.warehouse import Warehouse
 
 SEED = "http://one.example/"
@@ -96,6 +97,27 @@ def test_everything_is_read_once_and_no_host_early(tmp_path: Path) -> None:
     assert len(gaps) == 2
     assert min(gaps) >= DELAY
     assert time.monotonic() - began < 2 * DELAY, "a minute of politeness did not take a minute"
+
+
+def test_a_finite_crawl_ends_however_short_the_shortest_interval_is(tmp_path: Path) -> None:
+    """Pages that fall due again while it runs wait for the next crawl."""
+    clock = Clock()
+    web = Web(clock)
+    rules = msgspec.structs.replace(
+        SETTINGS,
+        crawl=msgspec.structs.replace(SETTINGS.crawl, max_seconds=20.0),
+        freshness=FreshnessSettings(min_interval="5s", max_interval="1m"),
+    )
+    with Warehouse.open(tmp_path, settings=rules) as warehouse:
+        warehouse.requests.add_seeds([SEED])
+        reads = []
+        for _ in range(2):
+            running = CrawlSession(
+                warehouse.stores, rules, warehouse.scope, lambda: warehouse.ask.queries, fetch=web.unit, clock=clock
+            )
+            reads.append([item.visit.href for item in running])
+    assert len(reads[0]) == 4
+    assert SEED in reads[1] and len(reads[1]) == len(set(reads[1])), "the next crawl reads what is due, each page once"
 
 
 def test_a_plugin_that_cannot_be_loaded_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,9 @@ def test_a_page_that_is_elsewhere_for_now_is_left_as_it_was(warehouse: Warehouse
         warehouse.stores.quads.match(None, "<http://purl.org/dc/terms/title>", None, "<urn:quadloom:pages>")
     )
     assert warehouse.maintenance.verify().drifts == ()
-    crawled(warehouse, [page(OLD, "", 3000.0, status=410)])
+    for day in range(13):  # a seed: four times `freshness.dead_span`
+        assert warehouse.stores.quads.graph(OLD) == graphs[OLD], "it may come back"
+        crawled(warehouse, [page(OLD, "", 3000.0 + day * 86400, status=410)])
     assert not warehouse.stores.quads.graph(OLD)
     assert warehouse.stores.quads.graph(NEW) == graphs[NEW]
     assert warehouse.maintenance.verify().drifts == ()

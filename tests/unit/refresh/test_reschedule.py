@@ -31,7 +31,7 @@ from quadloom.stores.sqlite.schema import SCHEMA
 
 START = 1_700_000_000.0
 DAY = 86_400.0
-SETTINGS = Settings(freshness=FreshnessSettings(bandwidth=1e-4, dead_after=2))
+SETTINGS = Settings(freshness=FreshnessSettings(bandwidth=1e-4, dead_after=2, dead_span="1h"))
 EVERYWHERE = Scope(ScopeRecord("any"))
 
 

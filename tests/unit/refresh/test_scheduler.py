@@ -27,7 +27,7 @@ from quadloom.stores.sqlite.schema import SCHEMA
 
 START = 1_700_000_000.0
 HOUR, DAY = 3600.0, 86400.0
-SETTINGS = Settings(freshness=FreshnessSettings(bandwidth=1e-5, dead_after=2))
+SETTINGS = Settings(freshness=FreshnessSettings(bandwidth=1e-5, dead_after=2, dead_span="30m"))
 
 
 class Crawled:
@@ -122,7 +122,7 @@ def test_a_failure_says_nothing_about_change(crawled: Crawled) -> None:
 def test_retries_and_pages_never_read_are_left_to_the_frontier(crawled: Crawled) -> None:
     retry = replace(settlement("https://a.example/", Outcome.FAILED, START), again_at=START + 10.0)
     assert crawled.settle([retry], START)[0].again_at == START + 10.0
-    assert crawled.visit("https://a.example/none", Outcome.GONE, START).again_at is None
+    assert crawled.visit("https://a.example/none", Outcome.DENIED, START).again_at is None
 
 
 def test_a_late_settlement_does_not_count_twice(crawled: Crawled) -> None:
@@ -187,7 +187,7 @@ def test_a_restart_has_the_same_sums(tmp_path: Path, clean: bool) -> None:
     after = RefreshScheduler(crawled.catalog, crawled.frontier, SETTINGS)
     assert after.planner.demand.pages == before.demand.pages > 0
     assert _cells(after.planner) == pytest.approx(_cells(before), rel=1e-6, abs=1e-6)
-    assert after._dead == crawled.scheduler._dead
+    assert after._dead.visits == crawled.scheduler._dead.visits
     again = RefreshScheduler(crawled.catalog, crawled.frontier, SETTINGS)
     assert again.planner.demand.pages == before.demand.pages, "a crash right after the start loses nothing"
 
@@ -236,7 +236,10 @@ def test_refresh_counts_on_what_first_reads_leave(crawled: Crawled) -> None:
     assert scheduler.planner.bandwidth == 5.0, "all of it, until the pacer reports again"
 
 
-@pytest.mark.parametrize("refused", [SharesChange(bandwidth=9.0, chi=0.0), SharesChange(bandwidth=9.0, alpha=-1.0)])
+@pytest.mark.parametrize(
+    "refused",
+    [SharesChange(bandwidth=9.0, chi=0.0), SharesChange(bandwidth=9.0, alpha=-1.0), SharesChange(bandwidth=0.0)],
+)
 def test_what_is_refused_changes_nothing(crawled: Crawled, refused: SharesChange) -> None:
     before = crawled.scheduler.change(SharesChange())
     with pytest.raises(UsageError, match="must be positive"):

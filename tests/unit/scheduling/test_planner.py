@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from quadloom.model import wire
-from quadloom.model.outcome import Outcome
+from quadloom.model.outcome import Outcome, PageRow
+from quadloom.scheduling.facts import schedule_facts
 from quadloom.scheduling.objectives import freshness, ideal_period, value
+from quadloom.scheduling.page_row import PageScheduleRow
 from quadloom.scheduling.planner import PageSchedule, Planner, PlannerState, VisitObservation
 from quadloom.scheduling.refresh import optimal_rates
 from quadloom.settings import FreshnessSettings
@@ -131,14 +133,25 @@ def test_gone_pages_die_and_leave_all_sums() -> None:
     planner = Planner(SETTINGS, bandwidth=1.0)
     decision = planner.settle(seen(Outcome.NEW, 100.0), None)
     assert planner.demand.pages == 1
-    pauses = []
-    for attempt in range(3):
-        decision = planner.settle(seen(Outcome.GONE, 1000.0 + attempt), decision.schedule)
-        pauses.append(decision.again_at)
-    assert pauses[2] is None and pauses[1] > pauses[0] + DAY  # type: ignore[operator]
-    assert planner.demand.pages == 0 and decision.schedule.gone == 3
-    found_again = planner.settle(seen(Outcome.CHANGED, 9000.0, 100.0), decision.schedule)
-    assert found_again.schedule.gone == 0 and planner.demand.pages == 1
+    pauses, at = [], 1000.0
+    while decision.again_at is not None:
+        decision = planner.settle(seen(Outcome.GONE, at), decision.schedule)
+        if decision.again_at is not None:
+            pauses.append(decision.again_at - at)
+            at = decision.again_at
+    assert pauses == [3600.0 * 2.0**n for n in range(1, len(pauses) + 1)]
+    assert at - 1000.0 >= 3 * DAY and decision.schedule.dead
+    assert planner.demand.pages == 0 and decision.schedule.gone == len(pauses) + 1
+    found_again = planner.settle(seen(Outcome.CHANGED, at + 9000.0, 100.0), decision.schedule)
+    assert found_again.schedule.gone == 0 and not found_again.schedule.dead and planner.demand.pages == 1
+
+
+def test_many_visits_within_a_short_time_kill_nothing() -> None:
+    planner = Planner(SETTINGS, bandwidth=1.0)
+    decision = planner.settle(seen(Outcome.NEW, 100.0), None)
+    for second in range(50):
+        decision = planner.settle(seen(Outcome.GONE, 1000.0 + second), decision.schedule)
+        assert decision.again_at is not None and decision.again_at >= 1000.0 + second + 3600.0
 
 
 def test_failures_teach_nothing() -> None:
@@ -203,9 +216,11 @@ def test_state_survives_a_restart() -> None:
 def test_every_number_is_explained() -> None:
     planner = Planner(SETTINGS, bandwidth=1 / DAY)
     schedule = planner.settle(seen(Outcome.NEW, 10 * DAY), None).schedule
-    lines = planner.explain("a.org", "a.org", schedule, 10 * DAY)
+    stored = wire.encode(PageScheduleRow(schedule, 10 * DAY))
+    row = PageRow(fingerprint=1, key="", href="", host="a.org", fetched_at=10 * DAY, schedule=stored)
+    lines = schedule_facts(planner, row)
     assert [what for what, _, _ in lines] == [
-        "weight", "visits", "site's prior", "dates believed", "change rate", "refresh bandwidth", "demand S",
+        "weight", "comparisons", "site's prior", "dates believed", "change rate", "refresh bandwidth", "demand S",
         "price of a read",
         "ideal period", "host's price", "period", "gone", "next visit",
     ]  # fmt: skip

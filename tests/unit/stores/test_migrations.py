@@ -23,6 +23,7 @@ LATER = (
     ("ALTER TABLE value ADD COLUMN size INTEGER NOT NULL DEFAULT 0", "UPDATE value SET size = length(data)"),
     ("CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL)", "INSERT INTO note(text) VALUES('once')"),
 )
+NEXT = len(SCHEMA)  # place of the first later migration
 TODAY = Path(__file__).with_name("today.sql")
 
 
@@ -85,25 +86,25 @@ def test_a_reader_of_an_older_file_names_the_command_that_migrates(tmp_path: Pat
 
 def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path) -> None:
     old_file(tmp_path / "q.db")
-    broken = (*LATER[:2], ("CREATE TABLE half(x)", "INSERT INTO missing VALUES(1)"))
+    broken = (*LATER[: NEXT + 1], ("CREATE TABLE half(x)", "INSERT INTO missing VALUES(1)"))
     with pytest.raises(StoreError, match="no such table: missing"):
         SqliteDatabase.open(tmp_path / "q.db", broken)
     assert version(tmp_path / "q.db") == len(SCHEMA) + 1
     assert migrated(tmp_path / "q.db") == (5, "once", len(LATER))
 
 
-@pytest.mark.parametrize("statement", [LATER[1][0], LATER[1][1], "PRAGMA user_version=2", LATER[2][0], "COMMIT 2"])
+@pytest.mark.parametrize("statement", [*LATER[NEXT], f"PRAGMA user_version={NEXT + 1}", LATER[NEXT + 1][0], "COMMIT 2"])
 def test_a_kill_between_two_steps_leaves_one_version_or_the_next(tmp_path: Path, statement: str) -> None:
     """The child ends itself before the statement; `COMMIT 2` = after the second migration has committed."""
     script = """
         import os, signal, sys
         from pathlib import Path
-        from unit.stores.test_migrations import LATER
+        from unit.stores.test_migrations import LATER, NEXT
         from quadloom.stores.sqlite.database import SqliteDatabase
 
         class Killed(SqliteDatabase):
             def execute(self, statement, values=()):
-                if statement == sys.argv[2] or (sys.argv[2] == "COMMIT 2" and statement == LATER[2][0]):
+                if statement == sys.argv[2] or (sys.argv[2] == "COMMIT 2" and statement == LATER[NEXT + 1][0]):
                     os.kill(os.getpid(), signal.SIGKILL)
                 return super().execute(statement, values)
 

@@ -16,8 +16,9 @@ import pytest
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
 from quadloom.stores.frontier.policy import FrontierPolicy
 from quadloom.stores.sqlite.catalog import SqliteCatalog
-from quadloom.stores.sqlite.database import SqliteDatabase, WarehouseLock, translate
+from quadloom.stores.sqlite.database import SqliteDatabase, translate
 from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.lock import WarehouseLock, is_working
 from quadloom.stores.sqlite.schema import SCHEMA
 
 
@@ -35,7 +36,7 @@ def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> No
     script = """
         import sys, time
         from pathlib import Path
-        from quadloom.stores.sqlite.database import WarehouseLock
+        from quadloom.stores.sqlite.lock import WarehouseLock, is_working
         lock = WarehouseLock(Path(sys.argv[1]))
         print("locked", flush=True)
         time.sleep(60)
@@ -183,3 +184,31 @@ def test_a_look_at_the_mark_keeps_the_locks_of_sqlite(tmp_path: Path) -> None:
 
 def _is_there(descriptor: str) -> bool:
     return os.path.lexists(f"/proc/self/fd/{descriptor}")
+
+
+def test_two_processes_share_a_warehouse_but_no_part_of_it(tmp_path: Path) -> None:
+    script = """
+        import sys, time
+        from pathlib import Path
+        from quadloom.stores.sqlite.lock import WarehouseLock
+        lock = WarehouseLock(Path(sys.argv[1]), ["frontier"])
+        print("locked", flush=True)
+        time.sleep(60)
+    """
+    other = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    with other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "locked\n"
+        with pytest.raises(WarehouseLocked, match=f"process {other.pid}"):
+            WarehouseLock(tmp_path)
+        with pytest.raises(WarehouseLocked, match=f"process {other.pid} fetches"):
+            WarehouseLock(tmp_path, ["frontier", "indexes"])
+        lock = WarehouseLock(tmp_path, ["indexes"])
+        assert is_working(tmp_path, other.pid)
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+        assert not is_working(tmp_path, other.pid)
+    lock.release()
+    WarehouseLock(tmp_path).release()

@@ -2,64 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 
 import pytest
 
-from quadloom.errors import FetchError, SyntaxInvalid
 from quadloom.model.document import Transformed
-from quadloom.phases.loaders import service_sender
+from quadloom.model.service import ServiceAnswer
 from quadloom.phases.transform import transform
 from quadloom.settings import ServiceSettings, Settings
-from quadloom.syntaxes.external import FAILURES, FIRST_QUARANTINE, ServicePool, ServiceReply
-from quadloom.syntaxes.plugins import assemble
+from quadloom.syntaxes.external import ServicesNeeded, with_services
 from quadloom.syntaxes.registry import Registry
+from quadloom.workers.services.client import ask_now
+from service_server import Answer, Instance, running
 
 URL = "https://site.example/picture.png"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 TURTLE = b"<> <http://vocab.example/width> 20 ."
-Answer = Callable[[dict[str, str], bytes], tuple[int, str, bytes]]
-
-
-class Instance:
-    """One running service: its address, and the requests it got."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.requests: list[tuple[dict[str, str], bytes]] = []
-
-
-@contextmanager
-def running(answer: Answer) -> Iterator[Instance]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            body = self.rfile.read(int(headers["content-length"]))
-            instance.requests.append((headers, body))
-            status, media_type, data = answer(headers, body)
-            self.send_response(status)
-            self.send_header("Content-Type", media_type)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            with suppress(OSError):  # a client that gave up has closed its end
-                self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    instance = Instance(f"http://127.0.0.1:{server.server_address[1]}/")
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield instance
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.fixture
@@ -74,8 +34,17 @@ def always(status: int, media_type: str, body: bytes) -> Answer:
 
 def read(*services: ServiceSettings, body: bytes = PNG, content_type: str = "image/png") -> Transformed:
     settings = Settings(service=list(services))
-    made = assemble(Registry({}), settings, service_sender(settings))
-    return transform(body, url=URL, content_type=content_type, settings=settings, syntaxes=made.registry)
+    registry = with_services(Registry({}), settings.service)
+
+    def once(answers: tuple[ServiceAnswer, ...] | None = None) -> Transformed:
+        return transform(
+            body, url=URL, content_type=content_type, settings=settings, syntaxes=registry, answers=answers
+        )
+
+    try:
+        return once()
+    except ServicesNeeded as needed:
+        return once(ask_now(settings, body, needed.requests))
 
 
 def codes(result: Transformed) -> list[str]:
@@ -161,63 +130,3 @@ def test_a_slow_service_ends_at_its_timeout(serve: Callable[[Answer], Instance])
     started = time.monotonic()
     assert codes(read(ServiceSettings(url=serve(slow).url, timeout=0.3, retries=0))) == ["service-failed"]
     assert time.monotonic() - started < 7.0
-
-
-def test_who_is_free_is_asked() -> None:
-    """One instance is stuck with a page; the other takes all that comes meanwhile."""
-    release, began = threading.Event(), threading.Event()
-
-    def send(url: str, body: bytes, _headers: object, _seconds: float) -> ServiceReply:
-        if body == b"slow":
-            began.set()
-            release.wait(10)
-        return ServiceReply(200, url, b"")
-
-    pool = ServicePool(ServiceSettings(url="http://one.example/ http://two.example/"), send)
-    stuck: list[str] = []
-    thread = threading.Thread(target=lambda: stuck.append(pool.ask(b"slow", ()).content_type))
-    thread.start()
-    assert began.wait(10)
-    others = {pool.ask(b"quick", ()).content_type for _ in range(5)}
-    release.set()
-    thread.join(10)
-    assert others == {"http://two.example/"}
-    assert stuck == ["http://one.example/"]
-    assert {pool.ask(b"quick", ()).content_type for _ in range(2)} == {"http://one.example/", "http://two.example/"}
-
-
-class IllService:
-    """An instance that fails until it is cured, on a clock of the test's."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.ill = True
-        self.asked = 0
-
-    def send(self, url: str, body: bytes, headers: object, seconds: float) -> ServiceReply:
-        self.asked += 1
-        if self.ill:
-            raise FetchError("connect", "refused")
-        return ServiceReply(200, "text/turtle", TURTLE)
-
-
-def test_quarantine_grows_and_one_probe_ends_it() -> None:
-    service = IllService()
-    pool = ServicePool(ServiceSettings(url="http://one.example/", retries=0), service.send, clock=lambda: service.now)
-    for _ in range(10):
-        with pytest.raises(SyntaxInvalid):
-            pool.ask(b"", ())
-    assert service.asked == FAILURES, "an instance in quarantine is not asked"
-    service.now += FIRST_QUARANTINE
-    for _ in range(3):
-        with pytest.raises(SyntaxInvalid):
-            pool.ask(b"", ())
-    assert service.asked == FAILURES + 1, "one probe, then the next quarantine"
-    service.now += FIRST_QUARANTINE
-    with pytest.raises(SyntaxInvalid):
-        pool.ask(b"", ())
-    assert service.asked == FAILURES + 1, "the second quarantine is twice as long"
-    service.now += FIRST_QUARANTINE
-    service.ill = False
-    for _ in range(3):
-        assert pool.ask(b"", ()).status == 200

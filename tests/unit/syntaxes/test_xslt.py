@@ -10,8 +10,9 @@ from lxml import etree
 from quadloom.errors import SyntaxInvalid
 from quadloom.phases.transform import transform
 from quadloom.settings import Settings, TransformSettings
+from quadloom.syntaxes.terms import join
 from quadloom.syntaxes.xml import stylesheet_folder as xslt_folder
-from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, compiled
+from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Imports, compiled
 
 XSL = (
     '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:ql="urn:quadloom:xslt"'
@@ -110,7 +111,7 @@ def test_generic_xml_can_be_switched_off() -> None:
 def test_imports_come_from_the_loader_only() -> None:
     files = {"https://s.example/b.xsl": XSL.format(body='<xsl:template match="/"><rdf:RDF/></xsl:template>').encode()}
     source = XSL.format(body='<xsl:import href="b.xsl"/>').encode()
-    sheet = compiled(source, name="https://s.example/a.xsl", load=files.__getitem__)
+    sheet = compiled(source, name="https://s.example/a.xsl", imports=Imports(join, files.__getitem__))
     assert b"RDF" in sheet.apply(etree.fromstring(RECIPE), url=URL).body
     with pytest.raises(SyntaxInvalid, match="may not read"):
         compiled(source, name="https://s.example/a.xsl")
@@ -122,13 +123,13 @@ def test_imports_are_limited_in_number_and_depth_and_circles_end() -> None:
         return XSL.format(body=f'<xsl:import href="{number + 1}"/>').encode()
 
     with pytest.raises(SyntaxInvalid, match="imports"):
-        compiled(chain("https://s.example/0"), name="https://s.example/0", load=chain)
+        compiled(chain("https://s.example/0"), name="https://s.example/0", imports=Imports(join, chain))
     wide = XSL.format(body="".join(f'<xsl:import href="w{n}"/>' for n in range(6))).encode()
     with pytest.raises(SyntaxInvalid, match="imports"):
-        compiled(wide, name="https://s.example/w", load=lambda _: XSL.format(body="").encode())
+        compiled(wide, name="https://s.example/w", imports=Imports(join, lambda _: XSL.format(body="").encode()))
     circle = XSL.format(body='<xsl:import href="c"/>').encode()
     with pytest.raises(SyntaxInvalid):
-        compiled(circle, name="https://s.example/c", load=lambda _: circle)
+        compiled(circle, name="https://s.example/c", imports=Imports(join, lambda _: circle))
 
 
 def test_large_stylesheets_are_refused() -> None:

@@ -43,7 +43,7 @@ def test_who_links_to_a_site_and_where_it_links_to(client: TestClient) -> None:
 
 
 def test_the_links_are_drawn_and_also_written(client: TestClient) -> None:
-    page = client.get("/site/books.example", headers=HTML).text
+    page = client.get("/site/books.example?tab=links", headers=HTML).text
     assert "Sites that link here" in page and "Sites it links to" in page
     assert 'src="/site/books.example/neighbours.svg"' in page
     drawn = client.get("/site/books.example/neighbours.svg")

@@ -171,6 +171,12 @@ def test_a_live_crawl_is_followed_and_steered(warehouse_path: Path, token: str) 
             assert refused.status_code == 400 and refused.json()["error"] == "not today"
             client.post("/control/scope", json={"exclude": ["*/private/*"]}, headers=head)
             assert said(crawl, "scope") == {"rules": {"exclude": ["*/private/*"]}, "remove": False}
+            client.post("/control/freshness", json={"suspect_share": 0.6, "chi": 2.0}, headers=head)
+            assert said(crawl, "freshness") == {"suspect_share": 0.6, "chi": 2.0}
+            client.post("/control/freshness", data={"bandwidth": "7.5", "policy": "xyleme", "chi": ""}, headers=head)
+            assert said(crawl, "freshness") == {"bandwidth": 7.5, "policy": "xyleme"}
+            for wrong_share in ({"share": 1}, {"chi": "much"}):
+                assert client.post("/control/freshness", json=wrong_share, headers=head).status_code == 400
             client.post("/control/recrawl", json={"site": "a.example", "older_than": "1h"}, headers=head)
             assert said(crawl, "refresh").keys() == {"site", "read_before"}
             assert client.post("/control/recrawl", json={"older_than": "soon"}, headers=head).status_code == 400

@@ -65,6 +65,24 @@ _PAGES = {
 _LINKS = {BOOK: (PERSON, EVIL, "http://unread.example/"), PERSON: (BOOK, PERSON), EVIL: (BOOK,)}
 
 
+def store_page(warehouse: Warehouse, href: str, markup: str, at: float) -> None:
+    """One visit of a page, through the real phases into the real stores."""
+    settings, url = warehouse.settings, Url.parse(href)
+    page = Page(url.href, url.href, 200, (("content-type", "text/html; charset=utf-8"),), markup.encode(), at, 0.1)
+    visit = Visit(url.href, url.key, url.host, url.fingerprint)
+    result = process_page(page, visit, settings, chosen(["all"]))
+    (ref,) = warehouse.stores.archive.put([encode(page)])
+    warehouse.stores.archive.sync()
+    settlement = settle_page(visit, page, result, None, warehouse.stores.catalog.page(url.fingerprint), ref)
+    with warehouse.stores.catalog.transaction():
+        warehouse.stores.frontier.settle([settlement], at)
+        warehouse.stores.catalog.record([settlement], at)
+    warehouse.stores.quads.replace(result.quads)
+    assert result.text is not None
+    warehouse.stores.text.put([result.text])
+    warehouse.stores.catalog.mark_indexed([IndexedPage(url.fingerprint, result.quads.digest, result.text_digest)])
+
+
 def fill(path: Path) -> None:
     """Three pages; the first is visited twice and says something else the second time."""
     settings = Settings()
@@ -76,25 +94,9 @@ def fill(path: Path) -> None:
         ]
         links = LinkMatrix(path / "links")
         for href, markup, at in versions:
-            url = Url.parse(href)
-            page = Page(
-                url.href, url.href, 200, (("content-type", "text/html; charset=utf-8"),), markup.encode(), at, 0.1
-            )
-            visit = Visit(url.href, url.key, url.host, url.fingerprint)
-            result = process_page(page, visit, settings, chosen(["all"]))
-            (ref,) = warehouse.stores.archive.put([encode(page)])
-            warehouse.stores.archive.sync()
-            settlement = settle_page(visit, page, result, None, warehouse.stores.catalog.page(url.fingerprint), ref)
-            with warehouse.stores.catalog.transaction():
-                warehouse.stores.frontier.settle([settlement], at)
-                warehouse.stores.catalog.record([settlement], at)
-            warehouse.stores.quads.replace(result.quads)
-            links.append(url.fingerprint, [(Url.parse(target).fingerprint, "plain") for target in _LINKS.get(href, ())])
-            assert result.text is not None
-            warehouse.stores.text.put([result.text])
-            warehouse.stores.catalog.mark_indexed(
-                [IndexedPage(url.fingerprint, result.quads.digest, result.text_digest)]
-            )
+            store_page(warehouse, href, markup, at)
+            targets = [(Url.parse(target).fingerprint, "plain") for target in _LINKS.get(href, ())]
+            links.append(Url.parse(href).fingerprint, targets)
         warehouse.stores.text.commit()
         trap = TrapCount("evil.example", "endless calendar", "http://evil.example/<script>window.hit=1</script>", 1234)
         TRAPS.put(warehouse.stores.catalog, [trap])

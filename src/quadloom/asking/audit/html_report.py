@@ -18,13 +18,15 @@ _STYLE = """
 main{max-width:64rem;margin:auto;padding:1.5rem 1rem 4rem}h1{margin:.2rem 0 .3rem;font-size:1.7rem}
 h2{margin:2.2rem 0 .6rem;font-size:1.25rem}.quiet{color:var(--quiet)}.tiles{display:grid;gap:.8rem;
 grid-template-columns:repeat(auto-fit,minmax(7.5rem,1fr));margin:1.2rem 0}.tile{background:var(--card);
-padding:.8rem 1rem;border-radius:.6rem;border:1px solid var(--line)}.tile b{display:block;font-size:1.6rem;line-height:1.2}
+padding:.8rem 1rem;border-radius:.6rem;border:1px solid var(--line)}.tile b{display:block;
+font-size:1.6rem;line-height:1.2}
 .error{color:var(--bad)}.warning{color:var(--warn)}.good{color:var(--good)}.scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.35rem .7rem .35rem 0;vertical-align:top;
 border-bottom:1px solid var(--line)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 .bar{display:block;height:.6rem;border-radius:.3rem;background:var(--line);min-width:5rem}.bar i{display:block;
 height:100%;border-radius:.3rem;background:var(--bar)}article{border:1px solid var(--line);
-border-left:.3rem solid var(--quiet);border-radius:.4rem;padding:.7rem 1rem;margin:.8rem 0;background:var(--card)}article.e{border-left-color:var(--bad)}
+border-left:.3rem solid var(--quiet);border-radius:.4rem;padding:.7rem 1rem;margin:.8rem 0;background:var(--card)}
+article.e{border-left-color:var(--bad)}
 article.w{border-left-color:var(--warn)}article h3{margin:0;font-size:1.02rem;overflow-wrap:anywhere}
 article p{margin:.3rem 0}pre{overflow-x:auto;background:var(--paper);border:1px solid var(--line);padding:.5rem .7rem;
 border-radius:.4rem;margin:.4rem 0;font-size:.85rem}code,pre{font-family:ui-monospace,monospace}

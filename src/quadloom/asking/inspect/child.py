@@ -12,6 +12,7 @@ import msgspec
 
 from quadloom.model.document import Transformed
 from quadloom.model.finding import Finding
+from quadloom.model.service import ServiceAnswer
 from quadloom.process import limits
 from quadloom.process.channel import Channel, ChannelClosed, ChildProcess, run, start
 from quadloom.settings import Settings
@@ -57,7 +58,8 @@ class InspectWorker:
                 # Twice the memory as address space: libraries map more than they touch.
                 space = caps.transform_bytes * 2
                 self._child = start(__name__, task.url, address_space=space, stderr=subprocess.DEVNULL)
-            self._child.kill_after(caps.transform_seconds + _START_SECONDS)
+            services = sum(service.timeout * (1 + service.retries) for service in task.settings.service)
+            self._child.kill_after(2 * caps.transform_seconds + services + _START_SECONDS)
             self._child.channel.send(task)
             answer = self._child.channel.receive(InspectResult)
             self._child.cancel_deadline()
@@ -105,18 +107,32 @@ def _result(task: InspectTask, syntaxes: AssembledSyntaxes) -> InspectResult:
     from quadloom.phases.index import page_statements
     from quadloom.phases.loaders import document_loader
     from quadloom.phases.transform import transform
+    from quadloom.syntaxes.external import ServicesNeeded
+    from quadloom.workers.services.client import ask_now
 
     settings = msgspec.structs.replace(task.settings, audit=msgspec.structs.replace(task.settings.audit, places="all"))
+    loader = document_loader(settings)
+
+    def read(answers: tuple[ServiceAnswer, ...] | None = None) -> Transformed:
+        return transform(
+            task.body,
+            url=task.url,
+            content_type=task.content_type,
+            headers=task.headers,
+            settings=settings,
+            loader=loader,
+            syntaxes=syntaxes.registry,
+            answers=answers,
+        )
+
     started = process_time()
-    transformed = transform(
-        task.body,
-        url=task.url,
-        content_type=task.content_type,
-        headers=task.headers,
-        settings=settings,
-        loader=document_loader(settings),
-        syntaxes=syntaxes.registry,
-    )
+    try:
+        transformed = read()
+    except ServicesNeeded as needed:
+        limits.set_alarm(0)  # services have limits of their own
+        answers = ask_now(task.settings, task.body, needed.requests)
+        limits.set_alarm(task.settings.limits.transform_seconds)
+        transformed = read(answers)
     transformed = with_header_links(transformed, Page(task.url, task.url, 200, task.headers, b"", 0.0, 0.0))
     index = settings.index
     nquads = page_statements(transformed, task.url, index.links, index.schema_org)

@@ -14,6 +14,7 @@ from rich.text import Text
 from quadloom.asking.search import MARKS, as_sparql, search_request
 from quadloom.asking.search import search as find
 from quadloom.asking.sparql.prefixes import shorten
+from quadloom.cli.asking.status import OUTDATED
 from quadloom.cli.session import Session, harmless, session
 from quadloom.errors import NothingFound
 from quadloom.stores.protocols.text import Hit, SearchAnswer
@@ -88,6 +89,8 @@ def search(
         return
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         answer = find(warehouse.stores.text, request)
+        if warehouse.stores.text.is_outdated:
+            s.say(OUTDATED)
     _print_hits(s, answer)
     if not answer.total and fail_empty:
         raise NothingFound("no page matches", hint=_FEWER)

@@ -16,7 +16,13 @@ from quadloom.crawl.explain import Why
 from quadloom.crawl.monitor import heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.ingest.traps import TrapCount, read_traps
+from quadloom.settings import without_password
 from quadloom.warehouse import Warehouse
+
+OUTDATED = (
+    "The text index was made by an older version of Quadloom: a search misses pages, above all in scripts without "
+    "blanks. To rebuild it: `quadloom rebuild`."
+)
 
 
 def status(*, watch: Annotated[bool, Parameter(negative="")] = False, interval: float = 2.0) -> None:
@@ -144,6 +150,8 @@ def _print(s: Session) -> None:
                 s.write(f"{name}\t" + "  ".join(f"{key} {inner}" for key, inner in value.items() if inner))
             elif not isinstance(value, list):
                 s.write(f"{name}\t{value}")
+    if summary.get("text_index") == "outdated":
+        s.say(OUTDATED)
     if traps:
         first = traps[0]
         s.say(f"{first.host}: {first.count} URLs refused: {first.reason}, for example {first.example}")
@@ -214,4 +222,24 @@ def _print_balance(s: Session, report: CrawlReport) -> None:
             for beat in heartbeat(report.workers, report.seconds)
         ],
     )
+    if report.services:
+        s.table(
+            ["service", "requests", "in progress", "at most", "mean s", "failures", "pages waiting", "rests s"],
+            [
+                (
+                    without_password(load.url),
+                    load.requests,
+                    load.in_progress,
+                    load.parallel,
+                    load.mean_seconds,
+                    load.failures,
+                    load.waiting,
+                    load.resting_seconds,
+                )
+                for load in report.services
+            ],
+        )
+    for disk in report.disks:
+        if disk.problem:
+            s.write(f"left out\tarchive directory {disk.directory}: {disk.problem}")
     s.write(f"advice\t{found.advice}")

@@ -1,12 +1,17 @@
-"""`quadloom pause`, `resume`, `stop`, `refresh` and `freshness`: requests to a running crawl."""
+"""`quadloom pause`, `resume`, `stop`, `refresh`, `strategies` and `freshness`: requests to a running crawl."""
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from quadloom.cli.session import session
-from quadloom.crawl.control import ask
+from quadloom.crawl.control import ask, ask_all
 from quadloom.errors import UsageError
+from quadloom.model.wire import Value
 from quadloom.scheduling.objectives import Policy
 from quadloom.settings import seconds
 from quadloom.warehouse import Warehouse
@@ -29,16 +34,16 @@ def stop() -> None:
 
 def _request(verb: str) -> None:
     s = session()
-    answer = ask(s.warehouse, verb)
-    if answer is None:
+    answers = ask_all(s.warehouse, verb)
+    if not answers:
         raise UsageError(
             f"no crawl is running on {s.warehouse}",
             hint="to start one: `quadloom crawl`; to name another warehouse: -w",
         )
     if s.json:
-        s.emit(answer)
+        s.emit(answers[0])
     else:
-        s.say(f"{answer}")
+        s.say(f"{answers[0]}")
 
 
 def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
@@ -65,6 +70,39 @@ def refresh(*urls: str, site: str = "", older_than: str = "") -> None:
         s.emit({"requested": answer})
     else:
         s.write(f"{answer} requested")
+
+
+def strategies(*names: str, all_pages: Annotated[bool, Parameter(name="--all", negative="")] = False) -> None:
+    """Show or change by which strategies a running crawl follows links.
+
+    Parameters
+    ----------
+    names
+        all, same-site, external, feeds, seealso, vocabulary, sitemaps, or .rq files; without any they are shown
+    all_pages
+        also look for links on all pages that were read before
+    """
+    s = session()
+    wanted: list[Value] | None = [
+        str(Path(name).absolute()) if name.endswith(".rq") else name for name in names
+    ] or None
+    if wanted is None and all_pages:
+        raise UsageError(
+            "no strategy is named", hint="for the strategies of the configuration: `quadloom extract --all`"
+        )
+    answer = ask(s.warehouse, "strategies", strategies=wanted, stored=all_pages)
+    if not isinstance(answer, dict):
+        raise UsageError(
+            f"no crawl is running on {s.warehouse}",
+            hint="set crawl.strategies, or give --strategy to `quadloom crawl` and `quadloom extract`",
+        )
+    if s.json:
+        s.emit(answer)
+        return
+    chosen = answer.get("strategies")
+    s.write(", ".join(map(str, chosen)) if isinstance(chosen, list) else "")
+    if answer.get("pages"):
+        s.say(f"{answer['pages']} stored pages are looked at again")
 
 
 def _span(text: str) -> float:

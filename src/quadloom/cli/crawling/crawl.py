@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -22,6 +23,7 @@ from quadloom.crawl.session import RunningCrawl
 from quadloom.errors import SettingsError, UrlError, UsageError
 from quadloom.fetching.guard import is_opened
 from quadloom.ingest.link_queries import check_strategies
+from quadloom.model.phase import PHASES, PhaseName
 from quadloom.model.url import Url
 from quadloom.stores.backends import exists
 from quadloom.warehouse import Warehouse
@@ -43,6 +45,8 @@ def crawl(
     strategy: Annotated[list[str] | None, Parameter(negative="")] = None,
     workers: int | None = None,
     forever: Annotated[bool, Parameter(negative="")] = False,
+    phases: Annotated[list[str] | None, Parameter(negative="")] = None,
+    follow: Annotated[bool, Parameter(negative="")] = False,
     until_input_ends: Annotated[bool, Parameter(negative="")] = False,
     ray: str | None = None,
     ray_workers: int = 0,
@@ -75,6 +79,10 @@ def crawl(
         transform processes
     forever
         do not end: keep known pages fresh, and read new ones
+    phases
+        run only these: fetch, detect, transform, index, extract; the others are left to other processes, or to later
+    follow
+        do not end when nothing is left: wait for what other processes find or leave
     until_input_ends
         finish and save when standard input ends, so that a crawl does not outlive the program that started it
     ray
@@ -100,17 +108,31 @@ def crawl(
         from quadloom.cli.crawling.worker import crawl_on_ray
 
         return crawl_on_ray(s, starts or s.settings.crawl.seeds, ray, ray_workers)
-    _check(s, starts)
-    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-        require_contact(s, warehouse, starts)
-        running = warehouse.crawl(starts or s.settings.crawl.seeds, forever=forever)
+    check_start(s, starts)
+    chosen = chosen_phases(phases)
+    with Warehouse.open(s.warehouse, settings=s.settings, phases=chosen) as warehouse:
+        if "fetch" in chosen:
+            require_contact(s, warehouse, starts)
+        running = warehouse.crawl(starts or s.settings.crawl.seeds, forever=forever, follow=follow)
         if until_input_ends:
             _when_input_ends(lambda: _stop_quietly(s, running))
-        report, interrupted = follow(s, running)
+        report, interrupted = follow_crawl(s, running)
     return finish(s, report, interrupted, max_failures)
 
 
-def _check(s: Session, starts: list[str]) -> None:
+def chosen_phases(names: list[str] | None) -> frozenset[PhaseName]:
+    """The value of `--phases`: several values, or one with commas. None = all. Transform includes detect."""
+    chosen = {name.strip() for text in names or PHASES for name in text.split(",") if name.strip()}
+    if "transform" in chosen:
+        chosen.add("detect")
+    unknown = sorted(chosen.difference(PHASES))
+    if unknown or not chosen:
+        message = f"there is no phase {unknown[0]!r}" if unknown else "no phase is named"
+        raise UsageError(message, hint=f"known are {', '.join(PHASES)}")
+    return frozenset(phase for phase in PHASES if phase in chosen)
+
+
+def check_start(s: Session, starts: list[str]) -> None:
     """Refuse bad arguments before a warehouse is created, so that a failed first attempt leaves nothing behind."""
     for url in starts:
         try:
@@ -140,8 +162,11 @@ def _when_input_ends(then: Callable[[], None]) -> None:
     SIGKILL included, closes it. Works on every system, and leaves time to finish what is in progress.
     """
 
+    # Not through sys.stdin.buffer: a thread that waits in it holds its lock, and the interpreter would abort at exit.
+    number = sys.stdin.fileno()
+
     def wait() -> None:
-        while sys.stdin.buffer.read(_PIECE):
+        while os.read(number, _PIECE):
             pass  # the content does not matter, only that the other end is open
         then()
 
@@ -154,7 +179,7 @@ def _stop_quietly(s: Session, running: RunningCrawl) -> None:
     running.stop()
 
 
-def follow(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
+def follow_crawl(s: Session, running: RunningCrawl) -> tuple[CrawlReport, bool]:
     """Run a crawl to its end with progress on stderr; returns its report and whether it was interrupted.
 
     The first Ctrl-C (or SIGTERM) finishes and saves what is in progress, the second ends at once.

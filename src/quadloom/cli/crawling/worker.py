@@ -11,7 +11,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from quadloom.cli.crawling.crawl import finish, follow, require_contact
+from quadloom.cli.crawling.crawl import chosen_phases, finish, follow_crawl, require_contact
 from quadloom.cli.session import Session, session
 from quadloom.cluster.ray_workers import on_ray
 from quadloom.crawl.report import CrawlReport
@@ -24,6 +24,7 @@ def worker(
     *,
     cluster: str | None = None,
     forever: Annotated[bool, Parameter(negative="")] = False,
+    phases: Annotated[list[str] | None, Parameter(negative="")] = None,
     max_seconds: float | None = None,
 ) -> int:
     """Crawl a fair share of the sites of a shared warehouse, until stopped.
@@ -34,6 +35,8 @@ def worker(
         the database that all workers share, postgresql://user@host:5432/database [default: stores.frontier]
     forever
         also keep known pages fresh, within freshness.bandwidth
+    phases
+        run only these: fetch, detect, transform, index, extract; other workers run the others
     max_seconds
         stop after this many seconds
     """
@@ -45,10 +48,12 @@ def worker(
         )
     address = {"stores.frontier": cluster, "stores.catalog": "postgresql:"} if cluster is not None else {}
     s.override({**address, "crawl.max_seconds": max_seconds})
-    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
-        require_contact(s, warehouse, [])
+    chosen = chosen_phases(phases)
+    with Warehouse.open(s.warehouse, settings=s.settings, phases=chosen) as warehouse:
+        if "fetch" in chosen:
+            require_contact(s, warehouse, [])
         running = warehouse.work(forever=forever, notice=s.say)
-        report, interrupted = follow(s, running)
+        report, interrupted = follow_crawl(s, running)
     return finish(s, report, interrupted, None)
 
 

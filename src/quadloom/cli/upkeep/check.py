@@ -22,6 +22,7 @@ from quadloom.stores.postgres.state import described
 from quadloom.syntaxes.xml.stylesheet_folder import SYNTAX as STYLESHEETS
 from quadloom.syntaxes.xml.stylesheet_folder import check_folder
 from quadloom.warehouse import Warehouse
+from quadloom.workers.services.command import program_of
 
 _ENGINES = ("pycurl", "selectolax", "lxml", "pyoxigraph", "tantivy", "ada-url", "msgspec", "isal")
 _LOW_DISK = 1 << 30
@@ -98,6 +99,14 @@ def _extensions(s: Session) -> Iterator[CheckResult]:
         for url in service.url.split():
             ok, detail = _reachable(url, service.timeout)
             yield CheckResult(f"service {url}", ok, detail, "start it, or correct its url in [[service]]")
+        if service.command:
+            program = program_of(service.command)
+            yield CheckResult(
+                f"command {service.command[0]}",
+                program is not None,
+                program or "there is no such program, or it may not be run",
+                "install it, or give its whole path in [[service]]",
+            )
     folder = s.settings.transform.stylesheets
     if folder:
         yield CheckResult(
@@ -120,22 +129,25 @@ def _reachable(url: str, seconds: float) -> tuple[bool, str]:
 
 
 def _disk(s: Session) -> Iterator[CheckResult]:
-    folder = s.warehouse if s.warehouse.exists() else s.warehouse.absolute().parent
-    while not folder.exists():
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
-    yield CheckResult(
-        "disk",
-        free > _LOW_DISK,
-        f"{free >> 20} MiB free at {folder}",
-        "free some space, or add another disk to stores.directories",
-    )
-    yield CheckResult(
-        "writable",
-        os.access(folder, os.W_OK),
-        str(folder),
-        "change its permissions, or choose another directory with -w",
-    )
+    """The disk of the warehouse, and those of further directories for archive files."""
+    for number, place in enumerate((s.warehouse, *map(Path, s.settings.stores.directories))):
+        what = f" {place}" if number else ""
+        folder = place if place.exists() else place.absolute().parent
+        while not folder.exists():
+            folder = folder.parent
+        free = shutil.disk_usage(folder).free
+        yield CheckResult(
+            f"disk{what}",
+            free > _LOW_DISK,
+            f"{free >> 20} MiB free at {folder}",
+            "free some space, or add another disk to stores.directories",
+        )
+        yield CheckResult(
+            f"writable{what}",
+            os.access(folder, os.W_OK),
+            str(folder),
+            "change its permissions, or choose another directory",
+        )
 
 
 def _names() -> Iterator[CheckResult]:

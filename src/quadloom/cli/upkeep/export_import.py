@@ -75,7 +75,7 @@ def export(
         raise NothingFound("no page was selected", hint="to see which sites and types there are: `quadloom stats`")
 
 
-def import_(*paths: Path, graph: str = "") -> int:
+def import_(*paths: Path, graph: str = "", links: bool = True) -> int:
     """Read WARC files and RDF dumps into the warehouse, through the same phases as a crawl. Visits no site.
 
     A bad record or file is named, counted and skipped; the exit code is 1 then. A file that ends within its last record
@@ -87,6 +87,8 @@ def import_(*paths: Path, graph: str = "") -> int:
         files: .warc.gz, .nq, .trig, .ttl, .nt, .jsonld, .rdf, each with .gz or .zst
     graph
         graph (URL) for statements that name none
+    links
+        queue the links of the pages for the next crawl, as far as crawl.strategies and the scope allow
     """
     s = session()
     if not paths:
@@ -98,7 +100,7 @@ def import_(*paths: Path, graph: str = "") -> int:
             )
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         report = warehouse.maintenance.import_(
-            *paths, graph=graph, progress=_progress(s), notice=lambda kind, text: s.say(f"{kind}: {text}")
+            *paths, graph=graph, links=links, progress=_progress(s), notice=lambda kind, text: s.say(f"{kind}: {text}")
         )
     if s.json:
         s.emit(report)
@@ -108,6 +110,7 @@ def import_(*paths: Path, graph: str = "") -> int:
             f"{report.pages} pages: {report.new} new, {report.changed} changed, {report.unchanged} unchanged"
             + quarantined
             + (f", {report.skipped} records or files skipped" if report.skipped else "")
+            + (f"; {report.queued} URLs are queued for the next crawl" if report.queued else "")
         )
     return 0 if report.is_complete else 1
 

@@ -31,7 +31,7 @@ def verify() -> int:
     return 0 if result.ok else 1
 
 
-def rebuild(*, partial: Annotated[bool, Parameter(negative="")] = False) -> int:
+def rebuild(*, partial: Annotated[bool, Parameter(negative="")] = False, links: bool = True) -> int:
     """Rebuild quads and text from the archive; the new ones replace the old ones when they are complete.
 
     Topic scores, and statements of pages that may not be archived, are copied. Indexes that are too damaged to open are
@@ -43,10 +43,12 @@ def rebuild(*, partial: Annotated[bool, Parameter(negative="")] = False) -> int:
     ----------
     partial
         go on although files of the archive are missing; their pages lose their words until they are visited again
+    links
+        queue the links of the pages for the next crawl, as far as crawl.strategies and the scope allow
     """
     s = session()
     with Warehouse.repair(s.warehouse, settings=s.settings) as warehouse:
-        done = warehouse.maintenance.rebuild(partial=partial, progress=lambda done: s.say(f"{done} pages"))
+        done = warehouse.maintenance.rebuild(partial=partial, links=links, progress=lambda done: s.say(f"{done} pages"))
         quads = len(warehouse.stores.quads)
     if s.json:
         s.emit({**msgspec.structs.asdict(done), "quads": quads})

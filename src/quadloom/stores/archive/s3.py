@@ -40,7 +40,7 @@ from quadloom.stores.archive import warc_record
 from quadloom.stores.archive.s3_bucket import RecordCache, S3Bucket
 from quadloom.stores.archive.s3_tails import Tails, bytes_of, tails_in
 from quadloom.stores.archive.warc import WarcArchive, member_at, members, record_bytes, sync_directory
-from quadloom.stores.protocols.archive import ArchiveRecord
+from quadloom.stores.protocols.archive import ArchiveRecord, DiskState
 
 _FILE = re.compile(r"(?P<writer>[A-Za-z0-9][A-Za-z0-9_-]{0,63})/(?P<name>quadloom-\d{8}\.warc\.gz)")
 _WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -189,6 +189,9 @@ class S3Archive:
         sizes = {file: path.stat().st_size for file, path in self._local().items()}
         listing = self._bucket.files()
         return sum({**bytes_of(tails_in(listing)), **sizes, **_whole(listing)}.values())
+
+    def disks(self) -> tuple[DiskState, ...]:
+        return ()  # its files are on a disk only until they are uploaded
 
     def close(self) -> None:
         """End the file, and return when everything is in the bucket. Raises `StoreError` if it cannot be reached; the

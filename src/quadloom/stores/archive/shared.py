@@ -17,7 +17,7 @@ from quadloom.errors import ArchiveDamaged, StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.stores.archive.warc import WarcArchive
-from quadloom.stores.protocols.archive import ArchiveRecord
+from quadloom.stores.protocols.archive import ArchiveRecord, DiskState
 
 _WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -69,6 +69,9 @@ class SharedWarcArchive:
 
     def size(self) -> int:
         return sum(self._of(writer).size() for writer in self._writers())
+
+    def disks(self) -> tuple[DiskState, ...]:
+        return self._own.disks() if self._own is not None else ()
 
     def close(self) -> None:
         for archive in (*self._series.values(), *((self._own,) if self._own is not None else ())):

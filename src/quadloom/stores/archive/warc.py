@@ -7,6 +7,10 @@ it is closed, by rollover or at the end. After a crash the `.open` file is read 
 refers to any more can be removed as a whole.
 
 Several directories (disks) take turns, file by file. A reference holds the name only, so files may move between disks.
+A directory that is full or fails is left out: its file is ended, and the batch goes to a new one in the next directory.
+It is tried again when a file begins and it has room, or a minute later, or when no other is left; only then is the
+error raised. `directories.json` in each of them names all that were ever used and the last number, so that a directory
+that is missing later can be named, and its numbers are not used again.
 """
 
 from __future__ import annotations
@@ -16,21 +20,31 @@ import mmap
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from isal import isal_zlib
 
-from quadloom.errors import DiskFull, StoreError
+from quadloom.errors import StoreError
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Failure, Page
 from quadloom.stores.archive import warc_record
-from quadloom.stores.protocols.archive import ArchiveRecord
+from quadloom.stores.archive.disks import (
+    Disk,
+    KnownDirectories,
+    absolute,
+    read_directories,
+    refusal,
+    write_directories,
+)
+from quadloom.stores.protocols.archive import ArchiveRecord, DiskState
 
 _NAME = re.compile(r"quadloom-(\d{8})\.warc\.gz(\.open)?")
 _OPEN = ".open"
 _STEP = 1 << 16
+MISSING_FILE = "the file is missing"
 
 
 class WarcArchive:
@@ -48,67 +62,139 @@ class WarcArchive:
         after: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._directories = list(directories)
+        self._disks = [Disk(directory) for directory in directories]
         self._file_bytes = file_bytes
-        self._after = after
         self._clock = clock
         self._writer: _Writer | None = None
         self._paths: dict[str, Path] = {}
         if not read_only:
-            for directory in self._directories:
-                _make_directory(directory)
-            self._recover()
+            self._prepare()
         self._list()
+        known = read_directories(directories)
+        self._known = tuple(dict.fromkeys((*known.directories, *map(absolute, directories))))
+        self._last = max([after, known.last, *(int(name[9:17]) for name in self._paths)])
 
-    def _recover(self) -> None:
-        for directory in self._directories:
-            for path in sorted(directory.glob(f"*{_OPEN}")):
-                if _NAME.fullmatch(path.name):
-                    end = max((member.offset + member.length for member in members(path)), default=0)
-                    os.truncate(path, end)
-                    _close_file(path, keep=end > 0)
+    def _prepare(self) -> None:
+        """Create directories, and end the files of a crash. Raises if not even one directory can be used."""
+        errors = []
+        for disk in self._disks:
+            try:
+                disk.path.mkdir(parents=True, exist_ok=True)
+                _recover(disk.path)
+            except OSError as error:
+                errors.append(disk.leave_out(error, self._clock()))
+        if len(errors) == len(self._disks):
+            raise errors[0]
 
     def _list(self) -> None:
-        self._paths = {
-            path.name.removesuffix(_OPEN): path
-            for directory in self._directories
-            if directory.is_dir()
-            for path in directory.iterdir()
-            if _NAME.fullmatch(path.name)
-        }
+        found: dict[str, Path] = {}
+        for disk in self._disks:
+            with suppress(OSError):  # a disk that fails cannot be listed; its pages are reported when they are read
+                found.update(
+                    (path.name.removesuffix(_OPEN), path)
+                    for path in (disk.path.iterdir() if disk.path.is_dir() else ())
+                    if _NAME.fullmatch(path.name)
+                )
+        self._paths = found
 
     def put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
         refs: list[ArchiveRef] = []
-        pending: list[bytes] = []
-        for record in records:
+        failed: set[Path] = set()  # directories that could not take this batch
+        while len(refs) < len(records):
             writer = self._writer
-            if writer is None or writer.end + sum(map(len, pending)) >= self._file_bytes:
-                self._append(pending)
-                pending = []
-                writer = self._next_file()
-            offset = writer.end + sum(map(len, pending))
-            refs.append(ArchiveRef(writer.name, offset, len(record.member)))
-            pending.append(record.member)
-        self._append(pending)
+            if writer is None or writer.end >= self._file_bytes:
+                writer = self._next_file(failed)
+            begin, members = writer.end, self._fitting(records[len(refs) :], writer.end)
+            try:
+                writer.append(b"".join(members))
+            except StoreError as error:
+                failed.add(writer.disk.path)
+                self._move(writer, error, failed)
+                continue
+            writer.disk.problem = ""
+            for member in members:
+                refs.append(ArchiveRef(writer.name, begin, len(member)))
+                begin += len(member)
         return refs
 
-    def _append(self, members: list[bytes]) -> None:
-        if members and self._writer is not None:
-            self._writer.append(b"".join(members))
+    def _fitting(self, records: Sequence[ArchiveRecord], end: int) -> list[bytes]:
+        """The first of the records, as many as one file takes."""
+        members = []
+        for record in records:
+            if end >= self._file_bytes:
+                break
+            members.append(record.member)
+            end += len(record.member)
+        return members
 
-    def _next_file(self) -> _Writer:
+    def _next_file(self, failed: Collection[Path]) -> _Writer:
         if self._writer is not None:
-            self._paths[self._writer.name] = self._writer.finish()
-        last = max([self._after, *(int(name[9:17]) for name in self._paths)])
-        name = f"quadloom-{last + 1:08d}.warc.gz"
-        directory = self._directories[last % len(self._directories)]
-        self._writer = _Writer(directory / f"{name}{_OPEN}", warc_record.file_header(name, self._clock()))
-        self._paths[name] = self._writer.path
-        return self._writer
+            self._end(self._writer)
+        return self._begin(failed)
+
+    def _move(self, writer: _Writer, error: StoreError, failed: Collection[Path]) -> None:
+        """Go on in another directory. Raises `error` if there is none: then the file stays, to be tried again."""
+        writer.disk.leave_out(error, self._clock())
+        if len(failed) == len(self._disks):
+            raise error
+        try:
+            self._begin(failed)
+        except StoreError:
+            raise error from None
+        self._end(writer)
+
+    def _begin(self, failed: Collection[Path]) -> _Writer:
+        """A new file in the next directory that takes one: in turn, those that have failed last."""
+        now = self._clock()
+        first = self._last % len(self._disks)
+        disks = [disk for disk in (*self._disks[first:], *self._disks[:first]) if disk.path not in failed]
+        disks.sort(key=lambda disk: not disk.is_promising(now))
+        self._last += 1
+        name = f"quadloom-{self._last:08d}.warc.gz"
+        error: StoreError | None = None
+        for disk in disks:
+            try:
+                self._writer = _Writer(disk, name, warc_record.file_header(name, now))
+            except StoreError as refused:
+                error = error or disk.leave_out(refused, now)
+                continue
+            self._paths[name] = self._writer.path
+            if len(self._known) > 1:
+                write_directories(self._disks, KnownDirectories(self._last, self._known))
+            return self._writer
+        raise error or StoreError("the archive has no directory to write to")
+
+    def _end(self, writer: _Writer) -> None:
+        if self._writer is writer:
+            self._writer = None
+        if writer.is_empty:
+            writer.discard()
+            del self._paths[writer.name]
+            return
+        try:
+            self._paths[writer.name] = writer.finish()
+        except StoreError as error:
+            writer.disk.leave_out(error, self._clock())
+            writer.cut()
+            raise
 
     def sync(self) -> None:
-        if self._writer is not None:
-            self._writer.sync()
+        writer = self._writer
+        if writer is None:
+            return
+        try:
+            writer.sync()
+        except StoreError as error:
+            # What was put since the last sync may be lost, so the batch will be put again: into another file.
+            writer.disk.leave_out(error, self._clock())
+            writer.cut()
+            self._writer = None
+            raise
+
+    def disks(self) -> tuple[DiskState, ...]:
+        configured = {absolute(disk.path) for disk in self._disks}
+        states = [DiskState(str(disk.path), disk.problem) for disk in self._disks]
+        return (*states, *(DiskState(name, "", configured=False) for name in self._known if name not in configured))
 
     def get(self, ref: ArchiveRef) -> Page | Failure:
         return warc_record.decode(self._member(ref), _place(ref))
@@ -123,7 +209,7 @@ class WarcArchive:
             path = self._paths.get(ref.file)
             try:
                 if path is None:
-                    raise FileNotFoundError(errno.ENOENT, "the file is missing")
+                    raise FileNotFoundError(errno.ENOENT, MISSING_FILE)
                 with path.open("rb") as file:
                     file.seek(ref.offset)
                     return file.read(ref.length)
@@ -159,7 +245,7 @@ class WarcArchive:
             path.unlink(missing_ok=True)
             sync_directory(path.parent)
         except OSError as error:
-            raise _refusal(error, path) from error
+            raise refusal(error, path) from error
         del self._paths[file]
 
     def size(self) -> int:
@@ -170,24 +256,37 @@ class WarcArchive:
 
     def seal(self) -> None:
         if self._writer is not None:
-            self._paths[self._writer.name] = self._writer.finish()
-            self._writer = None
+            self._end(self._writer)
 
 
 class _Writer:
     """The file being written."""
 
-    def __init__(self, path: Path, header: bytes) -> None:
-        self.path = path
-        self.name = path.name.removesuffix(_OPEN)
+    def __init__(self, disk: Disk, name: str, header: bytes) -> None:
+        self.disk = disk
+        self.name = name
+        self.path = disk.path / f"{name}{_OPEN}"
         self.end = 0
-        self._dirty = True
+        self._synced = 0
         try:
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-            self.append(header)
-            sync_directory(path.parent)
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise _refusal(error, path) from error
+            raise refusal(error, self.path) from error
+        try:
+            self.append(header)
+            sync_directory(self.path.parent)
+        except OSError as error:
+            self.discard()
+            raise refusal(error, self.path) from error
+        except StoreError:
+            self.discard()
+            raise
+        self._header = len(header)
+
+    @property
+    def is_empty(self) -> bool:
+        """It holds no record but the one that describes it."""
+        return self.end <= self._header
 
     def append(self, data: bytes) -> None:
         """All of it, or nothing: after a failed write the file is cut back to its former length."""
@@ -196,23 +295,43 @@ class _Writer:
             while written < len(data):
                 written += os.pwrite(self._file, memoryview(data)[written:], self.end + written)
         except OSError as error:
-            os.ftruncate(self._file, self.end)
-            raise _refusal(error, self.path) from error
+            with suppress(OSError):  # a disk that fails altogether: the recovery cuts what is not whole
+                os.ftruncate(self._file, self.end)
+            raise refusal(error, self.path) from error
         self.end += len(data)
-        self._dirty = True
 
     def sync(self) -> None:
-        if self._dirty:
+        if self._synced < self.end:
             try:
                 os.fsync(self._file)
             except OSError as error:
-                raise _refusal(error, self.path) from error
-            self._dirty = False
+                raise refusal(error, self.path) from error
+            self._synced = self.end
 
     def finish(self) -> Path:
+        """Sync, and give the file its final name. Raises `StoreError` if what was put may be lost."""
         self.sync()
         os.close(self._file)
-        return _close_file(self.path, keep=True)
+        try:
+            return _close_file(self.path, keep=True)
+        except OSError:
+            return self.path  # it keeps its name until the next start, and can be read
+
+    def cut(self) -> None:
+        """Give the file up after a failed sync, without what was not synced."""
+        with suppress(OSError):
+            os.ftruncate(self._file, self._synced)
+        with suppress(OSError):
+            os.close(self._file)
+        with suppress(OSError):
+            _close_file(self.path, keep=self._synced > 0)
+
+    def discard(self) -> None:
+        """Remove a file that holds nothing."""
+        with suppress(OSError):
+            os.close(self._file)
+        with suppress(OSError):
+            self.path.unlink()
 
 
 def _place(ref: ArchiveRef) -> str:
@@ -292,11 +411,13 @@ def _close_file(path: Path, *, keep: bool) -> Path:
     return final
 
 
-def _make_directory(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _refusal(error, directory) from error
+def _recover(directory: Path) -> None:
+    """End the files that a crash has left open, after their last whole record."""
+    for path in sorted(directory.glob(f"*{_OPEN}")):
+        if _NAME.fullmatch(path.name):
+            end = max((member.offset + member.length for member in members(path)), default=0)
+            os.truncate(path, end)
+            _close_file(path, keep=end > 0)
 
 
 def sync_directory(directory: Path) -> None:
@@ -305,14 +426,3 @@ def sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _refusal(error: OSError, path: Path) -> StoreError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return DiskFull(
-            f"no room left to write {path}; all that was acknowledged is safe",
-            hint="free some space, or name further disks in stores.directories, and run the same command again",
-        )
-    return StoreError(
-        f"cannot write {path}: {error.strerror}", hint="check that the directory exists and may be written"
-    )

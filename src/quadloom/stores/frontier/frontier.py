@@ -55,6 +55,7 @@ from quadloom.stores.frontier.leasing import INFINITY, LeaseManager
 from quadloom.stores.frontier.policy import FrontierPolicy, UrlState
 from quadloom.stores.frontier.tables import (
     FrontierDatabase,
+    HeldRefreshes,
     HostRecords,
     SettledRow,
     UrlBatch,
@@ -62,6 +63,7 @@ from quadloom.stores.frontier.tables import (
     UrlRecords,
     UrlRow,
     after_settlement,
+    state_in,
 )
 from quadloom.stores.protocols.frontier import (
     AddReport,
@@ -107,6 +109,7 @@ class TableFrontier:
         self._recent = RecentFingerprints()
         self.clamped_hosts = 0
         self._ids: dict[str, int] = {}
+        self._held = HeldRefreshes()
 
     def add(self, discoveries: Sequence[Discovery], now: float) -> AddReport:
         with self._database.transaction():
@@ -185,15 +188,21 @@ class TableFrontier:
 
     def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
         self._leasing.end_overdue(now)
-        while self._queue.first_due <= now:
-            self._promote(now, refresh_first=quota is not None)
+        until = min(now, self._held.since)
+        while self._queue.first_due <= until:
+            self._promote(self._queue.due(until, _PROMOTE), refresh_first=quota is not None)
+        if free := self._held.take(now, _PROMOTE):
+            rows = [row for row in self._url_records.urls(free).values() if row.state == UrlState.WAITING]
+            self._promote([row for row in rows if row.due <= now], refresh_first=quota is not None)
         return self._leasing.lease(limit, now, duration, quota)
 
-    def _promote(self, now: float, *, refresh_first: bool) -> None:
+    def hold_refreshes(self, since: float) -> None:
+        self._held = HeldRefreshes(since, self._queue.retries(since) if since < INFINITY else ())
+
+    def _promote(self, rows: Sequence[UrlRow], *, refresh_first: bool) -> None:
         """Queue what has become due. The only write that a lease may cause, and only if something is due."""
         with self._database.transaction():
             batch = UrlBatch(self._queue)
-            rows = self._queue.due(now, _PROMOTE)
             for row in rows:
                 batch.leave(row)
                 batch.enter(row.due_now(refresh_first))
@@ -210,8 +219,12 @@ class TableFrontier:
     def release(self, visits: Sequence[Visit], now: float) -> None:
         self._leasing.release(visits)
 
+    def pull(self, now: float) -> bool:
+        return False
+
     def next_due(self, now: float) -> float | None:
-        times = [time for time in (self._leasing.earliest(now), self._queue.first_due) if time not in (None, INFINITY)]
+        first = self._held.first_due(self._queue.first_due)
+        times = [time for time in (self._leasing.earliest(now), first) if time not in (None, INFINITY)]
         return max(now, min(times)) if times else None
 
     def settle(self, settlements: Sequence[Settlement], now: float) -> None:
@@ -250,8 +263,11 @@ class TableFrontier:
             host.remove(visit.fingerprint)
             if after.state == UrlState.QUEUED:
                 self._leasing.empty_buffer(host.id)  # requested again, before everything in the buffer
+            elif after.attempt > 1 or not after.visits or after.due <= rules.contact_time(settlement):
+                self._held.free(after)
             self._recent.learn(visit.fingerprint, after.priority, after.depth)
             self._pace(host, settlement)
+            host.pages += settlement.pace is not None and row.token < 0.0  # each page once, however often it is read
             found += settlement.discoveries
         self._url_records.insert(unknown)
         self._url_records.update_settled(settled)
@@ -276,7 +292,6 @@ class TableFrontier:
         if pace.blocked_until > host.blocked_until:
             host.blocked_until, host.block_reason = pace.blocked_until, pace.reason
         host.failures = host.failures + 1 if settlement.outcome is Outcome.FAILED else 0
-        host.pages += 1
         host.spent += rules.cost_of(settlement)
 
     def clamp_clocks(self, now: float) -> None:
@@ -319,7 +334,7 @@ class TableFrontier:
             for chunk in self._url_records.scan_scoped():
                 batch = UrlBatch(self._queue)
                 for row, href, host in chunk:
-                    after = _state_in(scope, row, href, host)
+                    after = state_in(scope, row, href, host)
                     if after != row.state and row.fingerprint not in self._leasing.leases:
                         self._move(batch, row, row._replace(state=after))
                         moved += 1
@@ -335,7 +350,10 @@ class TableFrontier:
             batch = UrlBatch(self._queue)
             for key, row in self._url_records.urls(pairs).items():
                 if row.state in (UrlState.WAITING, UrlState.DONE, UrlState.DEAD):
-                    self._move(batch, row, row._replace(state=UrlState.WAITING, due=wanted[key].due))
+                    after = row._replace(state=UrlState.WAITING, due=wanted[key].due)
+                    self._move(batch, row, after)
+                    if after.due <= now:
+                        self._held.free(after)
             batch.write()
             self._queue.read_first_due()
 
@@ -433,12 +451,3 @@ class TableFrontier:
 def _place(new: tuple[UrlRow, Discovery]) -> tuple[int, int]:
     """Order of the table's key, so that inserts walk the tree once."""
     return new[0][0], new[0][1]
-
-
-def _state_in(scope: ScopeRules, row: UrlRow, href: str, host: str) -> int:
-    """The state of a URL under a new scope."""
-    if scope.verdict(href, host, row.depth) is not None:
-        return UrlState.OUT_OF_SCOPE
-    if row.state != UrlState.OUT_OF_SCOPE:
-        return row.state
-    return UrlState.WAITING if row.due else UrlState.QUEUED

@@ -256,7 +256,7 @@ def explain(url: UrlFacts, host: HostRow, delay: float, budget: float, now: floa
         line("depth", str(url.depth), "links away from a seed, shortest known"),
         line("score", f"{url.score:g}", "larger goes first within priority and depth"),
         line("attempt", str(url.attempt), "tries since the last success"),
-        line("visits", str(url.visits), f"last outcome: {url.past.outcome or 'none'}"),
+        line("reads", str(url.visits), f"visits that read it; last outcome: {url.past.outcome or 'none'}"),
         line("host delay", f"{delay:g} s", "largest of the setting, Crawl-delay and the measured pace"),
         line("host free in", f"{max(0.0, host.next_at - now):.1f} s", "one request per delay"),
     ]

@@ -7,6 +7,8 @@ in statements and never in what a settlement means.
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
@@ -26,7 +28,7 @@ from quadloom.stores.frontier.policy import (
     state_after,
     token_of,
 )
-from quadloom.stores.protocols.frontier import HostRow, Place, ScheduledPage
+from quadloom.stores.protocols.frontier import HostRow, Place, ScheduledPage, ScopeRules
 
 # Rows as the statements take them. Plain tuples: nearly every link that a crawl writes makes one of the first kind.
 QueueRow = tuple[int, int, float, float, int]  # host id, priority, first, second, fingerprint
@@ -297,6 +299,10 @@ class UrlQueue(Protocol):
         """Waiting URLs whose time has come, the longest due first."""
         ...
 
+    def retries(self, after: float) -> list[UrlRow]:
+        """Waiting URLs that are due after `after` and are no refreshes."""
+        ...
+
     def soonest(self, limit: int) -> list[ScheduledPage]:
         """Pages that wait for a refresh, the soonest due first."""
         ...
@@ -342,3 +348,41 @@ def queued_url_of(found: Discovery, row: UrlRow, order: Order) -> QueuedUrl:
     fresh = (1, "", "", False)  # attempt, etag, last_modified, known
     about = (row.fingerprint, found.href, found.key, row.depth, row.score, found.kind)
     return (*place, *about, *fresh, found.via, found.anchor)
+
+
+def state_in(scope: ScopeRules, row: UrlRow, href: str, host: str) -> int:
+    """The state of a URL under a new scope."""
+    if scope.verdict(href, host, row.depth) is not None:
+        return UrlState.OUT_OF_SCOPE
+    if row.state != UrlState.OUT_OF_SCOPE:
+        return row.state
+    return UrlState.WAITING if row.due else UrlState.QUEUED
+
+
+class HeldRefreshes:
+    """Refreshes that a crawl with an end leaves to the next one, so that it reads no page twice and does end.
+
+    What falls due after `since` waits, except for the URLs noted here: retries, and what is wanted now."""
+
+    def __init__(self, since: float = math.inf, retries: Iterable[UrlRow] = ()) -> None:
+        self.since = since
+        self._free = [(row.due, row.host_id, row.fingerprint) for row in retries]
+        heapq.heapify(self._free)
+
+    def free(self, row: UrlRow) -> None:
+        """This URL need not wait for the next crawl."""
+        if self.since < math.inf and row.state == UrlState.WAITING:
+            heapq.heappush(self._free, (row.due, row.host_id, row.fingerprint))
+
+    def take(self, now: float, limit: int) -> list[tuple[int, int]]:
+        """(host id, fingerprint) of noted URLs that are due; each is returned once."""
+        found: list[tuple[int, int]] = []
+        while self._free and self._free[0][0] <= now and len(found) < limit:
+            found.append(heapq.heappop(self._free)[1:])
+        return found
+
+    def first_due(self, first: float) -> float:
+        """When something falls due that is not held; `first`: of all that waits."""
+        if first <= self.since:
+            return first
+        return self._free[0][0] if self._free else math.inf

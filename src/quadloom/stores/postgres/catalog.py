@@ -12,15 +12,27 @@ from contextlib import AbstractContextManager
 from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
+from quadloom.model.phase import Owed, waiting_states
 from quadloom.model.wire import decode, encode
-from quadloom.stores.catalog_rows import RowFacts, newest_of, page_of, pages_of, record_of, visit_row, written
+from quadloom.stores.catalog_rows import (
+    RowFacts,
+    newest_of,
+    page_of,
+    pages_of,
+    record_of,
+    repointed,
+    visit_row,
+    visits_of,
+    waiting_counts,
+    written,
+)
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase
 from quadloom.stores.postgres.schema import BEHIND
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, IndexedPage, UnindexedPlace, VisitKey, VisitRow
 from quadloom.stores.shards import SHARDS, shard_of
 
-_PAGE = "record, indexed_quads, indexed_text"
+_PAGE = "record, indexed_quads, indexed_text, owed"
 
 
 class PostgresCatalog:
@@ -61,7 +73,7 @@ class PostgresCatalog:
             return
         with self._database.transaction():
             self._write_pages(newest_of(pages))
-            visits = {(page.fingerprint, page.fetched_at): encode(visit_row(page)) for page in pages}
+            visits = {(page.fingerprint, page.fetched_at): encode(visit_row(page)) for page in visits_of(settlements)}
             self._database.write(
                 "INSERT INTO visit SELECT * FROM unnest(%s::bigint[], %s::float8[], %s::bytea[]) "
                 "ON CONFLICT(fingerprint, fetched_at) DO UPDATE SET record = excluded.record",
@@ -82,18 +94,20 @@ class PostgresCatalog:
                 page.quads_digest,
                 page.text_digest,
                 record_of(page),
+                int(page.owed),
             )
             for page in done.pages
         ]
         if rows:
             self._database.write(
                 "INSERT INTO page(fingerprint, shard, host, outcome, kind, status, fetched_at, quads_digest, "
-                "text_digest, record) SELECT * FROM unnest(%s::bigint[], %s::smallint[], %s::text[], %s::text[], "
-                "%s::text[], %s::int[], %s::float8[], %s::bytea[], %s::bytea[], %s::bytea[]) "
+                "text_digest, record, owed) SELECT * FROM unnest(%s::bigint[], %s::smallint[], %s::text[], %s::text[], "
+                "%s::text[], %s::int[], %s::float8[], %s::bytea[], %s::bytea[], %s::bytea[], %s::smallint[]) "
                 "ON CONFLICT(fingerprint) DO UPDATE SET host=excluded.host, outcome=excluded.outcome, "
                 "kind=excluded.kind, status=excluded.status, fetched_at=excluded.fetched_at, "
-                "quads_digest=excluded.quads_digest, text_digest=excluded.text_digest, record=excluded.record",
-                columns("qhsssidyyy", sorted(rows)),
+                "quads_digest=excluded.quads_digest, text_digest=excluded.text_digest, record=excluded.record, "
+                "owed=excluded.owed",
+                columns("qhsssidyyyh", sorted(rows)),
             )
         if done.changes:
             self._database.write(
@@ -112,10 +126,11 @@ class PostgresCatalog:
     def page(self, fingerprint: int) -> PageRow | None:
         return self.pages([fingerprint]).get(fingerprint)
 
-    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]:
+    def pages(self, fingerprints: Sequence[int], *, lock: bool = False) -> dict[int, PageRow]:
         if not fingerprints:
             return {}
-        found = self._read("WHERE fingerprint = ANY(%s::bigint[])", (list(fingerprints),))
+        locking = " ORDER BY fingerprint FOR UPDATE" if lock else ""  # in one order, so that two workers never wait
+        found = self._read(f"WHERE fingerprint = ANY(%s::bigint[]){locking}", (list(fingerprints),))
         return {page.fingerprint: page for page in found}
 
     def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:
@@ -154,9 +169,9 @@ class PostgresCatalog:
     def repoint(self, moved: Mapping[ArchiveRef, ArchiveRef], fingerprints: Sequence[int]) -> None:
         with self._database.transaction():
             pages = [
-                (page.fingerprint, record_of(replace(page, archive=moved[page.archive])))
+                (page.fingerprint, record_of(repointed(page, moved)))
                 for page in self.pages(fingerprints).values()
-                if page.archive is not None and page.archive in moved
+                if repointed(page, moved) is not page
             ]
             self._database.write(
                 "UPDATE page SET record = w.record FROM unnest(%s::bigint[], %s::bytea[]) AS w(f, record) "
@@ -186,11 +201,58 @@ class PostgresCatalog:
             newest = {page.fingerprint: page for page in pages}
             with self._database.transaction():
                 self._database.write(
-                    "UPDATE page SET indexed_quads = w.quads, indexed_text = w.text "
+                    "UPDATE page SET indexed_quads = w.quads, indexed_text = w.text, owed = CASE WHEN quads_digest = "
+                    f"w.quads AND text_digest = w.text THEN owed & ~{int(Owed.INDEX)} ELSE owed END "
                     "FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS w(f, quads, text) "
                     "WHERE fingerprint = w.f AND shard = ANY(%s::smallint[])",
                     (*columns("qyy", sorted(newest.values())), list(self._shards())),
                 )
+
+    def owe(self, phase: Owed, *, host: str = "") -> int:
+        # A page that waits to be transformed owes all later phases already.
+        with self._database.transaction():
+            rows = self._database.execute(
+                "WITH marked AS (UPDATE page SET owed = owed | %s WHERE quads_digest || text_digest <> '' "
+                f"AND owed & {int(Owed.TRANSFORM)} = 0 AND (%s = '' OR host = %s) RETURNING 1) "
+                "SELECT count(*) FROM marked",
+                (int(phase), host, host),
+            )
+            return int(rows[0][0])
+
+    def pay(self, phase: Owed, visits: Sequence[VisitKey]) -> None:
+        if visits:
+            with self._database.transaction():
+                self._database.write(
+                    f"UPDATE page SET owed = owed & ~{int(phase)} FROM unnest(%s::bigint[], %s::float8[]) AS w(f, at) "
+                    "WHERE fingerprint = w.f AND fetched_at = w.at",
+                    columns("qd", sorted(visits)),
+                )
+
+    def owing(self) -> dict[Owed, int]:
+        return waiting_counts(self._database.execute("SELECT owed, count(*) FROM page WHERE owed > 0 GROUP BY owed"))
+
+    def lease_pages(self, phase: Owed, limit: int, owner: str) -> list[PageRow]:
+        """Two workers that want the same rows insert them in one order: the second waits for the first and gets none
+        of them. No row of `page` is locked, so nobody who settles a page ever waits for a lease."""
+        with self._database.transaction():
+            rows = self._database.execute(
+                "INSERT INTO page_lease SELECT fingerprint, %s FROM (SELECT fingerprint FROM page p WHERE owed > 0 "
+                "AND owed = ANY(%s::smallint[]) AND NOT EXISTS (SELECT FROM page_lease l WHERE l.fingerprint = "
+                "p.fingerprint) ORDER BY owed, fetched_at, fingerprint LIMIT %s) w ORDER BY fingerprint "
+                "ON CONFLICT(fingerprint) DO NOTHING RETURNING fingerprint",
+                (owner, list(waiting_states(phase)), limit),
+            )
+            found = self.pages([row[0] for row in rows]).values()
+            return sorted(found, key=lambda page: (page.fetched_at, page.fingerprint))
+
+    def end_leases(self, owner: str, fingerprints: Sequence[int] | None = None) -> None:
+        which = "" if fingerprints is None else " AND fingerprint = ANY(%s::bigint[])"
+        values = (owner,) if fingerprints is None else (owner, list(fingerprints))
+        with self._database.transaction():
+            self._database.write(f"DELETE FROM page_lease WHERE owner=%s{which}", values)
+
+    def lease_owners(self) -> list[str]:
+        return [row[0] for row in self._database.execute("SELECT DISTINCT owner FROM page_lease")]
 
     def get(self, name: str) -> bytes | None:
         rows = self._database.execute("SELECT data FROM value WHERE name=%s", (self._own(name),))

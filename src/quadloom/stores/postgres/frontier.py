@@ -139,7 +139,11 @@ class PostgresFrontier(TableFrontier):
         super().put_host(row)
 
     def reschedule(self, pages: Sequence[ScheduledPage], now: float) -> None:
-        super().reschedule([page for page in pages if shard_of(page.host) in self._leases.epochs], now)
+        own = [page for page in pages if shard_of(page.host) in self._leases.epochs]
+        super().reschedule(own, now)
+        if not self._leases.fetches and len(own) < len(pages):
+            with self._database.transaction():
+                self._links.schedule(page for page in pages if shard_of(page.host) not in self._leases.epochs)
 
     def close(self) -> None:
         """Give back all shards; those with visits in progress are left as after a crash."""

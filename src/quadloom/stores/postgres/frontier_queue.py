@@ -123,6 +123,15 @@ class PostgresQueue:
         )
         return [UrlRow(*row) for row in rows]
 
+    def retries(self, after: float) -> list[UrlRow]:
+        names = qualified("u", URL_COLUMNS)
+        rows = self._database.execute(
+            f"SELECT {names} FROM later l JOIN url u ON u.host_id = l.host_id AND u.fingerprint = l.fingerprint "
+            "WHERE l.shard = ANY(%s::smallint[]) AND l.due > %s AND (u.visits = 0 OR u.attempt > 1)",
+            (self._leases.leasable, after),
+        )
+        return [UrlRow(*row) for row in rows]
+
     def soonest(self, limit: int) -> list[ScheduledPage]:
         rows = self._database.execute(
             "SELECT l.fingerprint, h.name, l.due FROM unnest(%s::smallint[]) AS s(shard) CROSS JOIN LATERAL "

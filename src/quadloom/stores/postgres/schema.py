@@ -101,4 +101,14 @@ _TEXT = (
     "CREATE INDEX text_document_fetched_at ON text_document(fetched_at)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_SHARDS + _FRONTIER + _CATALOG + _OUTBOX + _BUS + _TEXT,)
+# Phases run apart: what a page waits for (`quadloom.model.phase.Owed`) and which worker works on it. `fetches`: the
+# worker takes shards; one that only transforms, say, does not, and has no share in them.
+_PHASES = (
+    "ALTER TABLE page ADD COLUMN owed smallint NOT NULL DEFAULT 0",
+    "CREATE INDEX page_owed ON page(owed, fetched_at, fingerprint) WHERE owed > 0",
+    "CREATE TABLE page_lease(fingerprint bigint PRIMARY KEY, owner text NOT NULL)",
+    "CREATE INDEX page_lease_owner ON page_lease(owner)",
+    "ALTER TABLE worker ADD COLUMN fetches boolean NOT NULL DEFAULT true",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_SHARDS + _FRONTIER + _CATALOG + _OUTBOX + _BUS + _TEXT, _PHASES)

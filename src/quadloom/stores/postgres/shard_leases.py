@@ -42,9 +42,11 @@ class ShardLeases:
         *,
         duration: float = LEASE_SECONDS,
         request_seconds: float = 0.0,
+        fetches: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.owner = owner
+        self.fetches = fetches  # a worker that does not has no share of the shards
         self.duration = duration
         self.begin_until = 0.0  # by this machine's clock, from before the heartbeat was sent: never too late
         self.epochs: dict[int, int] = {}
@@ -64,9 +66,9 @@ class ShardLeases:
         """The heartbeat; from any thread, over a connection of its own. Returns the shards that are lost."""
         before = self._clock()
         database.write(
-            "INSERT INTO worker AS w VALUES(%s, clock_timestamp() + make_interval(secs => %s), clock_timestamp()) "
+            "INSERT INTO worker AS w VALUES(%s, clock_timestamp() + make_interval(secs => %s), clock_timestamp(), %s) "
             "ON CONFLICT(name) DO UPDATE SET until = excluded.until",
-            (self.owner, self.duration),
+            (self.owner, self.duration, self.fetches),
         )
         held: dict[int, int] = dict(
             database.execute("SELECT shard, epoch FROM shard_lease WHERE owner=%s", (self.owner,))
@@ -79,8 +81,13 @@ class ShardLeases:
         return lost
 
     def workers(self, database: PostgresDatabase) -> int:
-        """Number of workers whose leases have not run out."""
-        return int(database.execute("SELECT count(*) FROM worker WHERE until > clock_timestamp()")[0][0])
+        """Number of workers that fetch and whose leases have not run out."""
+        return int(database.execute("SELECT count(*) FROM worker WHERE fetches AND until > clock_timestamp()")[0][0])
+
+    def is_alive(self, database: PostgresDatabase, owner: str) -> bool:
+        """Whether the lease of this worker has not run out."""
+        rows = database.execute("SELECT 1 FROM worker WHERE name=%s AND until > clock_timestamp()", (owner,))
+        return bool(rows)
 
     def claim(self, database: PostgresDatabase, limit: int) -> list[Claim]:
         """Take up to `limit` shards that no living worker owns; inside a transaction, after which `took` is called.

@@ -23,7 +23,7 @@ from quadloom.stores.postgres.frontier_queue import PostgresQueue
 from quadloom.stores.postgres.frontier_tables import PostgresHosts
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.protocols.catalog import Catalog
-from quadloom.stores.protocols.frontier import Frontier
+from quadloom.stores.protocols.frontier import Frontier, ScheduledPage
 from quadloom.stores.shards import SHARDS, shard_of
 
 PULLED = 200  # batches from other shards taken in one transaction
@@ -138,6 +138,9 @@ class PostgresShards:
                 frontier.add(offers, now)
             if requests:
                 frontier.request(requests, now)
+            scheduled = [page for batch in batches for page in batch.scheduled]
+            if scheduled:
+                frontier.reschedule(scheduled, now)
         return len(batches) == PULLED
 
     def catalog_of(self, shards: Sequence[int]) -> Catalog:
@@ -174,10 +177,11 @@ class PostgresHeartbeat:
 
 
 class LinkBatch(msgspec.Struct, frozen=True, array_like=True):
-    """A batch for another shard. `urgent`: explicit requests, not offers."""
+    """A batch for another shard. `urgent`: explicit requests, not offers. `scheduled`: times of next visits."""
 
     discoveries: tuple[Discovery, ...]
     urgent: bool = False
+    scheduled: tuple[ScheduledPage, ...] = ()
 
 
 class LinkOutbox:
@@ -192,12 +196,21 @@ class LinkOutbox:
         by_shard: dict[int, list[Discovery]] = {}
         for item in found:
             by_shard.setdefault(shard_of(item.host), []).append(item)
-        batches = [(shard, encode(LinkBatch(tuple(items), urgent))) for shard, items in by_shard.items()]
+        self._insert([(shard, LinkBatch(tuple(items), urgent)) for shard, items in by_shard.items()])
+
+    def _insert(self, batches: Sequence[tuple[int, LinkBatch]]) -> None:
         if batches:
             self._database.write(
                 "INSERT INTO link_outbox(shard_to, batch) SELECT * FROM unnest(%s::smallint[], %s::bytea[])",
-                columns("hy", batches),
+                columns("hy", [(shard, encode(batch)) for shard, batch in batches]),
             )
+
+    def schedule(self, pages: Iterable[ScheduledPage]) -> None:
+        """Send times of next visits to the owners of the pages' shards."""
+        by_shard: dict[int, list[ScheduledPage]] = {}
+        for page in pages:
+            by_shard.setdefault(shard_of(page.host), []).append(page)
+        self._insert([(shard, LinkBatch((), scheduled=tuple(items))) for shard, items in by_shard.items()])
 
     def waiting(self, limit: int) -> list[tuple[int, int]]:
         """(shard, number) of the oldest batches sent to the shards of this worker."""

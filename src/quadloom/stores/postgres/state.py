@@ -36,7 +36,7 @@ from quadloom.stores.shards import worker_name
 class ClusterState:
     """See `quadloom.stores.protocols.state.State`. Owns no shard until it takes some."""
 
-    def __init__(self, path: Path, settings: Settings, writable: bool) -> None:
+    def __init__(self, path: Path, settings: Settings, writable: bool, fetches: bool = True) -> None:
         self._settings = settings
         self._writable = writable
         self.url = database_url(settings)
@@ -46,14 +46,17 @@ class ClusterState:
             f"{self.worker}:{secrets.token_hex(4)}",
             duration=settings.cluster.lease,
             request_seconds=settings.limits.total_seconds,
+            fetches=fetches,
         )
+        self.owner = self.leases.owner
         self.database = PostgresDatabase.open(self.url) if writable else PostgresDatabase.read_only(self.url)
         self._catalog = PostgresCatalog(
             self.database,
             slot=crc32(self.worker.encode()) % SLOTS,
             worker=self.worker,
             private=PER_WORKER if writable else frozenset(),
-            shards=(lambda: self.leases.owned) if writable else None,
+            # Who takes no shards works on leased pages, of any shard.
+            shards=(lambda: self.leases.owned) if writable and fetches else None,
         )
         self._shards = PostgresShards(self.url, self.database, self.leases, self._catalog)
         self.shards: Shards | None = self._shards if writable else None
@@ -66,6 +69,9 @@ class ClusterState:
     def frontier(self, scope: ScopeRules, now: float) -> PostgresFrontier:
         policy = FrontierPolicy.from_settings(self._settings)
         return PostgresFrontier(self.database, policy, self._shards, now=now, scope=scope)
+
+    def is_working(self, owner: str) -> bool:
+        return self.leases.is_alive(self.database, owner)
 
     def changed_mark(self) -> bytes:
         """The snapshot of a new transaction: it lists which transactions are visible, so equal snapshots see the same

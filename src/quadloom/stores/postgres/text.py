@@ -1,9 +1,10 @@
 """The text index on PostgreSQL's full text: words to pages for a warehouse of many machines, up to some million pages.
 
-Words are split and folded by `text_query.words_of`, the same for documents and questions, whatever the server's locale
-is; only counting, matching and ranking are done by the server. Title, words of the data and body are weights A, B and D
-of one `tsvector`, so `title:word` is a condition on a weight. Phrases need positions, of which a vector holds 16,383;
-later words are still found one by one. As in the embedded index, an excerpt is stored instead of the body.
+Words are those of `quadloom.analysis`, as in the embedded index, whatever the server's locale is; only counting,
+matching and ranking are done by the server. A `tsvector` has four weights for all fields (`_WEIGHTS`), so `title:word`
+is a condition on a weight, and `headings:word` also finds a word of the description. Phrases need positions, of which a
+vector holds 16,383; later words are still found one by one. Stems and endings have no positions and a sign in front, so
+that no word is taken for one. As in the embedded index, an excerpt is stored instead of the body.
 
 What is put waits in memory until `commit`, which is one transaction; many workers may write at the same time.
 """
@@ -14,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from quadloom.analysis.words import LONGEST, SCHEMA, AnalysedText, analyse_fields, word_analyzer
 from quadloom.stores import text_query
 from quadloom.stores.postgres.arrays import columns
 from quadloom.stores.postgres.database import PostgresDatabase, plain
@@ -22,13 +24,17 @@ from quadloom.stores.text_query import Clause
 from quadloom.stores.transactions import retry_when_unavailable
 
 EXCERPT = 3000
-_WEIGHTS = {"title": "A", "literals": "B", "body": "D"}
-_RANK = "'{0.33, 0.33, 0.5, 1.0}'"  # of D, C, B, A
+_WEIGHTS = {
+    "title": "A", "headings": "B", "description": "B", "literals": "C", "links": "C", "images": "C", "body": "D",
+}  # fmt: skip
+_RANK = "'{0.33, 0.4, 0.6, 1.0}'"  # of D, C, B, A
+STEM, ENDING = "=", "<"  # before stems and endings
+_VERSION = f"@{SCHEMA}"  # a lexeme that every document of this version of the analysis has
 _FACETS = {"types": "types", "vocabularies": "vocabularies", "sites": "site", "languages": "language", "kinds": "kind"}
 _LISTS = ("types", "vocabularies")
 _FACET_SIZE = 20
 _MAX_HITS = 10_000
-_POSITIONS, _PER_WORD, _WORD = 16_383, 255, 64  # the first two are limits of the type
+_POSITIONS, _PER_WORD = 16_383, 255  # limits of the type
 _VECTOR_BYTES = 700_000  # of words; the type holds one megabyte with positions
 _GAP = 10  # between fields, so that no phrase spans two
 _BETWEEN = "\x01"  # separates values of a list: PostgreSQL's arrays of arrays must have equal lengths
@@ -134,12 +140,22 @@ class PostgresText:
     def __len__(self) -> int:
         return int(self._database.execute("SELECT count(*) FROM text_document")[0][0])
 
+    @property
+    def is_outdated(self) -> bool:
+        """By the document that was fetched first: as long as the index was not rebuilt, it is as it was."""
+        rows = self._database.execute(
+            "SELECT words @@ %s::tsquery FROM text_document ORDER BY fetched_at LIMIT 1", (f"'{_VERSION}'",)
+        )
+        return bool(rows) and not rows[0][0]
+
     def close(self) -> None:
         self._pending.clear()
         self._database.close()
 
 
 def _row(document: TextDocument) -> tuple[object, ...]:
+    texts = {name: plain(getattr(document, name)) for name in _WEIGHTS}
+    analysed = document.analysed or analyse_fields(texts, document.language)
     return (
         plain(document.id),
         plain(document.title),
@@ -148,24 +164,23 @@ def _row(document: TextDocument) -> tuple[object, ...]:
         plain(_BETWEEN.join(document.vocabularies)),
         plain(document.site),
         plain(document.host),
-        plain(document.language),
+        plain(analysed.language),
         plain(document.kind),
         document.fetched_at,
         datetime.fromtimestamp(document.fetched_at, UTC).year,
-        _vector(document),
+        _vector(texts, analysed),
     )
 
 
-def _vector(document: TextDocument) -> str:
+def _vector(texts: dict[str, str], analysed: AnalysedText) -> str:
     """The words with positions and weights, in the syntax of a `tsvector`."""
     places: dict[str, list[str]] = {}
     position = room = 0
+    split = word_analyzer().analyze
     for field, weight in _WEIGHTS.items():
         position += _GAP
-        for word in text_query.words_of(plain(getattr(document, field))):
+        for word in split(plain(analysed.rewritten.get(field, texts[field]))):
             position += 1
-            if len(word) > _WORD:
-                continue
             known = places.get(word)
             if known is None:
                 room += len(word.encode())
@@ -174,7 +189,10 @@ def _vector(document: TextDocument) -> str:
                 places[word] = [f"{min(position, _POSITIONS)}{weight}"]
             elif len(known) < _PER_WORD and position < _POSITIONS:
                 known.append(f"{position}{weight}")
-    return " ".join(f"'{word}':{','.join(where)}" for word, where in places.items())
+    words = [f"'{word}':{','.join(where)}" for word, where in places.items()]
+    stems = [f"'{STEM}{stem}'" for stem in analysed.stems.split() if len(stem) <= LONGEST]
+    endings = [f"'{ENDING}{ending}'" for ending in analysed.endings.split() if len(ending) <= LONGEST]
+    return " ".join((*words, *stems, *endings, f"'{_VERSION}'"))
 
 
 def _query(clause: Clause) -> str:

@@ -18,6 +18,17 @@ class ArchiveRecord(msgspec.Struct, frozen=True):
     member: bytes
 
 
+class DiskState(msgspec.Struct, frozen=True):
+    """A directory of the archive. `problem`: why no file is written there now; empty = all is well.
+
+    `configured`: False = files were written there once, but the settings do not name it any more.
+    """
+
+    directory: str
+    problem: str = ""
+    configured: bool = True
+
+
 class Archive(Protocol):
     """An append-only record of everything that servers said. Only whole files are ever removed
     (`quadloom.maintenance.prune`).
@@ -27,7 +38,8 @@ class Archive(Protocol):
     """
 
     def put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
-        """Append a batch. Returns one reference per record, readable after `sync`."""
+        """Append a batch. Returns one reference per record, readable after `sync`. If it raises, nothing of the batch
+        counts, and it may be put again."""
         ...
 
     def sync(self) -> None:
@@ -62,6 +74,10 @@ class Archive(Protocol):
 
     def size(self) -> int:
         """Bytes of all files."""
+        ...
+
+    def disks(self) -> tuple[DiskState, ...]:
+        """The directories that files are written to, in their order; none for an archive that is not on disks."""
         ...
 
     def close(self) -> None: ...

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
+from quadloom.model.phase import Owed
 
 
 class VisitRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,8 +73,9 @@ class Catalog(Protocol):
         """None = the page was never read."""
         ...
 
-    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]:
-        """Rows of those that were read; the others are missing."""
+    def pages(self, fingerprints: Sequence[int], *, lock: bool = False) -> dict[int, PageRow]:
+        """Rows of those that were read; the others are missing. `lock`: no other process changes them before the end
+        of the enclosing transaction."""
         ...
 
     def scan(self, *, after: int = -(1 << 63), limit: int = 1000, host: str = "") -> list[PageRow]:
@@ -103,7 +105,34 @@ class Catalog(Protocol):
         ...
 
     def mark_indexed(self, pages: Sequence[IndexedPage]) -> None:
-        """The indexes have acknowledged these digests. A page settled with other digests since stays unindexed."""
+        """The indexes have acknowledged these digests: what a page with these digests owed to index is paid. A page
+        settled with other digests since stays unindexed."""
+        ...
+
+    def owe(self, phase: Owed, *, host: str = "") -> int:
+        """Make every page that was read owe this phase (once more). Returns how many owe it now. `host`: only its
+        pages."""
+        ...
+
+    def pay(self, phase: Owed, visits: Sequence[VisitKey]) -> None:
+        """These pages no longer owe the phase. A page that was visited since stays as it is."""
+        ...
+
+    def owing(self) -> dict[Owed, int]:
+        """How many pages wait for each phase; without those that nothing waits for."""
+        ...
+
+    def lease_pages(self, phase: Owed, limit: int, owner: str) -> list[PageRow]:
+        """Pages that are ready for a phase and that no process works on, the longest waiting first. They stay leased
+        until `end_leases`, also when the owner has died: see `lease_owners`."""
+        ...
+
+    def end_leases(self, owner: str, fingerprints: Sequence[int] | None = None) -> None:
+        """End these leases of an owner, or all of them. Leases of others stay."""
+        ...
+
+    def lease_owners(self) -> list[str]:
+        """All owners of leases. Whoever finds that one of them has died ends its leases."""
         ...
 
     def get(self, name: str) -> bytes | None:

@@ -203,6 +203,11 @@ class Frontier(Protocol):
         """Give back leases that were not used (a drain, a full queue). Writes nothing."""
         ...
 
+    def pull(self, now: float) -> bool:
+        """Queue what processes that do not fetch have found for this warehouse, exactly once. True = there may be
+        more. On a database that many workers share, `Shards.pull` does it."""
+        ...
+
     def next_due(self, now: float) -> float | None:
         """Earliest time at which a lease could succeed. None = nothing is left to visit except what is leased now."""
         ...
@@ -240,6 +245,12 @@ class Frontier(Protocol):
     def rescore(self, after: Place, limit: int, scored: ScoreUrls) -> Place | None:
         """Give the next `limit` URLs that wait for a first read the scores that `scored` returns. Begin with
         `FIRST_PLACE`; the result is where to continue. None = that was the end."""
+        ...
+
+    def hold_refreshes(self, since: float) -> None:
+        """For a crawl with an end that began at `since`: refreshes that fall due later wait for the next crawl, so that
+        no page is read twice. Retries, and pages rescheduled to the present, are leased as ever. Infinity = hold none.
+        Writes nothing."""
         ...
 
     def soonest(self, limit: int) -> list[ScheduledPage]:

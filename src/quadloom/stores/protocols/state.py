@@ -111,8 +111,18 @@ class State(Protocol):
         """None = this process owns all sites (embedded), or it only reads."""
         ...
 
+    @property
+    def owner(self) -> str:
+        """The name under which this process leases pages (`Catalog.lease_pages`)."""
+        ...
+
+    def is_working(self, owner: str) -> bool:
+        """Whether the process that leased pages under this name is still there. If not, its leases may be ended."""
+        ...
+
     def frontier(self, scope: ScopeRules, now: float) -> Frontier:
-        """Opened once. The caller closes it, before `close`."""
+        """Opened once. The caller closes it, before `close`. If another process fetches (`open_state`), this one hands
+        out nothing, and what is added reaches that process: see `Frontier.pull`."""
         ...
 
     def changed_mark(self) -> bytes:

@@ -7,14 +7,21 @@ from typing import Protocol
 
 import msgspec
 
+from quadloom.analysis.words import AnalysedText
+
 
 class TextDocument(msgspec.Struct, frozen=True, kw_only=True):
     """What the text index stores for a page."""
 
     id: str  # graph IRI = page URL
     title: str = ""
+    headings: str = ""
+    description: str = ""
+    links: str = ""  # texts of links in the main part; they are in the body too, as headings are
+    images: str = ""  # their alternative texts
     body: str = ""
     literals: str = ""  # words of the data: names, descriptions …
+    analysed: AnalysedText | None = None  # None: the index analyses the texts itself
     types: tuple[str, ...] = ()
     vocabularies: tuple[str, ...] = ()
     site: str = ""
@@ -89,6 +96,11 @@ class TextIndex(Protocol):
 
     def __len__(self) -> int:
         """Number of documents."""
+        ...
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether an older version of Quadloom analysed the documents: questions miss some until they are rebuilt."""
         ...
 
     def close(self) -> None:

@@ -13,13 +13,25 @@ from contextlib import AbstractContextManager
 from msgspec.structs import replace
 
 from quadloom.model.outcome import ArchiveRef, PageRow, Settlement
+from quadloom.model.phase import Owed, waiting_states
 from quadloom.model.wire import decode, encode
-from quadloom.stores.catalog_rows import RowFacts, newest_of, page_of, pages_of, record_of, visit_row, written
+from quadloom.stores.catalog_rows import (
+    RowFacts,
+    newest_of,
+    page_of,
+    pages_of,
+    record_of,
+    repointed,
+    visit_row,
+    visits_of,
+    waiting_counts,
+    written,
+)
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, IndexedPage, UnindexedPlace, VisitKey, VisitRow
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.schema import BEHIND
 
-_PAGE = "record, indexed_quads, indexed_text"
+_PAGE = "record, indexed_quads, indexed_text, owed"
 _CHUNK = 500
 
 
@@ -33,21 +45,21 @@ class SqliteCatalog:
         return self._database.transaction()
 
     def record(self, settlements: Sequence[Settlement], now: float) -> None:
-        pages = pages_of(settlements)
         with self._database.transaction():
-            self._write_pages(newest_of(pages))
+            self._write_pages(newest_of(pages_of(settlements)))
             self._database.executemany(
                 "INSERT OR REPLACE INTO visit VALUES(?,?,?)",
-                [(page.fingerprint, page.fetched_at, encode(visit_row(page))) for page in pages],
+                [(page.fingerprint, page.fetched_at, encode(visit_row(page))) for page in visits_of(settlements)],
             )
 
     def _write_pages(self, pages: Sequence[PageRow]) -> None:
         done = written(pages, self._facts([page.fingerprint for page in pages]))
         self._database.executemany(
-            "INSERT INTO page(fingerprint, host, outcome, kind, status, fetched_at, quads_digest, text_digest, record) "
-            "VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(fingerprint) DO UPDATE SET host=excluded.host, "
+            "INSERT INTO page(fingerprint, host, outcome, kind, status, fetched_at, quads_digest, text_digest, record, "
+            "owed) VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT(fingerprint) DO UPDATE SET host=excluded.host, "
             "outcome=excluded.outcome, kind=excluded.kind, status=excluded.status, fetched_at=excluded.fetched_at, "
-            "quads_digest=excluded.quads_digest, text_digest=excluded.text_digest, record=excluded.record",
+            "quads_digest=excluded.quads_digest, text_digest=excluded.text_digest, record=excluded.record, "
+            "owed=excluded.owed",
             [
                 (
                     page.fingerprint,
@@ -59,6 +71,7 @@ class SqliteCatalog:
                     page.quads_digest,
                     page.text_digest,
                     record_of(page),
+                    int(page.owed),
                 )
                 for page in done.pages
             ],
@@ -83,7 +96,7 @@ class SqliteCatalog:
     def page(self, fingerprint: int) -> PageRow | None:
         return self.pages([fingerprint]).get(fingerprint)
 
-    def pages(self, fingerprints: Sequence[int]) -> dict[int, PageRow]:
+    def pages(self, fingerprints: Sequence[int], *, lock: bool = False) -> dict[int, PageRow]:
         found: dict[int, PageRow] = {}
         for start in range(0, len(fingerprints), _CHUNK):
             part = fingerprints[start : start + _CHUNK]
@@ -117,8 +130,8 @@ class SqliteCatalog:
         with self._database.transaction():
             for fingerprint in fingerprints:
                 page = self.page(fingerprint)
-                if page is not None and page.archive is not None and page.archive in moved:
-                    record = record_of(replace(page, archive=moved[page.archive]))
+                if page is not None and repointed(page, moved) is not page:
+                    record = record_of(repointed(page, moved))
                     self._database.execute("UPDATE page SET record=? WHERE fingerprint=?", (record, fingerprint))
                 self._database.executemany(
                     "UPDATE visit SET record=? WHERE fingerprint=? AND fetched_at=?",
@@ -138,9 +151,62 @@ class SqliteCatalog:
     def mark_indexed(self, pages: Sequence[IndexedPage]) -> None:
         with self._database.transaction():
             self._database.executemany(
-                "UPDATE page SET indexed_quads=?, indexed_text=? WHERE fingerprint=?",
+                "UPDATE page SET indexed_quads=?1, indexed_text=?2, owed = CASE WHEN quads_digest=?1 "
+                f"AND text_digest=?2 THEN owed & ~{int(Owed.INDEX)} ELSE owed END WHERE fingerprint=?3",
                 [(page.quads_digest, page.text_digest, page.fingerprint) for page in pages],
             )
+
+    def owe(self, phase: Owed, *, host: str = "") -> int:
+        # A page that waits to be transformed owes all later phases already.
+        where = f"(quads_digest <> x'' OR text_digest <> x'') AND owed & {int(Owed.TRANSFORM)} = 0"
+        where += " AND (?2 = '' OR host = ?2)"
+        with self._database.transaction():
+            return self._database.execute(
+                f"UPDATE page SET owed = owed | ?1 WHERE {where}", (int(phase), host)
+            ).rowcount
+
+    def pay(self, phase: Owed, visits: Sequence[VisitKey]) -> None:
+        with self._database.transaction():
+            self._database.executemany(
+                f"UPDATE page SET owed = owed & ~{int(phase)} WHERE fingerprint=? AND fetched_at=?", visits
+            )
+
+    def owing(self) -> dict[Owed, int]:
+        cursor = self._database.execute("SELECT owed, count(*) FROM page WHERE owed > 0 GROUP BY owed")
+        return waiting_counts(cursor)
+
+    def lease_pages(self, phase: Owed, limit: int, owner: str) -> list[PageRow]:
+        found: list[PageRow] = []
+        free = "NOT EXISTS (SELECT 1 FROM page_lease l WHERE l.fingerprint = page.fingerprint)"
+        if not self._is_owing(phase):
+            return []  # without a transaction: this is asked again and again
+        with self._database.transaction():
+            for value in waiting_states(phase):
+                where = f"WHERE owed = ? AND owed > 0 AND {free} ORDER BY fetched_at, fingerprint LIMIT ?"
+                found += self._read(where, (value, limit - len(found)))
+            self._database.executemany(
+                "INSERT INTO page_lease VALUES(?,?)", [(page.fingerprint, owner) for page in found]
+            )
+        return found
+
+    def _is_owing(self, phase: Owed) -> bool:
+        values = waiting_states(phase)
+        return any(
+            self._database.execute("SELECT 1 FROM page WHERE owed = ? AND owed > 0 LIMIT 1", (value,)).fetchone()
+            for value in values
+        )
+
+    def end_leases(self, owner: str, fingerprints: Sequence[int] | None = None) -> None:
+        with self._database.transaction():
+            if fingerprints is None:
+                self._database.execute("DELETE FROM page_lease WHERE owner=?", (owner,))
+            else:
+                self._database.executemany(
+                    "DELETE FROM page_lease WHERE fingerprint=? AND owner=?", [(key, owner) for key in fingerprints]
+                )
+
+    def lease_owners(self) -> list[str]:
+        return [row[0] for row in self._database.execute("SELECT DISTINCT owner FROM page_lease")]
 
     def get(self, name: str) -> bytes | None:
         row = self._database.execute("SELECT data FROM value WHERE name=?", (name,)).fetchone()

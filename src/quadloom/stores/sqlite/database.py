@@ -1,22 +1,19 @@
-"""One SQLite file and the one process that owns it: the authoritative state of a warehouse.
+"""One SQLite file and the processes that write it: the authoritative state of a warehouse.
 
 WAL with synchronous=FULL, because what is acknowledged must survive a power cut: in a replay of write logs NORMAL lost
 up to 15 acknowledged commits and FULL none, for twice the time per commit, which group commit makes up for.
-Exactly one process writes (`open`, which holds `<warehouse>/lock`); any number read (`read_only`) at the same time.
-
-The lock is a POSIX record lock: the kernel drops it with the process, however it ends, and a forked child does not
-inherit it, so a transform worker that outlives a killed owner does not keep the warehouse locked.
+Whoever writes (`open`) holds `<warehouse>/lock`, see `quadloom.stores.sqlite.lock`; any number of processes read
+(`read_only`) at the same time.
 
 The schema's version is the file's `user_version`. `open` brings an older file up to date by the migrations that it
 lacks, each in one transaction together with its number: a process that is killed leaves the file at one version or the
-next, and the next `open` continues there. A file of a newer version is refused. `read_only` changes nothing, so for an
-older file it names the command that brings it up to date.
+next, and the next `open` continues there. A file of a newer version is refused. `read_only` changes nothing; whoever
+reads an older file brings it up to date first (`bring_up_to_date`), unless a process of an older program owns it.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
+import contextlib
 import os
 import sqlite3
 import threading
@@ -24,48 +21,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from quadloom.errors import DiskFull, StoreError, WarehouseLocked
+from quadloom.errors import DiskFull, StoreError
+from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.sqlite.schema import SCHEMA, Migration
 from quadloom.stores.transactions import Transactions
 
 APPLICATION_ID = 0x51644C6D  # "QdLm"
 Value = str | bytes | int | float | None
 _WAL_INDEX_HEADER = 48  # bytes, https://sqlite.org/walformat.html#the_wal_index_header
-_held: set[str] = set()  # record locks do not exclude a second open within one process, so this does
-
-
-class WarehouseLock:
-    """Held by the process that may write. Raises `WarehouseLocked` with the pid of another owner."""
-
-    def __init__(self, directory: Path) -> None:
-        self._path = str(directory.resolve() / "lock")
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644) if self._path not in _held else -1
-        try:
-            if self._file < 0:
-                raise BlockingIOError(errno.EAGAIN, "held by this process")
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise self._refusal(error, directory) from None
-        _held.add(self._path)
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
-
-    def _refusal(self, error: OSError, directory: Path) -> StoreError:
-        if error.errno not in (errno.EAGAIN, errno.EACCES):
-            return StoreError(f"cannot lock {directory}: {error.strerror}", hint="use a directory on a local disk")
-        pid = str(os.getpid())
-        if self._file >= 0:
-            pid = os.pread(self._file, 32, 0).decode("ascii", "replace").strip() or "unknown"
-            os.close(self._file)
-        return WarehouseLocked(
-            f"the warehouse {directory} is in use by process {pid}",
-            hint="wait for it or end it with `quadloom stop`; status, search and sparql work meanwhile",
-        )
-
-    def release(self) -> None:
-        if self._path in _held:
-            _held.discard(self._path)
-            os.close(self._file)  # the file stays: if it were removed, two owners could lock two different files
 
 
 class _WalIndexFiles:
@@ -178,6 +141,8 @@ class SqliteDatabase(Transactions):
         """Apply the migrations that the file lacks, each in one transaction with its number."""
         for number in range(self.schema_version(), len(schema)):
             with self.transaction():
+                if self.schema_version() > number:
+                    continue  # another process was faster
                 for statement in schema[number]:
                     self.execute(statement)
                 self.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -231,6 +196,21 @@ class SqliteDatabase(Transactions):
         if self._is_open:
             self._is_open = False
             _wal_indexes.closed(self._identity)
+
+
+def bring_up_to_date(path: Path) -> None:
+    """Migrate an older file that no process owns. Otherwise, or if it may not be written, it stays as it is."""
+    if not path.exists():
+        return
+    with contextlib.suppress(StoreError, OSError, sqlite3.Error):
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            is_older = 0 < _check_identity(connection, path, len(SCHEMA)) < len(SCHEMA)
+        if is_older:
+            lock = WarehouseLock(path.parent)
+            try:
+                SqliteDatabase.open(path).close()
+            finally:
+                lock.release()
 
 
 def translate(error: sqlite3.Error, path: Path) -> StoreError:

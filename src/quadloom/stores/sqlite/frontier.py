@@ -1,20 +1,43 @@
-"""The frontier on SQLite: how it opens and closes. What it does is in `stores.frontier`, its statements in
-`frontier_tables`.
+"""The frontier on SQLite: how it opens and closes, and how other processes reach it. What it does is in
+`stores.frontier`, its statements in `frontier_tables`.
+
+One process owns the frontier, since clocks and leases are in its memory. Processes that run other phases of the same
+warehouse have a `SqliteGuestFrontier`: what they find goes to the table `frontier_inbox`, in the transaction that found
+it, and the owner moves it into its tables in one transaction (`pull`), now or when it starts: exactly once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
+from quadloom.model.link import Discovery
+from quadloom.model.outcome import Settlement
+from quadloom.model.visit import Visit
+from quadloom.model.wire import decode, encode
 from quadloom.stores.frontier.frontier import TableFrontier
 from quadloom.stores.frontier.leasing import INFINITY
 from quadloom.stores.frontier.policy import FrontierPolicy, order_mark
-from quadloom.stores.protocols.frontier import ScopeRules
+from quadloom.stores.protocols.frontier import HostRow, Quota, ScheduledPage, ScopeRules
 from quadloom.stores.sqlite.database import SqliteDatabase
 from quadloom.stores.sqlite.frontier_tables import SqliteFrontierValues, SqliteHosts, SqliteQueue, SqliteUrls
+
+_PULLED = 200  # batches taken in one transaction
+
+
+class FrontierBatch(msgspec.Struct, frozen=True, array_like=True):
+    """What a process that does not own the frontier has for it."""
+
+    offers: tuple[Discovery, ...] = ()
+    requests: tuple[Discovery, ...] = ()
+    scheduled: tuple[ScheduledPage, ...] = ()
 
 
 class SqliteFrontier(TableFrontier):
     """One process at a time opens it for writing; see `quadloom.stores.frontier.frontier.TableFrontier`."""
 
+    _database: SqliteDatabase
     _host_records: SqliteHosts
     _queue: SqliteQueue
 
@@ -57,6 +80,25 @@ class SqliteFrontier(TableFrontier):
                 values.put(name, value)
             self._leasing.unpark_within_budget()
 
+    def pull(self, now: float) -> bool:
+        if self._database.execute("SELECT 1 FROM frontier_inbox LIMIT 1").fetchone() is None:
+            return False
+        with self._database.transaction():
+            rows = self._database.execute("SELECT seq, batch FROM frontier_inbox ORDER BY seq LIMIT ?", (_PULLED,))
+            batches = rows.fetchall()
+            for _, data in batches:
+                self._receive(decode(data, FrontierBatch), now)
+            self._database.execute("DELETE FROM frontier_inbox WHERE seq <= ?", (batches[-1][0],))
+        return len(batches) == _PULLED
+
+    def _receive(self, batch: FrontierBatch, now: float) -> None:
+        if batch.offers:
+            self.add(batch.offers, now)
+        if batch.requests:
+            self.request(batch.requests, now)
+        if batch.scheduled:
+            self.reschedule(batch.scheduled, now)
+
     def close(self) -> None:
         """Write all clocks and a mark that they are complete: the next opening need not make every host wait."""
         if self._database.writable:
@@ -64,3 +106,53 @@ class SqliteFrontier(TableFrontier):
                 self._host_records.write_hosts(self._leasing.hosts.loaded.values())
                 self._values.put("clean", b"yes")
                 self._queue.note_leased([])
+
+
+class SqliteGuestFrontier(SqliteFrontier):
+    """The frontier as seen by a process that does not own it: it reads, and sends what it has to the owner.
+
+    It has no rules of its own: the owner knows the newest scope, and judges what arrives.
+    """
+
+    def __init__(self, database: SqliteDatabase, policy: FrontierPolicy, *, now: float) -> None:
+        super().__init__(database, policy, now=now, scope=None)
+
+    def _open(self, now: float) -> None:
+        """Nothing: clocks and leases belong to the owner."""
+
+    def _write_fresh(self, fresh: dict[int, Discovery]) -> int:
+        self._send(FrontierBatch(offers=tuple(fresh.values())))
+        for key, found in fresh.items():
+            self._recent.learn(key, found.priority, found.depth)
+        return len(fresh)
+
+    def request(self, urls: Sequence[Discovery], now: float) -> int:
+        wanted = {found.fingerprint: found for found in urls}
+        self._send(FrontierBatch(requests=tuple(wanted.values())))
+        return len(wanted)
+
+    def reschedule(self, pages: Sequence[ScheduledPage], now: float) -> None:
+        if pages:
+            self._send(FrontierBatch(scheduled=tuple(pages)))
+
+    def lease(self, limit: int, now: float, *, duration: float = 600.0, quota: Quota | None = None) -> list[Visit]:
+        return []
+
+    def settle(self, settlements: Sequence[Settlement], now: float) -> None:
+        assert not settlements, "only the owner of the frontier has visits to settle"
+
+    def put_host(self, row: HostRow) -> None:
+        raise AssertionError("only the owner of the frontier learns about hosts")
+
+    def set_scope(self, scope: ScopeRules) -> int:
+        return 0
+
+    def pull(self, now: float) -> bool:
+        return False
+
+    def close(self) -> None:
+        """Nothing is in memory."""
+
+    def _send(self, batch: FrontierBatch) -> None:
+        with self._database.transaction():
+            self._database.execute("INSERT INTO frontier_inbox(batch) VALUES(?)", (encode(batch),))

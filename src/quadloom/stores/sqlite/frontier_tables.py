@@ -309,6 +309,15 @@ class SqliteQueue:
         )
         return [UrlRow(*row) for row in cursor]
 
+    def retries(self, after: float) -> list[UrlRow]:
+        columns = qualified("u", URL_COLUMNS)
+        cursor = self._database.execute(
+            f"SELECT {columns} FROM later l CROSS JOIN url u ON u.host_id = l.host_id AND "
+            "u.fingerprint = l.fingerprint WHERE l.due > ? AND (u.visits = 0 OR u.attempt > 1)",
+            (after,),
+        )
+        return [UrlRow(*row) for row in cursor]
+
     def soonest(self, limit: int) -> list[ScheduledPage]:
         cursor = self._database.execute(
             "SELECT l.fingerprint, h.name, l.due FROM later l CROSS JOIN url u ON u.host_id = l.host_id AND "

@@ -58,4 +58,14 @@ _OUTBOX = (
     "CREATE TABLE delivery(subscription TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID",
 )
 
-SCHEMA: tuple[Migration, ...] = (_FRONTIER + _CATALOG + _OUTBOX,)
+# Phases run apart: what a page waits for (`quadloom.model.phase.Owed`), which process works on it, and what processes
+# that do not own the frontier have for the one that does.
+_PHASES = (
+    "ALTER TABLE page ADD COLUMN owed INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX page_owed ON page(owed, fetched_at, fingerprint) WHERE owed > 0",
+    "CREATE TABLE page_lease(fingerprint INTEGER PRIMARY KEY, owner TEXT NOT NULL)",
+    "CREATE INDEX page_lease_owner ON page_lease(owner)",
+    "CREATE TABLE frontier_inbox(seq INTEGER PRIMARY KEY AUTOINCREMENT, batch BLOB NOT NULL)",
+)
+
+SCHEMA: tuple[Migration, ...] = (_FRONTIER + _CATALOG + _OUTBOX, _PHASES)

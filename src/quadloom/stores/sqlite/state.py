@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from quadloom.stores.protocols.frontier import Frontier, ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
 from quadloom.stores.protocols.state import Shards, T, WholeCatalog
 from quadloom.stores.sqlite.catalog import SqliteCatalog
-from quadloom.stores.sqlite.database import SqliteDatabase
-from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.database import SqliteDatabase, bring_up_to_date
+from quadloom.stores.sqlite.frontier import SqliteFrontier, SqliteGuestFrontier
+from quadloom.stores.sqlite.lock import is_working
 from quadloom.stores.sqlite.outbox import SqliteOutbox
 
 DATABASE = "quadloom.db"
@@ -27,9 +29,13 @@ class EmbeddedState:
 
     shards: Shards | None = None
 
-    def __init__(self, path: Path, settings: Settings, writable: bool) -> None:
+    def __init__(self, path: Path, settings: Settings, writable: bool, fetches: bool = True) -> None:
         self._file = path / DATABASE
         self._settings = settings
+        self._fetches = fetches
+        self.owner = str(os.getpid())
+        if not writable:
+            bring_up_to_date(self._file)
         self._database = SqliteDatabase.open(self._file) if writable else SqliteDatabase.read_only(self._file)
         self.catalog: Catalog = SqliteCatalog(self._database)
         self.outbox: Outbox = SqliteOutbox(self._database)
@@ -37,7 +43,12 @@ class EmbeddedState:
 
     def frontier(self, scope: ScopeRules, now: float) -> Frontier:
         policy = FrontierPolicy.from_settings(self._settings)
+        if not self._fetches:
+            return SqliteGuestFrontier(self._database, policy, now=now)
         return SqliteFrontier(self._database, policy, now=now, scope=scope)
+
+    def is_working(self, owner: str) -> bool:
+        return is_working(self._file.parent, int(owner))
 
     def changed_mark(self) -> bytes:
         return self._database.changed_mark()

@@ -1,9 +1,7 @@
 """The text index on tantivy: words to pages, with facets and snippets.
 
-A document's key is its page's URL; putting it again deletes the old one in the same commit. Words are folded (lower
-case, no accents) for documents and questions alike. Title counts three times, words of the data one and a half times.
-The body itself is not stored: an excerpt of `EXCERPT` characters is, which shows the reason for nearly every hit at a
-twentieth of the disk; a match further down shows the beginning of the page.
+A document's key is its page's URL; putting it again deletes the old one in the same commit. `documents` has the fields
+and `quadloom.analysis` the words, the same for documents and questions.
 
 Committing costs a fixed price (segments, fsync), 230 times that of adding a document: the caller commits in batches.
 A killed process leaves the last commit; the lock goes with the process.
@@ -14,21 +12,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import tantivy
 from tantivy import Occur, Query
 
+from quadloom.analysis.scripts import is_gram
+from quadloom.analysis.words import query_tokens, word_analyzer
 from quadloom.errors import DiskFull, StoreError, WarehouseLocked
 from quadloom.stores import text_query
 from quadloom.stores.protocols.text import Hit, SearchAnswer, SearchRequest, TextDocument
+from quadloom.stores.text.documents import excerpt_of, is_outdated, new_schema, title_of, to_tantivy, word_fields
 from quadloom.stores.text_query import Clause
 
-EXCERPT = 3000
 _HEAP = 64 << 20
-_BOOSTS = {"title": 3.0, "literals": 1.5, "body": 1.0}
-_RAW = ("types", "vocabularies", "site", "host", "language", "kind")
 _FACETS = {"types": "types", "vocabularies": "vocabularies", "sites": "site", "languages": "language", "kinds": "kind"}
 _FACET_SIZE = 20
 _MAX_NAMED = 100_000  # URLs kept, some 15 MB
@@ -51,11 +48,13 @@ class TantivyText:
         with _translated(path):
             if not read_only:
                 path.mkdir(parents=True, exist_ok=True)
-            self._index = (
-                tantivy.Index.open(str(path)) if read_only else tantivy.Index(_schema(), path=str(path), reuse=True)
-            )
-            self._analyzer = _analyzer()
-            self._index.register_tokenizer("words", self._analyzer)
+            if tantivy.Index.exists(str(path)):
+                self._index = tantivy.Index.open(str(path))
+            else:
+                self._index = tantivy.Index(new_schema(), path=str(path))
+            self._outdated = is_outdated(path)
+            self._weights = word_fields(outdated=self._outdated)
+            self._index.register_tokenizer("words", word_analyzer())
             self._writer: tantivy.IndexWriter | None = None if read_only else self._index.writer(_HEAP, 1)
 
     def _open_writer(self) -> tantivy.IndexWriter:
@@ -69,7 +68,7 @@ class TantivyText:
         with self._writing() as writer:
             for document in documents:
                 writer.delete_documents_by_term("id", document.id)
-                writer.add_document(_document(document))
+                writer.add_document(to_tantivy(document, outdated=self._outdated))
 
     def remove(self, ids: Sequence[str]) -> None:
         with self._writing() as writer:
@@ -154,13 +153,16 @@ class TantivyText:
     def _clause(self, schema: tantivy.Schema, clause: Clause) -> Query:
         if clause.field and clause.field not in text_query.WORD_FIELDS:
             return _whole(schema, clause)
-        # The index's own analyzer treats the question as it treated documents: it turns ø into o, and cuts Indic words.
-        words = self._analyzer.analyze(clause.value)
-        if not words:
+        words = query_tokens(clause.value)
+        fields = {clause.field: 1.0} if clause.field else self._weights
+        if not words or not fields.keys() <= self._weights.keys():
             return Query.empty_query()
-        fields = (clause.field,) if clause.field else text_query.WORD_FIELDS
+        prefix = clause.prefix or (len(words) == 1 and len(words[0]) == 1 and is_gram(words[0]))
         return Query.boolean_query(
-            [(Occur.Should, _words(schema, field, words, prefix=clause.prefix)) for field in fields]
+            [
+                (Occur.Should, Query.boost_query(_words(schema, field, words, prefix=prefix), weight))
+                for field, weight in fields.items()
+            ]
         )
 
     def ids(self) -> Iterator[str]:
@@ -172,6 +174,10 @@ class TantivyText:
 
     def __len__(self) -> int:
         return self._searcher().num_docs
+
+    @property
+    def is_outdated(self) -> bool:
+        return self._outdated
 
     def close(self) -> None:
         if self._writer is not None:
@@ -187,52 +193,12 @@ def _commit_mark(path: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _schema() -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
-    builder.add_text_field("title", stored=True, tokenizer_name="words")
-    builder.add_text_field("body", tokenizer_name="words")
-    builder.add_text_field("literals", tokenizer_name="words")
-    for field in _RAW:
-        builder.add_text_field(field, stored=True, fast=True, tokenizer_name="raw", index_option="basic")
-    builder.add_float_field("fetched_at", stored=True, indexed=True, fast=True)
-    builder.add_integer_field("year", fast=True)
-    builder.add_bytes_field("excerpt", stored=True)  # bytes, since a text field cannot be stored without being indexed
-    return builder.build()
-
-
-def _analyzer() -> tantivy.TextAnalyzer:
-    # The simple tokenizer, since one by regular expression costs three times as much CPU a page (.71 for .26 ms).
-    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-    for step in (tantivy.Filter.remove_long(64), tantivy.Filter.lowercase(), tantivy.Filter.ascii_fold()):
-        words = words.filter(step)
-    return words.build()
-
-
-def _document(document: TextDocument) -> tantivy.Document:
-    made = tantivy.Document()
-    made.add_text("id", document.id)
-    made.add_text("title", document.title)
-    made.add_text("body", document.body)
-    made.add_text("literals", document.literals)
-    for field in _RAW:
-        value: str | tuple[str, ...] = getattr(document, field)
-        for text in (value,) if isinstance(value, str) else value:
-            if text:
-                made.add_text(field, text)
-    made.add_float("fetched_at", document.fetched_at)
-    made.add_integer("year", datetime.fromtimestamp(document.fetched_at, UTC).year)
-    made.add_bytes("excerpt", (document.body or document.literals)[:EXCERPT].encode("utf-8", "replace"))
-    return made
-
-
 def _hit(score: float, document: tantivy.Document, clauses: tuple[Clause, ...]) -> Hit:
-    excerpt = document.get_first("excerpt") or b""
     return Hit(
         id=document.get_first("id") or "",
         score=float(score),
-        title=document.get_first("title") or "",
-        snippet=text_query.snippet(bytes(excerpt).decode(), clauses),
+        title=title_of(document),
+        snippet=text_query.snippet(excerpt_of(document), clauses),
         types=tuple(document.get_all("types")),
         site=document.get_first("site") or "",
         language=document.get_first("language") or "",
@@ -264,16 +230,14 @@ class _Committed:
         return Hit(id=url, score=float(score))
 
 
-def _words(schema: tantivy.Schema, field: str, words: list[str], *, prefix: bool) -> Query:
+def _words(schema: tantivy.Schema, field: str, words: Sequence[str], *, prefix: bool) -> Query:
     if prefix and len(words) > 1:
-        query = Query.phrase_prefix_query(schema, field, list(words))
-    elif prefix:
-        query = Query.regex_query(schema, field, f"{words[0]}.*")  # a word holds no character special to it
-    elif len(words) > 1:
-        query = Query.phrase_query(schema, field, list(words))
-    else:
-        query = Query.term_query(schema, field, words[0])
-    return Query.boost_query(query, _BOOSTS[field])
+        return Query.phrase_prefix_query(schema, field, list(words))
+    if prefix:
+        return Query.regex_query(schema, field, f"{words[0]}.*")  # a word holds no character special to it
+    if len(words) > 1:
+        return Query.phrase_query(schema, field, list(words))
+    return Query.term_query(schema, field, words[0])
 
 
 def _whole(schema: tantivy.Schema, clause: Clause) -> Query:

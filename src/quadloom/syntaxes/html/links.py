@@ -48,7 +48,9 @@ def read_links(context: Context, resolver: ReferenceResolver) -> None:
     source = context.url
     nofollow = context.facts.nofollow
     known = resolver.known
+    texts = context.link_texts
     for node in context.elements("a") + context.elements("area"):
+        texts.append("")
         # All attributes at once: a second one asked for by name costs more, above all if absent (it raises inside).
         attributes = node.attributes
         href = attributes.get("href")
@@ -65,6 +67,7 @@ def read_links(context: Context, resolver: ReferenceResolver) -> None:
         anchor = (node.text_lexbor() or "").strip() or _image_text(node)
         if "  " in anchor or not anchor.isprintable() or len(anchor) > MAX_ANCHOR:  # printable: no space but the plain
             anchor = _shortened(anchor)
+        texts[-1] = anchor
         if "rel" in attributes:
             words = (attributes["rel"] or "").lower().split()
             refused = nofollow or not _NOFOLLOW.isdisjoint(words)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from quadloom.model.url import resolve
 from quadloom.syntaxes.html.links import read_links
 from quadloom.syntaxes.html.meta import DCTERMS, read_head, read_meta, read_opengraph
-from quadloom.syntaxes.html.text import main_text
+from quadloom.syntaxes.html.text import read_text
 from quadloom.syntaxes.iri import ReferenceResolver
 from quadloom.syntaxes.registry import Context
 from quadloom.syntaxes.terms import iri, literal
@@ -34,7 +34,7 @@ def read(context: Context) -> None:
     resolver = ReferenceResolver(context.base)
     read_head(context, resolver)
     read_links(context, resolver)
-    context.facts.text = main_text(context)
+    context.last_steps.append(read_text)
     _state(context)
 
 

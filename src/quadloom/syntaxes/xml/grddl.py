@@ -1,7 +1,7 @@
 """GRDDL: documents that name the stylesheets which turn them into RDF.
 
-Three ways (W3C Recommendation of 2007): an XML root with `data-view:transformation`; an XHTML page whose head has the
-GRDDL profile and links with `rel="transformation"`; and a namespace or profile whose own document names a
+Three ways (W3C Recommendation of 2007): an XML root with `data-view:transformation`; a page whose head has the GRDDL
+profile and links with `rel="transformation"`; and a namespace or profile whose own document names a
 transformation for all that use it. A stylesheet is a program of a stranger, so by default only those run that
 Quadloom has itself (`known`). The setting `allow` adds what `transform.grddl_allow` names, by URL or, safer, by the
 SHA-256 of the file. All run in the sandbox of `xslt`.
@@ -26,7 +26,7 @@ from quadloom.settings import Settings, TransformSettings
 from quadloom.syntaxes.rdf import files as rdf_files
 from quadloom.syntaxes.registry import Context, Loader
 from quadloom.syntaxes.terms import RDF, join
-from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Stylesheet, bundled, compiled
+from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Imports, Stylesheet, bundled, compiled
 
 DATA_VIEW = "http://www.w3.org/2003/g/data-view"
 SIGNS = (b"http://www.w3.org/2003/g/data-view",)
@@ -72,14 +72,7 @@ def read(context: Context) -> None:
     """Run the transformations that a document names and that may run."""
     if context.settings.transform.grddl == "off":
         return
-    try:
-        root = context.root
-    except SyntaxInvalid as error:
-        if context.document.kind == "html":
-            message = f"names GRDDL transformations but is not well-formed XHTML: {error.message}"
-            context.find("grddl-not-xml", message, syntax=SYNTAX, line=error.line, column=error.column)
-            return
-        raise
+    root = _root(context)
     names = list(dict.fromkeys(transformations(root, context.base)))
     names += [name for name in _of_documents(context, root) if name not in names]
     if len(names) > MAX_TRANSFORMATIONS:
@@ -89,6 +82,16 @@ def read(context: Context) -> None:
         stylesheet = _stylesheet(context, name)
         if stylesheet is not None:
             stylesheet.state(context, root, syntax=SYNTAX)
+
+
+def _root(context: Context) -> etree._Element:
+    """The document as XML. HTML that is well-formed keeps the namespaces it declares; any other is put in order."""
+    if context.document.kind != "html":
+        return context.root
+    try:
+        return context.root
+    except SyntaxInvalid:
+        return context.xhtml
 
 
 def transformations(root: etree._Element, base: str) -> Iterator[str]:
@@ -181,7 +184,7 @@ def _stylesheet(context: Context, name: str) -> Stylesheet | None:
         context.find("grddl-not-loaded", f"{name} was not run: there is no loader", syntax=SYNTAX, severity="info")
         return None
     try:
-        return compiled(_load(context, name), name=name, load=lambda url: _load(context, url))
+        return compiled(_load(context, name), name=name, imports=Imports(join, lambda url: _load(context, url)))
     except SyntaxInvalid as error:
         context.find(error.code, error.message, syntax=SYNTAX, severity="error", line=error.line)
         return None

@@ -1,28 +1,36 @@
 """Stylesheets of users: a folder of `.xsl` files, chosen by root element, namespace or kind. No code needed.
 
-`index.toml` or a comment in the file itself says which documents a stylesheet is for (docs/howto/stylesheets.md). The
-folder is read once per process; a defect in it is reported on the documents it concerns and never ends a crawl.
+`index.toml` or a comment in the file itself says which documents a stylesheet is for (docs/howto/stylesheets.md). HTML
+is given to them as XHTML. The folder is read once per process; a defect in it is reported when a crawl begins and on
+the documents it concerns, and never ends a crawl.
+
+A stylesheet may import and include other files of the folder and of folders within it, nothing else: references are
+paths relative to the file, without `..` out of the folder, and what a symbolic link leads to must be in the folder too.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tomllib
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, get_args
+from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
 from quadloom.errors import SyntaxInvalid
 from quadloom.model.document import Document, Kind
 from quadloom.model.finding import Finding
+from quadloom.syntaxes.html.xhtml import ROOT as XHTML_ROOT
 from quadloom.syntaxes.registry import Context
-from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, compiled
+from quadloom.syntaxes.xml.xslt import MAX_STYLESHEET_BYTES, Imports, Stylesheet, compiled
 
 SYNTAX = "xslt"
 _MAX_FILES = 500
+_SCHEME = "stylesheets:"  # of the names of imported files: libxml2 must not take them for relative
 _HEADER = re.compile(rb"<!--\s*quadloom:(.*?)-->", re.S)
 _PAIR = re.compile(r"""(root|namespace|kind)\s*=\s*(?:"([^"]*)"|'([^']*)'|(\S+))""")
 
@@ -39,7 +47,7 @@ class StylesheetRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: str = ""
 
     def suits(self, document: Document) -> bool:
-        name = document.root
+        name = XHTML_ROOT if document.kind == "html" else document.root
         space, _, local = name[1:].rpartition("}") if name[:1] == "{" else ("", "", name)
         if not (self.root or self.namespace or self.kind):
             return False
@@ -72,7 +80,7 @@ def read(context: Context) -> None:
     for choice in folder.choices:
         if choice.suits(context.document):
             try:
-                stylesheet = compiled(_source(place, choice.file), name=choice.file)
+                stylesheet = _stylesheet(place, choice.file)
             except SyntaxInvalid as error:
                 context.find(
                     error.code,
@@ -83,7 +91,8 @@ def read(context: Context) -> None:
                     advice=f"correct {choice.file} in transform.stylesheets",
                 )
                 continue
-            stylesheet.state(context, context.root, syntax=SYNTAX)
+            root = context.xhtml if context.document.kind == "html" else context.root
+            stylesheet.state(context, root, syntax=SYNTAX)
 
 
 @lru_cache(maxsize=8)
@@ -129,7 +138,10 @@ def check_folder(place: str, kinds: Collection[str]) -> Iterator[StylesheetCheck
     folder = stylesheet_folder(place)
     for finding in folder.findings:
         yield StylesheetCheck(place, finding.message, finding.advice)
+    imported = {name for choice in folder.choices for name in _imports_of(place, choice.file)}
     for name in folder.unused:
+        if name in imported:
+            continue
         yield StylesheetCheck(
             name,
             "never runs: nothing says which documents it is for",
@@ -150,11 +162,62 @@ def _checked(place: str, choice: StylesheetRule, kinds: Collection[str]) -> Styl
             choice.file, f"never runs: documents of kind {choice.kind!r} {what}", f"use one of {', '.join(kinds)}"
         )
     try:
-        compiled(_source(place, choice.file), name=choice.file)
+        _stylesheet(place, choice.file)
     except SyntaxInvalid as error:
         line = f" (line {error.line})" if error.line else ""
         return StylesheetCheck(choice.file, f"does not compile: {error.message}{line}", "correct the file")
     return StylesheetCheck(choice.file)
+
+
+def folder_findings(place: str, kinds: Collection[str]) -> tuple[Finding, ...]:
+    """What `check_folder` finds wrong, for a crawl to tell at its beginning."""
+    if not place:
+        return ()
+    return tuple(
+        _complaint(f"{check.file}: {check.problem}", check.advice)
+        for check in check_folder(place, kinds)
+        if check.problem
+    )
+
+
+@lru_cache(maxsize=_MAX_FILES)
+def _stylesheet(place: str, name: str) -> Stylesheet:
+    rules = Imports(_resolve, lambda url: _imported(place, url), most=50, depth=10)
+    return compiled(_source(place, name), name=name, imports=rules)
+
+
+def _imports_of(place: str, name: str) -> set[str]:
+    try:
+        return {unquote(url.removeprefix(_SCHEME)) for url in _stylesheet(place, name).imports}
+    except SyntaxInvalid:
+        return set()
+
+
+def _resolve(base: str, reference: str) -> str:
+    """The path of an imported file, relative to the folder."""
+    parts = urlsplit(reference)
+    path = unquote(parts.path)
+    if parts.scheme or parts.netloc or parts.query or parts.fragment or not path or "\\" in path or "\0" in path:
+        raise _refused(reference)
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(unquote(base.removeprefix(_SCHEME))), path))
+    if path.startswith(("/", "../")) or path in (".", ".."):
+        raise _refused(reference)
+    return f"{_SCHEME}{quote(path)}"
+
+
+def _imported(place: str, url: str) -> bytes:
+    """The bytes of an imported file, if it is really within the folder."""
+    name = unquote(url.removeprefix(_SCHEME))
+    folder = Path(place).resolve()
+    if not (folder / name).resolve().is_relative_to(folder):
+        raise _refused(name)
+    return _source(place, name)
+
+
+def _refused(reference: str) -> SyntaxInvalid:
+    return SyntaxInvalid(
+        f"a stylesheet may not read {reference[:200]!r}: only files of its own folder", code="xslt-forbidden"
+    )
 
 
 def _by_header(place: str, name: str) -> StylesheetRule | None:

@@ -1,10 +1,11 @@
 """XSLT 1.0 in a sandbox: a stylesheet sees the document, the page's URL and three pure functions, nothing else.
 
 Measured on lxml 6: by default `document()` reads files and `exsl:document` writes them. `XSLTAccessControl.DENY_ALL`
-stops both, but not `xsl:import` and `xsl:include`, which are resolved when the stylesheet is compiled; a resolver on
-its parser stops those. EXSLT's regular expressions run on Python's `re`, which can take for ever, so they are off.
-No library setting limits time and memory (2^60 calls fit into a kilobyte), so transformations run in disposable
-processes only, which the crawl and `inspect` kill at a deadline.
+stops both, but not `xsl:import` and `xsl:include`, which are resolved when the stylesheet is compiled. So they are
+found and loaded before that, by `Imports` alone, and a resolver on the parser refuses every other name. EXSLT's regular
+expressions run on Python's `re`, which can take for ever, so they are off. No library setting limits time and memory
+(2^60 calls fit into a kilobyte), so transformations run in disposable processes only, which the crawl and `inspect`
+kill at a deadline.
 
 Quadloom's own stylesheets are in `stylesheets/`. `opml`, `opensearch` and `svg` are how these kinds are read. `rss`,
 `atom`, `sitemap` and `xhtml` say in XSLT what native code does faster; they are patterns for stylesheets of users, and
@@ -34,12 +35,9 @@ from quadloom.syntaxes.terms import RDF, join
 
 MAX_STYLESHEET_BYTES = 256 * 1024
 MAX_RESULT_BYTES = 32 * 1024 * 1024
-MAX_IMPORTS = 5
-MAX_IMPORT_DEPTH = 3
 FUNCTIONS = "urn:quadloom:xslt"
 """Namespace of the functions a stylesheet may call: `resolve(reference, base)`, `date-time(text)`, `plain(html)`."""
 
-Load = Callable[[str], bytes]
 _XSL = "http://www.w3.org/1999/XSL/Transform"
 _STRING = etree.XPath("string()")
 _DENY_ALL: etree.XSLTAccessControl = getattr(etree.XSLTAccessControl, "DENY_ALL")  # noqa: B009 - not in the stubs
@@ -48,6 +46,26 @@ _TEXT_KINDS: dict[str, RdfKind] = {
     "": "turtle", "text/plain": "turtle", "text/turtle": "turtle", "application/n-triples": "ntriples",
     "application/n-quads": "nquads", "application/trig": "trig",
 }  # fmt: skip
+
+
+class Imports(NamedTuple):
+    """What a stylesheet may import or include.
+
+    `resolve(base, reference)` returns an absolute name, `load` its bytes. Both raise `SyntaxInvalid` for what may not
+    be read.
+    """
+
+    resolve: Callable[[str, str], str]
+    load: Callable[[str], bytes]
+    most: int = 5
+    depth: int = 3
+
+
+def _refuse(_base: str, reference: str) -> str:
+    raise SyntaxInvalid(f"a stylesheet may not read {reference[:200]!r}", code="xslt-forbidden")
+
+
+NO_IMPORTS = Imports(_refuse, lambda _name: b"")
 
 
 class StylesheetOutput(NamedTuple):
@@ -60,10 +78,13 @@ class StylesheetOutput(NamedTuple):
 class Stylesheet:
     """A compiled stylesheet. Make it with `compiled`."""
 
-    __slots__ = ("_kind", "_text", "_transform", "name")
+    __slots__ = ("_kind", "_text", "_transform", "imports", "name")
 
-    def __init__(self, name: str, transform: etree.XSLT, *, text: bool, kind: RdfKind) -> None:
+    def __init__(
+        self, name: str, transform: etree.XSLT, *, text: bool, kind: RdfKind, imports: tuple[str, ...]
+    ) -> None:
         self.name = name
+        self.imports = imports  # absolute names of what it imports or includes, at any depth
         self._transform = transform
         self._text = text
         self._kind = kind
@@ -120,16 +141,14 @@ def state(context: Context, body: bytes, kind: RdfKind, *, base: str, syntax: st
     return len(context.sink) - before
 
 
-def compiled(source: bytes, *, name: str, load: Load | None = None) -> Stylesheet:
-    """Compile a stylesheet, or take it from the cache. `load` returns its imports; without it there are none.
+def compiled(source: bytes, *, name: str, imports: Imports = NO_IMPORTS) -> Stylesheet:
+    """Compile a stylesheet, or take it from the cache. `name` is its absolute name, if it imports others.
 
-    Raises `SyntaxInvalid`. At most five imports, at most three deep, no circles.
+    Raises `SyntaxInvalid`, also for too many imports, too deep ones, and circles.
     """
-    _check_size(source, name)
-    imports: dict[str, bytes] = {}
-    if load is not None:
-        _collect_imports(source, name, load, imports, 1)
-    return _compiled(source, name, tuple(sorted(imports.items())))
+    found: dict[str, bytes] = {}
+    source = _collect_imports(source, name, imports, found, (name,))
+    return _compiled(source, name, tuple(sorted(found.items())))
 
 
 @lru_cache(maxsize=64)
@@ -142,10 +161,16 @@ def _compiled(source: bytes, name: str, imports: tuple[tuple[str, bytes], ...]) 
         transform = etree.XSLT(tree, extensions=_EXTENSIONS, regexp=False, access_control=_DENY_ALL)
     except (etree.XSLTError, etree.XMLSyntaxError, ValueError) as error:
         raise _invalid(name, error, "xslt-invalid") from None
-    return Stylesheet(name, transform, text=method == "text", kind=_TEXT_KINDS.get(media_type.lower(), "turtle"))
+    return Stylesheet(
+        name,
+        transform,
+        text=method == "text",
+        kind=_TEXT_KINDS.get(media_type.lower(), "turtle"),
+        imports=tuple(url for url, _ in imports),
+    )
 
 
-class _Imports(etree.Resolver):
+class _Known(etree.Resolver):
     """Resolves only what was loaded before. Every other reference ends the compilation."""
 
     def __init__(self, known: Mapping[str, bytes]) -> None:
@@ -159,11 +184,17 @@ class _Imports(etree.Resolver):
         return self.resolve_string(found, context, base_url=url)
 
 
-def _parse(source: bytes, name: str, imports: Mapping[str, bytes]) -> etree._Element:
+def _parse(source: bytes, name: str, imports: Mapping[str, bytes], *, whole: bool = False) -> etree._Element:
+    """`whole` keeps comments, so that what is written from the tree has its lines where they were."""
     parser = etree.XMLParser(
-        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, remove_comments=True, remove_pis=True
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=not whole,
+        remove_pis=not whole,
     )
-    parser.resolvers.add(_Imports(imports))
+    parser.resolvers.add(_Known(imports))
     check_xml(source)
     try:
         root = etree.fromstring(source, parser, base_url=name)
@@ -174,20 +205,30 @@ def _parse(source: bytes, name: str, imports: Mapping[str, bytes]) -> etree._Ele
     return root
 
 
-def _collect_imports(source: bytes, base: str, load: Load, found: dict[str, bytes], depth: int) -> None:
-    root = _parse(source, base, {})
-    for element in root.iter(f"{{{_XSL}}}import", f"{{{_XSL}}}include"):
-        url = join(base, element.get("href") or "")
+def _collect_imports(
+    source: bytes, name: str, imports: Imports, found: dict[str, bytes], above: tuple[str, ...]
+) -> bytes:
+    """Load what a stylesheet imports into `found`. Returns it with absolute references: libxml2 would resolve relative
+    ones by rules of its own."""
+    _check_size(source, name)
+    root = _parse(source, name, {}, whole=True)
+    elements = list(root.iter(f"{{{_XSL}}}import", f"{{{_XSL}}}include"))
+    if not elements:
+        return source
+    for element in elements:
+        url = imports.resolve(name, element.get("href") or "")
+        element.set("href", url)
+        if url in above:
+            raise SyntaxInvalid(f"{name}: imports itself, through {url}", code="xslt-imports")
         if url in found:
             continue
-        if depth > MAX_IMPORT_DEPTH or len(found) >= MAX_IMPORTS:
+        if len(above) > imports.depth or len(found) >= imports.most:
             raise SyntaxInvalid(
-                f"{base}: more than {MAX_IMPORTS} imports, or deeper than {MAX_IMPORT_DEPTH}", code="xslt-imports"
+                f"{name}: more than {imports.most} imports, or deeper than {imports.depth}", code="xslt-imports"
             )
-        found[url] = b""  # so that a cycle ends here
-        found[url] = load(url)
-        _check_size(found[url], url)
-        _collect_imports(found[url], url, load, found, depth + 1)
+        found[url] = b""  # it counts from here on
+        found[url] = _collect_imports(imports.load(url), url, imports, found, (*above, url))
+    return etree.tostring(root.getroottree(), encoding="utf-8")
 
 
 def _check_size(source: bytes, name: str) -> None:

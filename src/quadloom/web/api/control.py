@@ -21,7 +21,8 @@ from quadloom.web.server.security import SANDBOX
 from quadloom.web.server.state import SiteState
 
 COOKIE = "quadloom_token"
-COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope")
+COMMANDS = ("pause", "resume", "stop", "seeds", "recrawl", "scope", "freshness")
+_FRESHNESS = ("bandwidth", "suspect_share", "discovery_share", "policy", "alpha", "chi")
 _MOST_URLS = 10_000
 
 
@@ -47,7 +48,7 @@ def command(request: WebRequest) -> Response:
     verb = request.path("verb")
     if verb not in COMMANDS:
         raise HttpError(404, f"there is no command {verb[:30]}", hint=f"commands: {', '.join(COMMANDS)}")
-    answer = _send(request, *_crawl_command(request, verb))
+    answer = send_command(request, *_crawl_command(request, verb))
     request.site.crawl.refresh()
     if request.content_type == "application/x-www-form-urlencoded":
         return RedirectResponse("/monitor", HTTPStatus.SEE_OTHER)
@@ -72,7 +73,25 @@ def _crawl_command(request: WebRequest, verb: str) -> tuple[str, dict[str, Value
         if not rules:
             raise HttpError(400, "there is no rule in the request", hint='example: {"exclude": ["*/private/*"]}')
         return "scope", {"rules": rules, "remove": given.get("remove") is True}
+    if verb == "freshness":
+        return "freshness", _freshness(given)
     return verb, {}
+
+
+def _freshness(given: dict[str, Value]) -> dict[str, Value]:
+    """Shares, χ and policy; without any, the answer has the values in effect. A form sends numbers as text."""
+    unknown = [name for name in given if name not in _FRESHNESS]
+    if unknown:
+        raise HttpError(400, f"there is no {unknown[0][:30]} to change", hint=f"names: {', '.join(_FRESHNESS)}")
+    values = {name: value[0] if isinstance(value, list) and value else value for name, value in given.items()}
+    try:
+        return {
+            name: float(value) if isinstance(value, str) and name != "policy" else value
+            for name, value in values.items()
+            if value != []
+        }
+    except ValueError as error:
+        raise HttpError(400, f"not a number: {error}", hint='example: {"suspect_share": 0.3, "chi": 2}') from None
 
 
 def _urls(given: Value, most: int = _MOST_URLS) -> Value:
@@ -102,7 +121,7 @@ def publish(request: WebRequest) -> Response:
         given["sitemap"] = document["sitemap"]
     if "urls" in document or "sitemap" not in document:
         given["urls"] = _urls(document.get("urls"), MAX_URLS)
-    return json_response({"answer": _send(request, "publish", given)})
+    return json_response({"answer": send_command(request, "publish", given)})
 
 
 def subscribe(request: WebRequest) -> Response:
@@ -115,12 +134,12 @@ def subscribe(request: WebRequest) -> Response:
         }
         given["types"] = [iri for name in request.texts("types") for iri in type_iris(name)]
     if request.http.method == "DELETE":
-        return json_response({"answer": _send(request, "unsubscribe", {"id": given.get("id", "")})})
+        return json_response({"answer": send_command(request, "unsubscribe", {"id": given.get("id", "")})})
     if not any(given.get(name) for name in ("urls", "sites", "types", "query")):
         raise HttpError(
             400, "there is no subscription in the request", hint='example: {"urls": ["https://example.org/"]}'
         )
-    answer = _send(request, "subscribe", {"id": uuid4().hex[:12], "created_at": request.site.clock(), **given})
+    answer = send_command(request, "subscribe", {"id": uuid4().hex[:12], "created_at": request.site.clock(), **given})
     return RedirectResponse("/subscriptions", HTTPStatus.SEE_OTHER) if is_form else json_response({"answer": answer})
 
 
@@ -129,14 +148,14 @@ def websub(request: WebRequest) -> Response:
     id = request.path("id")
     if request.http.method == "GET":
         query: dict[str, Value] = {**request.http.query_params}
-        challenge = _send(request, "websub", {"id": id, "verifies": True, "query": query}, refused=404)
+        challenge = send_command(request, "websub", {"id": id, "verifies": True, "query": query}, refused=404)
         return Response(str(challenge), media_type="text/plain", headers={"Content-Security-Policy": SANDBOX})
     signature = request.http.headers.get("x-hub-signature", "")
     body = base64.b64encode(request.body).decode()
     # 410 ends the subscription at the hub (WebSub, section 7). A wrong signature gets the same answer as a right one,
     # so that an attacker learns nothing.
     delivery: dict[str, Value] = {"id": id, "verifies": False, "body": body, "signature": signature}
-    _send(request, "websub", delivery, refused=410)
+    send_command(request, "websub", delivery, refused=410)
     return Response(status_code=HTTPStatus.ACCEPTED)
 
 
@@ -158,7 +177,7 @@ def sign_in(request: WebRequest) -> ViewResponse | Response:
     return response
 
 
-def _send(request: WebRequest, verb: str, arguments: dict[str, Value], *, refused: int = 400) -> Value:
+def send_command(request: WebRequest, verb: str, arguments: dict[str, Value], *, refused: int = 400) -> Value:
     """The crawl's answer to a command. What it refuses is the client's error, with status `refused`."""
     try:
         answer = request.site.send(verb, **arguments)

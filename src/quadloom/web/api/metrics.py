@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from starlette.responses import Response
 
 from quadloom.asking.statistics import statements_of
 from quadloom.errors import QuadloomError
+from quadloom.model.service import InstanceLoad
+from quadloom.settings import without_password
 from quadloom.web.server.rendering import json_response
 from quadloom.web.server.requests import WebRequest
 
@@ -25,6 +27,7 @@ class _Figures(msgspec.Struct):
     seconds: float = 0.0
     phases: dict[str, int] = {}
     cpu: dict[str, float] = {}
+    services: list[InstanceLoad] = []
 
 
 def metrics(request: WebRequest) -> Response:
@@ -76,8 +79,23 @@ def _lines(request: WebRequest) -> Iterator[str]:
 def _crawl(figures: _Figures) -> Iterator[str]:
     yield from _family("quadloom_phase_pages", "pages through each phase", "phase", figures.phases, "counter")
     yield from _family("quadloom_phase_cpu_seconds", "CPU by phase", "phase", figures.cpu, "counter")
+    yield from _services(figures.services)
     for name, value in (("pages", figures.pages), ("bytes", figures.bytes), ("findings", figures.findings)):
         yield from _family(f"quadloom_crawl_{name}", f"{name} of this crawl", "", {"": value}, "counter")
+
+
+def _services(loads: Sequence[InstanceLoad]) -> Iterator[str]:
+    if not loads:
+        return
+    named = {without_password(load.url): load for load in loads}
+    requests = {url: load.requests for url, load in named.items()}
+    failures = {url: load.failures for url, load in named.items()}
+    in_progress = {url: load.in_progress for url, load in named.items()}
+    seconds = {url: load.mean_seconds for url, load in named.items()}
+    yield from _family("quadloom_service_requests", "requests to each instance", "instance", requests, "counter")
+    yield from _family("quadloom_service_failures", "failed requests", "instance", failures, "counter")
+    yield from _family("quadloom_service_in_progress", "requests in progress", "instance", in_progress)
+    yield from _family("quadloom_service_seconds", "moving mean of an answer", "instance", seconds)
 
 
 def _family(

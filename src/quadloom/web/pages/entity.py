@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
 from http import HTTPStatus
 from urllib.parse import urlencode
 
 import msgspec
+from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from quadloom.asking.entity import Entity, Property, as_nquads
+from quadloom.asking.entity import Entity, Property, Statement, as_nquads
+from quadloom.asking.portrait import Portrait, part_names, portrait
 from quadloom.asking.sparql.prefixes import expand, shorten
+from quadloom.asking.statement_history import StatementHistory, statement_history
+from quadloom.asking.things.paths import BLANK, NAMES, RDF_TYPE, SAME, canonical, comparable, words
 from quadloom.errors import NothingFound
 from quadloom.web.api.rdf_responses import RDF_TYPES, chosen_format, graph_response
 from quadloom.web.server.errors import HttpError
 from quadloom.web.server.negotiation import choose
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.pictures import Edge, Node, star
+from quadloom.web.view import charts
+from quadloom.web.view.charts import Mark
+from quadloom.web.view.pictures import Edge, NetworkEdge, Node, network, star
+from quadloom.web.view.result_views import time_of
 from quadloom.web.view.terms import entity_link, is_iri, labels, values_query, vocabulary_of
 
 __all__ = ["RDF_TYPES", "entity_page", "picture"]
 _NEIGHBOURS = 14
+_OPENED = 8  # neighbours whose neighbours are shown too
 _FORMATS = (
     ("turtle", "Turtle"), ("jsonld", "JSON-LD"), ("nt", "N-Triples"), ("rdfxml", "RDF/XML"), ("nq", "N-Quads"),
 )  # fmt: skip
@@ -34,6 +44,13 @@ class VocabularySection(msgspec.Struct, frozen=True):
     properties: list[Property]
 
 
+class EntityView(Entity, frozen=True, kw_only=True):
+    """`history`: only if it was asked for, by `history=1`."""
+
+    about: Portrait
+    history: StatementHistory | None = None
+
+
 def entity_page(request: WebRequest) -> ViewResponse | Response:
     try:
         entity = _entity(request)
@@ -43,17 +60,124 @@ def entity_page(request: WebRequest) -> ViewResponse | Response:
         return redirect
     if not request.wants_json and _wants_rdf(request):
         return graph_response(as_nquads(entity), "application/n-quads", chosen_format(request))
-    sections: dict[str, list[Property]] = {}
-    for property in entity.properties:
-        sections.setdefault(vocabulary_of(property.iri), []).append(property)
+    stores = request.warehouse.stores
     shown = [*(iri for _, iri in _objects(entity)), *(link.subject for link in entity.inverse)]
+    about = portrait(stores.quads, entity)
+    history = None
+    if request.text("history") == "1":
+        history = statement_history(stores.catalog, stores.archive, request.warehouse.settings, entity)
+    names = {**part_names(stores.quads, shown), **labels(stores.quads, shown)}
     extra: dict[str, object] = {
-        "names": labels(request.warehouse.stores.quads, shown),
-        "sections": [VocabularySection(space, properties) for space, properties in sections.items()],
+        "names": names,
+        "sections": _sections(entity, names),
         "places": {source: number for number, source in enumerate(entity.sources, 1)},
         "formats": _FORMATS,
+        "map": _map(about),
+        "timeline": _timeline(about),
+        "language": _main_language(entity),
+        "mergeable": not request.text("merge") and _is_mergeable(entity),
+        "drawn": Markup(_neighbourhood(request, entity, about.title)),
+        "link": request.link,
     }
-    return ViewResponse("entity.html", entity, extra)
+    fields = msgspec.structs.asdict(entity)
+    return ViewResponse("entity.html", EntityView(**fields, about=about, history=history), extra)
+
+
+def _sections(entity: Entity, names: dict[str, str]) -> list[VocabularySection]:
+    """By vocabulary, the one with most properties first; the type stands in the heading."""
+    sections: dict[str, list[Property]] = {}
+    for property in sorted(entity.properties, key=lambda found: _place_in_section(found.iri)):
+        if property.iri != RDF_TYPE:
+            sections.setdefault(vocabulary_of(canonical(property.iri)), []).append(_without_repeats(property, names))
+    ordered = sorted(sections.items(), key=lambda item: -len(item[1]))
+    return [VocabularySection(space, properties) for space, properties in ordered]
+
+
+def _without_repeats(property: Property, names: dict[str, str]) -> Property:
+    """Values that read the same are shown once, with all their sources: the same text with and without a language, the
+    same part described by several pages."""
+    found: dict[str, Statement] = {}
+    for statement in property.statements:
+        value = statement.value
+        is_part = value.kind == "iri" and value.text.startswith(BLANK)
+        key = value.text if value.kind == "iri" and not is_part else comparable(names.get(value.text) or value.text)
+        before = found.get(key)
+        sources = dict.fromkeys((*(before.sources if before else ()), *statement.sources))
+        found[key] = Statement(before.value if before else value, tuple(sources))
+    return msgspec.structs.replace(property, statements=tuple(found.values()))
+
+
+def _place_in_section(iri: str) -> tuple[bool, bool, str]:
+    """The name first, descriptions next, then by name."""
+    return canonical(iri) not in NAMES, not iri.endswith("escription"), iri
+
+
+def _main_language(entity: Entity) -> str:
+    """The language of most texts, which needs no badge."""
+    found = Counter(
+        statement.value.language
+        for property in entity.properties
+        for statement in property.statements
+        if statement.value.language
+    )
+    return found.most_common(1)[0][0] if found else ""
+
+
+def _is_mergeable(entity: Entity) -> bool:
+    same = {*SAME, "https://schema.org/sameAs"}
+    return any(found.iri in same for found in entity.properties) or any(
+        link.predicate in same for link in entity.inverse
+    )
+
+
+def _map(about: Portrait) -> Markup:
+    if about.place is None:
+        return Markup()
+    return charts.world([Mark(about.title, about.place.longitude, about.place.latitude)], f"Where {about.title} is")
+
+
+def _timeline(about: Portrait) -> Markup:
+    marks = [
+        Mark(f"{words(date.property)}: {date.value}", at)
+        for date in about.dates
+        if (at := time_of(date.value)) is not None
+    ]
+    return charts.timeline(marks, f"Dates of {about.title}") if len({mark.x for mark in marks}) > 1 else Markup()
+
+
+def _neighbourhood(request: WebRequest, entity: Entity, title: str) -> str:
+    """The entity and its neighbours. A click on one shows its neighbours too; on one that is open, its page."""
+    quads = request.warehouse.stores.quads
+    opened = [iri for iri in request.texts("open") if is_iri(iri)][:_OPENED]
+    links = _links(entity)
+    for iri in opened:
+        with contextlib.suppress(NothingFound):
+            links += _links(request.warehouse.ask.entity(iri, consolidate=False))
+    links = list(dict.fromkeys(links))[: _NEIGHBOURS * (2 + len(opened))]
+    iris = [iri for source, _, target in links for iri in (source, target)]
+    names = {**part_names(quads, iris), **labels(quads, iris), entity.iri: title}
+    first: dict[tuple[str, str, str], tuple[str, str, str]] = {}  # the same part on several pages is drawn once
+    for link in links:
+        ends = [names.get(iri, iri) if iri.startswith(BLANK) else iri for iri in (link[0], link[2])]
+        first.setdefault((ends[0], link[1], ends[1]), link)
+    links = list(first.values())
+
+    def node(iri: str) -> Node:
+        name = names.get(iri) or _name(iri)
+        if iri == entity.iri or iri in opened:
+            return Node(name, entity_link(iri), f"{name}: open its page")
+        wider = urlencode([("iri", entity.iri), *(("open", found) for found in (*opened, iri))])
+        return Node(name, f"/entity?{wider}#picture", f"{name}: show what it is linked with")
+
+    edges = [NetworkEdge(node(source), node(target), words(predicate)) for source, predicate, target in links]
+    return network(edges, title=f"Neighbourhood of {title}", nodes=[node(entity.iri)], middle=entity_link(entity.iri))
+
+
+def _links(entity: Entity) -> list[tuple[str, str, str]]:
+    """Subject, property and object of links to and from the thing."""
+    outward = [(entity.iri, predicate, iri) for predicate, iri in _objects(entity) if predicate != RDF_TYPE]
+    inward = [(link.subject, link.predicate, entity.iri) for link in entity.inverse]
+    return [*outward[:_NEIGHBOURS], *inward[:_NEIGHBOURS]]
 
 
 def picture(request: WebRequest) -> Response:
@@ -89,7 +213,8 @@ def _entity(request: WebRequest) -> Entity:
         raise HttpError(
             400, f"not an IRI: {iri[:200]}", hint="give an absolute IRI, or a short name such as schema:Event"
         )
-    return request.warehouse.ask.entity(iri)
+    merge = {"1": True, "0": False}.get(request.text("merge"))  # without a word: as the settings say
+    return request.warehouse.ask.entity(iri, consolidate=merge)
 
 
 def _values_of_property(request: WebRequest) -> Response | None:

@@ -8,7 +8,12 @@ from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.statistics import statements_of
 from quadloom.stores.protocols.text import Hit
 from quadloom.web.pages.search import ALL_PAGES_SINCE
+from quadloom.web.pages.things.types import TypeCount, types_in_use
 from quadloom.web.server.requests import ViewResponse, WebRequest
+
+_NEWEST = 100  # pages among which the newest of each site is looked for
+_RECENT = 8
+_TYPES = 10
 
 
 class ExampleQuery(msgspec.Struct, frozen=True):
@@ -17,29 +22,46 @@ class ExampleQuery(msgspec.Struct, frozen=True):
 
 
 class HomeView(msgspec.Struct, frozen=True, kw_only=True):
+    """`types`: those that people look for, without parts of other things. `changed`: pages since yesterday.
+    `recent`: the newest page of each site."""
+
+    name: str
     pages: int
     quads: int
     hosts: int
     running: bool
-    types: list[tuple[str, int]]
+    changed: int
+    types: list[TypeCount]
     recent: tuple[Hit, ...]
     examples: list[ExampleQuery]
 
 
 def home(request: WebRequest) -> ViewResponse:
     warehouse = request.warehouse
-    newest = warehouse.search(since=ALL_PAGES_SINCE, limit=8, facets=True)
-    types = newest.facets.get("types", [])
+    newest = warehouse.search(since=ALL_PAGES_SINCE, limit=_NEWEST)
+    used = types_in_use(request)
+    types = used.types or used.parts
+    now = request.site.clock()
     view = HomeView(
+        name=warehouse.path.resolve().name.replace("-", " ").replace("_", " ").capitalize(),
         pages=len(warehouse.stores.text),
         quads=statements_of(warehouse.stores.catalog, warehouse.stores.quads),
         hosts=warehouse.stores.frontier.stats(request.site.clock()).hosts,
         running=request.site.crawl.report() is not None,
-        types=types[:12],
-        recent=newest.hits,
-        examples=examples([name for name, _ in types]),
+        changed=warehouse.search(since=now - now % 86400.0 - 86400.0, limit=1).total,
+        types=types[:_TYPES],
+        recent=one_of_each_site(newest.hits)[:_RECENT],
+        examples=examples([use.short for use in types]),
     )
     return ViewResponse("home.html", view)
+
+
+def one_of_each_site(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+    """The first hit of each site; pages for people before data files, which have no title."""
+    found: dict[str, Hit] = {}
+    for hit in sorted(hits, key=lambda hit: not hit.title):
+        found.setdefault(hit.site, hit)
+    return tuple(sorted(found.values(), key=lambda hit: -hit.fetched_at))
 
 
 def examples(types: list[str]) -> list[ExampleQuery]:

@@ -8,18 +8,24 @@ from __future__ import annotations
 from collections import Counter
 
 import msgspec
+from markupsafe import Markup
 
 from quadloom.asking.statistics import statements_of
 from quadloom.crawl.balance import Balance, balance_of
 from quadloom.crawl.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshness, heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.model.event import Event
+from quadloom.model.url import host_of
 from quadloom.stores.protocols.frontier import FrontierStats, HostRow
 from quadloom.web.server.crawl_poller import ChartPoint
 from quadloom.web.server.requests import ViewResponse, WebRequest
-from quadloom.web.view.filters import counted
+from quadloom.web.view.charts import Mark, line
+from quadloom.web.view.filters import counted, number, percent
 
 _BUSIEST = 10
+_JUST_NOW = 30.0  # seconds
+_DRAWN = ("fetch", "transform", "index")
+_MOST_POINTS = 200  # of a line
 _STATES = (
     "queued",
     "waiting",
@@ -39,6 +45,15 @@ class BusyHost(msgspec.Struct, frozen=True):
     blocked: str
 
 
+class Tile(msgspec.Struct, frozen=True):
+    """One figure. `tone`: good, warn, bad, or go for what only leads somewhere."""
+
+    label: str
+    value: str
+    tone: str = ""
+    href: str = ""
+
+
 class MonitorView(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     running: bool
@@ -56,6 +71,8 @@ class MonitorView(msgspec.Struct, frozen=True, kw_only=True):
     freshness: FreshnessReport
     findings: dict[str, int]
     busiest: list[BusyHost]
+    hosts: list[tuple[str, int]]  # asked just now, and how often
+    limit: int  # pages at which the crawl ends; 0 = there is none
     events: list[Event]
     points: list[ChartPoint]
 
@@ -86,10 +103,63 @@ def monitor_page(request: WebRequest) -> ViewResponse:
         busiest=[
             _busy(row, now) for row in sorted(warehouse.stores.frontier.hosts(limit=10_000), key=_activity)[:_BUSIEST]
         ],
+        hosts=_hosts(request.site.crawl.events(0, 200), now) if report else [],
+        limit=request.site.settings.crawl.max_pages if report else 0,
         events=request.site.crawl.events(0, 20)[::-1],
-        points=request.site.crawl.points()[-120:],
+        points=request.site.crawl.points(),
     )
-    return ViewResponse("monitor.html", view, {"states": {name: view.frontier[name] for name in _STATES}})
+    extra: dict[str, object] = {
+        "states": {name: view.frontier[name] for name in _STATES},
+        "tiles": tiles(view),
+        "phases": _DRAWN,
+        "chart": _chart(view.points),
+    }
+    return ViewResponse("monitor.html", view, extra)
+
+
+def tiles(view: MonitorView) -> list[Tile]:
+    """The figures that a person looks for first."""
+    pages = sum(view.outcomes.values())
+    failed, denied = view.outcomes.get("failed", 0), view.outcomes.get("denied", 0)
+    found = [
+        Tile("pages visited", number(pages), "go", "/search"),
+        Tile("documents to search", number(view.documents), "go", "/search"),
+        Tile("URLs due now", number(view.frontier["queued"])),
+        Tile("pages failed", number(failed), "bad" if failed else "good", "/pages?outcome=failed"),
+        Tile("pages denied", number(denied), "warn" if denied else "", "/pages?outcome=denied"),
+        Tile("of pages contain data", percent(view.freshness.harvest), "", "/types"),
+    ]
+    if view.report is not None:
+        rate = view.report.rates.get("fetch", 0.0)
+        state = "good" if view.state == "running" else "warn"
+        found.insert(0, Tile("state of the crawl", view.state, state))
+        found.insert(1, Tile("pages a second now", f"{rate:.1f}", state))
+        if view.limit and rate and view.report.pages < view.limit:
+            seconds = (view.limit - view.report.pages) / rate
+            found.append(Tile(f"until {number(view.limit)} pages", _duration(seconds)))
+    return found
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _chart(points: list[ChartPoint]) -> Markup:
+    if len(points) < 2:
+        return Markup()
+    step = max(1, len(points) // _MOST_POINTS)
+    series = [(name, [Mark("", point.at, point.rates.get(name, 0.0)) for point in points[::step]]) for name in _DRAWN]
+    return line(series, "Pages per second through the phases", dates=True)
+
+
+def _hosts(events: list[Event], now: float) -> list[tuple[str, int]]:
+    counts = Counter(
+        host_of(event.subject) for event in events if event.kind == "settled" and event.at > now - _JUST_NOW
+    )
+    return counts.most_common(_BUSIEST)
 
 
 def _sentence(report: CrawlReport | None, stats: FrontierStats, documents: int) -> str:

@@ -10,7 +10,10 @@ from typing import NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from quadloom.asking.entity import Value
+from quadloom.asking.portrait import part_names
 from quadloom.asking.search import moment
+from quadloom.asking.things.paths import BLANK, PLUMBING, RDF_TYPE, canonical
 from quadloom.asking.versions import VersionDifference
 from quadloom.crawl.explain import Why
 from quadloom.errors import ArchiveDamaged, StoreError, UrlError
@@ -86,7 +89,44 @@ def page_view(request: WebRequest) -> ViewResponse:
     )
     shown = [term.text for statement in stated for term in (statement.subject, statement.object) if term.kind == "iri"]
     read = {link.url for link in view.links_out[:_LISTED] if _is_read(warehouse, link.url)}
-    return ViewResponse("page.html", view, {"names": labels(warehouse.stores.quads, shown), "read": read})
+    extra: dict[str, object] = {
+        "names": {**part_names(warehouse.stores.quads, shown), **labels(warehouse.stores.quads, shown)},
+        "read": read,
+        "things": _things(stated, graph),
+        "schedule": schedule_sentence(view.why, row) if view.why else "",
+    }
+    return ViewResponse("page.html", view, extra)
+
+
+def schedule_sentence(why: Why, row: PageRow) -> str:
+    """The reasons in one line: how often, when next, how often it changed."""
+    found = {(reason.part, reason.what): reason.value for reason in why.reasons}
+    parts = []
+    if ("schedule", "period") in found:
+        parts.append(f"read every {found['schedule', 'period']}")
+    if ("schedule", "next visit") in found:
+        parts.append(f"next on {found['schedule', 'next visit']}")
+    repeats = max(0, row.visits - 1)
+    parts.append(f"changed {row.changes} of {repeats} times" if repeats else "visited once so far")
+    if not parts[:-1]:
+        parts.insert(0, f"its state is {why.state}")
+    text = "; ".join(parts)
+    return text[0].upper() + text[1:] + "."
+
+
+def _things(stated: list[StatementView], graph: str) -> list[tuple[Value, list[StatementView]]]:
+    """The page's statements by thing: first what the page is about, last the page itself and parts of things."""
+    groups: dict[str, list[StatementView]] = {}
+    for statement in stated:
+        groups.setdefault(statement.subject.text, []).append(statement)
+
+    def place(name: str) -> tuple[int, int]:
+        types = {canonical(found.object.text) for found in groups[name] if found.predicate == RDF_TYPE}
+        if name.startswith(BLANK) or not types or types <= PLUMBING:
+            return 2 if types and not types <= PLUMBING else 3, -len(groups[name])
+        return int(not name.startswith(graph)), -len(groups[name])
+
+    return [(groups[name][0].subject, groups[name]) for name in sorted(groups, key=place)]
 
 
 def archived_body(request: WebRequest) -> Response:

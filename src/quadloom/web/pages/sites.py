@@ -34,6 +34,7 @@ _SORTS = {
     "traps": lambda row: row.host,  # sorted by counts that are not in the row
 }
 SORTS = tuple(_SORTS)
+TABS = ("overview", "pages", "links")
 
 
 class HostView(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +107,9 @@ def site_page(request: WebRequest) -> ViewResponse:
         traps=traps,
         links=_links(request, name, hosts, pages),
     )
-    return ViewResponse("site.html", site, {"now": request.site.clock(), "page_count": len(pages)})
+    tab = request.text("tab", "overview")
+    extra: dict[str, object] = {"now": request.site.clock(), "page_count": len(pages)}
+    return ViewResponse("site.html", site, {**extra, "tab": tab if tab in TABS else "overview"})
 
 
 def picture(request: WebRequest) -> Response:

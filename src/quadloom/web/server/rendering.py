@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from quadloom import __version__
 from quadloom.asking.sparql.prefixes import shorten
+from quadloom.asking.things.paths import type_name, words
 from quadloom.model.finding import named
 from quadloom.web.server.errors import ErrorBody
 from quadloom.web.server.negotiation import prefers_html
@@ -22,9 +23,16 @@ from quadloom.web.view import filters, terms
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 MENU = (
-    ("/search", "Search"), ("/sparql", "SPARQL"), ("/inspect", "Inspect"), ("/monitor", "Monitor"),
-    ("/sites", "Sites"), ("/findings", "Findings"), ("/vocabularies", "Vocabularies"), ("/about", "About"),
+    ("/search", "Search"), ("/types", "Things"), ("/ask", "Ask"), ("/sparql", "SPARQL"), ("/changed", "Changes"),
+    ("/sites", "Sites"), ("/findings", "Findings"), ("/inspect", "Inspect"), ("/monitor", "Monitor"),
 )  # fmt: skip
+# In the footer of every page: what is needed less often.
+MORE = (
+    ("/queries", "Saved queries"), ("/schema", "Schema"), ("/vocabularies", "Vocabularies"),
+    ("/subscriptions", "Subscriptions"), ("/topics", "Topics"), ("/about", "About"),
+    ("/openapi.json", "API"), ("/.well-known/void", "VoID"),
+)  # fmt: skip
+_MISSING = "The SPARQL editor is not built: run make web, then restart the server."
 
 
 class Renderer:
@@ -86,6 +94,8 @@ def _environment(site: SiteState) -> Environment:
     )
     environment.globals.update(
         menu=MENU,
+        footer_menu=MORE,
+        missing="" if site.static.has("yasgui.js") else _MISSING,
         version=__version__,
         static=site.static.address,
         has=site.static.has,
@@ -110,6 +120,10 @@ def _environment(site: SiteState) -> Environment:
         percent=filters.percent,
         snippet=filters.snippet,
         seconds=filters.seconds,
+        date_words=filters.date_words,
+        place=filters.place,
+        words=words,
+        type_name=type_name,
     )
     return environment
 

@@ -82,6 +82,10 @@ class WebRequest:
     def texts(self, name: str) -> list[str]:
         return [value for key, value in self.fields() if key == name and value]
 
+    def all(self, name: str) -> list[str]:
+        """All values of a parameter, also empty ones, so that several lists keep their places."""
+        return [value for key, value in self.fields() if key == name]
+
     def number(self, name: str, default: int, *, low: int, high: int) -> int:
         text = self.text(name, str(default))
         try:

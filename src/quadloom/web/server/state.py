@@ -11,6 +11,7 @@ from pathlib import Path
 
 from quadloom.asking.sparql.service import QueryService
 from quadloom.asking.statistics import Summary
+from quadloom.asking.things.table import ThingsCache
 from quadloom.crawl.control import Value, ask
 from quadloom.errors import QuadloomError
 from quadloom.settings import Settings
@@ -48,6 +49,7 @@ class SiteState:
         self.clock = clock
         self.cache = ResponseCache()
         self.cards = Cards()
+        self.things = ThingsCache()
         self.usage = UsageCache(self._statistics)
         self.reader = WarehouseReader(path, settings)
         self.scanner = WarehouseReader(path, settings, name="scanning", threads=2, queue=50)

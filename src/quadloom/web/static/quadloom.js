@@ -3,7 +3,7 @@
 document.addEventListener("keydown", (event) => {
   const field = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || field) return;
-  const box = document.querySelector("main input[type=search]") || document.querySelector("#quick");
+  const box = document.querySelector("[aria-keyshortcuts='/']");
   if (box) {
     event.preventDefault();
     box.focus();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -79,3 +80,21 @@ def seconds(value: float) -> str:
 def snippet(text: str) -> Markup:
     """Escaped first; only then do the index's two marks around matching words become elements."""
     return Markup(str(escape(text)).replace("\x02", "<mark>").replace("\x03", "</mark>"))
+
+
+_DATE_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
+
+
+def date_words(text: str) -> str:
+    """A time as people read it: `2026-05-24T17:30:00+00:00` → `2026-05-24 17:30`. Any other text stays as it is."""
+    match = _DATE_TIME.fullmatch(text)
+    if match is None:
+        return text
+    zone = match.group(3) or ""
+    return f"{match.group(1)} {match.group(2)}" + (f" {zone}" if zone not in ("", "Z", "+00:00", "+0000") else "")
+
+
+def place(url: str) -> str:
+    """The end of a URL, for a narrow column."""
+    tail = url.partition("//")[2].rstrip("/")
+    return tail if len(tail) <= 40 else f"…{tail[-38:]}"

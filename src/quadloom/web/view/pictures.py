@@ -6,6 +6,7 @@ each node is a link.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
@@ -18,6 +19,15 @@ _STYLE = (
     "@media(prefers-color-scheme:dark){text{fill:#e6eaf2}.label{fill:#a4aec0;stroke:#12161d}"
     ".node rect{fill:#1d2430;stroke:#6b7689}.middle rect{fill:#1f3158;stroke:#7aa2ff}}"
 )
+_NETWORK_STYLE = (
+    ":root{color-scheme:light dark}text{font:12px system-ui,sans-serif;fill:#1a2130}"
+    ".edge{stroke:#8a94a6;fill:none;opacity:.6}"
+    ".edge-label{font-size:10px;fill:#535d70;paint-order:stroke;stroke:#fff;stroke-width:4px}"
+    ".box{fill:#f5f7fb;stroke:#535d70}.box.middle{fill:#e8efff;stroke:#2450b8}"
+    "@media(prefers-color-scheme:dark){text{fill:#e6eaf2}.edge-label{fill:#a7b1c3;stroke:#11151c}"
+    ".box{fill:#1a202a;stroke:#a7b1c3}.box.middle{fill:#1c2c52;stroke:#7aa2ff}}"
+)
+_STEPS = 120  # of the layout
 _BOX = 190  # pixels; all boxes have the same width, so that every edge ends at one
 _LABEL = 26  # characters that fit into a box at 12 px
 
@@ -40,6 +50,125 @@ class Branch(msgspec.Struct, frozen=True):
     node: Node
     level: int
     parent: int  # index of its parent in the sequence, -1 = none
+
+
+class NetworkEdge(msgspec.Struct, frozen=True):
+    """From one node to another. `weight`: how thick it is drawn, 0 to 1."""
+
+    source: Node
+    target: Node
+    label: str = ""
+    weight: float = 0.0
+
+
+def network(edges: Sequence[NetworkEdge], *, title: str, nodes: Sequence[Node] = (), middle: str = "") -> str:
+    """Nodes and lines, for a page: the classes are in its style sheet. `middle`: address of the node to stand out."""
+    found = {node.href: node for node in nodes}
+    for edge in edges:
+        found.setdefault(edge.source.href, edge.source)
+        found.setdefault(edge.target.href, edge.target)
+    degree = {href: sum(href in (edge.source.href, edge.target.href) for edge in edges) for href in found}
+    order = sorted(found, key=lambda href: (-degree[href], found[href].label))
+    spots, width, height = _settled(order, edges)
+    parts = []
+    for edge in edges:
+        if edge.source.href == edge.target.href:
+            continue
+        (x1, y1), (x2, y2) = spots[edge.source.href], spots[edge.target.href]
+        size = 1 + 4 * edge.weight
+        parts.append(f'<path class="edge" stroke-width="{size:.1f}" d="M{x1:.0f} {y1:.0f}L{x2:.0f} {y2:.0f}"/>')
+        if edge.label:
+            x, y = x1 + 0.55 * (x2 - x1), y1 + 0.55 * (y2 - y1) + 3
+            label = escape(_cut(edge.label))
+            parts.append(f'<text class="edge-label" x="{x:.0f}" y="{y:.0f}" text-anchor="middle">{label}</text>')
+    for href in order:
+        parts.append(_label_box(found[href], *spots[href], middle=href == (middle or order[0])))
+    return (
+        f'<svg class="figure" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
+        f'role="group" aria-label={quoteattr(_clean(title))}>{"".join(parts)}</svg>'
+    )
+
+
+def standalone(svg: str) -> str:
+    """A picture of `network` as a file of its own, with its styles inside."""
+    return svg.replace(">", f' xmlns="http://www.w3.org/2000/svg"><style>{_NETWORK_STYLE}</style>', 1)
+
+
+def _settled(order: Sequence[str], edges: Sequence[NetworkEdge]) -> tuple[dict[str, tuple[float, float]], float, float]:
+    """Places of nodes: linked ones attract and all repel each other (Fruchterman and Reingold 1991), from a circle, so
+    the same graph is always drawn the same. Nodes without links stand in rows below."""
+    linked = {href for edge in edges for href in (edge.source.href, edge.target.href) if edge.source != edge.target}
+    names = [name for name in order if name in linked]
+    width, height = max(640.0, 290.0 * math.sqrt(len(names) + 1)), max(150.0, 130.0 * math.sqrt(len(names) + 1))
+    spots = {
+        name: [
+            width / 2 + width / 3 * math.cos(2.4 * place) * (place + 1) / len(names),
+            height / 2 + height / 3 * math.sin(2.4 * place) * (place + 1) / len(names),
+        ]
+        for place, name in enumerate(names)
+    }
+    pairs = {(edge.source.href, edge.target.href) for edge in edges if edge.source.href != edge.target.href}
+    for step in range(_STEPS):
+        _relax(spots, pairs, (width, height), 1 - step / _STEPS)
+    placed = _spread(spots, width, height)
+    single = [name for name in order if name not in linked]
+    across = max(1, int(width // 210))
+    for place, name in enumerate(single):
+        placed[name] = (105 + 210.0 * (place % across), height + 30 + 44.0 * (place // across))
+    rows = -(-len(single) // across)
+    return placed, width, height + 44.0 * rows + (16 if rows else 0)
+
+
+def _relax(
+    spots: dict[str, list[float]], pairs: set[tuple[str, str]], size: tuple[float, float], warmth: float
+) -> None:
+    """One step. Across, boxes need twice the room that they need downwards."""
+    wish = 0.8 * math.sqrt(size[0] / 2 * size[1] / max(1, len(spots)))
+    moves = {name: [0.0, 0.0] for name in spots}
+    names = list(spots)
+    for place, one in enumerate(names):
+        for other in names[:place]:
+            dx, dy = (spots[one][0] - spots[other][0]) / 2, spots[one][1] - spots[other][1]
+            far = math.hypot(dx, dy) or 0.1
+            force = wish * wish / far - (far * far / wish if (one, other) in pairs or (other, one) in pairs else 0.0)
+            for name, sign in ((one, 1), (other, -1)):
+                moves[name][0] += sign * dx / far * force
+                moves[name][1] += sign * dy / far * force
+    limit = 40 * warmth + 1
+    for name, (dx, dy) in moves.items():
+        far = math.hypot(dx, dy) or 0.1
+        spot, step = spots[name], min(far, limit) / far
+        # Towards the middle, a little: parts that are not linked would fly apart.
+        spot[0] += 2 * dx * step + 0.04 * (size[0] / 2 - spot[0])
+        spot[1] += dy * step + 0.04 * (size[1] / 2 - spot[1])
+
+
+def _spread(spots: dict[str, list[float]], width: float, height: float) -> dict[str, tuple[float, float]]:
+    """Stretched to fill the picture, then boxes that cover each other pushed apart."""
+    for axis, low, high in ((0, 100.0, width - 100), (1, 20.0, height - 20)):
+        least = min((spot[axis] for spot in spots.values()), default=0.0)
+        span = max((spot[axis] for spot in spots.values()), default=1.0) - least or 1.0
+        for spot in spots.values():
+            spot[axis] = low + (spot[axis] - least) * (high - low) / span
+    for _ in range(60):
+        names = sorted(spots, key=lambda name: spots[name][1])
+        for place, lower in enumerate(names):
+            for upper in names[:place]:
+                one, other = spots[upper], spots[lower]
+                if abs(one[0] - other[0]) < 185 and (missing := 40 - (other[1] - one[1])) > 0:
+                    one[1] = max(20.0, one[1] - missing / 2)
+                    other[1] = min(height - 20, other[1] + missing / 2)
+    return {name: (spot[0], spot[1]) for name, spot in spots.items()}
+
+
+def _label_box(node: Node, x: float, y: float, *, middle: bool) -> str:
+    label = node.label if len(node.label) <= 24 else node.label[:23] + "…"
+    half = max(30.0, 3.6 * len(label) + 8)
+    return (
+        f"<a href={quoteattr(node.href)}><title>{escape(_clean(node.title or node.label))}</title>"
+        f'<rect class="box{" middle" if middle else ""}" x="{x - half:.0f}" y="{y - 14:.0f}" width="{2 * half:.0f}" '
+        f'height="28" rx="6"/><text x="{x:.0f}" y="{y + 4:.0f}" text-anchor="middle">{escape(_clean(label))}</text></a>'
+    )
 
 
 def star(middle: Node, edges: Sequence[Edge], *, title: str) -> str:

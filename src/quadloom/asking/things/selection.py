@@ -1,0 +1,229 @@
+"""Which things a table shows, as SPARQL: the type, conditions on columns, an order.
+
+The query is meant to be read: it is shown on the page and can be edited. User input enters it only as IRIs that were
+checked and as literals that the engine itself wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import msgspec
+import pyoxigraph as ox
+
+from quadloom.asking.sparql.prefixes import both_schemes
+from quadloom.asking.things.paths import (
+    BLANK,
+    NAMES,
+    PropertyPath,
+    alternatives,
+    parse_path,
+    path_label,
+    sparql_path,
+    term,
+    write_path,
+)
+from quadloom.asking.things.profile import PropertyColumn, TypeProfile
+from quadloom.errors import UsageError
+
+Operator = Literal["is", "contains", "above", "below", "from", "before", "exists", "missing", "not"]
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
+# As people read them.
+OPERATOR_NAMES: dict[Operator, str] = {
+    "is": "is", "not": "is not", "contains": "contains", "above": "is more than", "below": "is less than",
+    "from": "is on or after", "before": "is before", "exists": "is given", "missing": "is missing",
+}  # fmt: skip
+_WITHOUT_VALUE = ("exists", "missing")
+MOST_CONDITIONS = 10
+_LONGEST = 300  # characters of a value
+
+
+class Condition(msgspec.Struct, frozen=True):
+    path: PropertyPath
+    operator: Operator
+    value: str = ""
+
+    def write(self) -> str:
+        """As a parameter of an address, which `parse_condition` reads."""
+        return f"{write_path(self.path)} {self.operator} {self.value}".rstrip()
+
+    def describe(self) -> str:
+        return f"{path_label(self.path)} {OPERATOR_NAMES[self.operator]} {self.value}".rstrip()
+
+
+class ThingSelection(msgspec.Struct, frozen=True, kw_only=True):
+    """`sort`: a column, or nothing for the store's order. `sites`: only things that at least as many sites describe."""
+
+    type: str
+    conditions: tuple[Condition, ...] = ()
+    sort: PropertyPath = ()
+    descending: bool = False
+    sites: int = 0
+
+
+def parse_condition(text: str) -> Condition:
+    """`schema:location contains Ghent`. Raises `UsageError`."""
+    path, _, rest = text.strip().partition(" ")
+    operator, _, value = rest.strip().partition(" ")
+    if operator not in OPERATORS:
+        raise UsageError(
+            f"not a condition: {text[:100]!r}", hint=f"write: property, one of {', '.join(OPERATORS)}, value"
+        )
+    if operator not in _WITHOUT_VALUE and not value.strip():
+        raise UsageError(f"the condition {text[:100]!r} has no value", hint="example: schema:location contains Ghent")
+    return Condition(parse_path(path), operator, value.strip()[:_LONGEST])
+
+
+def type_pattern(type: str, known: frozenset[str]) -> str:
+    spellings = [iri for iri in both_schemes(type) if iri == type or iri in known]
+    if len(spellings) == 1:
+        return f"?thing a {term(type)} ."
+    return f"VALUES ?type {{ {' '.join(term(iri) for iri in spellings)} }} ?thing a ?type ."
+
+
+def where(selection: ThingSelection, profile: TypeProfile, known: frozenset[str]) -> str:
+    """The group graph pattern, without its braces. `known`: IRIs of classes and properties in use."""
+    lines = [f"  {type_pattern(selection.type, known)}"]
+    for number, condition in enumerate(selection.conditions[:MOST_CONDITIONS], 1):
+        lines.append(_condition(condition, profile.column(condition.path), f"v{number}", known))
+    return "\n".join(lines)
+
+
+def select_things(
+    selection: ThingSelection, profile: TypeProfile, known: frozenset[str], *, limit: int, offset: int = 0
+) -> str:
+    """The things, each once, in the chosen order; those without a value of the column come last."""
+    pattern = where(selection, profile, known)
+    page = f"LIMIT {limit}" + (f" OFFSET {offset}" if offset else "")
+    if not selection.sort:
+        return f"SELECT DISTINCT ?thing\nWHERE {{\n{pattern}\n}}\n{page}"
+    column = profile.column(selection.sort)
+    key = _sort_key(selection.sort, column, known)
+    order = "DESC(?key)" if selection.descending else "(!BOUND(?key)) ?key"
+    least = "MAX" if selection.descending else "MIN"
+    return (
+        f"SELECT ?thing ({least}(?value) AS ?key)\nWHERE {{\n{pattern}\n{key}\n}}\n"
+        f"GROUP BY ?thing\nORDER BY {order} ?thing\n{page}"
+    )
+
+
+def select_values(
+    selection: ThingSelection,
+    columns: Sequence[PropertyColumn],
+    profile: TypeProfile,
+    known: frozenset[str],
+    *,
+    limit: int,
+) -> str:
+    """Thing, number of the column and value, of several columns at once; at most `limit` things are looked at."""
+    pattern = where(selection, profile, known)
+    parts = "\n  UNION ".join(
+        f"{{ ?thing {sparql_path(column.path, known)} ?value . BIND({number} AS ?column) }}"
+        for number, column in enumerate(columns)
+    )
+    return (
+        f"SELECT DISTINCT ?thing ?column ?value\nWHERE {{\n  {{ SELECT DISTINCT ?thing WHERE {{\n{pattern}\n  }} "
+        f"LIMIT {limit} }}\n  {parts}\n}}"
+    )
+
+
+def as_sparql(
+    selection: ThingSelection, columns: tuple[PropertyPath, ...], profile: TypeProfile, known: frozenset[str]
+) -> str:
+    """A query for what the table shows: a row for each thing and each combination of its values, with the columns."""
+    names = _variables(columns)
+    optional = [
+        f"  OPTIONAL {{ ?thing {_shown_path(profile.column(path), known)} ?{name} }}"
+        for path, name in zip(columns, names, strict=True)
+    ]
+    order = ""
+    pattern = where(selection, profile, known)
+    if selection.sort:
+        pattern += "\n" + _sort_key(selection.sort, profile.column(selection.sort), known)
+        order = "\nORDER BY " + ("DESC(?value)" if selection.descending else "?value")
+    head = "SELECT DISTINCT ?thing " + " ".join(f"?{name}" for name in names)
+    body = "\n".join([pattern, *optional])
+    return f"{head}\nWHERE {{\n{body}\n}}{order}\nLIMIT 1000"
+
+
+def _variables(columns: tuple[PropertyPath, ...]) -> list[str]:
+    names: list[str] = []
+    for path in columns:
+        base = "".join(mark for mark in path_label(path).title().replace(" ", "") if mark.isascii() and mark.isalnum())
+        name = (base[:1].lower() + base[1:]) or "value"
+        while name in (*names, "thing", "key", "value", "type") or name[0].isdigit():
+            name = f"x{name}" if name[0].isdigit() else f"{name}_"
+        names.append(name)
+    return names
+
+
+def _shown_path(column: PropertyColumn, known: frozenset[str]) -> str:
+    """Parts and other things are shown by their names."""
+    path = sparql_path(column.path, known)
+    if column.kind not in ("part", "thing"):
+        return path
+    return f"{path}/{alternatives(NAMES[0], known)}"
+
+
+def _condition(condition: Condition, column: PropertyColumn, name: str, known: frozenset[str]) -> str:
+    path = sparql_path(condition.path, known)
+    match condition.operator:
+        case "exists":
+            return f"  FILTER EXISTS {{ ?thing {path} ?{name} }}"
+        case "missing":
+            return f"  FILTER NOT EXISTS {{ ?thing {path} ?{name} }}"
+        case "not":
+            return f"  FILTER NOT EXISTS {{ {_values(path, column, name)} FILTER({_equal(name, condition.value)}) }}"
+        case "is":
+            test = _equal(name, condition.value)
+        case "contains":
+            test = f"CONTAINS(LCASE(STR(?{name})), {_literal(condition.value.lower())})"
+        case "above" | "below":
+            test = f"{_numeric(f'?{name}')} {'>' if condition.operator == 'above' else '<'} {_number(condition)}"
+        case "from" | "before":
+            test = f"STR(?{name}) {'>=' if condition.operator == 'from' else '<'} {_literal(condition.value)}"
+    return f"  {_values(path, column, name)}\n  FILTER({test})"
+
+
+def _values(path: str, column: PropertyColumn, name: str) -> str:
+    """Where the value may stand: in the column itself; inside of a part, two steps down; in the name of a thing."""
+    if column.kind not in ("part", "thing"):
+        return f"?thing {path} ?{name} ."
+    names = ", ".join(term(iri) for iri in NAMES[:6])
+    node, inner = f"?{name}n", f"?{name}m"
+    part = f'STRSTARTS(STR({node}), "{BLANK}")'
+    return (
+        f"{{ ?thing {path} ?{name} }} UNION {{ ?thing {path} {node} . {node} ?{name}p ?{name} . "
+        f"FILTER({part} || ?{name}p IN ({names})) }} UNION {{ ?thing {path} {node} . {node} ?{name}p {inner} . "
+        f'{inner} ?{name}q ?{name} . FILTER({part} && STRSTARTS(STR({inner}), "{BLANK}")) }}'
+    )
+
+
+def _equal(name: str, value: str) -> str:
+    return f"LCASE(STR(?{name})) = {_literal(value.lower())}"
+
+
+def _numeric(variable: str) -> str:
+    """Numbers are written as texts by many pages, some with a comma."""
+    return f'xsd:double(REPLACE(STR({variable}), ",", "."))'
+
+
+def _number(condition: Condition) -> str:
+    try:
+        return repr(float(condition.value.replace(",", ".")))
+    except ValueError:
+        raise UsageError(
+            f"{condition.value[:50]!r} is not a number", hint=f"{condition.operator} compares numbers, such as 4.5"
+        ) from None
+
+
+def _literal(text: str) -> str:
+    return str(ox.Literal(text))
+
+
+def _sort_key(path: PropertyPath, column: PropertyColumn, known: frozenset[str]) -> str:
+    if column.kind == "number":
+        return f"  OPTIONAL {{ ?thing {sparql_path(path, known)} ?raw . BIND({_numeric('?raw')} AS ?value) }}"
+    shown = _shown_path(column, known)
+    return f"  OPTIONAL {{ ?thing {shown} ?raw . BIND(LCASE(STR(?raw)) AS ?value) }}"

@@ -1,0 +1,103 @@
+"""`quadloom table`: things of a type as rows, their commonest properties as columns."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from quadloom.asking.things.formats import as_csv, as_json_lines, as_parquet, cells, headings
+from quadloom.asking.things.paths import parse_path, type_name
+from quadloom.asking.things.selection import ThingSelection, parse_condition
+from quadloom.asking.things.table import TableRequest, ThingTable
+from quadloom.cli.session import Session, session
+from quadloom.errors import UsageError
+from quadloom.warehouse import Warehouse
+
+_LISTED = 40
+_WIDEST = 40  # characters of a cell on a terminal
+
+
+def table(
+    type: str = "",
+    *,
+    where: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    columns: str = "",
+    sort: str = "",
+    sites: int = 0,
+    limit: int = 100,
+    format: Literal["", "csv", "json", "parquet", "sparql"] = "",
+) -> None:
+    """Print things of a type as a table. One row is one thing, also if several pages describe it; without a type, the
+    types are listed.
+
+    Parameters
+    ----------
+    type
+        the type: Event, schema:Event or an IRI
+    where
+        a condition: property, operator, value, such as 'location contains Ghent' or 'offers/price below 20'; operators
+        are is, not, contains, above, below, from, before, exists, missing; may be repeated
+    columns
+        properties to show, separated by commas; offers/price is the price of an offer. The commonest if empty
+    sort
+        sort by this property; with a minus before it, the largest first
+    sites
+        only things that at least as many sites describe
+    limit
+        number of rows
+    format
+        csv, json (JSON Lines), parquet, or sparql, which prints the query for the same things
+    """
+    s = session()
+    if format == "parquet" and s.is_terminal:
+        raise UsageError(
+            "Parquet is not for terminals", hint="redirect it into a file: quadloom table … > things.parquet"
+        )
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        tables = warehouse.ask.tables()
+        if not type:
+            _list_types(s, warehouse)
+            return
+        descending = sort.startswith("-")
+        selection = ThingSelection(
+            type=tables.resolve(type),
+            conditions=tuple(parse_condition(text) for text in where),
+            sort=parse_path(sort.lstrip("-")) if sort else (),
+            descending=descending,
+            sites=sites,
+        )
+        paths = tuple(parse_path(text) for text in columns.split(",") if text.strip())
+        found = tables.table(TableRequest(selection=selection, columns=paths, limit=max(1, limit), facets=False))
+    _print(s, found, format or ("json" if s.json else ""))
+
+
+def _print(s: Session, found: ThingTable, format: str) -> None:
+    match format:
+        case "sparql":
+            s.write(found.sparql)
+        case "csv":
+            sys.stdout.buffer.write(as_csv(found))
+        case "json":
+            sys.stdout.buffer.write(as_json_lines(found))
+        case "parquet":
+            sys.stdout.buffer.write(as_parquet(found))
+        case _:
+            rows = [cells(row) for row in found.rows]
+            if s.is_terminal:  # IRI and sources are left to the other formats: they would fill the screen
+                s.table(headings(found)[1:-1], [[_cut(text) for text in row[1:-1]] for row in rows])
+            else:
+                s.table(headings(found), rows)
+            shown = len(found.rows)
+            about = "" if found.exact else "about "
+            s.say(f"{shown} of {about}{found.total} things of type {found.name}")
+
+
+def _list_types(s: Session, warehouse: Warehouse) -> None:
+    classes = warehouse.ask.statistics(limit=_LISTED).classes
+    s.table(["type", "name", "descriptions"], [[iri, type_name(iri), count] for iri, count in classes])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

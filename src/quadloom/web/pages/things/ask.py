@@ -1,0 +1,97 @@
+"""`/ask`: a question step by step. A type, then a property, then a condition; each choice shows how many things it
+leaves. The question is always shown as SPARQL too."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import msgspec
+
+from quadloom.asking.things.paths import parse_path, write_path
+from quadloom.asking.things.selection import OPERATOR_NAMES, ThingSelection
+from quadloom.asking.things.table import TableColumn, TableRequest, ThingTables, ValueCount
+from quadloom.web.pages.things.types import Choice, TableState, TypeCount, selection_of, tables_of, types_in_use
+from quadloom.web.server.requests import ViewResponse, WebRequest
+
+_VALUES = 30
+
+
+class AskView(msgspec.Struct, frozen=True, kw_only=True):
+    """`things`: how many fulfil all conditions. `values`: of the chosen property, with the things that each leaves."""
+
+    type: str = ""
+    name: str = ""
+    things: int = 0
+    exact: bool = True
+    conditions: list[str] = []
+    property: str = ""
+    values: tuple[ValueCount, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
+    sparql: str = ""
+
+
+def ask_page(request: WebRequest) -> ViewResponse:
+    used = types_in_use(request)
+    types: list[TypeCount] = [*used.types, *used.parts]
+    chosen = request.text("type").strip()
+    if not chosen:
+        return ViewResponse("ask.html", AskView(), {"types": used.types, "parts": used.parts, "chips": []})
+    tables = tables_of(request)
+    selection = selection_of(request, tables.resolve(chosen))
+    view = _view(tables, selection, request.text("property").strip())
+    state = TableState(TableRequest(selection=selection))
+    base = [("type", view.type)] + [("where", text) for text in view.conditions]
+    sort = _sort_for(view)
+    extra: dict[str, object] = {
+        "types": types,
+        "parts": [],
+        "chips": [
+            Choice(found.describe(), _link([pair for pair in base if pair != ("where", found.write())]))
+            for found in selection.conditions
+        ],
+        "state": state,
+        "base": base,
+        "properties": [
+            Choice(
+                column.label,
+                _link([*base, ("property", column.path)]),
+                round(100 * column.share),
+                column.path == view.property,
+            )
+            for column in view.columns
+        ],
+        "choices": [
+            Choice(found.value, _link([*base, ("where", f"{view.property} is {found.value}")]), found.count)
+            for found in view.values[:_VALUES]
+        ],
+        "kind": next((column.kind for column in view.columns if column.path == view.property), "text"),
+        "operators": OPERATOR_NAMES,
+        "table": state.link(sort=sort) if sort else state.link(),
+    }
+    return ViewResponse("ask.html", view, extra)
+
+
+def _view(tables: ThingTables, selection: ThingSelection, property: str) -> AskView:
+    table = tables.table(TableRequest(selection=selection, facets=False, limit=1))
+    path = parse_path(property) if property else ()
+    return AskView(
+        type=table.type,
+        name=table.name,
+        things=table.total if table.exact else tables.count(selection),
+        exact=table.exact,
+        conditions=[condition.write() for condition in selection.conditions],
+        property=write_path(path),
+        values=tables.values(selection, path) if path else (),
+        columns=(*table.columns, *table.other_columns),
+        sparql=table.sparql,
+    )
+
+
+def _sort_for(view: AskView) -> str:
+    """Whoever asks for numbers below or above wants to see them in order."""
+    paths = [text.split(" ")[0] for text in view.conditions if text.split(" ")[1] in ("above", "below")]
+    return paths[0] if paths else ""
+
+
+def _link(pairs: list[tuple[str, str]]) -> str:
+    return "/ask?" + urlencode(pairs)

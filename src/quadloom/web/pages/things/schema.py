@@ -1,0 +1,69 @@
+"""`/schema`: the types of the warehouse or of one site as boxes, properties between them as lines; also as SVG."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+from starlette.responses import Response
+
+from quadloom.asking.sparql.prefixes import shorten
+from quadloom.asking.statistics import Statistics
+from quadloom.asking.things.paths import type_name, words
+from quadloom.asking.things.schema import PAGES, SchemaPicture, schema_of
+from quadloom.web.pages.entity import PICTURE_POLICY
+from quadloom.web.server.errors import HttpError
+from quadloom.web.server.requests import ViewResponse, WebRequest
+from quadloom.web.view.pictures import NetworkEdge, Node, network, standalone
+
+_HOSTS = 100_000
+
+
+def schema_page(request: WebRequest) -> ViewResponse:
+    picture = _picture(request)
+    extra: dict[str, object] = {"drawn": Markup(_drawn(picture)), "site": request.text("site").strip()}
+    return ViewResponse("schema.html", picture, extra)
+
+
+def schema_svg(request: WebRequest) -> Response:
+    svg = standalone(_drawn(_picture(request)))
+    return Response(svg, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
+
+
+def _picture(request: WebRequest) -> SchemaPicture:
+    site = request.text("site").strip()
+    return request.site.things.get(("schema", site), lambda: _counted(request, site))
+
+
+def _counted(request: WebRequest, site: str) -> SchemaPicture:
+    stores = request.warehouse.stores
+    if not site:
+        known = dict(+Statistics.saved(stores.catalog).classes)
+        return schema_of(stores.quads, stores.catalog.scan(limit=PAGES + 1), known)
+    hosts = [row.host for row in stores.frontier.hosts(limit=_HOSTS) if site in (row.site, row.host)]
+    if not hosts:
+        raise HttpError(404, f"the site {site[:100]} is not known", hint="/sites lists all known hosts")
+    each = max(20, PAGES // len(hosts) + 1)
+    pages = [page for host in hosts[:50] for page in stores.catalog.scan(limit=each, host=host)]
+    return schema_of(stores.quads, pages, {})
+
+
+def _drawn(picture: SchemaPicture) -> str:
+    nodes = {
+        found.iri: Node(
+            f"{type_name(found.iri)} · {found.things}", "/type?" + urlencode({"iri": shorten(found.iri)}), found.iri
+        )
+        for found in picture.classes
+    }
+    pairs: dict[tuple[str, str], list[str]] = {}
+    weights: dict[tuple[str, str], int] = {}
+    for link in picture.links:
+        pair = (link.source, link.target)
+        pairs.setdefault(pair, []).append(words(link.property))
+        weights[pair] = weights.get(pair, 0) + link.count
+    most = max(weights.values(), default=1)
+    edges = [
+        NetworkEdge(nodes[source], nodes[target], ", ".join(labels), weights[source, target] / most)
+        for (source, target), labels in pairs.items()
+    ]
+    return network(edges, title="Types and how they are linked", nodes=list(nodes.values()))

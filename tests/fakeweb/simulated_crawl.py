@@ -1,0 +1,149 @@
+"""A crawl without an end in simulated time: real frontier, catalog, schedule and bandwidth; a function is the web.
+
+Nothing sleeps and nothing is fetched or parsed: `answer(url, now)` says what a visit finds. `log` has every request
+with its time, so that a test judges what a server would have seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from quadloom.ingest.settle import settle_failure
+from quadloom.model.link import Discovery, LinkKind
+from quadloom.model.outcome import HostPace, Outcome, PageRow, Settlement
+from quadloom.model.page import Failure
+from quadloom.model.url import canonical, fingerprint, host_of
+from quadloom.model.visit import Visit
+from quadloom.ranking.ranker import PageRanker
+from quadloom.refresh.scheduler import RefreshScheduler
+from quadloom.settings import Settings
+from quadloom.stores.frontier.policy import FrontierPolicy
+from quadloom.stores.quads.memory import MemoryQuads
+from quadloom.stores.sqlite.catalog import SqliteCatalog
+from quadloom.stores.sqlite.database import SqliteDatabase
+from quadloom.stores.sqlite.frontier import SqliteFrontier
+from quadloom.stores.sqlite.outbox import SqliteOutbox
+from quadloom.stores.sqlite.schema import SCHEMA
+from quadloom.subscriptions.notify import ChangeNotifier
+
+START = 1_700_000_000.0
+
+
+class Answer(NamedTuple):
+    """What a visit finds. `version`: content; another one is a change. `links`: URLs on the page."""
+
+    status: int = 200
+    version: int = 0
+    links: tuple[str, ...] = ()
+    kind: str = "html"
+
+
+class LoggedRequest(NamedTuple):
+    at: float
+    url: str
+    status: int
+    known: bool
+
+
+Web = Callable[[str, float], Answer]
+
+
+def link(url: str, depth: int = 1, kind: LinkKind = "plain", priority: int = 3, via: int = 1) -> Discovery:
+    key = canonical(url)
+    return Discovery(url, key, host_of(key), fingerprint(key), depth, kind, priority, via)
+
+
+class SimulatedCrawl:
+    """`step`: simulated seconds from one look at the frontier to the next."""
+
+    def __init__(
+        self, folder: Path, settings: Settings, web: Web, *, step: float = 0.1, ranker: PageRanker | None = None
+    ) -> None:
+        self._settings = settings
+        self._web = web
+        self._step = step
+        self.database = SqliteDatabase.open(folder / "q.db", SCHEMA)
+        self.catalog = SqliteCatalog(self.database)
+        policy = msgspec.structs.replace(FrontierPolicy.from_settings(settings), delay=0.0, ip_delay=0.0, per_site=64)
+        self.frontier = SqliteFrontier(self.database, policy, now=START)
+        self.scheduler = RefreshScheduler(self.catalog, self.frontier, settings, ranker=ranker)
+        self.outbox = SqliteOutbox(self.database)
+        self.notifier = ChangeNotifier(self.catalog, self.outbox, MemoryQuads())
+        self._pacer = self.scheduler.pacer()
+        self.log: list[LoggedRequest] = []
+        self.now = START
+
+    def add(self, urls: Sequence[str]) -> None:
+        """Seeds."""
+        self.frontier.add([link(url, 0, priority=1, via=0) for url in urls], self.now)
+
+    def find(self, urls: Sequence[str]) -> None:
+        """URLs that some page links to."""
+        self.frontier.add([link(url) for url in urls], self.now)
+
+    def run(self, seconds: float) -> None:
+        end = self.now + seconds
+        while self.now < end:
+            visits = self.frontier.lease(1000, self.now, quota=self._pacer.quota(self.now))
+            if visits:
+                self._settle([self._visited(visit) for visit in visits])
+            self.now += self._step
+
+    def row(self, url: str) -> PageRow:
+        row = self.catalog.page(fingerprint(canonical(url)))
+        assert row is not None
+        return row
+
+    def times(self, url: str, since: float = START) -> list[float]:
+        return [item.at for item in self.log if item.url == url and item.at >= since]
+
+    def _visited(self, visit: Visit) -> Settlement:
+        answer = self._web(visit.href, self.now)
+        self.log.append(LoggedRequest(self.now - START, visit.href, answer.status, visit.known))
+        old = self.catalog.page(visit.fingerprint)
+        pace = HostPace(visit.host, "", 0.0, self.now)
+        if answer.status != 200:
+            transient = answer.status >= 500
+            failure = Failure(
+                url=visit.href, kind="status", message=f"HTTP {answer.status}", transient=transient,
+                fetched_at=self.now, seconds=0.0, status=answer.status,
+            )  # fmt: skip
+            return settle_failure(visit, failure, pace, old, self._settings)
+        digest = answer.version.to_bytes(8, "big")
+        was_read = old is not None and old.changed_at > 0.0
+        outcome = Outcome.NEW
+        if old is not None and was_read:
+            outcome = Outcome.UNCHANGED if old.text_digest == digest else Outcome.CHANGED
+        changed = outcome is not Outcome.UNCHANGED or old is None
+        row = PageRow(
+            fingerprint=visit.fingerprint, key=visit.key, href=visit.href, host=visit.host, final_url=visit.href,
+            status=200, outcome=outcome, kind=answer.kind, fetched_at=self.now, first_seen=self.now,
+            changed_at=self.now if changed or old is None else old.changed_at,
+            visits=(old.visits if old else 0) + 1, depth=visit.depth, via=visit.via, link_kind=visit.kind,
+            quads_digest=digest, text_digest=digest, schedule=old.schedule if old else b"",
+        )  # fmt: skip
+        found = tuple(link(url, visit.depth + 1, via=visit.fingerprint) for url in answer.links)
+        return Settlement(visit, outcome, row, pace, found)
+
+    def _settle(self, settlements: list[Settlement]) -> None:
+        known = self.catalog.pages([item.visit.fingerprint for item in settlements])
+        planned = self.scheduler.plan(settlements, known, self.now)
+        notices = self.notifier.notices(planned, lambda _i: b"", known, self.now)
+        with self.catalog.transaction():
+            self.frontier.settle(planned, self.now)
+            self.catalog.record(planned, self.now)
+            self.scheduler.write(self.now)
+            if notices:
+                self.outbox.append(notices)
+        self.scheduler.committed()
+        for item in planned:
+            self._pacer.settled(item)
+
+    def close(self) -> None:
+        self.scheduler.close()
+        self.frontier.close()
+        self.database.close()

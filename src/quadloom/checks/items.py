@@ -181,9 +181,19 @@ class Items:
             self._holders = {}
             for item in self.by_subject.values():
                 for predicate, value, _ in item.stated:
-                    if value[0] != '"' and value in self.by_subject and value != item.subject:
+                    # What has no type is mostly the page itself, which is no item of its own.
+                    if (
+                        value[0] != '"'
+                        and value != item.subject
+                        and value in self.by_subject
+                        and _holds(item, predicate)
+                    ):
                         self._holders.setdefault(value, (item, predicate))
         return self._holders
+
+
+def _holds(item: Item, predicate: str) -> bool:
+    return bool(item.types) or predicate in _LIST
 
 
 def text_of(literal: str) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
+from quadloom.asking.audit.report import DefectGroup, audit, pages_of
 from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import Session, session
 from quadloom.demo import QUESTIONS, DemoServer, Question
@@ -63,6 +64,7 @@ def demo(
     with Warehouse.read(folder, settings=settings) as warehouse:
         for question in QUESTIONS:
             _ask(s, warehouse, question, folder)
+        _audit(s, warehouse, folder)
     s.write(f"\nNext   quadloom -w {folder} serve      the same in a browser: search, SPARQL, pages, monitor")
     s.write(f"       quadloom -w {folder} search concert --type Event")
     s.write("       quadloom crawl https://your.site      quadloom inspect URL      quadloom --help")
@@ -76,6 +78,16 @@ def demo_settings(settings: Settings, hosts: dict[str, str]) -> Settings:
         politeness=PolitenessSettings(delay=0.05, ip_delay=0.0, per_site=2, adaptive=0.0, max_crawl_delay=0.2),
         guard=GuardSettings(allow=["127.0.0.0/8"], hosts=hosts),
     )
+
+
+def _audit(s: Session, warehouse: Warehouse, folder: Path) -> None:
+    """The worst mistakes in the sites' data, three kinds of them."""
+    s.write(f"\nWhat is wrong with their data?\n  $ quadloom -w {folder} audit")
+    by_code: dict[str, DefectGroup] = {}
+    for group in audit(pages_of(warehouse.stores.catalog)).groups:
+        by_code.setdefault(group.code, group)
+    for group in list(by_code.values())[:3]:
+        s.write(f"    {group.site}: {group.headline}")
 
 
 def _ask(s: Session, warehouse: Warehouse, question: Question, folder: Path) -> None:

@@ -57,6 +57,10 @@ _GROUPS = {
             "quadloom.cli.asking.stats:findings",
             "Count the defects found in pages, or list the pages that have them.",
         ),
+        "audit": (
+            "quadloom.cli.asking.audit:audit",
+            "Report what is wrong with the data of the sites, and how to fix it.",
+        ),
         "why": ("quadloom.cli.asking.status:why", "Explain when a URL is read: every number and its rule."),
         "changes": ("quadloom.cli.crawling.subscribe:changes", "Print notices of changes, or follow new ones."),
         "subscribe": (

@@ -20,6 +20,7 @@ from quadloom.web.pages import (
     about,
     changed,
     entity,
+    findings,
     home,
     inspect,
     monitor,
@@ -65,6 +66,12 @@ _SITE = Parameter("name", "registered domain or host", "example.org", required=T
 _CHANGES = (
     Parameter("since", "only notices after this id", "0", kind="integer"),
     Parameter("subscription", "only notices of this subscription"),
+)
+_FINDINGS = (
+    Parameter("site", "registered domain or host", "example.org"),
+    Parameter("code", "only this code", "bad-date"),
+    Parameter("severity", "only this severity", "error", choices=("error", "warning", "info")),
+    Parameter("type", "only findings about things of this type", "Product"),
 )
 _DATASET = (
     Parameter("default-graph-uri", "graphs merged into the default graph", many=True),
@@ -194,6 +201,13 @@ _PAGES = (
     Endpoint(path="/site/{name}/neighbours.svg", handler=sites.neighbours,
              summary="The sites it links to and those that link to it, as a picture", cached=True, runs="scanning",
              parameters=(_SITE,), produces=("image/svg+xml",)),
+    Endpoint(path="/findings", handler=findings.findings_page, summary="Defects of the data, by template and page",
+             twin=True, cached=True, runs="scanning", parameters=_FINDINGS),
+    Endpoint(path="/findings.csv", handler=findings.findings_csv, summary="The same as CSV", cached=True,
+             runs="scanning", parameters=_FINDINGS, produces=("text/csv",)),
+    Endpoint(path="/findings/{code}", handler=findings.finding_code, summary="What a code means, with examples",
+             twin=True, cached=True,
+             parameters=(Parameter("code", "the code", "bad-date", required=True, place="path"),)),
     Endpoint(path="/vocabularies", handler=home.vocabularies_page, summary="Classes and properties by use",
              twin=True, cached=True, runs="waiting"),
     Endpoint(path="/topics", handler=about.topics_page, summary="Topics and what they found", twin=True),

@@ -151,9 +151,9 @@ def test_the_command_prints_a_report_of_80_columns(page_file: Path, capsys: pyte
     out = capsys.readouterr().out.splitlines()
     assert out[0] == f"https://example.org/event/1  text/html · {len(PAGE)} B"
     assert out[1].startswith("✗ 3 items in 2 syntaxes · ")
-    assert out[1].endswith(" · 1 error")
+    assert out[1].endswith(" · 2 errors")
     assert "jsonld     schema:Event  #event  name, location" in out
-    assert any(line.startswith("✗ error: jsonld line 4") for line in out)
+    assert any(line.startswith("    jsonld · line 4") for line in out)
     assert all(len(line) <= 80 for line in out)
 
 

@@ -20,6 +20,7 @@ from quadloom.web.view.terms import StatementView, statements
 _PASTED = "https://example.org/pasted"
 _STATEMENTS = 300
 _LINKS = 300
+_SOURCE_LINES = 5000
 
 
 class InspectView(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +54,8 @@ def inspect_page(request: WebRequest) -> ViewResponse:
         return ViewResponse("inspect.html", InspectView(verdict="", inspection=None, statements=[]), form)
     stated = list(statements(found.nquads.decode().split("\n")[:_STATEMENTS]))
     shown = msgspec.structs.replace(found, links=found.links[:_LINKS])
+    form["source_lines"] = found.source.splitlines()[:_SOURCE_LINES]
+    form["marked"] = {finding.line for finding in found.findings}
     return ViewResponse("inspect.html", InspectView(verdict=_verdict(found), inspection=shown, statements=stated), form)
 
 
@@ -69,8 +72,10 @@ def _verdict(found: Inspection) -> str:
     if found.failure:
         return f"✗ not fetched: {found.failure}"
     syntaxes = len({item.syntax for item in found.items})
-    bad = sum(finding.severity != "info" for finding in found.findings)
+    errors = sum(finding.severity == "error" for finding in found.findings)
+    warnings = sum(finding.severity == "warning" for finding in found.findings)
     return (
-        f"{'✓' if not bad else '!'} {counted(len(found.items), 'item')} in {counted(syntaxes, 'syntax', 'es')} · "
-        f"{counted(found.quads, 'statement')} · {counted(len(found.links), 'link')} · {counted(bad, 'warning')}"
+        f"{'✗' if errors else '!' if warnings else '✓'} {counted(len(found.items), 'item')} in "
+        f"{counted(syntaxes, 'syntax', 'es')} · {counted(found.quads, 'statement')} · "
+        f"{counted(len(found.links), 'link')} · {counted(errors, 'error')} · {counted(warnings, 'warning')}"
     )

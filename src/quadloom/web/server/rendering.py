@@ -24,7 +24,7 @@ from quadloom.web.view import filters, terms
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 MENU = (
     ("/search", "Search"), ("/types", "Things"), ("/ask", "Ask"), ("/sparql", "SPARQL"), ("/changed", "Changes"),
-    ("/sites", "Sites"),    ("/inspect", "Inspect"), ("/monitor", "Monitor"),
+    ("/sites", "Sites"), ("/findings", "Findings"), ("/inspect", "Inspect"), ("/monitor", "Monitor"),
 )  # fmt: skip
 # In the footer of every page: what is needed less often.
 MORE = (

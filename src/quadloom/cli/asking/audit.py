@@ -1,0 +1,161 @@
+"""`quadloom audit`: what is wrong with the data of the sites in the warehouse, and what to do about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from cyclopts import Parameter
+
+from quadloom.asking.audit.across_pages import across_pages
+from quadloom.asking.audit.formats import junit, sarif
+from quadloom.asking.audit.html_report import html_report
+from quadloom.asking.audit.report import AuditReport, DefectGroup, PageFindings, pages_of
+from quadloom.asking.audit.report import audit as audited
+from quadloom.asking.inspect.child import InspectTask, InspectWorker
+from quadloom.asking.search import moment
+from quadloom.cli.session import Session, session
+from quadloom.model.finding import WEIGHT
+from quadloom.model.page import Page
+from quadloom.settings import Settings
+from quadloom.warehouse import Warehouse
+
+_MARKS = {"error": "✗", "warning": "!", "info": "·"}
+AuditFormat = Literal["text", "json", "sarif", "junit", "html"]
+
+
+def audit(
+    *,
+    site: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    since: str = "",
+    profile: Annotated[list[str] | None, Parameter(negative="")] = None,
+    code: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    format: AuditFormat = "text",
+    output: Path | None = None,
+    fail_on: Literal["error", "warning", "never"] = "never",
+    limit: int = 20,
+) -> int:
+    """Report the defects of the data: by site and severity, grouped by template, with scores and rich results.
+
+    Parameters
+    ----------
+    site
+        only this registered domain or host; may be repeated
+    since
+        count findings as new or fixed since this date; without it, by each page's last visit
+    profile
+        check the archived pages again with this profile, a name or a file; may be repeated
+    code
+        only findings with this code; may be repeated
+    format
+        text for people; json, sarif or junit for programs; html is one file to send
+    output
+        write to this file instead of stdout
+    fail_on
+        exit with code 1 if there is a finding of this severity or a graver one, for CI
+    limit
+        number of groups to print as text
+    """
+    s = session()
+    s.override({"audit.profiles": list(profile) if profile else None})
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        stores = warehouse.stores
+        pages = pages_of(stores.catalog, site)
+        if profile:
+            pages = _again(pages, warehouse, s.settings)
+        across = {page.row.fingerprint: page for page in across_pages(stores.quads, stores.catalog, frozenset(site))}
+        report = audited(_with(pages, across), since=moment(since), codes_wanted=code)
+    if format == "text" and not s.json:
+        _print(s, report, limit, output)
+    else:
+        _write(s, _encoded(report, "json" if s.json else format, ", ".join(site) or s.warehouse.name), output)
+    if fail_on == "never":
+        return 0
+    worst = [severity for severity in WEIGHT if report.count(severity) and WEIGHT[severity] <= WEIGHT[fail_on]]
+    return 1 if worst else 0
+
+
+def _with(pages: Iterator[PageFindings], across: dict[int, PageFindings]) -> Iterator[PageFindings]:
+    """Each page with what was found across pages added to its own findings."""
+    for page in pages:
+        more = across.get(page.row.fingerprint)
+        yield page if more is None else PageFindings(page.row, (*page.findings, *more.findings))
+
+
+def _again(pages: Iterator[PageFindings], warehouse: Warehouse, settings: Settings) -> Iterator[PageFindings]:
+    """The archived pages transformed again with other profiles, in one process of their own."""
+    worker = InspectWorker()
+    try:
+        for page in pages:
+            stored = warehouse.stores.archive.get(page.row.archive) if page.row.archive else None
+            if not isinstance(stored, Page):
+                yield page
+                continue
+            task = InspectTask(stored.body, stored.final_url, stored.content_type or None, stored.headers, settings)
+            seen = worker.transform(task).transformed
+            if seen is None:
+                yield page
+            else:
+                yield PageFindings(msgspec.structs.replace(page.row, audit=seen.audit), seen.findings)
+    finally:
+        worker.close()
+
+
+def _encoded(report: AuditReport, format: AuditFormat, title: str) -> str:
+    if format == "sarif":
+        return sarif(report)
+    if format == "junit":
+        return junit(report)
+    if format == "html":
+        return html_report(report, title=title, now=time.time())
+    return msgspec.json.encode(report).decode() + "\n"
+
+
+def _write(s: Session, text: str, output: Path | None) -> None:
+    if output is None:
+        s.write(text)
+    else:
+        output.write_text(text, encoding="utf-8")
+        s.say(f"written to {output}")
+
+
+def _print(s: Session, report: AuditReport, limit: int, output: Path | None) -> None:
+    lines = list(report_lines(report, limit))
+    _write(s, "\n".join(lines) + "\n", output)
+    if report.groups:
+        s.say("to see all: --limit; to send it: --format html --output report.html; for CI: --fail-on error")
+
+
+def report_lines(report: AuditReport, limit: int) -> Iterator[str]:
+    """The report as text."""
+    for one in report.sites:
+        yield (
+            f"{one.site}  score {one.score:.0f} of 100 · {one.pages} pages, {one.with_data} with data · "
+            f"{one.errors} errors, {one.warnings} warnings, {one.remarks} remarks · "
+            f"{one.new} new, {one.still} still there, {one.fixed} fixed"
+        )
+        rich = [f"{feature.feature} {feature.eligible} of {feature.pages}" for feature in one.features]
+        if rich:
+            yield f"  eligible for rich results: {' · '.join(rich)}"
+    shown = [group for group in report.groups if group.severity != "info"] or list(report.groups)
+    for group in shown[:limit]:
+        yield ""
+        yield from group_lines(group)
+    remarks = sum(group.severity == "info" for group in report.groups)
+    if len(shown) > limit or (remarks and shown[0].severity != "info"):
+        yield ""
+        yield f"and {max(0, len(shown) - limit)} more groups of errors and warnings, {remarks} of remarks"
+    if not report.sites:
+        yield "no pages"
+
+
+def group_lines(group: DefectGroup) -> Iterator[str]:
+    yield f"{_MARKS[group.severity]} {group.code}  {group.site}"
+    yield f"  {group.headline}" + (f" ({group.new} new)" if group.new else "")
+    if group.fix:
+        yield f"  fix: {group.fix}"
+    for example in group.examples:
+        yield f"    {example.page}" + (f" line {example.line}" if example.line else "")

@@ -1,0 +1,126 @@
+"""`/findings`: the defects of all pages, filtered by site, code, severity and type; as CSV too."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+import msgspec
+from starlette.responses import Response
+
+from quadloom.asking.audit.report import DefectGroup, PageFindings, audit, pages_of
+from quadloom.checks.codes import CodeEntry, codes
+from quadloom.model.finding import Finding, FindingRecord, reported
+from quadloom.web.server.requests import ViewResponse, WebRequest
+
+_GROUPS = 40
+_SHOWN = 200
+_MOST_CSV = 100_000
+_FILTERS = ("site", "code", "severity", "type")
+
+
+class FindingsView(msgspec.Struct, frozen=True, kw_only=True):
+    total: int
+    pages: int
+    score: float
+    filters: dict[str, str]
+    severities: dict[str, int]
+    codes: dict[str, int]
+    sites: dict[str, int]
+    types: dict[str, int]
+    groups: tuple[DefectGroup, ...]
+    findings: list[FindingRecord]
+
+
+def findings_page(request: WebRequest) -> ViewResponse:
+    filters = _filters(request)
+    pages = list(_matching(request, filters))
+    report = audit(pages)
+    counts: dict[str, dict[str, int]] = {"severities": {}, "codes": {}, "types": {}}
+    listed: list[FindingRecord] = []
+    total = 0
+    for page in pages:
+        for finding in page.findings:
+            total += 1
+            for name, value in (("severities", finding.severity), ("codes", finding.code), ("types", finding.type)):
+                if value:
+                    counts[name][value] = counts[name].get(value, 0) + 1
+            if len(listed) < _SHOWN:
+                listed.append(reported(finding, page.row.href))
+    with_data = sum(site.with_data for site in report.sites)
+    view = FindingsView(
+        total=total,
+        pages=sum(bool(page.findings) for page in pages),
+        score=sum(site.score * site.with_data for site in report.sites) / with_data if with_data else 100.0,
+        filters=filters,
+        severities=_ordered(counts["severities"]),
+        codes=_ordered(counts["codes"]),
+        sites=_ordered({site.site: site.errors + site.warnings + site.remarks for site in report.sites}),
+        types=_ordered(counts["types"]),
+        groups=report.groups[:_GROUPS],
+        findings=listed,
+    )
+    return ViewResponse("findings.html", view, {"meaning": codes().get(filters.get("code", ""))})
+
+
+def findings_csv(request: WebRequest) -> Response:
+    """The same as CSV, one line for each finding."""
+    names = [name for name in FindingRecord.__struct_fields__ if name not in ("excerpt", "caret")]
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(names)
+    lines = 0
+    for page in _matching(request, _filters(request)):
+        for finding in page.findings:
+            if lines < _MOST_CSV:
+                record = reported(finding, page.row.href)
+                writer.writerow([_cell(getattr(record, name)) for name in names])
+            lines += 1
+    return Response(
+        text.getvalue(),
+        media_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="findings.csv"'},
+    )
+
+
+def finding_code(request: WebRequest) -> ViewResponse:
+    """`/findings/CODE`: what a code means, with its examples."""
+    entry = codes().get(request.path("code"))
+    if entry is None:
+        entry = CodeEntry(
+            request.path("code")[:80],
+            "info",
+            "A code of another phase",
+            "The reference of findings explains it: docs/reference/findings.md.",
+            "See the finding itself.",
+        )
+    return ViewResponse("finding.html", entry)
+
+
+def _filters(request: WebRequest) -> dict[str, str]:
+    return {name: value for name in _FILTERS if (value := request.text(name).strip())}
+
+
+def _matching(request: WebRequest, filters: dict[str, str]) -> Iterator[PageFindings]:
+    site = filters.get("site", "")
+    for page in pages_of(request.warehouse.stores.catalog, (site,) if site else ()):
+        wanted = tuple(finding for finding in page.findings if _fits(finding, filters))
+        yield PageFindings(page.row, wanted)
+
+
+def _fits(finding: Finding, filters: dict[str, str]) -> bool:
+    return all(
+        filters.get(name, value) == value
+        for name, value in (("code", finding.code), ("severity", finding.severity), ("type", finding.type))
+    )
+
+
+def _ordered(counts: dict[str, int]) -> dict[str, int]:
+    return dict(sorted(((name, count) for name, count in counts.items() if count), key=lambda one: (-one[1], one[0])))
+
+
+def _cell(value: object) -> str:
+    """A value that a spreadsheet takes as text, not as a formula."""
+    text = str(value)
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") and not text[1:].isdigit() else text

@@ -1,0 +1,96 @@
+"""The audit groups by template, scores by its formula, counts new and fixed, and writes formats that others read."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import msgspec
+
+import quadloom
+from quadloom.asking.audit.formats import junit, sarif
+from quadloom.asking.audit.html_report import html_report
+from quadloom.asking.audit.report import AuditReport, PageFindings, audit, template_of
+from quadloom.model import wire
+from quadloom.model.finding import Finding, dated, fixed, named
+from quadloom.model.outcome import PageRow
+from quadloom.model.url import Url
+from quadloom_lab.markup import page
+
+
+def row(url: str, price: str, *, before: PageRow | None = None, at: float = 1e9) -> PageRow:
+    offer = {"@type": "Offer", "price": price, "priceCurrency": "EUR"}
+    body = page({"@type": "Product", "name": "Lamp", "offers": offer}, "microdata")
+    seen = quadloom.transform(body.encode(), url=url, content_type="text/html")
+    parsed = Url.parse(url)
+    old = before.findings if before else ()
+    return PageRow(
+        fingerprint=parsed.fingerprint,
+        key=parsed.key,
+        href=parsed.href,
+        host="shop.example",
+        fetched_at=at,
+        visits=2 if before else 1,
+        findings=dated(seen.findings, old, at),
+        fixed=fixed(seen.findings, old, before.fixed if before else (), at),
+        audit=seen.audit,
+    )
+
+
+def report_of(*rows: PageRow, since: float = 0.0) -> AuditReport:
+    return audit((PageFindings(one, one.findings) for one in rows), since=since)
+
+
+def test_one_mistake_of_a_template_is_one_group() -> None:
+    rows = [row(f"https://shop.example/products/{number}", "12 €") for number in range(5)]
+    report = report_of(*rows, row("https://shop.example/products/9", "12.00"))
+    first = report.groups[0]
+    assert (first.code, first.severity, first.pages, len(first.examples)) == ("bad-price", "error", 5, 3)
+    assert first.headline == "5 pages under /products/: offers: price is not a plain number"
+    assert first.path == "Product › offers › price"
+    assert report.sites[0].score == round(100 / 6, 1)
+    assert [(one.feature, one.pages, one.eligible) for one in report.sites[0].features] == [("Product snippet", 6, 6)]
+
+
+def test_templates_are_folders_without_numbers() -> None:
+    assert template_of("https://shop.example/products/lamp-12") == "/products/"
+    assert template_of("https://shop.example/2026/05/12/news") == "/*/*/*/"
+    assert template_of("https://shop.example/") == "/"
+
+
+def test_new_still_and_fixed_between_two_visits() -> None:
+    url = "https://shop.example/products/1"
+    bad = row(url, "12 €", at=1e9)
+    worse = row(url, "13 €", before=bad, at=1e9 + 86400)
+    good = row(url, "13.00", before=worse, at=1e9 + 2 * 86400)
+    old = {one.code: one.since for one in worse.findings}
+    assert old["bad-price"] == 1e9  # another value, the same defect
+    assert [(one.code, one.since, one.fixed_at) for one in good.fixed] == [("bad-price", 1e9, 1e9 + 2 * 86400)]
+    assert report_of(worse).sites[0].new == 0
+    again = row(url, "14 €", before=good, at=1e9 + 3 * 86400)
+    assert report_of(again).sites[0].new == 1
+    assert report_of(good).sites[0].fixed == 1
+    assert [(point.errors, point.warnings) for point in report_of(good).trend] == [(1, 0), (0, 0)]
+
+
+def test_formats_can_be_read_by_other_programs() -> None:
+    report = report_of(row("https://shop.example/products/1", "12 €"))
+    results = json.loads(sarif(report))["runs"][0]["results"]
+    assert (results[0]["ruleId"], results[0]["level"]) == ("bad-price", "error")
+    assert results[0]["locations"][0]["physicalLocation"]["region"]["startLine"] > 1
+    suite = ElementTree.fromstring(junit(report))[0]
+    assert (suite.get("name"), suite.get("failures")) == ("shop.example", "1")
+    text = html_report(report, title="shop <x>", now=1e9)
+    assert "shop &lt;x&gt;" in text
+    assert "1 page at https://shop.example/products/1" in text
+    assert "http" not in text.replace("https://shop.example", "").partition("<body>")[0]
+
+
+def test_findings_are_objects_in_json_and_old_ones_stay_readable() -> None:
+    old = msgspec.msgpack.encode(["odd-date", "text", "warning", "transform", 4, 0, "", "jsonld"])
+    finding = wire.decode(old, Finding)
+    assert (finding.code, finding.line, finding.path) == ("odd-date", 4, "")
+    shown = msgspec.to_builtins(named({"findings": [finding]}, "https://e.example/"))
+    assert isinstance(shown, dict)
+    assert shown["findings"][0]["code"] == "odd-date"
+    assert shown["findings"][0]["page"] == "https://e.example/"

@@ -73,7 +73,8 @@ def part_names(quads: QuadStore, iris: Iterable[str]) -> dict[str, str]:
 
 
 def _part_name(quads: QuadStore, iri: str) -> str:
-    literals, kind = {}, ""
+    literals: dict[str, str] = {}
+    kind = ""
     for predicate, value in statements_of(quads, iri, _STATEMENTS):
         if isinstance(value, ox.Literal):
             literals.setdefault(predicate, value.value)

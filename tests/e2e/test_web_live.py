@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -25,6 +26,15 @@ PAGES = (
     "/inspect",
     "/sites",
     "/vocabularies",
+    "/types",
+    "/type?iri=Event&sources=1",
+    "/type?iri=Person&sites=2",
+    "/ask?type=schema:Event&property=schema:location",
+    "/schema",
+    "/changed",
+    "/pages?outcome=new",
+    "/queries",
+    "/result?query=" + quote("SELECT ?e ?start { ?e schema:startDate ?start }"),
     "/topics",
     "/subscriptions",
     "/about",
@@ -124,6 +134,7 @@ def test_from_search_to_the_monitor(live: Live, browser: object, scripts: bool) 
         page.locator("#plain-result tbody tr").first.wait_for()
     page.get_by_role("navigation").get_by_role("link", name="Monitor").click()
     assert "pages fetched" in page.locator("#sentence").inner_text()
+    page.locator("#live details > summary", has_text="processes").click()
     assert page.get_by_text("total of").is_visible()
     if scripts:
         hold = page.get_by_role("button", name="Stop refreshing")
@@ -172,6 +183,76 @@ def test_the_editor_is_part_of_the_site(live: Live, browser: object) -> None:
     refusal.wait_for(timeout=30_000)
     assert "does not parse at line 1" in refusal.inner_text() and "{" not in refusal.inner_text()
     page.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_a_newcomer_finds_things_their_source_and_csv(live: Live, browser: object, scripts: bool) -> None:
+    page, errors = _open(browser, scripts)
+    page.goto(live.base)
+    page.locator(".bars a", has_text="Person").click()
+    page.locator(".things tbody th a").first.click()
+    page.locator("#sources ~ ol a").first.click()
+    assert "/page?url=" in page.url
+    page.go_back()
+    page.go_back()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    lines = download.value.path().read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("iri,name") and len(lines) > 1
+    assert errors == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_an_analyst_asks_draws_saves_and_subscribes(live: Live, browser: object, scripts: bool) -> None:
+    page, errors = _open(browser, scripts)
+    page.goto(live.base + "/sign-in")
+    page.get_by_label("Token").fill(live.token)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("navigation").get_by_role("link", name="Ask").click()
+    page.locator(".chips a", has_text="Person").first.click()
+    page.locator(".chips a", has_text="birth date").click()
+    page.get_by_role("combobox", name="Condition").select_option("from")
+    page.get_by_role("combobox", name="Value").fill("1900-01-01")
+    if scripts:
+        page.locator("#would", has_text="leaves").wait_for()
+    page.get_by_role("button", name="Add condition").click()
+    page.get_by_role("link", name="chart, map, timeline, save").click()
+    page.get_by_role("link", name="Timeline").click()
+    assert page.locator("svg.figure circle").count() > 0
+    name = f"people-{'with' if scripts else 'without'}-scripts"
+    page.locator("form[action='/queries'] input[name=name]").fill(name)
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**/query/{name}")
+    page.get_by_role("button", name="Subscribe").click()
+    page.wait_for_url("**/subscriptions")
+    assert page.get_by_role("rowheader", name=name).is_visible()
+    assert errors == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_an_operator_goes_from_a_count_to_a_page_and_its_reasons(live: Live, browser: object, scripts: bool) -> None:
+    page, errors = _open(browser, scripts)
+    page.goto(live.base + "/monitor")
+    if scripts:
+        page.get_by_role("button", name="Stop refreshing").click()
+    assert page.locator(".tile").count() >= 6
+    page.get_by_role("link", name="new", exact=True).click()
+    page.locator("tbody th a").first.click()
+    page.locator("summary", has_text="ead every").click()
+    assert page.get_by_role("heading", name="Every number behind it").is_visible()
+    assert errors == []
+
+
+def _open(browser: object, scripts: bool) -> tuple[Any, list[str]]:
+    """A new page, and everything that goes wrong in it: exceptions and messages of the console."""
+    page = browser.new_context(java_script_enabled=scripts).new_page()  # type: ignore[attr-defined]
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    return page, errors
 
 
 @pytest.mark.slow

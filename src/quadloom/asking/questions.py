@@ -13,7 +13,7 @@ from quadloom.asking.findings import LocatedDefect, findings
 from quadloom.asking.history import PageHistory, difference_between, graph_after, history
 from quadloom.asking.search import moment, search, search_request, several
 from quadloom.asking.sparql.service import QueryResult, QueryService, Row
-from quadloom.asking.statistics import Statistics, Summary, summary
+from quadloom.asking.statistics import Statistics, Summary, stored_spelling, summary
 from quadloom.asking.things.table import ThingsCache, ThingTables
 from quadloom.asking.versions import VersionDifference
 from quadloom.model.phase import OWED_BY_PHASE
@@ -47,6 +47,7 @@ class WarehouseQueries:
                 self.settings.limits,
                 text=self._stores.text,
                 concurrency=self.settings.web.concurrency,
+                schema_org=stored_spelling(self.catalog, self.settings.index.schema_org),
             )
         return self._service
 

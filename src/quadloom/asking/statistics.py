@@ -131,6 +131,16 @@ class Statistics:
         return STATISTICS.encode(_Counts(dict(+self.classes), dict(+self.properties)))
 
 
+def stored_spelling(catalog: Catalog, setting: str) -> str:
+    """The scheme of schema.org's terms in the store: the setting's, unless a part was stored before it was set."""
+    if setting == "as-written":
+        return setting
+    other = "http://schema.org/" if setting == "https" else "https://schema.org/"
+    counts = Statistics.saved(catalog)
+    mixed = any(iri.startswith(other) for iri in (*(+counts.properties), *(+counts.classes)))
+    return "as-written" if mixed else setting
+
+
 def ended(catalog: Catalog) -> None:
     """Note that the crawl has ended properly and its last counts are saved."""
     OPEN.put(catalog, None)

@@ -119,7 +119,7 @@ def text_document(transformed: Transformed, page: Page, quads: Quads, most: int)
         id=quads.graph,
         **texts,
         analysed=analysed,
-        types=transformed.types,
+        types=spelled_as_in(transformed.types, text),
         vocabularies=vocabularies_of(text),
         site=site_of(host),
         host=host,
@@ -128,6 +128,16 @@ def text_document(transformed: Transformed, page: Page, quads: Quads, most: int)
         fetched_at=page.fetched_at,
     )
     return IndexedText(document, left_out)
+
+
+def spelled_as_in(types: tuple[str, ...], nquads: str) -> tuple[str, ...]:
+    """The types with schema.org's in the scheme that the stored statements have."""
+    found: dict[str, None] = {}
+    for name in types:
+        if "://schema.org/" in name and f"<{name}>" not in nquads:
+            name = "https" + name[4:] if name.startswith("http:") else "http" + name[5:]
+        found[name] = None
+    return tuple(found)
 
 
 def words_of(nquads: str, most: int) -> tuple[str, int]:

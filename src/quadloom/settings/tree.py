@@ -241,8 +241,8 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = "typed"
     schema_org: Annotated[
         Literal["as-written", "http", "https"],
-        _doc("scheme of schema.org's terms in stored quads; as written, a query has to ask for both http and https"),
-    ] = "as-written"
+        _doc("scheme of schema.org's terms in stored quads and queries; as written, a query has to ask for both"),
+    ] = "http"
     only_data: Annotated[bool, _doc("archive and index only pages that carry structured data")] = False
     text: Annotated[bool, _doc("keep a full-text index")] = True
     text_commit_pages: Annotated[int, _doc("commit quads and text after this many pages"), _FROM_1] = 2000

@@ -210,3 +210,19 @@ def test_a_url_that_is_no_iri_does_not_break_a_text_pattern(stores: Stores, serv
 def test_a_graph_that_is_no_iri_is_refused(service: QueryService) -> None:
     with pytest.raises(QueryRefused, match="not an IRI"):
         service.ask(COUNT, default_graphs=["no iri > at all"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?s { ?s a <https://schema.org/Event> }",
+        "PREFIX s: <https://schema.org/> SELECT ?s { ?s a s:Event }",
+        "SELECT ?s { ?s a schemas:Event }",
+        "SELECT ?s { ?s a schema:Event }",
+    ],
+)
+def test_one_spelling_of_schema_org_is_asked_in_either(stores: Stores, query: str) -> None:
+    with QueryService(stores.folder / "quads", LimitSettings(), schema_org="http") as service:
+        assert values(service, query) == [(A + "#x",)]
+        text = 'SELECT ("<https://schema.org/x>" AS ?text) {}'
+        assert values(service, text) == [("<https://schema.org/x>",)], "a text stays as it is"

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from quadloom.asking.sparql.mistakes import pointed_line
 from quadloom.asking.sparql.worker import (
     QueryChunk,
     QueryEnd,
@@ -46,6 +47,7 @@ class QueryProcess:
         )
         self._memory = memory
         self._seconds = 0.0
+        self._query = ""
         self._ready = False
         self.free = True  # between two queries
 
@@ -59,6 +61,7 @@ class QueryProcess:
         if not self._ready:
             self._await_ready()
         self._seconds = request.seconds
+        self._query = request.written
         self._child.kill_after(request.seconds)
         try:
             self._child.channel.send(request)
@@ -115,7 +118,8 @@ class QueryProcess:
             place = f" at line {refused.line}, column {refused.column}" if refused.line else ""
             return QuerySyntaxError(
                 f"the query does not parse{place}: {refused.message}",
-                hint="docs/howto/sparql.md has examples; common prefixes need no PREFIX line",
+                hint=pointed_line(self._query, refused.line, refused.column)
+                or "common prefixes such as schema: need no PREFIX line",
                 line=refused.line,
                 column=refused.column,
             )

@@ -17,7 +17,7 @@ from types import TracebackType
 
 import msgspec
 
-from quadloom.asking.sparql.checks import Form, Token, check
+from quadloom.asking.sparql.checks import CheckedQuery, Form, Token, check
 from quadloom.asking.sparql.prefixes import PREFIXES
 from quadloom.asking.sparql.process import QueryProcess
 from quadloom.asking.sparql.result_formats import GRAPH_MEDIA, ROW_MEDIA
@@ -125,6 +125,7 @@ class QueryService:
     """Runs queries on a store (a directory or a server); safe for many threads.
 
     `processes`: queries that run at once. `concurrency`: how many of them may belong to one client, 0 = no limit.
+    `schema_org`: http or https if the store has that vocabulary in one spelling; queries may then use either.
     """
 
     def __init__(
@@ -135,8 +136,10 @@ class QueryService:
         text: TextIndex | None = None,
         processes: int = 2,
         concurrency: int = 0,
+        schema_org: str = "as-written",
     ) -> None:
         self._store = store
+        self._schema_org = schema_org
         self._limits = limits
         self._text = PatternHitCache(text) if text is not None else None
         self._concurrency = concurrency
@@ -166,6 +169,9 @@ class QueryService:
         """
         limits = limits or self._limits
         checked = check(query, limits)
+        written = checked.text
+        if self._schema_org != "as-written":
+            checked = in_one_spelling(checked, self._schema_org, limits)
         for graph in (*default_graphs, *named_graphs):
             if iri(graph) is None:
                 raise QueryRefused(f"not an IRI: {graph[:200]!r}", hint="graphs are named by the URLs of pages")
@@ -179,9 +185,9 @@ class QueryService:
             raise
         request = QueryRequest(
             query=rewritten,
-            written=checked.text,
+            written=written,
             format=chosen,
-            prefixes=PREFIXES,
+            prefixes=_prefixes(self._schema_org),
             written_prefixes=used_prefixes(checked.tokens),
             union=not checked.has_dataset,
             default_graphs=tuple(default_graphs),
@@ -261,6 +267,22 @@ class QueryService:
             self._running[client] -= 1
             if self._running[client] <= 0:
                 del self._running[client]
+
+
+def in_one_spelling(checked: CheckedQuery, scheme: str, limits: LimitSettings) -> CheckedQuery:
+    """The query with schema.org's IRIs in the scheme of the store; texts stay as they are."""
+    parts, done = [], 0
+    for token in checked.tokens:
+        if token.kind == "iri" and token.text.startswith(("<http://schema.org/", "<https://schema.org/")):
+            parts += [checked.text[done : token.start], f"<{scheme}", token.text[token.text.index("://") :]]
+            done = token.end
+    return check("".join(parts) + checked.text[done:], limits) if parts else checked
+
+
+def _prefixes(scheme: str) -> dict[str, str]:
+    if scheme == "as-written":
+        return PREFIXES
+    return {**PREFIXES, "schema": f"{scheme}://schema.org/", "schemas": f"{scheme}://schema.org/"}
 
 
 def form_of(query: str, limits: LimitSettings) -> Form:

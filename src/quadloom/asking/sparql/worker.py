@@ -26,6 +26,7 @@ import msgspec
 import pyoxigraph as ox
 
 from quadloom.asking.sparql.checks import scan
+from quadloom.asking.sparql.mistakes import explain_mistake
 from quadloom.asking.sparql.result_formats import boolean, row_writer, write_graph
 from quadloom.errors import QuerySyntaxError, StoreError
 from quadloom.process.channel import Channel, run
@@ -358,9 +359,8 @@ def _syntax_refusal(error: SyntaxError, request: QueryRequest) -> QueryRefusal:
     match = _PLACE.match(words)
     line, column = (int(match.group(1)), int(match.group(2))) if match else (error.lineno or 0, error.offset or 0)
     words = words[match.end() :] if match else words
-    if "Prefix not found" in words:
-        words = "unknown prefix"
-    return QueryRefusal(kind="syntax", message=words.split("\n")[0][:300], line=line, column=column)
+    message = explain_mistake(request.written, words, line, column, request.prefixes)
+    return QueryRefusal(kind="syntax", message=message[:300], line=line, column=column)
 
 
 def serve(channel: Channel) -> None:

@@ -131,20 +131,38 @@ def select_values(
 def as_sparql(
     selection: ThingSelection, columns: tuple[PropertyPath, ...], profile: TypeProfile, known: frozenset[str]
 ) -> str:
-    """A query for what the table shows: a row for each thing and each combination of its values, with the columns."""
+    """A query for what the table shows, a row for each thing.
+
+    Each column is a query of its own, since a thing with several values in several columns would have a row for each
+    combination of them, of which there can be millions."""
     names = _variables(columns)
-    optional = [
-        f"  OPTIONAL {{ ?thing {_shown_path(profile.column(path), known)} ?{name} }}"
+    things = type_pattern(selection.type, known)
+    parts = [
+        _column_query(name, things, _shown_path(profile.column(path), known), profile.column(path))
         for path, name in zip(columns, names, strict=True)
     ]
     order = ""
-    pattern = where(selection, profile, known)
     if selection.sort:
-        pattern += "\n" + _sort_key(selection.sort, profile.column(selection.sort), known)
-        order = "\nORDER BY " + ("DESC(?value)" if selection.descending else "?value")
-    head = "SELECT DISTINCT ?thing " + " ".join(f"?{name}" for name in names)
-    body = "\n".join([pattern, *optional])
+        key = _sort_key(selection.sort, profile.column(selection.sort), known).strip().removeprefix("OPTIONAL")
+        least = "MAX" if selection.descending else "MIN"
+        parts.append(
+            f"  OPTIONAL {{ SELECT ?thing ({least}(?value) AS ?key) WHERE {{ {things} {key.strip(' {}')} }} "
+            "GROUP BY ?thing }"
+        )
+        order = "\nORDER BY " + ("DESC(?key)" if selection.descending else "(!BOUND(?key)) ?key")
+    head = "SELECT ?thing " + " ".join(f"?{name}" for name in names)
+    inner = where(selection, profile, known).replace("\n", "\n  ")
+    body = "\n".join([f"  {{ SELECT DISTINCT ?thing WHERE {{\n  {inner}\n  }} }}", *parts])
     return f"{head}\nWHERE {{\n{body}\n}}{order}\nLIMIT 1000"
+
+
+def _column_query(name: str, things: str, path: str, column: PropertyColumn) -> str:
+    """One value of a number or date, which pictures need; otherwise all."""
+    if column.kind in ("number", "date"):
+        value = "MIN(STR(?v))"
+    else:
+        value = 'GROUP_CONCAT(DISTINCT STR(?v); SEPARATOR=" | ")'
+    return f"  OPTIONAL {{ SELECT ?thing ({value} AS ?{name}) WHERE {{ {things} ?thing {path} ?v }} GROUP BY ?thing }}"
 
 
 def _variables(columns: tuple[PropertyPath, ...]) -> list[str]:
@@ -152,7 +170,7 @@ def _variables(columns: tuple[PropertyPath, ...]) -> list[str]:
     for path in columns:
         base = "".join(mark for mark in path_label(path).title().replace(" ", "") if mark.isascii() and mark.isalnum())
         name = (base[:1].lower() + base[1:]) or "value"
-        while name in (*names, "thing", "key", "value", "type") or name[0].isdigit():
+        while name in (*names, "thing", "key", "value", "type", "v", "raw") or name[0].isdigit():
             name = f"x{name}" if name[0].isdigit() else f"{name}_"
         names.append(name)
     return names

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from quadloom.asking.sparql.service import QueryService
-from quadloom.asking.statistics import Summary
+from quadloom.asking.statistics import Summary, stored_spelling
 from quadloom.asking.things.table import ThingsCache
 from quadloom.crawl.control import Value, ask
 from quadloom.errors import QuadloomError
@@ -81,6 +81,9 @@ class SiteState:
                     text=self._text,
                     processes=self._query_processes,
                     concurrency=self.settings.web.concurrency,
+                    schema_org=self.reader.ask(
+                        lambda warehouse: stored_spelling(warehouse.stores.catalog, self.settings.index.schema_org)
+                    ),
                 )
             return self._queries
 

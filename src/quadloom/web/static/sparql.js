@@ -33,7 +33,7 @@
     shown.setAttribute("role", "alert");
     const what = document.createElement("strong");
     what.textContent = body.error;
-    const hint = document.createElement("p");
+    const hint = document.createElement(body.line ? "pre" : "p");
     hint.textContent = body.hint || "";
     shown.append(what, hint);
     return shown;

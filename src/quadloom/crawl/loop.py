@@ -188,6 +188,7 @@ class Crawl:
             statuses=dict(meter.statuses),
             state="stopping" if self.stopping else "paused" if self.paused else "running",
             workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *self._ingest.worker_loads()],
+            rendering=meter.rendering if self._settings.crawl.browser != "never" else None,
             services=self._ingest.service_loads(),
             disks=self._ingest.disks(),
         )
@@ -286,6 +287,9 @@ class Crawl:
         self.meter.phases["fetch"] += 1
         if fetched.learned is not None:
             self._ingest.add_robots(fetched.learned)
+        if fetched.rendering is not None:
+            self._ingest.add_original(fetched.visit, fetched.rendering.original)
+            self.meter.rendering.add(fetched.rendering)
         response = fetched.result
         if not isinstance(response, Failure):
             if fetched.pace is not None and not fetched.pace.blocked_until and response.status < 500:
@@ -323,7 +327,8 @@ class Crawl:
         """Finish what is in progress within the longest time that a page may take, and settle it."""
         limits = self._settings.limits
         services = max((one.timeout * (1 + one.retries) for one in self._settings.service), default=0.0)
-        deadline = time.monotonic() + limits.total_seconds + 2 * limits.transform_seconds + services
+        scripts = limits.render_seconds if self._settings.crawl.browser != "never" else 0.0
+        deadline = time.monotonic() + limits.total_seconds + scripts + 2 * limits.transform_seconds + services
         settled = []
         self.stopping = True
         self._ingest.open_backlog(closed=True)

@@ -7,6 +7,7 @@ from collections import Counter, deque
 
 import msgspec
 
+from quadloom.fetching.browser.renderer import RenderingTotals
 from quadloom.model.service import InstanceLoad
 from quadloom.process.channel import ProcessHeartbeat
 from quadloom.scheduling.demand import ExpectedFreshness
@@ -37,6 +38,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     expected: ExpectedFreshness | None = None  # of all pages, by their learned rates and the present bandwidth
     state: str = "running"
     workers: list[ProcessHeartbeat] = []
+    rendering: RenderingTotals | None = None  # what the browser has cost; None without one
     services: list[InstanceLoad] = []  # every instance of the user's services
     disks: list[DiskState] = []  # directories of the archive
     notices: list[str] = []  # what a person should know of, each text once; in the final report
@@ -54,6 +56,7 @@ class Meter:
         self.statuses: Counter[str] = Counter()
         self.pages = 0
         self.bytes = 0
+        self.rendering = RenderingTotals()
         self._samples: deque[tuple[float, dict[str, int]]] = deque()
 
     def tick(self) -> None:

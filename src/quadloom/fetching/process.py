@@ -14,6 +14,7 @@ from contextlib import suppress
 
 import msgspec
 
+from quadloom.fetching.browser.renderer import find_browser
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.replay import replay_source
 from quadloom.fetching.unit import FetchOrder, Orders, open_fetcher, serve
@@ -34,7 +35,7 @@ class FetchedBatch(msgspec.Struct, frozen=True, array_like=True):
 class FetchProcess:
     """See `quadloom.fetching.unit.FetchUnit`; the transport is that of `settings.crawl.transport`.
 
-    Raises `SettingsError` if that names none.
+    Raises `SettingsError` if that names none, or if a part of the browser is missing.
     """
 
     def __init__(
@@ -44,6 +45,8 @@ class FetchProcess:
         lost: Callable[[Sequence[Visit]], None],
         failed: Callable[[BaseException], None],
     ) -> None:
+        if settings.crawl.browser != "never":
+            find_browser(settings)  # raises here, too
         source = replay_source(settings)
         if source is not None:
             source.archive().close()  # raises here if there is none, not in a child that would be restarted for ever

@@ -221,6 +221,11 @@ def finish(s: Session, report: CrawlReport, interrupted: bool, max_failures: int
             f"{report.quads} quads · {report.failed} failed · {report.denied} denied · "
             f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
         )
+        if (cost := report.rendering) is not None:
+            s.say(
+                f"browser: {cost.pages} pages after scripts · {cost.requests} more requests · "
+                f"{cost.bytes / 1e6:.1f} MB · {cost.cpu_seconds:.1f} s of CPU"
+            )
         queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)
         s.say(f"{queued} URLs left to read · {waiting} to be read again later")
         if waiting and not (report.pages or queued or interrupted):

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from quadloom.crawl.outage import NetworkAsked, NetworkWatch
 from quadloom.crawl.report import CrawlReport, Meter
 from quadloom.errors import ShardsLost
 from quadloom.fetching.fetcher import FetchResult
@@ -110,6 +111,8 @@ class Crawl:
                 lambda visits: inbox.put(VisitsLost(tuple(visits))),
                 inbox.fail,
             )
+        reaches = self._fetch.reaches if self._fetch is not None else lambda _endpoints: True
+        self._network = NetworkWatch(reaches, inbox.put, notice)
 
     def __iter__(self) -> Iterator[Settlement]:
         """Run until nothing is due, a limit is reached or `stop()` was called."""
@@ -126,6 +129,7 @@ class Crawl:
 
     def step(self) -> list[Settlement]:
         """One turn: lease visits, take in what came back, settle, and look again at a few pages' schedules."""
+        self._network.turn()
         asked = self._lease()
         # Few hosts with short delays: the next visit may be due before any message comes.
         busy = time.monotonic() - self._leased_at < _BUSY_SECONDS
@@ -187,6 +191,7 @@ class Crawl:
             rates={phase: round(rate, 1) for phase, rate in meter.rates().items()},
             statuses=dict(meter.statuses),
             state="stopping" if self.stopping else "paused" if self.paused else "running",
+            waits_for=["the network"] if self._network.is_away else [],
             workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *self._ingest.worker_loads()],
             services=self._ingest.service_loads(),
             disks=self._ingest.disks(),
@@ -217,6 +222,8 @@ class Crawl:
             return False
         if self._fetch is None:
             return True
+        if self._network.away_for > crawl.max_wait:
+            return True  # what was not read stays in the queue
         self._pull()
         due = self._frontier.next_due(self._clock())
         return due is None or due > self._clock() + crawl.max_wait
@@ -228,7 +235,7 @@ class Crawl:
 
     def _lease(self) -> bool:
         """Send out what is due; False if it was too early to ask again."""
-        if self._fetch is None or self.paused or self.stopping:
+        if self._fetch is None or self.paused or self.stopping or self._network.is_doubtful:
             return True
         if (self._shares or not self._pulled_at) and time.monotonic() - self._pulled_at > _PULL_PAUSE:
             self._pulled_at = time.monotonic()
@@ -279,14 +286,23 @@ class Crawl:
             self._hosts_sent.clear()
             self._leased.difference_update(visit.fingerprint for visit in message.visits)
             self._notice("worker-killed", "the fetch process died and was started again")
+        elif isinstance(message, NetworkAsked):
+            self._network.asked(message)
         elif isinstance(message, VisitsDropped):
             self._leased.difference_update(visit.fingerprint for visit in message.visits)
 
     def _fetched(self, fetched: FetchResult) -> None:
+        response = fetched.result
+        if isinstance(response, Failure) and self._network.failed(response):
+            # Nobody is to blame, so nothing is written: the visit goes back to the queue.
+            self._frontier.release([fetched.visit], self._clock())
+            self._leased.discard(fetched.visit.fingerprint)
+            return
+        if not isinstance(response, Failure) or response.status:
+            self._network.answered(response)
         self.meter.phases["fetch"] += 1
         if fetched.learned is not None:
             self._ingest.add_robots(fetched.learned)
-        response = fetched.result
         if not isinstance(response, Failure):
             if fetched.pace is not None and not fetched.pace.blocked_until and response.status < 500:
                 # The host need not wait for the settlement, which comes with a batch.

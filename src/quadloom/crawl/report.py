@@ -36,6 +36,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[str, int] = {}
     expected: ExpectedFreshness | None = None  # of all pages, by their learned rates and the present bandwidth
     state: str = "running"
+    waits_for: list[str] = []  # what is away: the network, or a store
     workers: list[ProcessHeartbeat] = []
     services: list[InstanceLoad] = []  # every instance of the user's services
     disks: list[DiskState] = []  # directories of the archive

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rich.live import Live
 from rich.text import Text
 
 from quadloom.cli.session import Session
+from quadloom.warehouse import Warehouse
 
 _AFTER = 1.0  # seconds until the bar appears
 _EVERY = 0.2  # seconds between two looks
@@ -75,6 +77,22 @@ class Progress:
         if self._total and self._rate > 0:
             line.append(f" · {duration((self._total - done) / self._rate)} left", style="default not bold")
         return line
+
+
+def known_pages(warehouse: Warehouse) -> int:
+    """How many pages there are to go through."""
+    counts = warehouse.stores.catalog.counts()
+    return sum(count for name, count in counts.items() if name.startswith("outcome:"))
+
+
+@contextmanager
+def waiting(s: Session, text: str) -> Iterator[None]:
+    """A line that moves while the block runs, for work whose amount is not known. Only on a terminal."""
+    if not sys.stderr.isatty() or s.quiet or s.json:
+        yield
+        return
+    with s.err.status(text):
+        yield
 
 
 def bar(done: int, total: int) -> Text:

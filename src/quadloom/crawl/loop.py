@@ -29,7 +29,7 @@ from quadloom.fetching.unit import FetchUnit, FetchUnitFactory
 from quadloom.ingest.inbox import VisitsDropped
 from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import EventKind
-from quadloom.model.outcome import READ_OUTCOMES, Outcome, Settlement
+from quadloom.model.outcome import Outcome, Settlement
 from quadloom.model.page import Failure
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
@@ -195,6 +195,9 @@ class Crawl:
             workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *self._ingest.worker_loads()],
             services=self._ingest.service_loads(),
             disks=self._ingest.disks(),
+            limit=self._settings.crawl.max_pages,
+            hosts=meter.hosts,
+            problems=meter.problems.problems(),
         )
 
     def _cpu(self) -> dict[str, float]:
@@ -320,12 +323,7 @@ class Crawl:
             if self._pacer is not None and settlement.visit.fingerprint in self._leased:
                 self._pacer.settled(settlement)
             self._leased.discard(settlement.visit.fingerprint)
-            self.meter.outcomes[settlement.outcome] += 1
-            if settlement.page is not None:
-                self.meter.statuses[str(settlement.page.status)] += 1
-            if settlement.outcome in READ_OUTCOMES:
-                self.meter.pages += 1
-            phases["extract"] += 1
+            self.meter.settled(settlement)
 
     @contextmanager
     def _losing_shards(self) -> Iterator[None]:

@@ -7,10 +7,26 @@ from collections import Counter, deque
 
 import msgspec
 
+from quadloom.model.outcome import READ_OUTCOMES, Settlement
 from quadloom.model.service import InstanceLoad
 from quadloom.process.channel import ProcessHeartbeat
 from quadloom.scheduling.demand import ExpectedFreshness
 from quadloom.stores.protocols.archive import DiskState
+
+
+class VisitProblem(msgspec.Struct, frozen=True):
+    """Why visits of one crawl brought no page: `reason` as pages have it (`dns: …`, `robots: …`, `status: HTTP 404`),
+    and one of the URLs."""
+
+    outcome: str
+    reason: str
+    visits: int
+    example: str
+
+    @property
+    def kind(self) -> str:
+        """The kind of failure: dns, connect, robots, status …"""
+        return self.reason.partition(":")[0]
 
 
 class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,22 +56,67 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     workers: list[ProcessHeartbeat] = []
     services: list[InstanceLoad] = []  # every instance of the user's services
     disks: list[DiskState] = []  # directories of the archive
+    limit: int = 0  # pages at which the crawl ends; 0 = there is none
+    hosts: list[str] = []  # of the latest pages, newest first
+    problems: list[VisitProblem] = []  # why visits brought no page, the most frequent reason first
     notices: list[str] = []  # what a person should know of, each text once; in the final report
+
+
+class ProblemCounter:
+    """Counts why visits brought no page. Of endless reasons it keeps the first ones apart, and the rest together."""
+
+    _MOST = 50
+    _MOST_CHARACTERS = 300
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[int, str]] = {}
+
+    def add(self, outcome: str, reason: str, url: str) -> None:
+        key = (outcome, reason[: self._MOST_CHARACTERS] or "no reason is known")
+        if key not in self._found and len(self._found) >= self._MOST:
+            key = (outcome, "other reasons")
+        visits, example = self._found.get(key, (0, url))
+        self._found[key] = (visits + 1, example)
+
+    def problems(self) -> list[VisitProblem]:
+        found = [VisitProblem(*key, visits, example) for key, (visits, example) in self._found.items()]
+        return sorted(found, key=lambda problem: -problem.visits)
 
 
 class Meter:
     """Counts pages by phase; `rates` covers the last ten seconds."""
 
     PHASES = ("fetch", "detect", "transform", "index", "extract")
+    _LATEST = 40  # pages whose hosts are shown
 
     def __init__(self) -> None:
         self.started = time.monotonic()
         self.phases: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
+        self.problems = ProblemCounter()
+        self._hosts: deque[str] = deque(maxlen=self._LATEST)
         self.pages = 0
         self.bytes = 0
         self._samples: deque[tuple[float, dict[str, int]]] = deque()
+
+    def settled(self, settlement: Settlement) -> None:
+        """Count a finished visit."""
+        self.outcomes[settlement.outcome] += 1
+        self.phases["extract"] += 1
+        self._hosts.append(settlement.visit.host)
+        page = settlement.page
+        if page is not None:
+            self.statuses[str(page.status)] += 1
+        if settlement.outcome in READ_OUTCOMES:
+            self.pages += 1
+        else:
+            self.problems.add(str(settlement.outcome), page.reason if page else "", settlement.visit.href)
+
+    @property
+    def hosts(self) -> list[str]:
+        """Hosts of the latest pages, newest first."""
+        return list(dict.fromkeys(reversed(self._hosts)))
 
     def tick(self) -> None:
         """Store the counters once a second, for `rates`."""

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
+from quadloom.asking.numbers import LABELS
 from quadloom.cli.session import Session, session
 from quadloom.crawl.balance import balance_of
 from quadloom.crawl.control import Value, ask
@@ -169,17 +170,11 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
     sizes = {name: _bytes(value) for name, value in groups.get("sizes", {}).items() if isinstance(value, int)}
     frontier = groups.get("frontier", {})
     lines = [
-        ("URLs", frontier.get("total"), _counted(frontier, leave_out=("total",))),
-        ("pages", sum(_numbers(groups.get("outcomes", {})).values()), _counted(groups.get("outcomes", {}))),
+        ("URLs known", frontier.get("total"), _counted(frontier, leave_out=("total",))),
+        *_vocabulary(groups, sizes),
         ("kinds", "", _counted(groups.get("kinds", {}))),
         ("statuses", "", _counted(groups.get("statuses", {}))),
         ("pages wait for", "", _counted(groups.get("owed", {}))),
-        (
-            "quads",
-            summary.get("quads"),
-            f"{sizes.get('quads', '')}, including the warehouse's own statements about its pages".lstrip(", "),
-        ),
-        ("documents", summary.get("documents"), sizes.get("text", "")),
         ("archive", "", sizes.get("archive", "")),
         ("database", "", sizes.get("database", "")),
         ("freshness", "", _freshness(groups.get("expected", {}))),
@@ -194,6 +189,16 @@ def _print_screen(s: Session, summary: dict[str, Value]) -> None:
             if count or words
         ],
     )
+
+
+def _vocabulary(groups: Mapping[str, Mapping[str, Value]], sizes: Mapping[str, str]) -> list[tuple[str, Value, str]]:
+    """The five numbers by their names, each with what is known besides."""
+    more = {
+        "pages_visited": _counted(groups.get("outcomes", {})),
+        "documents_indexed": sizes.get("text", ""),
+        "statements_by_pages": sizes.get("quads", ""),
+    }
+    return [(LABELS[name], count, more.get(name, "")) for name, count in groups.get("numbers", {}).items()]
 
 
 def _numbers(group: Mapping[str, Value]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from quadloom.crawl.balance import CrawlState, balance
 from quadloom.crawl.commands import CrawlCommands
 from quadloom.crawl.control import ControlRequest
 from quadloom.crawl.session import CrawlSession
@@ -210,6 +211,7 @@ class FailingWeb(Web):
         super().__init__(clock)
         self._seconds = seconds
         self.away_from = 6  # pages
+        self.more: list[str] = []  # further links of every page
         self.back_at: float | None = None
         self.probes = 0
         self.refused = 0
@@ -275,3 +277,43 @@ def test_no_url_dies_while_the_network_is_away(tmp_path: Path, waits: bool) -> N
             assert read == 3 * len(web.HOSTS) and "network is back" in notices
         else:
             assert read < 3 * len(web.HOSTS) and stats.queued + stats.waiting > 0, "the rest stays in the queue"
+
+
+@pytest.mark.parametrize(
+    ("forever", "by", "named"),
+    [(True, "bandwidth", "freshness.bandwidth"), (False, "hosts", "pauses between requests")],
+    ids=["bandwidth", "hosts"],
+)
+def test_the_report_says_what_a_crawl_waits_for(tmp_path: Path, forever: bool, by: str, named: str) -> None:
+    """Delays, and a bandwidth, that leave the machine idle. The clock runs a hundred times as fast."""
+    clock, hosts = Clock(), {f"{name}.example": f"192.0.2.{n}" for n, name in enumerate(FailingWeb.HOSTS, 1)}
+    settings = msgspec.structs.replace(
+        SETTINGS,
+        politeness=PolitenessSettings(delay=0.1 if forever else 60.0, ip_delay=0.0, adaptive=0.0),
+        freshness=FreshnessSettings(bandwidth=0.1, min_interval="1s"),
+        guard=GuardSettings(hosts=hosts, allow=["192.0.2.0/24"]),
+    )
+    web = FailingWeb(clock, 0.0)
+    web.away_from = 1 << 30
+    web.more = [f"/{number}" for number in range(200)] if forever else []
+    with Warehouse.open(tmp_path, settings=settings) as warehouse:
+        warehouse.requests.add_seeds([SEED])
+        running = CrawlSession(
+            warehouse.stores,
+            warehouse.settings,
+            warehouse.scope,
+            lambda: warehouse.ask.queries,
+            forever=forever,
+            fetch=web.unit,
+            clock=clock,
+        )
+        waits: dict[str, float] = {}
+        for count, _ in enumerate(running, 1):
+            waits = running.report().waits
+            if count >= (40 if forever else 8):
+                break
+        assert max(waits, key=lambda name: waits[name]) == by, waits
+        state = CrawlState(
+            dict.fromkeys(("fetch", "transform"), 100), {"fetch": 0.1}, {"fetch": 1.0}, waits=waits, bandwidth=9.0
+        )
+        assert named in balance(state).advice

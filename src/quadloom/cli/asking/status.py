@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
@@ -11,11 +12,12 @@ from cyclopts import Parameter
 
 from quadloom.asking.numbers import LABELS
 from quadloom.cli.session import Session, session
-from quadloom.crawl.balance import balance_of
+from quadloom.crawl.balance import Balance, balance_of
 from quadloom.crawl.control import Value, ask
 from quadloom.crawl.explain import Why
 from quadloom.crawl.monitor import heartbeat
 from quadloom.crawl.report import CrawlReport
+from quadloom.crawl.run_history import balance_of_run, runs_of
 from quadloom.ingest.traps import TrapCount, read_traps
 from quadloom.refresh.state import schedule_of
 from quadloom.settings import without_password
@@ -137,6 +139,7 @@ def _print(s: Session) -> None:
         summary = warehouse.ask.status()
         traps = read_traps(warehouse.stores.catalog)
         expected = schedule_of(warehouse.stores.catalog, s.settings).planner.expected()
+        runs = runs_of(warehouse.stores.catalog, 1)
     summary["expected"] = msgspec.to_builtins(expected)
     summary["trapped"] = sum(trap.count for trap in traps)
     if isinstance(live, dict):
@@ -161,7 +164,10 @@ def _print(s: Session) -> None:
         s.say(f"{first.host}: {first.count} URLs refused: {first.reason}, for example {first.example}")
         s.say("to list all of them: `quadloom sites`")
     if isinstance(live, dict):
-        _print_balance(s, msgspec.convert(live, CrawlReport))
+        _print_crawl(s, msgspec.convert(live, CrawlReport))
+    elif runs and runs[0].phases:
+        s.say("phases of the last crawl:")
+        _print_balance(s, balance_of_run(runs[0], os.cpu_count() or 1))
 
 
 def _print_screen(s: Session, summary: dict[str, Value]) -> None:
@@ -227,13 +233,23 @@ def _bytes(count: int) -> str:
     return f"{count / 1024:.0f} KiB"
 
 
-def _print_balance(s: Session, report: CrawlReport) -> None:
-    """Print the capacity of each phase, which one is the bottleneck, and every process with totals."""
-    found = balance_of(report)
+def _print_balance(s: Session, found: Balance) -> None:
+    """Print the capacity of each phase, and which one is the bottleneck."""
     s.table(
-        ["phase", "pages", "pages/s now", "pages/s a core", "ratio", "cores busy", "cores due"],
-        [(row.phase, row.pages, row.rate, row.per_core, row.ratio, row.busy, row.cores) for row in found.phases],
+        ["phase", "pages", "waiting", "pages/s now", "pages/s a core", "ratio", "cores busy", "cores due"],
+        [
+            (row.phase, row.pages, row.queue, row.rate, row.per_core, row.ratio, row.busy, row.cores)
+            for row in found.phases
+        ],
     )
+    s.write(f"advice\t{found.advice}")
+
+
+def _print_crawl(s: Session, report: CrawlReport) -> None:
+    """Print the phases of a running crawl, and every process with totals."""
+    for text in report.waits_for:
+        s.write(f"waits for\t{text}")
+    _print_balance(s, balance_of(report))
     s.table(
         ["process", "pid", "MiB", "CPU s", "cores", "in hand"],
         [
@@ -261,4 +277,3 @@ def _print_balance(s: Session, report: CrawlReport) -> None:
     for disk in report.disks:
         if disk.problem:
             s.write(f"left out\tarchive directory {disk.directory}: {disk.problem}")
-    s.write(f"advice\t{found.advice}")

@@ -174,6 +174,7 @@ class Warehouse:
         if "fetch" in self.stores.phases:  # the queue is judged by whoever owns it
             self.scope.configure(self.settings.crawl)
             self.requests.add_seeds(urls)
+            self.requests.retry_failed(urls)
             self.scope.reload()
         session = self._session(forever=forever, waits=follow)
         return session if self.stores.shards is None else self._member(session)

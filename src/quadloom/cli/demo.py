@@ -11,6 +11,7 @@ import msgspec
 from cyclopts import Parameter
 
 from quadloom.asking.audit.report import DefectGroup, audit, pages_of
+from quadloom.asking.numbers import labelled
 from quadloom.cli.crawling.crawl import follow_crawl
 from quadloom.cli.session import Session, session
 from quadloom.demo import QUESTIONS, DemoServer, Question
@@ -52,15 +53,14 @@ def demo(
         s.say(f"Crawling {len(server.homes)} small sites on this machine, politely. Data in {folder}")
         with Warehouse.open(folder, settings=settings) as warehouse:
             report, _ = follow_crawl(s, warehouse.crawl(server.homes))
-            quads, graphs = len(warehouse.stores.quads), sum(1 for _ in warehouse.stores.quads.graphs())
+            numbers = warehouse.ask.numbers()
     phases = "  ".join(f"{name} {count}" for name, count in report.phases.items())
     if s.json:
         s.emit(report)
         return
     s.write(f"✓ done: {phases}   {time.monotonic() - started:.0f} s")
-    s.write(
-        f"  {report.pages} pages · {quads} quads in {graphs} graphs · {report.links} links · {report.findings} findings"
-    )
+    s.write("  " + " · ".join(f"{count:,} {label}" for label, count in labelled(numbers)))
+    s.write(f"  {report.links:,} links · {report.findings:,} findings")
     with Warehouse.read(folder, settings=settings) as warehouse:
         for question in QUESTIONS:
             _ask(s, warehouse, question, folder)

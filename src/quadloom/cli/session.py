@@ -16,9 +16,8 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from quadloom.cli.tables import fitted
 from quadloom.model.finding import named
 from quadloom.settings import Settings
 from quadloom.settings.loading import LoadedSettings, Value, load, warehouse_path
@@ -99,17 +98,11 @@ class Session:
                 self.write("\t".join(_cell(value) for value in row))
             return
         cells = [list(row) for row in rows]
-        table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
         shown = [index for index in range(len(columns)) if not cells or any(row[index] != "" for row in cells)]
-        for index in shown:
-            # Numbers are aligned and never wrapped; long values take the rest of the line.
-            is_number = all(isinstance(row[index], int | float) or row[index] == "" for row in cells)
-            table.add_column(
-                columns[index], overflow="fold", no_wrap=is_number, justify="right" if is_number else "left"
-            )
-        for row in cells:
-            table.add_row(*(escape(harmless(_cell(row[index]))) for index in shown))
-        self.out.print(table)
+        numeric = [all(isinstance(row[index], int | float) or row[index] == "" for row in cells) for index in shown]
+        texts = [[harmless(_shown(row[index])) for index in shown] for row in cells]
+        names = [columns[index] for index in shown]
+        self.out.print(fitted(names, texts, numeric, self.out.width, title=title))
 
 
 # C0 and C1 except tab and line feed; directional overrides, which can make one name look like another.
@@ -135,6 +128,11 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     return str(value).replace("\t", " ").replace("\n", " ")
+
+
+def _shown(value: object) -> str:
+    """A cell for people: numbers with thousands separators."""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else _cell(value)
 
 
 def _plain(value: object) -> object:

@@ -24,6 +24,7 @@ from quadloom.crawl.control import ControlServer
 from quadloom.crawl.loop import Crawl
 from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.requests import CrawlRequests
+from quadloom.crawl.run_history import RunHistory
 from quadloom.crawl.scope import CrawlScope
 from quadloom.errors import ShardsLost
 from quadloom.fetching.process import FetchProcess
@@ -96,6 +97,7 @@ class CrawlSession:
         self._stores = stores
         self.phases = phases = stores.phases
         self._scope = scope
+        self._clock = clock
         self._events = 0
         self._notices: dict[str, None] = {}
         self._closed = False
@@ -185,12 +187,17 @@ class CrawlSession:
             self._sender.start()
         if self._ranker is not None:
             self._ranker.start(self._inbox.fail)
+        history = RunHistory(self._stores.catalog, self._clock())
         try:
             for settlement in self._crawl:
                 self._publish_settlement(settlement)
+                if "fetch" in self.phases and history.is_due(now := self._clock()):
+                    history.write(self._crawl.report(), now)
                 yield settlement
         finally:
             self.close()
+            if "fetch" in self.phases:
+                history.end(self._crawl.report(), self._clock())
             control.close()
             self._sender.close()
         if "index" in self.phases:

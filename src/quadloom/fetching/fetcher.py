@@ -193,15 +193,19 @@ class Fetcher:
         host = self._host(name)
         now = self._clock()
         row = robots_row(origin, result, self._product, self._settings, now)
+        failure = result if isinstance(result, Failure) and row.status == "unavailable" else None
+        if failure is not None and politeness.is_strike(failure):
+            host.strikes += 1
+        if failure is not None and not failure.status:
+            # Nobody answered: the host, or the network, may be back in a moment. The pause grows with each failure.
+            pause = politeness.back_off(host.strikes, host.rules, self._random)
+            row = msgspec.structs.replace(row, expires=min(row.expires, now + pause))
         host.rows[origin] = row
         response = result if isinstance(result, Page) and row.status == "found" else None
         host.learned = RobotsUpdate(
             name, row.encode(), row.expires, row.robots.crawl_delay, row.robots.sitemaps, response
         )
         waiting = host.waiting.pop(origin)
-        failure = result if isinstance(result, Failure) and row.status == "unavailable" else None
-        if failure is not None and politeness.is_strike(failure):
-            host.strikes += 1
         host.free_at = self._monotonic() + politeness.delay_of(result.seconds, row.robots.crawl_delay, host.rules)
         for visit in waiting:
             if failure is not None:

@@ -26,7 +26,7 @@ from quadloom.ingest.handover.backlog import Backlog
 from quadloom.ingest.handover.extraction import LinkExtraction
 from quadloom.ingest.handover.left_work import LeftWork
 from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleHook, VisitStep
-from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, VisitsDropped
+from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, IngestLoad, VisitsDropped
 from quadloom.ingest.indexer import IndexAcks, Indexer, LinksFound
 from quadloom.ingest.jobs import IndexJobs
 from quadloom.ingest.ledger import CatalogLedger, IndexLedger
@@ -38,12 +38,9 @@ from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, Owed
-from quadloom.model.service import InstanceLoad
 from quadloom.model.visit import Visit
 from quadloom.pipeline import PageResult
-from quadloom.process.channel import ProcessHeartbeat
 from quadloom.settings import Settings
-from quadloom.stores.protocols.archive import DiskState
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
@@ -235,19 +232,17 @@ class Ingest:
         self._backlog.look_again()
         return self._stores.catalog.owe(Owed.EXTRACT) if stored else 0
 
-    def worker_loads(self) -> list[ProcessHeartbeat]:
-        return self._pool.heartbeats()
-
-    def service_loads(self) -> list[InstanceLoad]:
-        """Every instance of the user's services; nothing before the first page was sent to one."""
-        return self._pool.service_loads()
-
-    def disks(self) -> list[DiskState]:
-        """The directories of the archive, with what is wrong with them."""
-        return list(self._stores.archive.disks())
-
-    def worker_cpu_seconds(self) -> float:
-        return self._pool.cpu_seconds()
+    def load(self) -> IngestLoad:
+        """What its processes and stores are doing now."""
+        workers = self._pool.heartbeats()
+        waiting = len(self._waiting) + len(self._reindexing.waiting) + sum(beat.in_hand for beat in workers)
+        return IngestLoad(
+            workers,
+            self._pool.service_loads(),
+            list(self._stores.archive.disks()),
+            self._pool.cpu_seconds(),
+            {"transform": waiting, "index": len(self._jobs.pending), "settle": len(self._finished)},
+        )
 
     # What goes on
 
@@ -356,6 +351,8 @@ class Ingest:
         return True
 
     def _transformed(self, done: TransformResult) -> None:
+        if done.answer is not None:
+            self.counts.measured(done.answer.result.seconds.detect, done.answer.result.seconds.extract)
         if self._reindexing.take(done) or self._extraction.take(done):
             return
         in_hand = self._in_hand.get(done.visit.fingerprint)
@@ -407,6 +404,7 @@ class Ingest:
 
     def _settle_finished(self) -> list[Settlement]:
         batch, self._finished = self._finished, []
+        began, used = time.monotonic(), time.thread_time()
         try:
             settlements = self.settle(batch, self._clock())
         except DiskFull:
@@ -417,6 +415,7 @@ class Ingest:
             self._drop(batch, lost.shards)
             return []
         self._settled_at = time.monotonic()
+        self.counts.settle_wait += max(0.0, self._settled_at - began - (time.thread_time() - used))
         for text in self._writer.disk_notices():
             self._notice("notice", text)
         for settlement in settlements:

@@ -35,9 +35,9 @@ class Maintenance:
         self._queries = queries
         self._reopen = reopen
 
-    def verify(self) -> VerifyReport:
+    def verify(self, *, progress: Progress = lambda _pages: None) -> VerifyReport:
         """Compare archive, quads and text with the catalog, page by page."""
-        return verify(self._stores, self._stores.settings)
+        return verify(self._stores, self._stores.settings, progress=progress)
 
     def export(
         self,

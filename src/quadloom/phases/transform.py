@@ -13,7 +13,7 @@ from quadloom.errors import QuadloomError, SyntaxInvalid
 from quadloom.model.document import Document, PageFacts, Transformed
 from quadloom.model.link import Link
 from quadloom.model.service import ServiceAnswer
-from quadloom.phases.detect import detect_body
+from quadloom.phases.detect import Detected, detect_body
 from quadloom.phases.unpack import MAGIC, unpack
 from quadloom.settings import Settings
 from quadloom.syntaxes.external import ServicesNeeded, service_requests
@@ -43,18 +43,19 @@ def transform(
     loader: Loader | None = None,
     syntaxes: Registry = SYNTAXES,
     answers: tuple[ServiceAnswer, ...] | None = None,
+    detected: Detected | None = None,
 ) -> Transformed:
     """Read what `body`, found at `url`, says. Never raises on bad input: defects are in `findings`.
 
     `headers` are those of the response, names in lower case; `X-Robots-Tag` counts and, without `content_type`,
     `Content-Type`. `loader` stands in for the network if a syntax needs another document, such as a JSON-LD context.
     `answers` of services; None = not asked yet. If `syntaxes` holds a service that takes the document, this raises
-    `ServicesNeeded` then, before anything else is done.
+    `ServicesNeeded` then, before anything else is done. `detected`: what the body is, if that is known.
     """
     headers = tuple(headers)
     if content_type is None:
         content_type = next((value for name, value in headers if name == "content-type"), None)
-    document, utf8 = detect_body(body, url=url, content_type=content_type)
+    document, utf8 = detected or detect_body(body, url=url, content_type=content_type)
     if document.kind == "archive" and body.startswith(MAGIC):
         opened = unpack(body, url=url, content_type=content_type)
         if opened is not None:

@@ -54,6 +54,7 @@ _ENTRIES = (
     ValueEntry("channel:", "msgpack", "how a site can be searched, by host"),
     ValueEntry("topic:", "json", "report of a topic's last crawl, by the name of its graph"),
     ValueEntry("query:", "json", "a saved SPARQL query with its title and description, by name"),
+    ValueEntry("run:", "json", "one crawl of this warehouse: begin, end, counts and pace, by the time of its begin"),
     ValueEntry("woven-again-at", "text", "time of the last replay or rebuild, unix seconds"),
     ValueEntry("statistics", "msgpack", "counts of classes and properties of all indexed pages", True),
     ValueEntry("statistics-open", "text", "1 while a crawl runs; left over from one that did not end cleanly", True),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from quadloom.asking import versions
+from quadloom.asking.changes import versions
 from quadloom.errors import ArchiveDamaged
 from quadloom.ingest.hooks import SettleBatch
 from quadloom.model.notice import Notice, NoticeKind

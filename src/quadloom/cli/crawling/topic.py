@@ -12,8 +12,10 @@ import msgspec
 from cyclopts import App, Parameter
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from quadloom.cli.crawling.crawl import require_contact, urls_from_file
+from quadloom.cli.progress import bar, duration, rate
 from quadloom.cli.session import Session, session
 from quadloom.errors import FetchError, NothingFound, UsageError
 from quadloom.fetching.http.documents import DocumentFetcher
@@ -271,7 +273,7 @@ class _Display:
 
     def __init__(self, s: Session) -> None:
         self._session = s
-        self._shown = time.monotonic()
+        self._shown = self._began = time.monotonic()
         self._live = Live(console=s.err, refresh_per_second=4, transient=True)
         self._is_live = sys.stderr.isatty() and not s.quiet and not s.json
 
@@ -296,7 +298,13 @@ class _Display:
         if not self._is_live:
             self._session.say(line)
             return
-        table = Table(title=line, title_justify="left", box=None, pad_edge=False)
+        spent = run.spent / max(now - self._began, 1e-3)
+        head = Text("topic  ", style="bold").append_text(bar(run.spent, run.budget))
+        head.append(f"  {rate(spent)}", style="default not bold")
+        if spent > 0:
+            head.append(f" · at most {duration((run.budget - run.spent) / spent)} left", style="default not bold")
+        table = Table(title=head.append(f"\n{line}", style="default not bold"), title_justify="left", box=None)
+        table.pad_edge = False
         for column in ("site", "way in", "queries", "requests", "relevant", "last query"):
             table.add_column(column)
         if isinstance(strategy, Adaptive):

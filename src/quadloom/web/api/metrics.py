@@ -29,6 +29,9 @@ class _Figures(msgspec.Struct):
     seconds: float = 0.0
     phases: dict[str, int] = {}
     cpu: dict[str, float] = {}
+    rates: dict[str, float] = {}
+    queues: dict[str, int] = {}
+    waits: dict[str, float] = {}
     services: list[InstanceLoad] = []
     expected: ExpectedFreshness | None = None
 
@@ -95,6 +98,9 @@ def _expected(found: ExpectedFreshness) -> Iterator[str]:
 def _crawl(figures: _Figures) -> Iterator[str]:
     yield from _family("quadloom_phase_pages", "pages through each phase", "phase", figures.phases, "counter")
     yield from _family("quadloom_phase_cpu_seconds", "CPU by phase", "phase", figures.cpu, "counter")
+    yield from _family("quadloom_phase_rate", "pages per second through each phase", "phase", figures.rates)
+    yield from _family("quadloom_phase_queue", "pages that wait before a phase", "phase", figures.queues)
+    yield from _family("quadloom_crawl_waits", "share of time that this held requests back", "by", figures.waits)
     yield from _services(figures.services)
     for name, value in (("pages", figures.pages), ("bytes", figures.bytes), ("findings", figures.findings)):
         yield from _family(f"quadloom_crawl_{name}", f"{name} of this crawl", "", {"": value}, "counter")

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from quadloom.asking.changes.readable_changes import PropertyChange
+from quadloom.asking.changes.versions import VersionDifference
 from quadloom.asking.entity import Value
 from quadloom.asking.portrait import part_names
 from quadloom.asking.search import moment
 from quadloom.asking.things.paths import BLANK, PLUMBING, RDF_TYPE, canonical
-from quadloom.asking.versions import VersionDifference
 from quadloom.crawl.explain import Why
 from quadloom.errors import ArchiveDamaged, StoreError, UrlError
 from quadloom.model.outcome import ArchiveRef, PageRow
@@ -62,6 +63,7 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     links_in: list[LinkedPage]
     why: Why | None
     difference: VersionDifference | None = None
+    changes: tuple[PropertyChange, ...] = ()  # the same for people
     difference_from: float = 0.0
     difference_to: float = 0.0
 
@@ -84,6 +86,9 @@ def page_view(request: WebRequest) -> ViewResponse:
         links_in=_links_in(warehouse, graph),
         why=warehouse.requests.why(row.href),
         difference=comparison.difference,
+        changes=warehouse.ask.readable(comparison.difference.added, comparison.difference.removed)
+        if comparison.difference
+        else (),
         difference_from=comparison.begin,
         difference_to=comparison.end,
     )

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from quadloom import __version__
+from quadloom.asking.numbers import LABELS
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.things.paths import type_name, words
 from quadloom.model.finding import named
@@ -97,6 +98,7 @@ def _environment(site: SiteState) -> Environment:
         footer_menu=MORE,
         missing="" if site.static.has("yasgui.js") else _MISSING,
         version=__version__,
+        labels=LABELS,
         static=site.static.address,
         has=site.static.has,
         may_control=site.may_control,
@@ -122,6 +124,7 @@ def _environment(site: SiteState) -> Environment:
         seconds=filters.seconds,
         date_words=filters.date_words,
         place=filters.place,
+        span=filters.span,
         words=words,
         type_name=type_name,
     )

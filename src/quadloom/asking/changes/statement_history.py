@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import msgspec
 import pyoxigraph as ox
 
+from quadloom.asking.changes.history import graph_after
 from quadloom.asking.entity import Entity, Value, value_of_term
-from quadloom.asking.history import graph_after
 from quadloom.errors import ArchiveDamaged, NothingFound, StoreError, UrlError, UsageError
 from quadloom.model.outcome import PageRow
 from quadloom.model.url import Url

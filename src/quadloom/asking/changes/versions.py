@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import msgspec
 
+from quadloom.asking.changes.readable_changes import text_changes
 from quadloom.model import wire
 from quadloom.model.outcome import ArchiveRef
 from quadloom.model.page import Page
@@ -32,20 +33,24 @@ from quadloom.workers.worker_main import ServicesWanted, WorkerAnswer, WorkerMes
 
 _IDLE_SECONDS = 30.0
 _START_SECONDS = 30.0  # a loaded machine may need long to import the parsers; no page is to blame for that
+MOST_SENTENCES = 200  # of a difference
 _FAILURES = 1000  # versions remembered as harmful, so that each costs one deadline and not one for every reader
 
 
 class VersionGraph(msgspec.Struct, frozen=True):
-    """The graph of a version. If `failure` is not empty, it could not be found out, and `quads` are none."""
+    """The graph and the words of a version. If `failure` is not empty, they could not be found out and are empty."""
 
     quads: Quads
     failure: str = ""
+    text: str = ""
 
 
 class VersionDifference(Difference, frozen=True):
     """`reason`: why the difference is not known, if a version could not be transformed. Then it is empty."""
 
     reason: str = ""
+    text_added: tuple[str, ...] = ()
+    text_removed: tuple[str, ...] = ()
 
 
 def version_graph(archive: Archive, ref: ArchiveRef, settings: Settings) -> VersionGraph:
@@ -57,17 +62,23 @@ def version_graph(archive: Archive, ref: ArchiveRef, settings: Settings) -> Vers
 
 
 def difference(old: VersionGraph, new: VersionGraph) -> VersionDifference:
-    """Statements that the newer version has and the older one has not, and the other way round."""
+    """Statements and sentences that the newer version has and the older one has not, and the other way round."""
     reason = old.failure or new.failure
     if reason:
         return VersionDifference(reason=reason)
     before, after = set(lines_of(old.quads.nquads)), set(lines_of(new.quads.nquads))
-    return VersionDifference(tuple(sorted(after - before)), tuple(sorted(before - after)))
+    gone, come = text_changes(old.text, new.text)
+    added, removed = tuple(sorted(after - before)), tuple(sorted(before - after))
+    return VersionDifference(added, removed, text_added=come[:MOST_SENTENCES], text_removed=gone[:MOST_SENTENCES])
 
 
 @lru_cache(maxsize=4)
 def _transformer(settings: bytes) -> _VersionTransformer:
     return _VersionTransformer(wire.decode(settings, Settings))
+
+
+def _unknown(page: Page, failure: str) -> VersionGraph:
+    return VersionGraph(Quads.of(page.final_url, b""), failure)
 
 
 class _VersionTransformer:
@@ -84,16 +95,17 @@ class _VersionTransformer:
 
     def graph(self, ref: ArchiveRef, page: Page) -> VersionGraph:
         with self._lock:
-            quads, failure = None, self._failures.get(ref, "")
-            if not failure:
-                quads, failure = self._transform(ref, page)
-                self._end_when_idle()
-            return VersionGraph(quads or Quads.of(page.final_url, b""), failure)
+            failure = self._failures.get(ref, "")
+            if failure:
+                return _unknown(page, failure)
+            graph = self._transform(ref, page)
+            self._end_when_idle()
+            return graph
 
-    def _transform(self, ref: ArchiveRef, page: Page) -> tuple[Quads | None, str]:
+    def _transform(self, ref: ArchiveRef, page: Page) -> VersionGraph:
         child = self._ready_child()
         if child is None:
-            return None, "the process that transforms it did not start"
+            return _unknown(page, "the process that transforms it did not start")
         visit = Visit(page.url, page.url, host_of(page.url), 0)
         task = WorkerTask(next(self._numbers), visit, page, archive=False)
         try:
@@ -102,10 +114,11 @@ class _VersionTransformer:
                 answers = ask_now(self._settings, page.body, content.requests)
                 content = self._ask(child, msgspec.structs.replace(task, answers=answers))
         except ChannelClosed:
-            return None, self._failure(ref, child)
-        return (
-            (None, "its services were not asked") if isinstance(content, ServicesWanted) else (content.result.quads, "")
-        )
+            return _unknown(page, self._failure(ref, child))
+        if isinstance(content, ServicesWanted):
+            return _unknown(page, "its services were not asked")
+        text = content.result.text
+        return VersionGraph(content.result.quads, text=f"{text.title}\n{text.body}" if text is not None else "")
 
     def _ask(self, child: ChildProcess, task: WorkerTask) -> WorkerAnswer | ServicesWanted:
         child.kill_after(self._settings.limits.transform_seconds)

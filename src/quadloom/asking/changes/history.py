@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from quadloom.asking.versions import VersionDifference, VersionGraph, difference, version_graph
+from quadloom.asking.changes.versions import VersionDifference, VersionGraph, difference, version_graph
 from quadloom.errors import NothingFound, UsageError
 from quadloom.model.outcome import Outcome, PageRow
 from quadloom.model.quads import Quads
@@ -59,8 +59,8 @@ def graph_after(archive: Archive, page: PageRow, visit: VisitRow, settings: Sett
 def difference_between(
     archive: Archive, page: PageRow, old: VisitRow, new: VisitRow, settings: Settings
 ) -> VersionDifference:
-    """Statements added and removed between two visits. Versions with equal digests are not read."""
-    if old.quads_digest == new.quads_digest:
+    """What was added and removed between two visits. Versions with equal digests are not read."""
+    if (old.quads_digest, old.text_digest) == (new.quads_digest, new.text_digest):
         return VersionDifference()
     return difference(_graph(archive, page, old, settings), _graph(archive, page, new, settings))
 

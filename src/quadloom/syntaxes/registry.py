@@ -111,6 +111,7 @@ class Context:
         "links",
         "loader",
         "settings",
+        "shared",
         "signs",
         "sink",
         "url",
@@ -143,6 +144,7 @@ class Context:
         self.findings: list[Finding] = []
         self.facts = Facts()
         self.signs: frozenset[bytes] = frozenset()  # patterns of the extractors' signs that the body matches
+        self.shared: dict[str, object] = {}  # by syntax: what its extractor keeps for those that find its places
         self._utf8 = utf8
         self._source: bytes | None = None
         self._nodes: Nodes | None = None

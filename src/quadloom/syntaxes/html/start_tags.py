@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import html
 import re
+import sys
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from heapq import merge
 from typing import NamedTuple
 
 import re2
@@ -26,6 +27,9 @@ _RAW_ENDS = {name: re.compile(rb"</%b(?=[\s/>])" % name, re.IGNORECASE) for name
 _ATTRIBUTE = re.compile(rb"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>`]+)))?""")
 _LOOK_AHEAD = 200
 _TAGS_BEFORE = 3
+_BEFORE_NAME = frozenset(b"\t\n\v\f\r \"'/")
+_AFTER_NAME = b"\t\n\v\f\r =/>"  # or nothing
+_NOWHERE = (sys.maxsize - 1, sys.maxsize)
 
 
 class StartTag(NamedTuple):
@@ -39,12 +43,12 @@ def tags_of(source: bytes, nodes: Iterable[LexborNode], attributes: frozenset[st
     """The tag of each node, by the node's `mem_id`. `nodes` are all elements that have one of the attributes, in
     document order. A node that no tag explains is left out."""
     elements = {node.mem_id: node for node in nodes}
-    tags = list(_tags(source, attributes))
-    if len(tags) == len(elements) and all(
-        tag[1].decode("latin-1").lower() == node.tag for tag, node in zip(tags, elements.values(), strict=True)
-    ):
+    names = [node.tag for node in elements.values()]
+    # What is commented out or in a script seldom looks like one of the tags: then there are as many as elements.
+    tags = list(_tags(source, attributes, iter((_NOWHERE,))))
+    if [tag[1].decode("latin-1").lower() for tag in tags] == names:
         return {number: StartTag(*tag.span()) for number, tag in zip(elements, tags, strict=True)}
-    return _compared(elements, tags, attributes)
+    return _compared(elements, list(_tags(source, attributes, _hidden(source))), attributes)
 
 
 def _compared(
@@ -69,36 +73,41 @@ def _compared(
     return found
 
 
-def _tags(source: bytes, attributes: frozenset[str]) -> Iterator[re.Match[bytes]]:
-    """Tags that seem to have one of the attributes, in the order of the source. Comments and scripts hold no tags.
+def _tags(source: bytes, attributes: frozenset[str], hidden: Iterator[tuple[int, int]]) -> Iterator[re.Match[bytes]]:
+    """Tags outside of what is hidden that seem to have one of the attributes, in the order of the source.
 
     The source is searched for names of the attributes, and tags are read only around these: the other tags of a page,
     mostly a thousand, cost nothing.
     """
-    wanted = _names(attributes)
-    hidden = _hidden(source)
     begin, end = next(hidden)
     at = 0  # all before is read
-    while hit := wanted.search(source, at):
-        place = hit.start()
+    for place in _name_places(source, attributes):
+        if place < at:
+            continue
         while end <= place:
             at = max(at, end)
             begin, end = next(hidden)
         if begin <= place:
-            at = end
             continue
         match = _tag_around(source, place, at)
-        if match is None:
-            at = hit.end() - 1
-        else:
+        if match is not None:
             at = match.end()
             yield match
 
 
-@lru_cache(maxsize=8)
-def _names(attributes: frozenset[str]) -> re2._Regexp:
-    names = b"|".join(name.encode() for name in sorted(attributes))
-    return re2.compile(rb"(?i)[\s\"'/](?:%b)(?:[\s=/>]|\z)" % names, _BYTES)
+def _name_places(source: bytes, attributes: frozenset[str]) -> Iterator[int]:
+    """Where names of the attributes are, each with the byte before it. It may also be in a text or a value."""
+    lower = source.lower()
+    return merge(*(_places_of(lower, name.encode()) for name in sorted(attributes)))
+
+
+def _places_of(source: bytes, name: bytes) -> Iterator[int]:
+    after = len(name)
+    at = source.find(name, 1)
+    while at >= 0:
+        if source[at - 1] in _BEFORE_NAME and source[at + after : at + after + 1] in _AFTER_NAME:
+            yield at - 1
+        at = source.find(name, at + after)
 
 
 def _tag_around(source: bytes, place: int, first: int) -> re.Match[bytes] | None:
@@ -129,7 +138,7 @@ def _hidden(source: bytes) -> Iterator[tuple[int, int]]:
             ending = _RAW_ENDS[tag[1].lower()].search(source, begin)
             at = ending.start() if ending else len(source)
         yield begin, at
-    yield len(source) + 1, len(source) + 2
+    yield _NOWHERE
 
 
 def _values(text: bytes, attributes: frozenset[str]) -> dict[str, str]:

@@ -42,8 +42,8 @@ _MANY_ATTRIBUTES = re2.compile(
     rb"<[a-zA-Z][^\s/>]*(?:[\s/]+=?[^\s/>=]*(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>\"'][^\s>]*))?){%d}" % MAX_ATTRIBUTES,
     _BYTES,
 )
-# `_LEAF`: an element that holds no other and is closed at once, as highlighted code has thousands of. Values stand in quotes and
-# hold no brackets, so that what seems to be its end is its end.
+# `_LEAF`: an element that holds no other and is closed at once, as highlighted code has thousands of. Values stand in
+# quotes and hold no brackets, so that what seems to be its end is its end.
 _FORMATTING_TAG = re.compile(rb"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\s/>]", re.IGNORECASE)
 _LEAF = re.compile(
     rb"<(span|a|b|i|em|strong|code|tt|small|u|s|sup|sub|kbd|var|td|th|li|p|div|dt|dd|h[1-6]|option|label)"

@@ -31,7 +31,6 @@ _SHOWN = (
     ("startDate", "startDate"),
 )
 """What the visible page must show, and the property of the main item through which it is reached."""
-_SPACES = re.compile(r"\s+")
 _NUMBER_WITHIN = re.compile(r"\d(?:[\d .,'\u00a0\u202f]*\d)?")
 _MONTHS = (
     ("jan",), ("feb", "fév"), ("mar", "mär"), ("apr", "avr"), ("may", "mai", "mag"), ("jun", "jui", "giu"),
@@ -172,12 +171,12 @@ def _single(item: Item, name: str, items: Items) -> tuple[str, Item, str] | None
 
 
 def _folded(text: str) -> str:
-    text = _SPACES.sub(" ", text).strip().casefold()
+    text = _one_line(text)
     return f"{float(text):g}" if is_number(text) else text
 
 
 def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
-    """What the data says and the page does not show. The main text is asked first, then the whole page."""
+    """What the data says and neither the page nor its title shows."""
     if context.document.kind not in ("html", "xhtml") or item.syntax != "jsonld":
         return []  # microdata and RDFa mark what is visible
     wanted: list[tuple[str, tuple[str, Item, str]]] = []
@@ -186,22 +185,22 @@ def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
         found = _single(item, name, items) if needs in names else None
         if found is not None and found[0].strip():
             wanted.append((name, found))
-    title, text = context.facts.title, context.facts.text
-    wanted = [(name, found) for name, found in wanted if found[0] not in title and found[0] not in text]
-    if wanted:
-        shown = _SPACES.sub(" ", f"{title} {text}").casefold()
-        wanted = [(name, found) for name, found in wanted if not _shows(shown, name, found[0])]
+    title = context.facts.title
+    wanted = [(name, found) for name, found in wanted if found[0] not in title]
     if not wanted:
         return []
     body = context.tree.body
     if body is None:
         return []
-    shown = body.text(separator=" ")
-    for hidden in (*context.elements("script"), *context.elements("style")):
-        shown = shown.replace(hidden.text(), " ")
-    shown = _SPACES.sub(" ", shown).casefold()
+    hidden = [node.text_lexbor() or "" for node in body.css("script,style")]
+    shown = _one_line(_without(body.text(separator=" "), hidden))
     if len(shown) < 40:
         return []  # made by scripts, or nothing but data: what people see is not known
+    shown = f"{_one_line(title)} {shown}"
+    wanted = [(name, found) for name, found in wanted if not _shows(shown, name, found[0])]
+    if wanted:  # again without blanks: `w<b>or</b>d` is one word
+        squeezed = shown.replace(" ", "")
+        wanted = [(name, found) for name, found in wanted if "".join(found[0].split()).casefold() not in squeezed]
     return [
         Problem(
             "data-not-visible",
@@ -217,12 +216,27 @@ def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
             _syntax(found[1], name),
         )
         for name, found in wanted
-        if not _shows(shown, name, found[0])
     ]
 
 
+def _without(text: str, parts: list[str]) -> str:
+    """The text without these parts of it, which are given in their order."""
+    kept = []
+    start = 0
+    for part in parts:
+        at = text.find(part, start) if part else -1
+        if at >= 0:
+            kept.append(text[start:at])
+            start = at + len(part)
+    return " ".join((*kept, text[start:])) if kept else text
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
 def _shows(page: str, name: str, text: str) -> bool:
-    text = _SPACES.sub(" ", text).strip().casefold()
+    text = _one_line(text)
     if text in page:
         return True
     if name in ("price", "ratingValue"):

@@ -29,16 +29,13 @@ _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "b": "\b", "f"
 _WORDY = {"", "http://www.w3.org/2001/XMLSchema#string", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"}
 
 
-# schema.org's terms as predicate, as object and as datatype. Each is anchored at an end of its line, so that a literal
-# that looks like a statement stays as it is.
-_SCHEMA_TERMS = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        rb"^(\S+ <)https?(?=://schema\.org/\w+> )",
-        rb"^(\S+ \S+ <)https?(?=://schema\.org/\w+> )",
-        rb'("\^\^<)https?(?=://schema\.org/\w+> <[^<>"\s]*> \.$)',
-    )
-)
+# schema.org's terms in one scheme, as predicate or object and as datatype. A literal that looks like a statement stays
+# as it is: `_respelled` looks at the place in the line, and a datatype ends the object.
+_SCHEMA_TERMS = {scheme: re.compile(rb"<%b(?=://schema\.org/\w+> )" % scheme) for scheme in (b"http", b"https")}
+_SCHEMA_TYPES = {
+    scheme: re.compile(rb'"\^\^<%b(?=://schema\.org/\w+> <[^<>"\s]*> \.$)' % scheme, re.MULTILINE)
+    for scheme in (b"http", b"https")
+}
 
 
 def page_quads(transformed: Transformed, graph: str, links: str, schema_org: str = "as-written") -> Quads:
@@ -52,15 +49,32 @@ def page_statements(transformed: Transformed, graph: str, links: str, schema_org
 
     `schema_org`: the scheme of that vocabulary's terms, which pages write either way."""
     nquads = transformed.nquads
-    if schema_org != "as-written" and b"://schema.org/" in nquads:
-        for term in _SCHEMA_TERMS:
-            nquads = term.sub(rb"\1" + schema_org.encode(), nquads)
+    if schema_org != "as-written":
+        nquads = _respelled(nquads, b"http" if schema_org == "https" else b"https", schema_org.encode())
     if links != "none" and transformed.links:
         statements = link_quads(transformed.links, "all" if links == "all" else "typed")
         if statements:
             end = f" <{graph}> .\n"
             nquads += (end.join(statements) + end).encode("utf-8", "replace")
     return nquads
+
+
+def _respelled(nquads: bytes, old: bytes, new: bytes) -> bytes:
+    """Terms of schema.org with the scheme `old` get the scheme `new`."""
+    if b"<" + old + b"://schema.org/" not in nquads:
+        return nquads
+    written = b"<" + new
+
+    def respell(match: re.Match[bytes]) -> bytes:
+        at = match.start()
+        line = nquads.rfind(b"\n", 0, at) + 1
+        is_term = nquads[at - 1 : at] == b" " and nquads.count(b" ", line, at) <= 2
+        return written if is_term else match.group()
+
+    nquads_with_terms = _SCHEMA_TERMS[old].sub(respell, nquads)
+    if b'"^^<' + old + b"://schema.org/" not in nquads:
+        return nquads_with_terms
+    return _SCHEMA_TYPES[old].sub(b'"^^' + written, nquads_with_terms)
 
 
 def page_description(row: PageRow, status: int, source: str) -> bytes:

@@ -72,11 +72,17 @@ def transform(
         reasons = (*reasons, f"no syntax reads {document.kind}: nothing to state")
     blanks: dict[str, int] = {}
     counts, own = _run_extractors(context, extractors, blanks)
-    for step in context.last_steps:
-        _guarded(context, Extractor("html", step))
     if not context.facts.metas:
         read_robots(context)
-    return _transformed(context, document, reasons, counts, own, blanks)
+    statements = context.sink.statements()
+    checks = NOTHING
+    from_data = statements[own:] if counts and counts[0][0] in OWN_WORDS else statements
+    if from_data:
+        _add_data_links(context, from_data)
+        checks = _checked(context, statements, counts, blanks)
+    for step in context.last_steps:  # after the checks, which look at the tree as it was parsed
+        _guarded(context, Extractor("html", step))
+    return _transformed(context, document, reasons, counts, statements, checks)
 
 
 def _run_extractors(
@@ -127,8 +133,8 @@ def _transformed(
     document: Document,
     reasons: tuple[str, ...],
     counts: list[tuple[str, int]],
-    own: int,
-    blanks: dict[str, int],
+    statements: list[str],
+    checks: PageChecks,
 ) -> Transformed:
     sink, facts, limits = context.sink, context.facts, context.settings.limits
     if sink.overflow:
@@ -136,12 +142,6 @@ def _transformed(
             f"more than {limits.quads_per_page} statements or {MAX_CHARACTERS >> 20} MiB: {sink.overflow} left out"
         )
         context.find("too-many-quads", message, advice="publish the data in several documents")
-    statements = sink.statements()
-    from_data = statements[own:] if counts and counts[0][0] in OWN_WORDS else statements
-    checks = NOTHING
-    if from_data:
-        _add_data_links(context, from_data)
-        checks = _checked(context, statements, counts, blanks)
     return Transformed(
         PageFacts(
             document.kind,

@@ -111,6 +111,7 @@ class Context:
         "links",
         "loader",
         "settings",
+        "shared",
         "signs",
         "sink",
         "url",
@@ -143,6 +144,7 @@ class Context:
         self.findings: list[Finding] = []
         self.facts = Facts()
         self.signs: frozenset[bytes] = frozenset()  # patterns of the extractors' signs that the body matches
+        self.shared: dict[str, object] = {}  # by syntax: what its extractor keeps for those that find its places
         self._utf8 = utf8
         self._source: bytes | None = None
         self._nodes: Nodes | None = None
@@ -388,6 +390,10 @@ class Positions:
     def at(self, offset: int) -> tuple[int, int]:
         """Line and column of a byte offset."""
         if self._lines is None:
+            if b"\r" not in self._source:
+                begin = self._source.rfind(b"\n", 0, offset) + 1
+                column = len(self._source[begin:offset].decode("utf-8", "replace")) + 1
+                return self._source.count(b"\n", 0, begin) + 1, column
             self._lines = [0, *accumulate(map(len, self._source.splitlines(keepends=True)))]
             if not self._source.endswith((b"\n", b"\r")):
                 self._lines.pop()  # the end of the source begins no line

@@ -193,13 +193,11 @@ def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
         wanted = [(name, found) for name, found in wanted if not _shows(shown, name, found[0])]
     if not wanted:
         return []
-    body = context.tree.body
-    if body is None:
-        return []
-    shown = body.text(separator=" ")
-    for hidden in (*context.elements("script"), *context.elements("style")):
-        shown = shown.replace(hidden.text(), " ")
-    shown = _SPACES.sub(" ", shown).casefold()
+    # The tree of the page holds no more than its main text by now.
+    tree = context.reparsed().tree
+    tree.strip_tags(["script", "style"])
+    body = tree.body
+    shown = _SPACES.sub(" ", body.text(separator=" ")).casefold() if body is not None else ""
     if len(shown) < 40:
         return []  # made by scripts, or nothing but data: what people see is not known
     return [

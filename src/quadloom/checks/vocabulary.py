@@ -116,9 +116,6 @@ class Vocabulary:
                 enumerations.add(kind)
             else:
                 things.add(kind)
-        members = {
-            member for member, of in self.members.items() if any(enumerations & self.ancestors(kind) for kind in of)
-        }
         return PropertyTerm(
             name,
             frozenset(domains),
@@ -126,9 +123,18 @@ class Vocabulary:
             frozenset(data),
             frozenset(things),
             frozenset(enumerations),
-            frozenset(members),
+            self._members_of(enumerations),
             newer,
             "Text" in data and not newer and name not in SPECIAL,
+        )
+
+    def _members_of(self, enumerations: set[str]) -> frozenset[str]:
+        if not enumerations:  # as for most properties; there are 1,529 of them and 537 members
+            return frozenset()
+        return frozenset(
+            member
+            for member, of in self.members.items()
+            if any(not enumerations.isdisjoint(self.ancestors(kind)) for kind in of)
         )
 
     def ancestors(self, name: str) -> frozenset[str]:

@@ -122,8 +122,6 @@ class BatchWriter:
             self._failpoints.reach("after-catalog")
         if "index" in self._stores.phases:
             self._jobs.add(batch)
-            unchanged = [s.page for s in batch.settlements if s.page is not None and s.outcome is Outcome.UNCHANGED]
-            self._jobs.describe(unchanged)
         return batch.settlements
 
     def _together(self, visits: Sequence[FinishedVisit], refs: Sequence[ArchiveRef | None], now: float) -> _Batch:

@@ -184,6 +184,7 @@ class Fetcher:
             accept=ACCEPT_ROBOTS,
             priority=min(visit.priority, 1),
             not_before=max(visit.not_before, self._free(host)),
+            paced=host.rules.ip_delay > 0.0,
             max_bytes=self._settings.limits.robots_bytes + 1,  # one more, so that the parser notices a cut
             redirects=ROBOTS_REDIRECTS,
         )
@@ -268,6 +269,7 @@ class Fetcher:
             priority=visit.priority,
             not_before=not_before,
             expires=expires,
+            paced=self._host(visit.host).rules.ip_delay > 0.0,
             max_bytes=max(body_bytes, SITEMAP_BYTES) if visit.kind == "sitemap" else 0,
             wanted=self._wanted,
         )

@@ -96,6 +96,7 @@ class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 3  # smaller goes first when sockets are scarce, as in `Discovery`
     not_before: float = 0.0
     expires: float = 0.0
+    paced: bool = True  # waits for its turn at the address, too
     max_bytes: int = 0  # of the decoded body; 0 = limits.body_bytes
     redirects: int = 0  # hops to follow; 0 = a redirect is handed back as a page with its 3xx status
     method: str = "GET"

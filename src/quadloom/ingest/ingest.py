@@ -32,7 +32,8 @@ from quadloom.ingest.jobs import IndexJobs
 from quadloom.ingest.ledger import CatalogLedger, IndexLedger
 from quadloom.ingest.link_queries import UserQueryRunner
 from quadloom.ingest.reindex import Fallback, Reindexing
-from quadloom.ingest.traps import TrapFilter
+from quadloom.ingest.sources import PageSources
+from quadloom.ingest.traps.filter import TrapFilter
 from quadloom.ingest.writer import BatchWriter
 from quadloom.model.event import EventKind
 from quadloom.model.outcome import HostPace, PageRow, Settlement
@@ -115,9 +116,18 @@ class Ingest:
         self._reindexing = Reindexing(stores, self._jobs, self._ledger, self._backlog.spool, links_of)
         self._extraction = LinkExtraction(stores.archive, self._backlog, self._reindexing, self._link_queries)
         self._left = LeftWork(stores.archive, self._backlog, self._reindexing, self._extraction)
+        self._sources = PageSources(stores, settings)
         traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
         self._writer = BatchWriter(
-            stores, settings, (traps, *hooks), self._jobs, self._reindexing, self._backlog, self._ledger, failpoints
+            stores,
+            settings,
+            (traps, *hooks),
+            self._jobs,
+            self._reindexing,
+            self._backlog,
+            self._ledger,
+            self._sources,
+            failpoints,
         )
         self._pool = LazyPool(workers, settings, self.inbox.put, self.inbox.event, self.inbox.fail)
         self._in_hand: dict[int, _InHand] = {}
@@ -133,6 +143,8 @@ class Ingest:
         anything else settles as it is."""
         if isinstance(response, Failure) or not 200 <= response.status < 300:
             self._finish(visit, response, pace)
+        elif visit.fingerprint not in self._jobs.pending and self._sources.is_same(visit, response):
+            self._finish(visit, response, pace, "same")
         elif "transform" in self._phases:
             self._submit_page(visit, response, pace)
         elif "detect" in self._phases:
@@ -195,8 +207,7 @@ class Ingest:
 
     @property
     def held_bytes(self) -> int:
-        """Bodies that wait in memory."""
-        return self._held_bytes
+        return self._held_bytes  # bodies that wait in memory
 
     @property
     def may_find_links(self) -> bool:
@@ -219,13 +230,15 @@ class Ingest:
         return self._jobs.pending.shards() | self._reindexing.shards()
 
     def forget_links(self) -> None:
-        """The scope has changed: workers offer all links again."""
+        """The scope has changed: pages are transformed even if they are the same, and workers offer all links again."""
         self._pool.forget_links()
+        self._sources.scope_changed()
 
     def change_strategies(self, settings: Settings, *, stored: bool) -> int:
         """Follow links by other strategies from now on, which the caller has checked. `stored`: also on all pages that
         were read before. Returns how many pages are looked at again for that."""
         self._settings = settings
+        self._sources.settings_changed(settings)
         self._link_queries.change(settings)
         self._backlog.spool.strategies = tuple(settings.crawl.strategies)
         self._pool.change_strategies(settings)
@@ -397,10 +410,8 @@ class Ingest:
         """A full batch, or anything at all after `crawl.batch_seconds`. Acknowledgements count too: a worker with
         nothing to read may never settle a page again."""
         crawl = self._settings.crawl
-        if len(self._finished) >= crawl.batch:
-            return True
-        has_any = bool(self._finished) or self._writer.has_more
-        return has_any and time.monotonic() - self._settled_at >= crawl.batch_seconds
+        is_late = time.monotonic() - self._settled_at >= crawl.batch_seconds
+        return len(self._finished) >= crawl.batch or (is_late and (bool(self._finished) or self._writer.has_more))
 
     def _settle_finished(self) -> list[Settlement]:
         batch, self._finished = self._finished, []

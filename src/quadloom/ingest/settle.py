@@ -93,10 +93,27 @@ def settle_status(
     return None
 
 
+def settle_same(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | None) -> Settlement:
+    """Settle a page that is byte for byte what it was: like a 304, with the validators of the new response."""
+    settlement = _unchanged(visit, page, pace, old)
+    if settlement.page is None or settlement.again_at is not None or settlement.outcome is not Outcome.UNCHANGED:
+        return settlement
+    etag, last_modified = page.header("etag"), page.header("last-modified")
+    return msgspec.structs.replace(
+        settlement, page=msgspec.structs.replace(settlement.page, etag=etag, last_modified=last_modified)
+    )
+
+
 def settle_page(
-    visit: Visit, page: Page, result: PageResult, pace: HostPace | None, old: PageRow | None, archive: ArchiveRef | None
+    visit: Visit,
+    page: Page,
+    result: PageResult,
+    pace: HostPace | None,
+    old: PageRow | None,
+    archive: ArchiveRef | None,
+    source_digest: bytes = b"",
 ) -> Settlement:
-    """Settle a page with content."""
+    """Settle a page with content. `source_digest`: see `quadloom.ingest.sources`."""
     if old is None or not old.changed_at:
         outcome = Outcome.NEW
     elif (old.quads_digest, old.text_digest) != (result.quads.digest, result.text_digest):
@@ -141,6 +158,7 @@ def settle_page(
         fixed=fixed(result.findings, old.findings if old else (), old.fixed if old else (), page.fetched_at),
         audit=result.audit,
         lines=result.lines,
+        source_digest=source_digest,
         schedule=old.schedule if old else b"",
     )
     return Settlement(visit, outcome, row, pace, result.discoveries)

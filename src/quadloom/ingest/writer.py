@@ -33,8 +33,10 @@ from quadloom.ingest.settle import (
     settle_lost,
     settle_page,
     settle_quarantine,
+    settle_same,
     settle_status,
 )
+from quadloom.ingest.sources import PageSources
 from quadloom.model.link import Discovery
 from quadloom.model.lru import LruCache
 from quadloom.model.outcome import ArchiveRef, HostPace, Outcome, PageRow, Settlement
@@ -78,6 +80,7 @@ class BatchWriter:
         reindexing: Reindexing,
         backlog: Backlog,
         ledger: IndexLedger,
+        sources: PageSources,
         failpoints: Failpoints,
     ) -> None:
         self._stores = stores
@@ -89,6 +92,7 @@ class BatchWriter:
         self._alone = stores.phases == ALL_PHASES and stores.shards is None
         self._leaves = not {"index", "extract"} <= stores.phases
         self._ledger = ledger
+        self._sources = sources
         self._failpoints = failpoints
         self._texts: LruCache[tuple[str, bytes], int] = LruCache(_TEXTS)
         self._disk_problems: dict[str, str] = {}
@@ -122,8 +126,6 @@ class BatchWriter:
             self._failpoints.reach("after-catalog")
         if "index" in self._stores.phases:
             self._jobs.add(batch)
-            unchanged = [s.page for s in batch.settlements if s.page is not None and s.outcome is Outcome.UNCHANGED]
-            self._jobs.describe(unchanged)
         return batch.settlements
 
     def _together(self, visits: Sequence[FinishedVisit], refs: Sequence[ArchiveRef | None], now: float) -> _Batch:
@@ -280,7 +282,7 @@ class BatchWriter:
 
     def _record(self, item: FinishedVisit) -> ArchiveRecord | None:
         """Workers have already packed what they transformed; other responses are small and packed here."""
-        if item.record is not None or item.result is not None or item.step in LATER_STEPS:
+        if item.record is not None or item.result is not None or item.step in LATER_STEPS or item.step == "same":
             return item.record
         if item.step == "fetched" and isinstance(item.response, Page):
             return encode_record(item.response)  # whatever it says about archiving: that is found out later
@@ -294,7 +296,8 @@ class BatchWriter:
         if isinstance(item.response, Failure):
             return settle_failure(item.visit, item.response, item.pace, old, self._settings)
         if item.result is not None:
-            settlement = settle_page(item.visit, item.response, item.result, self._priced(item), old, ref)
+            source = self._sources.digest(item.response)
+            settlement = settle_page(item.visit, item.response, item.result, self._priced(item), old, ref, source)
             return settlement if "extract" in self._stores.phases else _without_links(settlement)
         if item.reason:
             return settle_quarantine(item.visit, item.response, item.reason, item.pace, old, ref)
@@ -306,6 +309,8 @@ class BatchWriter:
     def _step(self, item: FinishedVisit, old: PageRow | None, ref: ArchiveRef | None) -> Settlement:
         """Of a visit whose phases are not all run at once."""
         visit, page = item.visit, item.response
+        if item.step == "same" and isinstance(page, Page):
+            return settle_same(visit, page, item.pace, old)
         if item.step == "lost" or isinstance(page, Failure):
             return settle_lost(visit, page, old)
         if item.step == "fetched" and ref is not None:

@@ -441,10 +441,20 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 30.0
 
 
+OWN_PER_SITE = 16  # requests at the same time to a host of the user's own
+
+
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Exceptions for hosts that match a glob; everything not given stays as above."""
 
     match: Annotated[str, _doc("glob over host names")]
+    own: Annotated[
+        bool,
+        _doc(
+            "a host of your own: no pauses, not even its Crawl-delay, and 16 requests at the same time; `delay` and "
+            "`per_site` of this table still hold, and so does the rest of robots.txt"
+        ),
+    ] = False
     delay: Annotated[Annotated[float, _FROM_0] | None, _doc("seconds between two requests")] = None
     per_site: Annotated[Annotated[int, _FROM_1] | None, _doc("requests at the same time")] = None
     max_pages: Annotated[Annotated[int, _FROM_0] | None, _doc("most pages, 0 = no limit")] = None

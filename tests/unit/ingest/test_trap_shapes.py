@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from quadloom.ingest.trap_shapes import HostShapes, SubdomainBudget, trap
+from quadloom.ingest.traps.shapes import HostShapes, SubdomainBudget, trap
 
 E = "http://e.org"
 

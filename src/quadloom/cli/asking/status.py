@@ -18,7 +18,7 @@ from quadloom.crawl.explain import Why
 from quadloom.crawl.monitor import heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.run_history import balance_of_run, runs_of
-from quadloom.ingest.traps import TrapCount, read_traps
+from quadloom.ingest.traps.filter import TrapCount, read_traps
 from quadloom.refresh.state import schedule_of
 from quadloom.settings import without_password
 from quadloom.warehouse import Warehouse

@@ -205,12 +205,12 @@ class CrawlSession:
         if self._ranker is not None:
             self._ranker.close()
         self._ingest.close()
-        try:
-            if self._rescheduler is not None:
-                self._rescheduler.close()
-            self._scheduler.close(exact=self.phases == ALL_PHASES)
-        except ShardsLost as lost:
-            self._notice("notice", lost.message)
+        rescheduled = self._rescheduler.close if self._rescheduler is not None else lambda: None
+        for save in (rescheduled, lambda: self._scheduler.close(exact=self.phases == ALL_PHASES)):
+            try:
+                save()
+            except ShardsLost as lost:
+                self._notice("notice", lost.message)
 
     def stop(self) -> None:
         self._crawl.stop()

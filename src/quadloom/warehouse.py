@@ -285,7 +285,7 @@ class Warehouse:
     def _member(self, session: CrawlSession, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
         assert self.stores.shards is not None
         heartbeat = self.settings.cluster.heartbeat
-        return ClusterMember(session, self.stores.shards, heartbeat=heartbeat, notice=notice)
+        return ClusterMember(session, self.stores.shards, path=self.path, heartbeat=heartbeat, notice=notice)
 
     def _compose(self) -> None:
         """Open everything. To write, finish what a killed rebuild has begun."""

@@ -92,8 +92,16 @@ class Session:
         text = text if text.endswith("\n") else text + "\n"
         sys.stdout.write(harmless(text) if self.is_terminal else text)
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
-        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`."""
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        *,
+        title: str = "",
+        styles: Sequence[str] = (),
+    ) -> None:
+        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`.
+        `styles`: of the rows, such as red; empty = none."""
         if not self.is_terminal:
             for row in rows:
                 self.write("\t".join(_cell(value) for value in row))
@@ -107,8 +115,9 @@ class Session:
             table.add_column(
                 columns[index], overflow="fold", no_wrap=is_number, justify="right" if is_number else "left"
             )
-        for row in cells:
-            table.add_row(*(escape(harmless(_cell(row[index]))) for index in shown))
+        for number, row in enumerate(cells):
+            style = styles[number] if number < len(styles) else ""
+            table.add_row(*(escape(harmless(_cell(row[index]))) for index in shown), style=style or None)
         self.out.print(table)
 
 

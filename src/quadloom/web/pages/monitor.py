@@ -11,6 +11,7 @@ import msgspec
 from markupsafe import Markup
 
 from quadloom.asking.statistics import statements_of
+from quadloom.cluster.view import ClusterView
 from quadloom.crawl.balance import Balance, balance_of
 from quadloom.crawl.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshness, heartbeat
 from quadloom.crawl.report import CrawlReport
@@ -78,6 +79,7 @@ class MonitorView(msgspec.Struct, frozen=True, kw_only=True):
     limit: int  # pages at which the crawl ends; 0 = there is none
     events: list[Event]
     points: list[ChartPoint]
+    cluster: ClusterView | None = None  # all workers; None = the warehouse belongs to one machine
 
 
 def monitor_page(request: WebRequest) -> ViewResponse:
@@ -112,6 +114,7 @@ def monitor_page(request: WebRequest) -> ViewResponse:
         limit=request.site.settings.crawl.max_pages if report else 0,
         events=request.site.crawl.events(0, 20)[::-1],
         points=request.site.crawl.points(),
+        cluster=request.site.crawl.cluster(),
     )
     extra: dict[str, object] = {
         "states": {name: view.frontier[name] for name in _STATES},

@@ -109,7 +109,7 @@ class Ingest:
                 settings.index,
                 self.inbox.put,
                 failpoints,
-                statistics or Statistics.resume(stores.catalog, stores.quads),
+                statistics or Statistics.begin(stores),
                 self._link_queries,
             )
         self._jobs = IndexJobs(stores.catalog, self._indexer, settings.index)

@@ -69,7 +69,7 @@ class ShardLeases:
         database.write(
             "INSERT INTO worker AS w(name, until, started, fetches, record) VALUES(%s, clock_timestamp() + "
             "make_interval(secs => %s), clock_timestamp(), %s, %s) ON CONFLICT(name) DO UPDATE SET "
-            "until = excluded.until, seen = clock_timestamp(), "
+            "until = excluded.until, seen = clock_timestamp(), fetches = excluded.fetches, "
             "record = CASE WHEN excluded.record = '' THEN w.record ELSE excluded.record END",
             (self.owner, self.duration, self.fetches, record),
         )

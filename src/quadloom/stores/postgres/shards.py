@@ -120,6 +120,8 @@ class PostgresShards:
         return loads
 
     def want(self, shards: Collection[int]) -> None:
+        self.leases.fetches = False  # it takes these and no share
+        self.leases.renew(self._database)
         self._database.write(
             "UPDATE shard_lease SET wanted_by = CASE WHEN shard = ANY(%s::smallint[]) THEN %s ELSE '' END "
             "WHERE wanted_by = %s OR shard = ANY(%s::smallint[])",

@@ -137,8 +137,8 @@ class Shards(Protocol):
         ...
 
     def want(self, shards: Collection[int]) -> None:
-        """Ask their owners to give these back, for this process alone; it takes them when they are free. Nobody waits
-        for a process that is dead. None = it wants nothing more."""
+        """Ask their owners to give these back, for this process alone; it takes them when they are free, and has no
+        share of the others. Nobody waits for a process that is dead. Empty = it wants nothing more."""
         ...
 
     def take(self, limit: int, now: float, wanted: Collection[int] | None = None) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.sparql.service import QueryResult
+from quadloom.cluster.borrowing import borrowed, shards_of
 from quadloom.cluster.member import ClusterMember
 from quadloom.crawl.requests import CrawlRequests
 from quadloom.crawl.scope import CrawlScope, stored_scope
@@ -30,6 +31,7 @@ from quadloom.maintenance.maintenance import Maintenance
 from quadloom.maintenance.rebuild import rename_damaged
 from quadloom.maintenance.swap import exchange_folders, write_marks
 from quadloom.model.phase import ALL_PHASES, Owed, PhaseName
+from quadloom.model.url import host_of
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
@@ -45,7 +47,8 @@ from quadloom.topical.relevance import Example, Judge, Topic
 from quadloom.topical.run import TopicalRun
 from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.sites import SeedSite
-from quadloom.topical.topic import crawl_topic
+from quadloom.topical.survey import SurveyedSite
+from quadloom.topical.topic import crawl_topic, survey_sites
 
 _LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
 
@@ -201,6 +204,28 @@ class Warehouse:
         """
         settings = replace(self.settings, topic=with_limits(self.settings.topic, limits))
         settings = self.requests.with_contact(settings)
+        seeds = [site if isinstance(site, SeedSite) else SeedSite(site) for site in sites]
+        with self._shards_of(seeds, settings, [host_of(lead.template) for lead in site_search("")]):
+            return self._topic(
+                settings,
+                Topic(broad, narrow, tuple(examples), tuple(against), tuple(types)),
+                seeds,
+                strategy or settings.topic.strategy,
+                judge,
+                site_search,
+                progress,
+            )
+
+    def _topic(
+        self,
+        settings: Settings,
+        topic: Topic,
+        seeds: Sequence[SeedSite],
+        strategy: StrategyName,
+        judge: Judge | None,
+        site_search: Callable[[str], list[SearchLead]],
+        progress: Callable[[TopicalRun, TopicalStrategy], None],
+    ) -> TopicReport:
         ranker = page_ranker(self.stores, settings)
         scheduler = RefreshScheduler(
             self.stores.catalog, self.stores.frontier, settings, ranker=ranker, scope=lambda: self.scope.current
@@ -209,9 +234,9 @@ class Warehouse:
             return crawl_topic(
                 self.stores,
                 settings,
-                Topic(broad, narrow, tuple(examples), tuple(against), tuple(types)),
-                [site if isinstance(site, SeedSite) else SeedSite(site) for site in sites],
-                strategy=strategy or settings.topic.strategy,
+                topic,
+                seeds,
+                strategy=strategy,
                 hooks=(scheduler, ChangeNotifier(self.stores.catalog, self.stores.outbox, self.stores.quads)),
                 judge=judge,
                 site_search=site_search,
@@ -220,6 +245,19 @@ class Warehouse:
         finally:
             ranker.close()
             scheduler.close()
+
+    def survey(self, seeds: Sequence[SeedSite]) -> list[SurveyedSite]:
+        """Which sites have a search of their own, and of what kind. Nothing is kept but the channels."""
+        with self._shards_of(seeds, self.settings):
+            return survey_sites(self.stores, self.settings, seeds)
+
+    def _shards_of(
+        self, seeds: Sequence[SeedSite], settings: Settings, services: Sequence[str] = ()
+    ) -> AbstractContextManager[None]:
+        """On a shared database: own the shards of all hosts that a topical crawl may ask."""
+        hosts = [*(seed.host for seed in seeds), *settings.topic.third_parties, *services]
+        wanted = shards_of(hosts if settings.crawl.scope != "any" else ["*"])
+        return borrowed(self.stores.shards, wanted, settings.cluster.heartbeat)
 
     def work(self, *, forever: bool = False, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
         """Be one of many workers on a shared database until stopped. `notice` receives which part it owns."""
@@ -286,7 +324,7 @@ class Warehouse:
     def _member(self, session: CrawlSession, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
         assert self.stores.shards is not None
         heartbeat = self.settings.cluster.heartbeat
-        return ClusterMember(session, self.stores.shards, heartbeat=heartbeat, notice=notice)
+        return ClusterMember(session, self.stores.shards, path=self.path, heartbeat=heartbeat, notice=notice)
 
     def _compose(self) -> None:
         """Open everything. To write, finish what a killed rebuild has begun."""

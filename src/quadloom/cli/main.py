@@ -70,6 +70,7 @@ _GROUPS = {
     },
     "Watch and steer a crawl": {
         "status": ("quadloom.cli.asking.status:status", "Show what the warehouse holds and what a running crawl does."),
+        "logs": ("quadloom.cli.crawling.logs:logs", "Print what a running crawl or all workers report."),
         "sites": ("quadloom.cli.asking.status:sites", "List hosts with their pages, queue, pace and blocks."),
         "seeds": ("quadloom.cli.crawling.seeds:seeds", "Add URLs to start from, or list them."),
         "scope": (

@@ -91,8 +91,16 @@ class Session:
         text = text if text.endswith("\n") else text + "\n"
         sys.stdout.write(harmless(text) if self.is_terminal else text)
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
-        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`."""
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        *,
+        title: str = "",
+        styles: Sequence[str] = (),
+    ) -> None:
+        """Print a table on a terminal, without empty columns; elsewhere tab-separated lines for `cut` and `awk`.
+        `styles`: of the rows, such as red; empty = none."""
         if not self.is_terminal:
             for row in rows:
                 self.write("\t".join(_cell(value) for value in row))
@@ -102,7 +110,7 @@ class Session:
         numeric = [all(isinstance(row[index], int | float) or row[index] == "" for row in cells) for index in shown]
         texts = [[harmless(_shown(row[index])) for index in shown] for row in cells]
         names = [columns[index] for index in shown]
-        self.out.print(fitted(names, texts, numeric, self.out.width, title=title))
+        self.out.print(fitted(names, texts, numeric, self.out.width, title=title, styles=styles))
 
 
 # C0 and C1 except tab and line feed; directional overrides, which can make one name look like another.

@@ -136,7 +136,9 @@ class Crawl:
         # Few hosts with short delays: the next visit may be due before any message comes.
         busy = time.monotonic() - self._leased_at < _BUSY_SECONDS
         wait = _WAIT if asked and not busy else _LEASE_PAUSE
-        settlements = self._ingest.step(wait, self._on_message)
+        settlements: list[Settlement] = []
+        with self._losing_shards():
+            settlements = self._ingest.step(wait, self._on_message)
         self._count(settlements)
         rescheduler = self._rescheduler
         if rescheduler is not None:

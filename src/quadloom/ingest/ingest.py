@@ -107,7 +107,7 @@ class Ingest:
                 settings.index,
                 self.inbox.put,
                 failpoints,
-                statistics or Statistics.resume(stores.catalog, stores.quads),
+                statistics or Statistics.begin(stores),
                 self._link_queries,
             )
         self._jobs = IndexJobs(stores.catalog, self._indexer, settings.index)
@@ -310,11 +310,13 @@ class Ingest:
         for message in self.inbox.rest():
             if isinstance(message, IndexAcks | LinksFound):
                 self._handle(message)
-        try:
-            self.settle([], self._clock())
-        except ShardsLost as lost:
-            self._notice("notice", lost.message)
-        self._backlog.close()
+        for last in (lambda: self.settle([], self._clock()), self._backlog.close, self._end_ledger):
+            try:
+                last()
+            except ShardsLost as lost:  # the frontier has forgotten them already, so the next one is not refused
+                self._notice("notice", lost.message)
+
+    def _end_ledger(self) -> None:
         if self._indexer is not None:
             self._ledger.ended()
 
@@ -389,11 +391,7 @@ class Ingest:
 
     def _hand_out(self) -> None:
         if not self._waiting and len(self._finished) < self._settings.crawl.batch and self._backlog.phases:
-            for left in self._left.begin(self._in_hand, self._pool, self._clock()):
-                if isinstance(left.response, Failure):
-                    self._finish(left.visit, left.response, None, left.step)
-                else:
-                    self._submit_page(left.visit, left.response, step=left.step)
+            self._begin_left()
         if not self._waiting and not self._reindexing.waiting:
             return
         pool = self._pool
@@ -405,6 +403,18 @@ class Ingest:
             room -= 1
         if room > 0:
             self._reindexing.hand_out(pool, room)
+
+    def _begin_left(self) -> None:
+        """Take pages that others have left. A worker that was paused may learn only here that its shards are lost:
+        nothing was leased then, and the next turn tries again."""
+        try:
+            for left in self._left.begin(self._in_hand, self._pool, self._clock()):
+                if isinstance(left.response, Failure):
+                    self._finish(left.visit, left.response, None, left.step)
+                else:
+                    self._submit_page(left.visit, left.response, step=left.step)
+        except ShardsLost as lost:
+            self._notice("notice", lost.message)
 
     def _is_due(self) -> bool:
         """A full batch, or anything at all after `crawl.batch_seconds`. Acknowledgements count too: a worker with

@@ -159,7 +159,7 @@ def _transaction(stores: Stores, now: float) -> None:
             if entry.reprocessed_at:
                 REPROCESSED_AT.put(catalog, entry.reprocessed_at)
             if entry.statistics:
-                STATISTICS.put_encoded(catalog, entry.statistics)
+                STATISTICS.put_encoded_for_all(catalog, entry.statistics)
         ended(catalog)
 
 

@@ -141,6 +141,23 @@ class NamedValue(_Codec[T]):
         """Write the value; None removes it. Durable on return, or with the enclosing transaction."""
         catalog.put(self.entry.name, None if value is None else self.encode(value))
 
+    def get_all(self, catalog: Catalog) -> list[T]:
+        """The values of all workers, if each has its own; else the one value, if there is one."""
+        stored = [catalog.get(name) for name in self._of_workers(catalog)] or [catalog.get(self.entry.name)]
+        return [self.decode(data) for data in stored if data is not None]
+
+    def put_encoded_for_all(self, catalog: Catalog, data: bytes) -> None:
+        """`put_encoded`, and remove those of other workers: this one covers what they did."""
+        with catalog.transaction():
+            for name in self._of_workers(catalog):
+                catalog.put(name, None)
+            catalog.put(self.entry.name, data)
+
+    def _of_workers(self, catalog: Catalog) -> list[str]:
+        if not self.entry.per_worker:
+            return []
+        return [name for name in catalog.names("worker:") if name.split(":", 2)[2] == self.entry.name]
+
     def put_encoded(self, catalog: Catalog, data: bytes | None) -> None:
         """`put` of what `encode` made, perhaps in another thread."""
         catalog.put(self.entry.name, data)

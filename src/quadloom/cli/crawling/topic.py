@@ -40,7 +40,6 @@ from quadloom.topical.search.web_search import (
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.survey import SurveyedSite, shares
-from quadloom.topical.topic import survey_sites
 from quadloom.warehouse import Warehouse
 
 topic = App(name="topic", help="Collect pages on a topic, using the sites' own search.")
@@ -157,7 +156,7 @@ def survey(file: Path, *, contact: str | None = None, delay: float | None = None
     sites = [SeedSite(_home(url)) for url in urls_from_file(file)]
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, [site.home for site in sites])
-        lines = survey_sites(warehouse.stores, warehouse.settings, list(dict.fromkeys(sites)))
+        lines = warehouse.survey(list(dict.fromkeys(sites)))
     _print_survey(s, lines)
 
 

@@ -25,11 +25,12 @@ from quadloom.stores.postgres.frontier import SLOTS, PostgresFrontier
 from quadloom.stores.postgres.outbox import PostgresOutbox
 from quadloom.stores.postgres.shard_leases import ShardLeases
 from quadloom.stores.postgres.shards import PostgresShards
+from quadloom.stores.postgres.workers import worker_rows
 from quadloom.stores.protocols.bus import Bus
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import ScopeRules
 from quadloom.stores.protocols.outbox import Outbox
-from quadloom.stores.protocols.state import Shards, T, WholeCatalog
+from quadloom.stores.protocols.state import Shards, T, WholeCatalog, WorkerRow
 from quadloom.stores.shards import worker_name
 
 
@@ -81,6 +82,9 @@ class ClusterState:
     def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
         with contextlib.closing(PostgresDatabase.read_only(self.url)) as database:
             return question(PostgresCatalog(database))
+
+    def workers(self) -> list[WorkerRow]:
+        return worker_rows(self.database)
 
     def size(self) -> int:
         return int(

@@ -12,6 +12,7 @@ import msgspec
 from markupsafe import Markup
 
 from quadloom.asking.numbers import LABELS, WarehouseNumbers, numbers_of
+from quadloom.cluster.view import ClusterView
 from quadloom.crawl.balance import Balance, balance_of
 from quadloom.crawl.monitor import SAMPLE, FreshnessReport, WorkerLoad, freshness, heartbeat
 from quadloom.crawl.report import CrawlReport, Meter
@@ -82,6 +83,7 @@ class MonitorView(msgspec.Struct, frozen=True, kw_only=True):
     events: list[Event]
     points: list[ChartPoint]
     runs: list[CrawlRun]  # of this warehouse, newest first
+    cluster: ClusterView | None = None  # all workers; None = the warehouse belongs to one machine
 
 
 def monitor_page(request: WebRequest) -> ViewResponse:
@@ -117,6 +119,7 @@ def monitor_page(request: WebRequest) -> ViewResponse:
         events=request.site.crawl.events(0, 20)[::-1],
         points=request.site.crawl.points(),
         runs=runs_of(warehouse.stores.catalog),
+        cluster=request.site.crawl.cluster(),
     )
     extra: dict[str, object] = {
         "states": {name: view.frontier[name] for name in _STATES},

@@ -349,6 +349,7 @@ class Ingest:
             self._writer.links += message.discoveries
         elif isinstance(message, EventMessage):
             self.counts.quarantined += message.kind == "quarantined"
+            self.counts.replaced_workers += message.kind == "worker-killed"
             self._pool.redistribute()
             self._notice(message.kind, message.text)
         else:

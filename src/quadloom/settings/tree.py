@@ -144,9 +144,11 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     robots_bytes: Annotated[Bytes, _doc("bytes of a robots.txt that are read; the rest is ignored"), _FROM_1] = (
         500 * 1024
     )
-    transform_seconds: Annotated[Seconds, _doc("detecting and transforming one page, wall-clock seconds"), _ABOVE_0] = (
-        10.0
-    )
+    transform_seconds: Annotated[
+        Seconds,
+        _doc("detecting and transforming one page, seconds; waiting for a processor is not counted"),
+        _ABOVE_0,
+    ] = 10.0
     transform_bytes: Annotated[Bytes, _doc("memory of a transform process, bytes"), _FROM_1] = 768 * 1024 * 1024
     quads_per_page: Annotated[
         int, _doc("statements stored per page; more than that is reported as a finding"), _FROM_0

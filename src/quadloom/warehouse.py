@@ -32,6 +32,7 @@ from quadloom.maintenance.rebuild import rename_damaged
 from quadloom.maintenance.swap import exchange_folders, write_marks
 from quadloom.model.phase import ALL_PHASES, Owed, PhaseName
 from quadloom.model.url import host_of
+from quadloom.process.durable import make_folder
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
@@ -107,7 +108,7 @@ class Warehouse:
         cls, path: Path, settings: Settings, *, repairing: bool, phases: frozenset[PhaseName] = ALL_PHASES
     ) -> Warehouse:
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             probe = path / ".writable"
             probe.touch()
             probe.unlink()

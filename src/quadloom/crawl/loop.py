@@ -189,6 +189,7 @@ class Crawl:
             links=counts.links,
             findings=counts.findings,
             quarantined=counts.quarantined,
+            replaced_workers=counts.replaced_workers,
             frontier={**msgspec.structs.asdict(stats), "total": stats.total},
             # The last pages are acknowledged when the crawl is closed, after its last step.
             phases={phase: meter.phases[phase] for phase in Meter.PHASES} | {"index": counts.indexed},
@@ -303,6 +304,7 @@ class Crawl:
             self._frontier.release(message.visits, self._clock())
             self._hosts_sent.clear()
             self._leased.difference_update(visit.fingerprint for visit in message.visits)
+            self._ingest.counts.replaced_workers += 1
             self._notice("worker-killed", "the fetch process died and was started again")
         elif isinstance(message, NetworkAsked):
             self._network.asked(message)

@@ -46,6 +46,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     links: int = 0
     findings: int = 0
     quarantined: int = 0
+    replaced_workers: int = 0  # processes that died or exceeded a limit, and were started again
     frontier: dict[str, int] = {}
     phases: dict[str, int] = {}  # pages through each phase
     cpu: dict[str, float] = {}  # seconds by phase

@@ -51,6 +51,7 @@ class IngestCounts(msgspec.Struct):
     transformed: int = 0
     indexed: int = 0
     quarantined: int = 0
+    replaced_workers: int = 0  # that died or were killed, the fetch process included
     quads: int = 0
     links: int = 0
     findings: int = 0

@@ -69,7 +69,7 @@ class Ingest:
 
     `hooks` take part in every transaction, in their order. `workers`: see `LazyPool`. `notice` receives what a person
     should see. `ledger`: where it is written what the indexes hold, if not in the catalog. `links_of` receives the
-    links of pages that another process has transformed.
+    links of pages that are transformed again, or that another process has transformed.
 
     Which phases it runs is what the stores were opened for. What others have left is taken from `open_backlog` on.
     """
@@ -359,6 +359,7 @@ class Ingest:
             self._writer.links += message.discoveries
         elif isinstance(message, EventMessage):
             self.counts.quarantined += message.kind == "quarantined"
+            self.counts.replaced_workers += message.kind == "worker-killed"
             self._pool.redistribute()
             self._notice(message.kind, message.text)
         else:

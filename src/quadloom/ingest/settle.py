@@ -104,6 +104,14 @@ def settle_same(visit: Visit, page: Page, pace: HostPace | None, old: PageRow | 
     )
 
 
+def size_price(result: PageResult, settings: Settings) -> float:
+    """How many pages of its host's budget (`crawl.max_pages_per_host`) a page uses up by its size."""
+    limits, pages = settings.limits, settings.crawl.max_pages_per_host
+    by_count = result.quads.count * pages / limits.quads_per_host if limits.quads_per_host else 0.0
+    by_bytes = len(result.quads.nquads) * pages / limits.quad_bytes_per_host if limits.quad_bytes_per_host else 0.0
+    return max(by_count, by_bytes)
+
+
 def settle_page(
     visit: Visit,
     page: Page,

@@ -35,6 +35,7 @@ from quadloom.ingest.settle import (
     settle_quarantine,
     settle_same,
     settle_status,
+    size_price,
 )
 from quadloom.ingest.sources import PageSources
 from quadloom.model.link import Discovery
@@ -44,6 +45,7 @@ from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, Owed, left_owed
 from quadloom.model.url import site_of
 from quadloom.phases.extract import sitemap_discoveries
+from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
 from quadloom.stores.archive.warc_record import encode as encode_record
 from quadloom.stores.frontier.policy import discovery_of
@@ -160,6 +162,7 @@ class BatchWriter:
             now,
         )
         batch.acks, batch.requests = list(self.acks), list(self._reindexing.requests)
+        batch.indexed = sum(len(ack.marks) for ack in batch.acks)
         batch.extracted = list(self._backlog.extracted)
         batch.found, batch.found_again = len(self.links), len(self._reindexing.links)
         for hook in self._hooks:
@@ -322,16 +325,23 @@ class BatchWriter:
         return settlement if "extract" in self._stores.phases else _without_links(settlement)
 
     def _priced(self, item: FinishedVisit) -> HostPace | None:
-        """A page with the same text as another page of its host costs the host's budget more, so that traps starve."""
-        if item.result is None or item.pace is None or not item.result.text_digest:
+        """A page with the same text as another page of its host costs the host's budget more, so that traps starve; so
+        does one that states more than its share of what the host may state in all."""
+        if item.result is None or item.pace is None:
             return item.pace
-        key = (item.visit.host, item.result.text_digest)
+        price = size_price(item.result, self._settings)
+        if self._is_duplicate(item, item.result):
+            price = max(price, cost_of(item.response, duplicate=True))
+        return msgspec.structs.replace(item.pace, cost=price) if price > item.pace.cost else item.pace
+
+    def _is_duplicate(self, item: FinishedVisit, result: PageResult) -> bool:
+        if not result.text_digest:
+            return False
+        key = (item.visit.host, result.text_digest)
         first = self._texts.get(key)
         if first is None:
             self._texts.put(key, item.visit.fingerprint)
-        if first is None or first == item.visit.fingerprint:
-            return item.pace
-        return msgspec.structs.replace(item.pace, cost=cost_of(item.response, duplicate=True))
+        return first is not None and first != item.visit.fingerprint
 
 
 def _without_links(settlement: Settlement) -> Settlement:

@@ -22,7 +22,7 @@ from quadloom.syntaxes.html.meta import read_robots
 from quadloom.syntaxes.installed import SYNTAXES
 from quadloom.syntaxes.rdf.links import data_links
 from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry, signs_in
-from quadloom.syntaxes.sink import MAX_CHARACTERS
+from quadloom.syntaxes.sink import sink_limits
 from quadloom.syntaxes.terms import TYPE
 
 _DEFAULTS = Settings()
@@ -138,10 +138,15 @@ def _transformed(
 ) -> Transformed:
     sink, facts, limits = context.sink, context.facts, context.settings.limits
     if sink.overflow:
+        most = sink_limits(limits, len(context.body))
         message = (
-            f"more than {limits.quads_per_page} statements or {MAX_CHARACTERS >> 20} MiB: {sink.overflow} left out"
+            f"more than {most.statements} statements, {most.characters >> 20} MiB of them or {most.long_terms} long "
+            f"terms: {sink.overflow} left out"
         )
         context.find("too-many-quads", message, advice="publish the data in several documents")
+    if sink.long_iris:
+        message = f"{sink.long_iris} statements with an IRI of more than {limits.iri_chars} characters were left out"
+        context.find("iri-too-long", message, advice="use shorter names; publish inline data as a document of its own")
     return Transformed(
         PageFacts(
             document.kind,

@@ -144,13 +144,35 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     robots_bytes: Annotated[Bytes, _doc("bytes of a robots.txt that are read; the rest is ignored"), _FROM_1] = (
         500 * 1024
     )
-    transform_seconds: Annotated[Seconds, _doc("detecting and transforming one page, wall-clock seconds"), _ABOVE_0] = (
-        10.0
-    )
+    transform_seconds: Annotated[
+        Seconds,
+        _doc("detecting and transforming one page, seconds; waiting for a processor is not counted"),
+        _ABOVE_0,
+    ] = 10.0
     transform_bytes: Annotated[Bytes, _doc("memory of a transform process, bytes"), _FROM_1] = 768 * 1024 * 1024
     quads_per_page: Annotated[
         int, _doc("statements stored per page; more than that is reported as a finding"), _FROM_0
     ] = 200_000
+    quad_bytes_per_page: Annotated[
+        Bytes, _doc("statements stored per page, bytes; what is left out is reported as a finding"), _FROM_1
+    ] = 96 * 1024 * 1024
+    amplification: Annotated[
+        float,
+        _doc("statements of a page, beyond the first 8 MiB: at most this many times the bytes of its document"),
+        _ABOVE_0,
+    ] = 30.0
+    long_terms_per_page: Annotated[
+        int, _doc("different names and values of more than 1,024 characters per page"), _FROM_0
+    ] = 5_000
+    iri_chars: Annotated[int, _doc("length of an IRI; statements with a longer one are left out"), _FROM_1] = 8192
+    quads_per_host: Annotated[
+        int,
+        _doc("statements stored per host, 0 = no limit; larger pages use up crawl.max_pages_per_host faster"),
+        _FROM_0,
+    ] = 50_000_000
+    quad_bytes_per_host: Annotated[
+        Bytes, _doc("the same for the bytes of all statements of a host, 0 = no limit"), _FROM_0
+    ] = 8 * 1024 * 1024 * 1024
     links_per_page: Annotated[int, _doc("links stored per page"), _FROM_0] = 20_000
     text_chars: Annotated[int, _doc("main text stored per page, characters"), _FROM_0] = 500_000
     literal_chars: Annotated[

@@ -28,7 +28,7 @@ from quadloom.settings import Settings
 from quadloom.syntaxes.charset import charset_of, decode, utf8
 from quadloom.syntaxes.html.tree import COMMENT, tag_ids, tame
 from quadloom.syntaxes.html.xhtml import as_xhtml
-from quadloom.syntaxes.sink import Sink
+from quadloom.syntaxes.sink import Sink, sink_limits
 from quadloom.syntaxes.sniffing import xml_root
 
 Loader = Callable[[str], bytes]
@@ -137,7 +137,7 @@ class Context:
         self.settings = settings
         self.headers = tuple(headers)
         self.loader = loader
-        self.sink = Sink(settings.limits.quads_per_page, url)
+        self.sink = Sink(sink_limits(settings.limits, len(body)), url)
         self.links: list[Link] = []
         self.link_texts: list[str] = []  # of the `<a>` elements, in document order; empty if it is no link
         self.last_steps: list[Callable[[Context], None]] = []  # run after all extractors: they may change the tree

@@ -27,6 +27,8 @@ class _Figures(msgspec.Struct):
     pages: int = 0
     bytes: int = 0
     findings: int = 0
+    quarantined: int = 0
+    replaced_workers: int = 0
     seconds: float = 0.0
     phases: dict[str, int] = {}
     cpu: dict[str, float] = {}
@@ -130,8 +132,14 @@ def _crawl(figures: _Figures) -> Iterator[str]:
     yield from _family("quadloom_phase_queue", "pages that wait before a phase", "phase", figures.queues)
     yield from _family("quadloom_crawl_waits", "share of time that this held requests back", "by", figures.waits)
     yield from _services(figures.services)
-    for name, value in (("pages", figures.pages), ("bytes", figures.bytes), ("findings", figures.findings)):
-        yield from _family(f"quadloom_crawl_{name}", f"{name} of this crawl", "", {"": value}, "counter")
+    for name, value, text in (
+        ("pages", figures.pages, "pages of this crawl"),
+        ("bytes", figures.bytes, "bytes of this crawl"),
+        ("findings", figures.findings, "findings of this crawl"),
+        ("quarantined", figures.quarantined, "pages of this crawl that killed two workers"),
+        ("replaced_workers", figures.replaced_workers, "processes of this crawl that died or exceeded a limit"),
+    ):
+        yield from _family(f"quadloom_crawl_{name}", text, "", {"": value}, "counter")
 
 
 def _services(loads: Sequence[InstanceLoad]) -> Iterator[str]:

@@ -213,10 +213,9 @@ def test_a_second_crawl_reads_known_pages_again_and_asks_known_channels_at_once(
         options = configured(tmp_path, server)
         sites = tmp_path / "sites.txt"
         sites.write_text("\n".join(server.web.homes()), encoding="utf-8")
-        query = (server.corpus.broad_query(TOPIC), server.corpus.narrow_query(TOPIC))
         command = [
             "topic",
-            *query,
+            server.corpus.narrow_query(TOPIC),  # one word alone is a topic
             "--seeds",
             str(sites),
             "--budget",
@@ -274,8 +273,11 @@ def test_survey_prints_shares_and_keeps_channels(tmp_path: Path, capsys: pytest.
     with topic_server() as server:
         options = configured(tmp_path, server)
         sites = tmp_path / "sites.txt"
-        sites.write_text("\n".join([*server.web.homes(), "http://gone.known.test:9/"]), encoding="utf-8")
-        assert run(["topic", "survey", str(sites), *options]) == 0
+        homes = server.web.homes()
+        sites.write_text("\n".join([*homes[2:], "http://gone.known.test:9/"]), encoding="utf-8")
+        shops = tmp_path / "shops.txt"
+        shops.write_text("\n".join(homes[:2]), encoding="utf-8")
+        assert run(["topic", "survey", str(sites), str(shops), *options]) == 0
         survey = json.loads(capsys.readouterr().out)
         expected = {f"http://{plan.host}/": plan.search for plan in server.plans}
     kinds = {line["home"]: line["kind"] for line in survey["sites"] if line["reached"]}
@@ -283,3 +285,8 @@ def test_survey_prints_shares_and_keeps_channels(tmp_path: Path, capsys: pytest.
         assert kinds[home] == {"post-form": "form"}.get(search, search)
     assert len(kinds) == len(expected)
     assert sum(row["sites"] for row in survey["shares"]) == len(expected)
+    assert [(row["category"], row["sites"]) for row in survey["categories"]] == [
+        ("sites", len(expected) - 2),
+        ("shops", 2),
+        ("all", len(expected)),
+    ]

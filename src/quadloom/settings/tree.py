@@ -58,7 +58,14 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         _doc(f"link strategies: {', '.join(STRATEGY_NAMES)}, or a path to a .rq file"),
     ] = msgspec.field(default_factory=lambda: ["all"])
     skip_types: Annotated[
-        list[str], _doc("globs of media types whose bodies are not read, besides audio, video, fonts and installers")
+        list[str],
+        _doc("globs of media types whose bodies are not read, besides pictures, audio, video, fonts and installers"),
+    ] = []
+    read_types: Annotated[
+        list[str],
+        _doc(
+            "globs of media types whose bodies are read although they are not by default, such as image/* for a plug-in"
+        ),
     ] = []
     sitemaps: Annotated[bool, _doc("read the sitemaps named in robots.txt")] = True
     transport: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 import msgspec
@@ -24,7 +24,7 @@ from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport, m
 from quadloom.topical.polite_access import FetchedPage, PoliteAccess
 from quadloom.topical.relevance import Judge, Topic
 from quadloom.topical.run import RELEVANT, TopicalRun
-from quadloom.topical.search.channels import SearchChannel
+from quadloom.topical.search.channels import MOST_REQUESTS, SearchChannel
 from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategies.adaptive import Adaptive
@@ -106,13 +106,14 @@ def survey_sites(
     settings: Settings,
     seeds: Sequence[SeedSite],
     *,
+    categories: Mapping[str, str] | None = None,
     random: Random | None = None,
     progress: Callable[[TopicalRun], None] = lambda _desk: None,
     clock: Callable[[], float] = time.time,
 ) -> list[SurveyedSite]:
-    """Which sites have a search, and of what kind. Nothing is kept but the channels."""
-    survey = Survey(seeds, random or Random(), clock())
-    desk = TopicalRun(Topic("", ""), budget=12 * len(seeds) + 1)
+    """Which sites have a search, and of what kind. Nothing is kept but the channels. `categories`: by home page."""
+    survey = Survey(seeds, random or Random(), clock(), categories)
+    desk = TopicalRun(Topic("", ""), budget=MOST_REQUESTS * len(seeds) + 1)
     access = PoliteAccess(
         settings, stores.frontier, TopicScope(settings, seeds), lambda _brought: None, clock=clock, random=random
     )

@@ -37,7 +37,7 @@ from quadloom.topical.search.web_search import (
 )
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategies.adaptive import Adaptive
-from quadloom.topical.survey import SurveyedSite, shares
+from quadloom.topical.survey import SurveyedSite, by_category, shares
 from quadloom.topical.topic import survey_sites
 from quadloom.warehouse import Warehouse
 
@@ -109,7 +109,7 @@ def collect(
         }
     )
     first, *others = s.settings.topic.words or [""]
-    broad, narrow = broad or first, narrow or " ".join(others) or first
+    broad, narrow = broad or first, narrow or " ".join(others) or broad or first  # one word alone finds sites and pages
     if not broad:
         raise UsageError("no words given", hint='quadloom topic "Travel" "paris", or words = […] below [topic]')
     if not s.settings.topic.use_site_search and (strategy or s.settings.topic.strategy) in ("adaptive", "liu-agah"):
@@ -138,13 +138,13 @@ def collect(
 
 
 @topic.command
-def survey(file: Path, *, contact: str | None = None, delay: float | None = None) -> None:
+def survey(*files: Path, contact: str | None = None, delay: float | None = None) -> None:
     """Print what share of sites has a search of its own, and of what kind.
 
     Parameters
     ----------
-    file
-        file with one site per line, `-` for standard input
+    files
+        files with one site per line, `-` for standard input; each file is a category, named after it
     contact
         URL or mail address shown to the sites you visit
     delay
@@ -152,24 +152,48 @@ def survey(file: Path, *, contact: str | None = None, delay: float | None = None
     """
     s = session()
     s.override({"crawl.contact": contact, "politeness.delay": delay})
-    sites = [SeedSite(_home(url)) for url in urls_from_file(file)]
+    if not files:
+        raise UsageError("no file given", hint="quadloom topic survey news.txt shops.txt, with one site per line")
+    categories: dict[str, str] = {}
+    for file in files:
+        for url in urls_from_file(file):
+            categories.setdefault(_home(url), file.stem if len(files) > 1 else "")
+    sites = [SeedSite(home) for home in categories]
     with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
         require_contact(s, warehouse, [site.home for site in sites])
-        lines = survey_sites(warehouse.stores, warehouse.settings, list(dict.fromkeys(sites)))
+        lines = survey_sites(warehouse.stores, warehouse.settings, sites, categories=categories)
     _print_survey(s, lines)
 
 
 def _print_survey(s: Session, lines: Sequence[SurveyedSite]) -> None:
     if s.json:
         sites = [
-            {"home": line.home, "kind": line.channel.kind, "reached": line.reached, "tried": list(line.tried)}
+            {
+                "home": line.home,
+                "category": line.category,
+                "kind": line.channel.kind,
+                "reached": line.reached,
+                "tried": list(line.tried),
+            }
             for line in lines
         ]
-        s.emit({"sites": sites, "shares": [{"kind": k, "sites": n, "share": round(v, 4)} for k, n, v in shares(lines)]})
+        kinds = [{"kind": k, "sites": n, "share": round(v, 4)} for k, n, v in shares(lines)]
+        categories = [
+            {"category": c.category, "sites": c.sites, "searchable": c.searchable, "share": round(c.share, 4)}
+            for c in by_category(lines)
+        ]
+        s.emit({"sites": sites, "shares": kinds, "categories": categories})
         return
     s.table(("site", "way in"), [(line.home, line.channel.kind if line.reached else "not reached") for line in lines])
     s.write("")
     s.table(("way in", "sites", "share"), [(kind, count, f"{value:.0%}") for kind, count, value in shares(lines)])
+    rows = by_category(lines)
+    if len(rows) > 1:
+        s.write("")
+        s.table(
+            ("category", "sites", "with a search", "share"),
+            [(row.category, row.sites, row.searchable, f"{row.share:.0%}") for row in rows],
+        )
 
 
 def _sites(s: Session, warehouse: Warehouse, broad: str, seeds: Path | None) -> list[SeedSite]:
@@ -255,8 +279,13 @@ def _print_report(s: Session, report: TopicReport) -> int:
         )
         s.say(
             f"{report.relevant} relevant of {report.documents} documents (harvest {report.harvest:.0%}) in "
-            f"{report.requests} requests ({report.per_request:.2f} each); recall about {report.recall_estimate:.0%}"
+            f"{report.requests} requests ({report.per_request:.2f} each)"
         )
+        if report.waiting.pages:
+            s.say(
+                f"{report.waiting.pages} more pages are known and not fetched; by their titles and snippets, about "
+                f"{report.waiting.relevant:.0f} of them are relevant"
+            )
         if report.refused:
             s.say(
                 "not requested: "
@@ -266,7 +295,7 @@ def _print_report(s: Session, report: TopicReport) -> int:
 
 
 class _Display:
-    """Sites, queries, harvest and recall of the running crawl: a live table on a terminal, elsewhere a line every ten
+    """Sites, queries and harvest of the running crawl: a live table on a terminal, elsewhere a line every ten
     seconds."""
 
     def __init__(self, s: Session) -> None:
@@ -291,7 +320,7 @@ class _Display:
         self._shown = now
         line = (
             f"{run.spent} of {run.budget} requests · {len(run.found)} documents · {run.relevant} relevant · "
-            f"harvest {run.relevant / max(1, len(run.found)):.0%} · recall about {run.recall_estimate():.0%}"
+            f"harvest {run.relevant / max(1, len(run.found)):.0%} · {strategy.waiting().pages} known"
         )
         if not self._is_live:
             self._session.say(line)

@@ -16,7 +16,7 @@ from quadloom.model.url import canonical, host_of
 from quadloom.topical.access import RequestSequence
 from quadloom.topical.anchors import Anchor, PageOutline
 from quadloom.topical.relevance import words_of
-from quadloom.topical.run import RELEVANT, AssessedDocument, TopicalRun, article_links
+from quadloom.topical.run import RELEVANT, AssessedDocument, KnownPages, TopicalRun, article_links
 from quadloom.topical.search.channels import SearchChannel, SiteOpening, open_site, query_channel
 from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.search.queries import QueryTerm, TermStatistics, combining
@@ -94,6 +94,10 @@ class Adaptive:
         if candidate is not None and sequence is options[0][2]:
             self.queue.take(candidate)
         return host, sequence
+
+    def waiting(self) -> KnownPages:
+        open_to = [candidate.p for candidate in self.queue if not self.run.full(candidate.host)]
+        return KnownPages(len(open_to), round(sum(open_to), 1))
 
     def _best_of(self, site: TopicalSite) -> tuple[float, RequestSequence[None]] | None:
         """The best query or hub of a site, cached until the site or the terms change."""
@@ -198,7 +202,7 @@ class Adaptive:
         channel: SearchChannel | None = site.channel
         if channel is None:
             return
-        page = yield from query_channel(channel, arm.query, arm.pages, arm.next_url)
+        page = yield from query_channel(channel, arm.query, arm.pages, arm.next_url, arm.next_fields)
         self._enter_results(site, arm, page, expected)
 
     def _enter_results(self, site: TopicalSite, arm: Arm, page: ResultPage | None, expected: float) -> None:
@@ -216,7 +220,7 @@ class Adaptive:
             site.page_size = max(site.page_size, len(page.results))
             arm.total = page.total
             arm.shown += len(page.results)
-            arm.next_url = page.next_url
+            arm.next_url, arm.next_fields = page.next_url, page.next_fields
             data = site.channel is not None and site.channel.format != "html"
             more = bool(page.next_url) or (data and len(page.results) >= min(site.page_size, 10))
             arm.done = not more or 0 <= page.total <= arm.shown
@@ -275,7 +279,6 @@ class Adaptive:
         site.relevant += 1
         site.version += 1
         for anchor in article_links(document.outline, site.boilerplate):
-            self.run.encountered(anchor.key)
             if _is_descriptive(anchor):
                 self._offer_link(site, anchor, document.verdict)
 
@@ -288,7 +291,6 @@ class Adaptive:
 
     def _offer(self, site: TopicalSite, result: SearchResult, source: Source, query: str) -> Candidate | None:
         key = canonical(result.url)
-        self.run.encountered(key)
         if key in self.queue.seen:
             return None
         return self._enqueue(

@@ -24,6 +24,7 @@ from quadloom.syntaxes.rdf.links import data_links
 from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry, signs_in
 from quadloom.syntaxes.sink import MAX_CHARACTERS
 from quadloom.syntaxes.terms import TYPE
+from quadloom.syntaxes.xml.validation import validate
 
 _DEFAULTS = Settings()
 # What these syntaxes state is our description of the page, not its author's data, so their terms are no links to
@@ -73,6 +74,8 @@ def transform(
     counts, own = _run_extractors(context, extractors, blanks)
     for step in context.last_steps:
         _guarded(context, Extractor("html", step))
+    if settings.transform.schemas and document.root:
+        _guarded(context, Extractor("xml", validate))
     if not context.facts.metas:
         read_robots(context)
     return _transformed(context, document, reasons, counts, own, blanks)

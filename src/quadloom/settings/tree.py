@@ -288,6 +288,10 @@ class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         list[str], _doc("GRDDL transformations that may run: URL globs or sha256:… of the file")
     ] = []
     generic_xml: Annotated[bool, _doc("map XML without a stylesheet of its own to RDF generically")] = True
+    schemas: Annotated[
+        str,
+        _doc("folder of DTD, XSD and RelaxNG files against which XML is validated; `quadloom schemas add` fills it"),
+    ] = ""
     vocabulary_expansion: Annotated[bool, _doc("expand RDFa vocabularies")] = False
 
 

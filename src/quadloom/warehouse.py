@@ -32,7 +32,7 @@ from quadloom.maintenance.swap import exchange_folders, write_marks
 from quadloom.model.phase import ALL_PHASES, Owed, PhaseName
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.scope import Scope
-from quadloom.settings import Settings
+from quadloom.settings import Settings, length_of
 from quadloom.settings.loading import load, with_limits
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
@@ -46,6 +46,7 @@ from quadloom.topical.run import TopicalRun
 from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.topic import crawl_topic
+from quadloom.topical.watched import WatchedTopic, watch
 
 _LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
 
@@ -191,25 +192,30 @@ class Warehouse:
         judge: Judge | None = None,
         site_search: Callable[[str], list[SearchLead]] = lambda _host: [],
         progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _run, _strategy: None,
+        every: str = "",
         **limits: int | float | str,
     ) -> TopicReport:
         """Collect pages on a topic from `sites` (home pages, or `SeedSite`s of a web searcher) with their own search.
 
         What it reads is a page like any other: scheduled, ranked, in the history, reported to subscribers; a crawl
-        without an end keeps it fresh. `limits` are settings of `[topic]`: `budget=500`, `per_site=20` …
+        without an end keeps it fresh. `every` ("7d"): such a crawl also looks for new pages so often. `limits` are
+        settings of `[topic]`: `budget=500`, `per_site=20` …
         """
+        pause = length_of("every", every) if every else 0.0
         settings = replace(self.settings, topic=with_limits(self.settings.topic, limits))
         settings = self.requests.with_contact(settings)
         ranker = page_ranker(self.stores, settings)
         scheduler = RefreshScheduler(
             self.stores.catalog, self.stores.frontier, settings, ranker=ranker, scope=lambda: self.scope.current
         )
+        topic = Topic(broad, narrow, tuple(examples), tuple(against), tuple(types))
+        seeds = tuple(site if isinstance(site, SeedSite) else SeedSite(site) for site in sites)
         try:
-            return crawl_topic(
+            report = crawl_topic(
                 self.stores,
                 settings,
-                Topic(broad, narrow, tuple(examples), tuple(against), tuple(types)),
-                [site if isinstance(site, SeedSite) else SeedSite(site) for site in sites],
+                topic,
+                seeds,
                 strategy=strategy or settings.topic.strategy,
                 hooks=(scheduler, ChangeNotifier(self.stores.catalog, self.stores.outbox, self.stores.quads)),
                 judge=judge,
@@ -219,6 +225,11 @@ class Warehouse:
         finally:
             ranker.close()
             scheduler.close()
+        if pause:
+            budget = settings.topic.budget
+            watched = WatchedTopic(topic=topic, sites=seeds, every=pause, budget=budget, next_at=time.time() + pause)
+            watch(self.stores.catalog, watched)
+        return report
 
     def work(self, *, forever: bool = False, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
         """Be one of many workers on a shared database until stopped. `notice` receives which part it owns."""

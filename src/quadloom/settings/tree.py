@@ -355,6 +355,11 @@ class TopicSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         list[str], _doc("globs of hosts that provide the search of other sites and may be asked, such as *.algolia.net")
     ] = []
     home_pages_only: Annotated[bool, _doc("take only home pages from web search results, as Liu and Agah did")] = False
+    share: Annotated[
+        float,
+        _doc("most of freshness.bandwidth that a crawl without an end spends on watched topics (`topic --every`)"),
+        _SHARE,
+    ] = 0.1
     channel_ttl: Annotated[Length, _doc("how long the way to search a site is remembered")] = "30d"
 
 

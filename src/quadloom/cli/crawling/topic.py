@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -15,9 +16,11 @@ from rich.table import Table
 
 from quadloom.cli.crawling.crawl import require_contact, urls_from_file
 from quadloom.cli.session import Session, session
+from quadloom.crawl.control import ask
 from quadloom.errors import FetchError, NothingFound, UsageError
 from quadloom.fetching.http.documents import DocumentFetcher
 from quadloom.model.url import Url, resolve
+from quadloom.settings import length_of
 from quadloom.settings.loading import secret
 from quadloom.topical.access import SiteResponse
 from quadloom.topical.anchors import read_outline
@@ -39,6 +42,7 @@ from quadloom.topical.sites import SeedSite
 from quadloom.topical.strategies.adaptive import Adaptive
 from quadloom.topical.survey import SurveyedSite, by_category, shares
 from quadloom.topical.topic import survey_sites
+from quadloom.topical.watched import WATCHED, WatchedTopic, forget
 from quadloom.warehouse import Warehouse
 
 topic = App(name="topic", help="Collect pages on a topic, using the sites' own search.")
@@ -63,6 +67,7 @@ def collect(
     embeddings: str | None = None,
     contact: str | None = None,
     delay: float | None = None,
+    every: str = "",
 ) -> int:
     """Find sites with a broad query, ask each site's own search a narrow one, and store the relevant pages.
 
@@ -96,8 +101,11 @@ def collect(
         URL or mail address shown to the sites you visit
     delay
         least seconds between two requests to one host
+    every
+        look for new pages on the topic again so often, such as 7d; `crawl --forever` does it
     """
     s = session()
+    pause = length_of("--every", every) if every else 0.0
     s.override(
         {
             "topic.budget": budget,
@@ -114,8 +122,11 @@ def collect(
         raise UsageError("no words given", hint='quadloom topic "Travel" "paris", or words = […] below [topic]')
     if not s.settings.topic.use_site_search and (strategy or s.settings.topic.strategy) in ("adaptive", "liu-agah"):
         strategy = "best-first"  # the best strategy that only follows links
-    with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+    running = pause and ask(s.warehouse, "status") is not None
+    with (Warehouse.read if running else Warehouse.open)(s.warehouse, settings=s.settings) as warehouse:
         sites = _sites(s, warehouse, broad, seeds)
+        if running:
+            return _hand_over(s, broad, narrow, sites, (example or (), against or (), type or ()), pause)
         require_contact(s, warehouse, [site.home for site in sites])
         on_topic, off_topic = _examples(s, example or ()), _examples(s, against or ())
         types = tuple(type or s.settings.topic.types)
@@ -133,8 +144,76 @@ def collect(
                 judge=EmbeddingJudge(wanted, load_encoder(embeddings)) if embeddings else None,
                 site_search=_site_search(s),
                 progress=display.show,
+                every=every,
             )
     return _print_report(s, report)
+
+
+def _hand_over(
+    s: Session,
+    broad: str,
+    narrow: str,
+    sites: list[SeedSite],
+    described: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    pause: float,
+) -> int:
+    """A crawl is running: it watches the topic from now on, and begins at once."""
+    example, against, type = described
+    types = tuple(type or s.settings.topic.types)
+    wanted = Topic(broad, narrow, _examples(s, example), _examples(s, against), types)
+    watched = WatchedTopic(topic=wanted, sites=tuple(sites), every=pause, budget=s.settings.topic.budget)
+    name = ask(s.warehouse, "watch-topic", **msgspec.to_builtins(watched))
+    s.say(f"the running crawl watches the topic {name}; the page /topics shows what it finds")
+    return 0
+
+
+@topic.command(name="list")
+def list_() -> None:
+    """List the topics that a crawl without an end watches (`topic --every`)."""
+    s = session()
+    with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
+        watched = [one for _, one in WATCHED.items(warehouse.stores.catalog)]
+    if s.json:
+        for one in watched:
+            line = {"name": one.name, "broad": one.topic.broad, "narrow": one.topic.narrow, "sites": len(one.sites)}
+            s.emit({**line, "every": one.every, "rounds": one.rounds, "next_at": one.next_at})
+        return
+    s.table(
+        ("topic", "sites", "every", "rounds", "next round"),
+        [(one.name, len(one.sites), _length(one.every), one.rounds, _moment(one.next_at)) for one in watched],
+    )
+
+
+@topic.command
+def remove(name: str) -> None:
+    """Watch a topic no longer; its pages stay.
+
+    Parameters
+    ----------
+    name
+        as `topic list` prints it
+    """
+    s = session()
+    done = ask(s.warehouse, "forget-topic", name=name)
+    if done is None:
+        with Warehouse.open(s.warehouse, settings=s.settings) as warehouse:
+            done = forget(warehouse.stores.catalog, name)
+    if not done:
+        raise NothingFound(f"no topic {name!r} is watched", hint="to list all: `quadloom topic list`")
+
+
+def _length(seconds: float) -> str:
+    return (
+        f"{seconds / 86400:g} d"
+        if seconds >= 86400
+        else f"{seconds / 3600:g} h"
+        if seconds >= 3600
+        else f"{seconds:g} s"
+    )
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at else "at once"
 
 
 @topic.command

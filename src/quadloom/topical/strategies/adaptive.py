@@ -47,8 +47,14 @@ class Adaptive:
         now: float,
         known: Mapping[str, SearchChannel] | None = None,
         further: Callable[[str], list[SearchLead]] = lambda _host: [],
+        *,
+        terms: Sequence[QueryTerm] = (),
+        is_known: Callable[[Sequence[str]], set[str]] = lambda _keys: set(),
     ) -> None:
+        """`terms`: of an earlier crawl, until this one has learned its own. `is_known`: which of these URLs, by key,
+        need not be read."""
         self.run = run
+        self._is_known = is_known
         self._further = further
         self._now = now
         self._nonsense = f"zq{random.getrandbits(40):x}x"
@@ -63,7 +69,7 @@ class Adaptive:
             self.terms.add(example.title, example.text, True)
         for example in run.topic.counterexamples:
             self.terms.add(example.title, example.text, False)
-        self._ranked: list[QueryTerm] = self.terms.ranked()
+        self._ranked: list[QueryTerm] = self.terms.ranked() or list(terms)
         self._ranked_at = 0
         self._term_ratio: dict[str, Ratio] = {}
         self._any_engines = Ratio(1.0, 2.0)
@@ -177,6 +183,7 @@ class Adaptive:
         if opening.channel.searchable:
             arm = site.arms.setdefault(query, Arm(query, ()))
             self._enter_results(site, arm, opening.first, expected=0.0)
+        self._pass_over_known([canonical(entry.url) for entry in opening.entries])
         for entry in opening.entries:
             self._offer(site, entry, "index", "")
         if opening.channel.kind in ("links", "sitemap") and opening.home is not None:
@@ -187,7 +194,9 @@ class Adaptive:
 
     def _use_home(self, site: TopicalSite, home: PageOutline) -> None:
         """For a site without search: links with enough words are candidates, short ones are hubs to fetch."""
-        for anchor in article_links(home):
+        anchors = article_links(home)
+        self._pass_over_known([anchor.key for anchor in anchors])
+        for anchor in anchors:
             if _is_descriptive(anchor):
                 self._offer_link(site, anchor, 0.5)
             elif host_of(anchor.url) == site.host:
@@ -209,6 +218,7 @@ class Adaptive:
         """Enter a result page: new candidates, the state of the arm, and how good the prediction was."""
         mass = 0.0
         fresh = 0
+        self._pass_over_known([canonical(result.url) for result in page.results] if page else [])
         for result in page.results if page else ():
             candidate = self._offer(site, result, "result", arm.query if len(arm.terms) <= 1 else "")
             if candidate is not None:
@@ -247,7 +257,9 @@ class Adaptive:
         if document is None:
             return
         mass = 0.0
-        for anchor in article_links(document.outline, site.boilerplate):
+        anchors = article_links(document.outline, site.boilerplate)
+        self._pass_over_known([anchor.key for anchor in anchors])
+        for anchor in anchors:
             if _is_descriptive(anchor):
                 candidate = self._offer_link(site, anchor, 0.5)
                 mass += candidate.p if candidate is not None and candidate.p >= GOOD else 0.0
@@ -260,6 +272,8 @@ class Adaptive:
         if site is not None:
             site.requests += 1
             site.pending -= candidate.p
+        if self._is_known([candidate.key]):
+            return  # it was read since it was found
         document = yield from self.run.read(candidate.url, candidate.p, candidate.source, candidate.query)
         changed = self.model.learn(candidate, document.worth if document else 0.0)
         if document is not None:
@@ -273,14 +287,22 @@ class Adaptive:
             self.terms.add(document.example.title, document.example.text, relevant)
         if len(self.run.found) >= self._ranked_at + 12:
             self._ranked_at = len(self.run.found)
-            self._ranked = self.terms.ranked()
+            self._ranked = self.terms.ranked() or self._ranked
         if site is None or not relevant or document.copy:
             return
         site.relevant += 1
         site.version += 1
-        for anchor in article_links(document.outline, site.boilerplate):
+        anchors = article_links(document.outline, site.boilerplate)
+        self._pass_over_known([anchor.key for anchor in anchors])
+        for anchor in anchors:
             if _is_descriptive(anchor):
                 self._offer_link(site, anchor, document.verdict)
+
+    def _pass_over_known(self, keys: Sequence[str]) -> None:
+        """Pages that need not be read count as seen."""
+        unseen = [key for key in keys if key not in self.queue.seen]
+        if unseen:
+            self.queue.seen |= self._is_known(unseen)
 
     def _offer_link(self, site: TopicalSite, anchor: Anchor, parent: float) -> Candidate | None:
         if anchor.key in self.queue.seen or host_of(anchor.url) not in self.sites:

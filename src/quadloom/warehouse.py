@@ -35,7 +35,7 @@ from quadloom.model.url import host_of
 from quadloom.process.durable import make_folder
 from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.scope import Scope
-from quadloom.settings import Settings
+from quadloom.settings import Settings, length_of
 from quadloom.settings.loading import load, with_limits
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
@@ -50,6 +50,7 @@ from quadloom.topical.search.engines import SearchLead
 from quadloom.topical.sites import SeedSite
 from quadloom.topical.survey import SurveyedSite
 from quadloom.topical.topic import crawl_topic, survey_sites
+from quadloom.topical.watched import WatchedTopic, watch
 
 _LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
 
@@ -196,26 +197,29 @@ class Warehouse:
         judge: Judge | None = None,
         site_search: Callable[[str], list[SearchLead]] = lambda _host: [],
         progress: Callable[[TopicalRun, TopicalStrategy], None] = lambda _run, _strategy: None,
+        every: str = "",
         **limits: int | float | str,
     ) -> TopicReport:
         """Collect pages on a topic from `sites` (home pages, or `SeedSite`s of a web searcher) with their own search.
 
         What it reads is a page like any other: scheduled, ranked, in the history, reported to subscribers; a crawl
-        without an end keeps it fresh. `limits` are settings of `[topic]`: `budget=500`, `per_site=20` …
+        without an end keeps it fresh. `every` ("7d"): such a crawl also looks for new pages so often. `limits` are
+        settings of `[topic]`: `budget=500`, `per_site=20` …
         """
+        pause = length_of("every", every) if every else 0.0
         settings = replace(self.settings, topic=with_limits(self.settings.topic, limits))
         settings = self.requests.with_contact(settings)
-        seeds = [site if isinstance(site, SeedSite) else SeedSite(site) for site in sites]
+        seeds = tuple(site if isinstance(site, SeedSite) else SeedSite(site) for site in sites)
+        topic = Topic(broad, narrow, tuple(examples), tuple(against), tuple(types))
         with self._shards_of(seeds, settings, [host_of(lead.template) for lead in site_search("")]):
-            return self._topic(
-                settings,
-                Topic(broad, narrow, tuple(examples), tuple(against), tuple(types)),
-                seeds,
-                strategy or settings.topic.strategy,
-                judge,
-                site_search,
-                progress,
+            report = self._topic(
+                settings, topic, seeds, strategy or settings.topic.strategy, judge, site_search, progress
             )
+        if pause:
+            budget = settings.topic.budget
+            watched = WatchedTopic(topic=topic, sites=seeds, every=pause, budget=budget, next_at=time.time() + pause)
+            watch(self.stores.catalog, watched)
+        return report
 
     def _topic(
         self,
@@ -247,10 +251,11 @@ class Warehouse:
             ranker.close()
             scheduler.close()
 
-    def survey(self, seeds: Sequence[SeedSite]) -> list[SurveyedSite]:
-        """Which sites have a search of their own, and of what kind. Nothing is kept but the channels."""
+    def survey(self, seeds: Sequence[SeedSite], categories: Mapping[str, str] | None = None) -> list[SurveyedSite]:
+        """Which sites have a search of their own, and of what kind. Nothing is kept but the channels. `categories`: of
+        the home pages, for shares by category."""
         with self._shards_of(seeds, self.settings):
-            return survey_sites(self.stores, self.settings, seeds)
+            return survey_sites(self.stores, self.settings, seeds, categories=categories)
 
     def _shards_of(
         self, seeds: Sequence[SeedSite], settings: Settings, services: Sequence[str] = ()

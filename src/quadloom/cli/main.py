@@ -114,6 +114,10 @@ _GROUPS = {
             "quadloom.cli.upkeep.contexts:contexts",
             "Keep JSON-LD contexts in a folder instead of fetching them.",
         ),
+        "schemas": (
+            "quadloom.cli.upkeep.schemas:schemas",
+            "Keep DTD, XSD and RelaxNG files, and validate XML against them.",
+        ),
         "config": ("quadloom.cli.upkeep.config:config", "Show the settings in effect and where each comes from."),
     },
 }

@@ -29,8 +29,8 @@ from quadloom.fetching.unit import FetchUnit, FetchUnitFactory
 from quadloom.ingest.inbox import VisitsDropped
 from quadloom.ingest.ingest import Ingest
 from quadloom.model.event import EventKind
-from quadloom.model.outcome import Outcome, Settlement
-from quadloom.model.page import Failure
+from quadloom.model.outcome import HostPace, Outcome, Settlement
+from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, PhaseName
 from quadloom.model.visit import Visit
 from quadloom.refresh.pacing import BandwidthPacer
@@ -160,6 +160,17 @@ class Crawl:
         if self._rescheduler is not None:
             self._rescheduler.scope_changed()
 
+    def take(self, visit: Visit, page: Page, pace: HostPace) -> None:
+        """Settle a page that was fetched outside of the queue, unless the crawl is reading it itself."""
+        if visit.fingerprint not in self._leased and not self.stopping:
+            self._leased.add(visit.fingerprint)
+            self._ingest.submit(visit, page, pace)
+
+    def charge(self, requests: int) -> None:
+        """Requests were made outside of the queue; the bandwidth is for all of them."""
+        if self._pacer is not None:
+            self._pacer.charge(requests)
+
     def change_strategies(self, strategies: list[str], *, stored: bool) -> int:
         """Follow links by other strategies from now on; `stored`: also on pages that were read before."""
         crawl = msgspec.structs.replace(self._settings.crawl, strategies=strategies)
@@ -272,6 +283,10 @@ class Crawl:
         with self._losing_shards():
             visits = retry_when_unavailable(lambda: self._frontier.lease(room, self._clock(), quota=quota))
         self._held_by = "" if len(visits) >= room else "bandwidth" if quota is not None and quota.is_short else "hosts"
+        taken = [visit for visit in visits if visit.fingerprint in self._leased]
+        if taken:  # `take` has them already; when they are settled, the queue knows it
+            self._frontier.release(taken, self._clock())
+            visits = [visit for visit in visits if visit.fingerprint not in self._leased]
         missing = self._ingest.missing
         if missing:
             visits = [_without_validators(visit) if visit.fingerprint in missing else visit for visit in visits]

@@ -6,7 +6,8 @@ The session builds what a crawl consists of and owns all of it:
 
     CrawlSession ── Crawl ── Ingest ── hooks: RefreshScheduler, ChangeNotifier, HubSubscriptions
                  ├─ PageRanker (a thread)        ├─ CrawlCommands (what a ControlServer asks)
-                 ├─ Rescheduler                  └─ NotificationSender (a thread)
+                 ├─ Rescheduler                  ├─ NotificationSender (a thread)
+                 └─ TopicRounds (a thread, in a crawl without an end)
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ from quadloom.subscriptions.outgoing import NotificationSender
 from quadloom.subscriptions.pages import subscribed_pages
 from quadloom.subscriptions.service import Subscriptions
 from quadloom.subscriptions.websub import HubSubscriptions
+from quadloom.topical.polite_access import FetchedPage
+from quadloom.topical.topic import as_known
+from quadloom.topical.watched import TopicRounds
 
 _MOST_NOTICES = 20  # of one report
 
@@ -160,8 +164,16 @@ class CrawlSession:
             notifier,
             hubs,
             stores.bus,
+            stores.catalog,
             notice=self._notice,
         )
+        # Only a crawl on one machine serves topics: a round asks any host, and a worker of many owns some of them.
+        self._topics: TopicRounds | None = None
+        if forever and phases == ALL_PHASES and stores.shards is None:
+            access = _TopicAccess(self._crawl, self._scheduler, stores, self.call)
+            self._topics = TopicRounds(
+                stores, settings, access, notice=lambda text: self._inbox.event("notice", text), clock=clock
+            )
         self._sender = NotificationSender(
             stores,
             settings,
@@ -189,6 +201,8 @@ class CrawlSession:
         if self._ranker is not None:
             self._ranker.start(self._inbox.fail)
         history = RunHistory(self._stores.catalog, self._clock())
+        if self._topics is not None:
+            self._topics.start(self._inbox.fail)
         try:
             for settlement in self._crawl:
                 self._publish_settlement(settlement)
@@ -209,10 +223,14 @@ class CrawlSession:
         if self._closed:
             return
         self._closed = True
+        if self._topics is not None:
+            self._topics.close()
         self._crawl.close()
         if self._ranker is not None:
             self._ranker.close()
         self._ingest.close()
+        if self._topics is not None:
+            self._topics.join()
         rescheduled = self._rescheduler.close if self._rescheduler is not None else lambda: None
         for save in (rescheduled, lambda: self._scheduler.close(exact=self.phases == ALL_PHASES)):
             try:
@@ -222,6 +240,8 @@ class CrawlSession:
 
     def stop(self) -> None:
         self._crawl.stop()
+        if self._topics is not None:
+            self._topics.close()
 
     def report(self) -> CrawlReport:
         return msgspec.structs.replace(self._crawl.report(), notices=list(self._notices))
@@ -290,6 +310,31 @@ class CrawlSession:
         if self._stores.shards is not None:
             data = {**data, "worker": self._stores.shards.owner.partition(":")[0]}  # all machines see it
         self._stores.bus.publish(Event(self._events, kind, time.time(), subject, data))
+
+
+class _TopicAccess:
+    """What rounds of watched topics need of the crawl. `call` runs an action in the crawl's own thread."""
+
+    def __init__(
+        self,
+        crawl: Crawl,
+        scheduler: RefreshScheduler,
+        stores: Stores,
+        call: Callable[[Callable[[], object]], object],
+    ) -> None:
+        self._crawl = crawl
+        self._scheduler = scheduler
+        self._catalog = stores.catalog
+        self.call = call
+
+    def take(self, fetched: FetchedPage) -> None:
+        self._crawl.take(as_known(fetched.visit, self._catalog), fetched.result, fetched.pace)
+
+    def charge(self, requests: int) -> None:
+        self._crawl.charge(requests)
+
+    def bandwidth(self) -> float:
+        return 0.0 if self._crawl.paused else self._scheduler.shares.bandwidth
 
 
 def page_ranker(stores: Stores, settings: Settings) -> PageRanker:

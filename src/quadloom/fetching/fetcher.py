@@ -24,7 +24,15 @@ import msgspec
 
 from quadloom.fetching import politeness
 from quadloom.fetching.robots import Robots, RobotsRow, parse, path_of, verdict
-from quadloom.fetching.transport import ACCEPT_ROBOTS, FetchRequest, Result, Transport, Wanted, but_not, make_failure
+from quadloom.fetching.transport import (
+    ACCEPT_ROBOTS,
+    FetchRequest,
+    Result,
+    Transport,
+    Wanted,
+    make_failure,
+    wanted_types,
+)
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
 from quadloom.model.visit import Visit
@@ -99,7 +107,7 @@ class Fetcher:
         self._clock = clock
         self._monotonic = monotonic
         self._random = random or Random().random
-        self._wanted = wanted or but_not(settings.crawl.skip_types)
+        self._wanted = wanted or wanted_types(settings.crawl.read_types, settings.crawl.skip_types)
         self._request_for = request_for or self._page_request
         self._transport = transport
         self._product = settings.crawl.user_agent

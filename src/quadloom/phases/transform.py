@@ -24,6 +24,7 @@ from quadloom.syntaxes.rdf.links import data_links
 from quadloom.syntaxes.registry import Context, Extractor, Loader, Registry, signs_in
 from quadloom.syntaxes.sink import sink_limits
 from quadloom.syntaxes.terms import TYPE
+from quadloom.syntaxes.xml.validation import validate
 
 _DEFAULTS = Settings()
 # What these syntaxes state is our description of the page, not its author's data, so their terms are no links to
@@ -72,6 +73,8 @@ def transform(
         reasons = (*reasons, f"no syntax reads {document.kind}: nothing to state")
     blanks: dict[str, int] = {}
     counts, own = _run_extractors(context, extractors, blanks)
+    if settings.transform.schemas and document.root:
+        _guarded(context, Extractor("xml", validate))
     if not context.facts.metas:
         read_robots(context)
     statements = context.sink.statements()

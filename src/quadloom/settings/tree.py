@@ -58,7 +58,14 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         _doc(f"link strategies: {', '.join(STRATEGY_NAMES)}, or a path to a .rq file"),
     ] = msgspec.field(default_factory=lambda: ["all"])
     skip_types: Annotated[
-        list[str], _doc("globs of media types whose bodies are not read, besides audio, video, fonts and installers")
+        list[str],
+        _doc("globs of media types whose bodies are not read, besides pictures, audio, video, fonts and installers"),
+    ] = []
+    read_types: Annotated[
+        list[str],
+        _doc(
+            "globs of media types whose bodies are read although they are not by default, such as image/* for a plug-in"
+        ),
     ] = []
     sitemaps: Annotated[bool, _doc("read the sitemaps named in robots.txt")] = True
     transport: Annotated[
@@ -303,6 +310,10 @@ class TransformSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         list[str], _doc("GRDDL transformations that may run: URL globs or sha256:… of the file")
     ] = []
     generic_xml: Annotated[bool, _doc("map XML without a stylesheet of its own to RDF generically")] = True
+    schemas: Annotated[
+        str,
+        _doc("folder of DTD, XSD and RelaxNG files against which XML is validated; `quadloom schemas add` fills it"),
+    ] = ""
     vocabulary_expansion: Annotated[bool, _doc("expand RDFa vocabularies")] = False
 
 
@@ -366,6 +377,11 @@ class TopicSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         list[str], _doc("globs of hosts that provide the search of other sites and may be asked, such as *.algolia.net")
     ] = []
     home_pages_only: Annotated[bool, _doc("take only home pages from web search results, as Liu and Agah did")] = False
+    share: Annotated[
+        float,
+        _doc("most of freshness.bandwidth that a crawl without an end spends on watched topics (`topic --every`)"),
+        _SHARE,
+    ] = 0.1
     channel_ttl: Annotated[Length, _doc("how long the way to search a site is remembered")] = "30d"
 
 

@@ -53,6 +53,9 @@ _ENTRIES = (
     ValueEntry("websub:", "json", "a subscription to a WebSub hub, by its id"),
     ValueEntry("channel:", "msgpack", "how a site can be searched, by host"),
     ValueEntry("topic:", "json", "report of a topic's last crawl, by the name of its graph"),
+    ValueEntry(
+        "watched-topic:", "msgpack", "a topic that a crawl without an end looks for again and again, by its name"
+    ),
     ValueEntry("query:", "json", "a saved SPARQL query with its title and description, by name"),
     ValueEntry("run:", "json", "one crawl of this warehouse: begin, end, counts and pace, by the time of its begin"),
     ValueEntry("woven-again-at", "text", "time of the last replay or rebuild, unix seconds"),

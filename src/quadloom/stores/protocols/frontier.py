@@ -221,6 +221,16 @@ class Frontier(Protocol):
         """Do not visit `host` before `until`. Durable on return."""
         ...
 
+    def reserve(self, host: str, now: float) -> float | None:
+        """Take the next turn of a host for a request that is not in the queue, such as one to a site's search. Returns
+        when it may be sent; the clocks of the host and of its address count from there, for leases too. None = as many
+        requests as it may have are in progress. `free` ends the turn. Not durable."""
+        ...
+
+    def free(self, host: str, next_at: float, now: float) -> None:
+        """The request of a reserved turn has ended; the host may be asked again at `next_at`, or later."""
+        ...
+
     def hosts(self, *, limit: int = 1000, offset: int = 0) -> list[HostRow]:
         """Hosts by name. Empty = the end."""
         ...

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.sparql.service import QueryResult
+from quadloom.asking.things.library import Things, select
 from quadloom.cluster.borrowing import borrowed, shards_of
 from quadloom.cluster.member import ClusterMember
 from quadloom.crawl.requests import CrawlRequests
@@ -159,6 +160,22 @@ class Warehouse:
     def sparql(self, query: str, *, format: str = "") -> QueryResult:
         """Ask in SPARQL; see `WarehouseQueries.sparql`."""
         return self.ask.sparql(query, format=format)
+
+    def things(
+        self,
+        type: str,
+        *,
+        where: str | Sequence[str] = (),
+        columns: str | Sequence[str] = (),
+        sort: str = "",
+        sites: int = 0,
+        limit: int = 1000,
+    ) -> Things:
+        """Things of a type, one row each: `things("schema:Event", where="location contains Ghent").pandas()`.
+
+        `where` and `columns` are written as for `quadloom table`; without `columns`, the commonest properties. `sort`:
+        a property, with a minus before it the largest first. `sites`: only things that as many sites describe."""
+        return select(self.ask.tables(), type, where=where, columns=columns, sort=sort, sites=sites, limit=limit)
 
     def crawl(
         self, urls: Sequence[str] = (), *, forever: bool = False, follow: bool = False, **limits: int | float | str

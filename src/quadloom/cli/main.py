@@ -61,6 +61,7 @@ _GROUPS = {
             "quadloom.cli.asking.audit:audit",
             "Report what is wrong with the data of the sites, and how to fix it.",
         ),
+        "report": ("quadloom.cli.asking.report:report", "Write a report of the crawl as one HTML file."),
         "why": ("quadloom.cli.asking.status:why", "Explain when a URL is read: every number and its rule."),
         "changes": ("quadloom.cli.crawling.subscribe:changes", "Print notices of changes, or follow new ones."),
         "subscribe": (

@@ -107,12 +107,11 @@ def findings(
                 for defect in counted[:limit]
             ],
         )
-    if unknown and not counted:
-        near = difflib.get_close_matches(unknown[0], known_codes(), n=1)
-        hint = f"did you mean {near[0]}?" if near else "docs/reference/findings.md lists all codes"
-        raise UsageError(f"there is no finding {unknown[0]!r}", hint=hint)
+    near = difflib.get_close_matches(unknown[0], known_codes(), n=1, cutoff=0.8) if unknown and not counted else []
+    if near:  # other codes than these may come from any phase or plug-in
+        raise UsageError(f"there is no finding {unknown[0]!r}", hint=f"did you mean {near[0]}?")
     if not counted:
-        s.say("no findings" + (f" {' '.join(codes)}" if codes else ""))
+        s.say("no findings" + (f" {' '.join(codes)}; to list those in use: `quadloom findings`" if codes else ""))
     elif not codes:
         s.say("to list the pages: `quadloom findings CODE`; docs/reference/findings.md explains the codes")
     return 1 if fail_found and any(defect.severity != "info" for defect in counted) else 0

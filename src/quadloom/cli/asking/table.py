@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from quadloom.asking.things.formats import as_csv, as_json_lines, as_parquet, cells, headings
-from quadloom.asking.things.paths import parse_path, type_name
-from quadloom.asking.things.selection import ThingSelection, parse_condition
-from quadloom.asking.things.table import TableRequest, ThingTable
+from quadloom.asking.things.library import select
+from quadloom.asking.things.paths import type_name
+from quadloom.asking.things.table import ThingTable
 from quadloom.cli.session import Session, session
 from quadloom.errors import UsageError
 from quadloom.warehouse import Warehouse
@@ -60,16 +60,7 @@ def table(
         if not type:
             _list_types(s, warehouse)
             return
-        descending = sort.startswith("-")
-        selection = ThingSelection(
-            type=tables.resolve(type),
-            conditions=tuple(parse_condition(text) for text in where),
-            sort=parse_path(sort.lstrip("-")) if sort else (),
-            descending=descending,
-            sites=sites,
-        )
-        paths = tuple(parse_path(text) for text in columns.split(",") if text.strip())
-        found = tables.table(TableRequest(selection=selection, columns=paths, limit=max(1, limit), facets=False))
+        found = select(tables, type, where=where, columns=columns, sort=sort, sites=sites, limit=limit).table
     _print(s, found, format or ("json" if s.json else ""))
 
 

@@ -211,7 +211,9 @@ def _sentence(report: CrawlReport | None, stats: FrontierStats, numbers: Warehou
 
 
 def _counted(counts: dict[str, int], word: str) -> dict[str, int]:
-    return {name.partition(":")[2]: number for name, number in counts.items() if name.startswith(f"{word}:")}
+    """The most frequent first."""
+    found = {name.partition(":")[2]: number for name, number in counts.items() if name.startswith(f"{word}:")}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _activity(row: HostRow) -> tuple[int, int]:

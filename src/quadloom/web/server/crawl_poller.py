@@ -66,6 +66,12 @@ class CrawlPoller:
         self._start()
         return self._view
 
+    @property
+    def state(self) -> str:
+        """The state in the newest report; empty = no crawl is running, or none was found yet. Never waits."""
+        self._begin()
+        return str(self._report.get("state", "")) if self._report is not None else ""
+
     def points(self) -> list[ChartPoint]:
         self._start()
         return list(self._points)
@@ -88,11 +94,14 @@ class CrawlPoller:
             self._cluster.close()
 
     def _start(self) -> None:
+        self._begin()
+        self._polled.wait(timeout=2 * EVERY)
+
+    def _begin(self) -> None:
         with self._starting:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._follow, name="crawl-poller", daemon=True)
                 self._thread.start()
-        self._polled.wait(timeout=2 * EVERY)
 
     def _follow(self) -> None:
         while not self._stopped.is_set():

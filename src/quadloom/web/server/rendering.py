@@ -38,6 +38,7 @@ _MISSING = "The SPARQL editor is not built: run make web, then restart the serve
 
 class Renderer:
     def __init__(self, site: SiteState) -> None:
+        self._site = site
         self._templates = _environment(site)
 
     def answer(self, request: WebRequest, answer: ViewResponse | Response) -> Response:
@@ -58,6 +59,7 @@ class Renderer:
         names = view.data if isinstance(view.data, dict) else {"view": view.data}
         html = self._templates.get_template(view.template).render(
             path=request.url.path,
+            crawl_state=self._site.crawl.state,
             twin=_twin(request),
             signed_in=bool(request.cookies.get("quadloom_token")),
             **names,

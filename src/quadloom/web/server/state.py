@@ -34,7 +34,7 @@ _QUERY_PROCESSES = 3
 
 
 class SiteState:
-    """`may_control`: this server was started with --crawl, so a token gives access to the control routes."""
+    """`may_control`: started with --crawl or --control, so that a token gives access to the control routes."""
 
     def __init__(
         self,

@@ -218,6 +218,7 @@ class Crawl:
             limit=self._settings.crawl.max_pages,
             hosts=meter.hosts,
             problems=meter.problems.problems(),
+            rendering=meter.rendering if self._settings.crawl.browser != "never" else None,
         )
 
     def _cpu(self, workers: float) -> dict[str, float]:
@@ -338,6 +339,9 @@ class Crawl:
         self.meter.phases["fetch"] += 1
         if fetched.learned is not None:
             self._ingest.add_robots(fetched.learned)
+        if fetched.rendering is not None:
+            self._ingest.add_original(fetched.visit, fetched.rendering.original)
+            self.meter.rendering.add(fetched.rendering)
         if not isinstance(response, Failure):
             if fetched.pace is not None and not fetched.pace.blocked_until and response.status < 500:
                 # The host need not wait for the settlement, which comes with a batch.
@@ -369,7 +373,8 @@ class Crawl:
         """Finish what is in progress within the longest time that a page may take, and settle it."""
         limits = self._settings.limits
         services = max((one.timeout * (1 + one.retries) for one in self._settings.service), default=0.0)
-        deadline = time.monotonic() + limits.total_seconds + 2 * limits.transform_seconds + services
+        scripts = limits.render_seconds if self._settings.crawl.browser != "never" else 0.0
+        deadline = time.monotonic() + limits.total_seconds + scripts + 2 * limits.transform_seconds + services
         settled = []
         self.stopping = True
         self._ingest.open_backlog(closed=True)

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from quadloom.fetching.browser.renderer import RenderingTotals
 from quadloom.model.outcome import READ_OUTCOMES, Settlement
 from quadloom.model.service import InstanceLoad
 from quadloom.process.channel import ProcessHeartbeat
@@ -59,6 +60,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     state: str = "running"
     waits_for: list[str] = []  # what is away: the network, or a store
     workers: list[ProcessHeartbeat] = []
+    rendering: RenderingTotals | None = None  # what the browser has cost; None without one
     services: list[InstanceLoad] = []  # every instance of the user's services
     disks: list[DiskState] = []  # directories of the archive
     limit: int = 0  # pages at which the crawl ends; 0 = there is none
@@ -108,6 +110,7 @@ class Meter:
         self._hosts: deque[str] = deque(maxlen=self._LATEST)
         self.pages = 0
         self.bytes = 0
+        self.rendering = RenderingTotals()
         self._samples: deque[tuple[float, dict[str, int], dict[HeldBy, float]]] = deque()
         self._held: defaultdict[HeldBy, float] = defaultdict(float)
         self._turned_at = self.started

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 import msgspec
 
+from quadloom.fetching.browser.renderer import find_browser
 from quadloom.fetching.fetcher import Fetcher, FetchResult
 from quadloom.fetching.replay import replay_source
 from quadloom.fetching.unit import Endpoint, FetchOrder, Orders, open_fetcher, serve
@@ -36,7 +37,7 @@ class FetchedBatch(msgspec.Struct, frozen=True, array_like=True):
 class FetchProcess:
     """See `quadloom.fetching.unit.FetchUnit`; the transport is that of `settings.crawl.transport`.
 
-    Raises `SettingsError` if that names none.
+    Raises `SettingsError` if that names none, or if a part of the browser is missing.
     """
 
     def __init__(
@@ -46,6 +47,8 @@ class FetchProcess:
         lost: Callable[[Sequence[Visit]], None],
         failed: Callable[[BaseException], None],
     ) -> None:
+        if settings.crawl.browser != "never":
+            find_browser(settings)  # raises here, too
         source = replay_source(settings)
         if source is not None:
             source.archive().close()  # raises here if there is none, not in a child that would be restarted for ever

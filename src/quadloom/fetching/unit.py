@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from quadloom.fetching.browser.renderer import open_renderer
 from quadloom.fetching.fetcher import Fetcher, FetchResult, RequestFactory
 from quadloom.fetching.http.transport import CurlTransport
 from quadloom.fetching.replay import ReplayTransport, replay_source, without_pauses
@@ -172,9 +173,19 @@ def open_fetcher(
     request_for: RequestFactory | None = None,
     transport: Transport | None = None,
 ) -> Fetcher:
-    """A fetcher with `transport`, by default that of `crawl.transport`. A replay asks no server and makes no pauses."""
+    """A fetcher with `transport`, by default that of `crawl.transport`, and the browser that `crawl.browser` asks for.
+
+    A replay asks no server and makes no pauses. Raises `SettingsError` if a part is missing.
+    """
     transport = transport or open_transport(settings, clock=clock)
-    return Fetcher(without_pauses(settings), transport, clock=clock, random=random, request_for=request_for)
+    return Fetcher(
+        without_pauses(settings),
+        transport,
+        clock=clock,
+        random=random,
+        request_for=request_for,
+        renderer=open_renderer(settings, transport.wake, clock),
+    )
 
 
 def open_transport(settings: Settings, *, clock: Callable[[], float] = time.time) -> Transport:

@@ -175,6 +175,10 @@ class Ingest:
         """A host's robots.txt and sitemaps, written with the next batch."""
         self._writer.robots.append(update)
 
+    def add_original(self, visit: Visit, page: Page) -> None:
+        """The page as its server sent it, if the one of the visit was rendered from it: for the archive."""
+        self._writer.originals[visit.fingerprint] = page
+
     def add_source(self, fingerprint: int, href: str) -> None:
         """The address of a page that others were found on, if the catalog may not have it yet."""
         self._jobs.add_source(fingerprint, href)

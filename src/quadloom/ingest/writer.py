@@ -99,6 +99,7 @@ class BatchWriter:
         self._texts: LruCache[tuple[str, bytes], int] = LruCache(_TEXTS)
         self._disk_problems: dict[str, str] = {}
         self.robots: list[RobotsUpdate] = []
+        self.originals: dict[int, Page] = {}  # rendered pages as their servers sent them, by fingerprint
         self.acks: list[IndexAcks] = []
         self.links: list[Discovery] = []  # of pages that were settled before
 
@@ -186,6 +187,7 @@ class BatchWriter:
     def drop_shards(self, lost: frozenset[int]) -> None:
         """Another worker has taken over these shards: what was found out about their hosts is not ours to write."""
         self.robots = [item for item in self.robots if shard_of(item.host) not in lost]
+        self.originals.clear()  # those of other shards too: the archive does without them
 
     def _transaction(self, batch: _Batch) -> None:
         """The one transaction. Changes nothing in memory that a second try would miss."""
@@ -263,12 +265,22 @@ class BatchWriter:
             frontier.add(sitemap_discoveries(sitemaps), now)
 
     def _archive(self, visits: Sequence[FinishedVisit]) -> list[ArchiveRef | None]:
-        records = [self._record(item) for item in visits]
-        written = [record for record in records if record is not None]
+        written: list[ArchiveRecord] = []
+        places: list[int | None] = []  # by visit, in `written`
+        for item in visits:
+            record = self._record(item)
+            original = self.originals.get(item.visit.fingerprint)
+            if record is not None and original is not None:  # first, so that readers take the other for the newest
+                written.append(encode_record(original))
+            places.append(len(written) if record is not None else None)
+            if record is not None:
+                written.append(record)
         if not self._settings.index.only_data:  # robots.txt too, so that a crawl can be replayed from its archive
             written += [encode_record(item.response) for item in self.robots if item.response is not None]
-        refs = iter(self._put(written) if written else [])
-        return [next(refs) if record is not None else None for record in records]
+        refs = self._put(written) if written else []
+        for item in visits:
+            self.originals.pop(item.visit.fingerprint, None)
+        return [refs[place] if place is not None else None for place in places]
 
     def _put(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRef]:
         """Durable on return. A disk may fail as late as in `sync`; then the archive goes on in another directory."""

@@ -75,6 +75,14 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             " the newest response of each URL, or with `?until=2026-01-31` the newest at that time; nobody is asked"
         ),
     ] = "http:"
+    browser: Annotated[
+        Literal["never", "auto", "always"],
+        _doc(
+            "run the scripts of HTML pages in Chromium: never; only of pages that are empty without them; of all."
+            " Needs the extra `browser`, and about a second of CPU for each such page"
+        ),
+    ] = "never"
+    browser_path: Annotated[str, _doc("the Chromium to run; empty = the one on the path")] = ""
     user_agent: Annotated[str, _doc("product token, sent to servers and looked up in robots.txt")] = "Quadloom"
     workers: Annotated[int, _doc("transform processes, 0 = one less than there are cores, at least one"), _FROM_0] = 0
     batch: Annotated[int, _doc("most pages written in one transaction"), _FROM_1] = 128
@@ -151,6 +159,9 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     robots_bytes: Annotated[Bytes, _doc("bytes of a robots.txt that are read; the rest is ignored"), _FROM_1] = (
         500 * 1024
     )
+    render_seconds: Annotated[Seconds, _doc("running the scripts of one page, seconds"), _ABOVE_0] = 20.0
+    render_requests: Annotated[int, _doc("requests of the scripts of one page"), _FROM_0] = 60
+    render_bytes: Annotated[Bytes, _doc("bytes that the scripts of one page may request"), _FROM_1] = 20 * 1024 * 1024
     transform_seconds: Annotated[
         Seconds,
         _doc("detecting and transforming one page, seconds; waiting for a processor is not counted"),

@@ -119,6 +119,11 @@ def _print_end(s: Session, report: CrawlReport, interrupted: bool) -> None:
         f"{report.failed:,} failed · {report.denied:,} denied · "
         f"{report.seconds:.1f} s ({report.pages_per_second:.1f} pages/s)"
     )
+    if (cost := report.rendering) is not None:
+        s.say(
+            f"browser: {cost.pages:,} pages after scripts · {cost.requests:,} more requests · "
+            f"{cost.bytes / 1e6:.1f} MB · {cost.cpu_seconds:.1f} s of CPU"
+        )
     _print_problems(s, report.problems)
     _print_phases(s, report)
     queued, waiting = report.frontier.get("queued", 0), report.frontier.get("waiting", 0)

@@ -13,10 +13,7 @@ and the indexer's thread hand over what they have through its inbox. The order o
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-
-import msgspec
 
 from quadloom.asking.statistics import Statistics
 from quadloom.errors import DiskFull, ShardsLost
@@ -25,7 +22,8 @@ from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.handover.backlog import Backlog
 from quadloom.ingest.handover.extraction import LinkExtraction
 from quadloom.ingest.handover.left_work import LeftWork
-from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleHook, VisitStep
+from quadloom.ingest.hooks import FinishedVisit, SettleHook, VisitStep
+from quadloom.ingest.in_hand import Amend, VisitsInHand
 from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, IngestLoad, VisitsDropped
 from quadloom.ingest.indexer import IndexAcks, Indexer, LinksFound
 from quadloom.ingest.jobs import IndexJobs
@@ -40,7 +38,6 @@ from quadloom.model.outcome import HostPace, PageRow, Settlement
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import ALL_PHASES, Owed
 from quadloom.model.visit import Visit
-from quadloom.pipeline import PageResult
 from quadloom.settings import Settings
 from quadloom.stores.protocols.catalog import FIRST_UNINDEXED, UnindexedPlace
 from quadloom.stores.shards import shard_of
@@ -50,18 +47,6 @@ from quadloom.workers.pool import PoolChanged, TransformResult
 
 _WAIT = 0.05  # seconds to wait for a message when there is nothing else to do
 _REPLAYED = 200  # pages of one replay batch
-
-Amend = Callable[[PageResult], PageResult]
-
-
-class _InHand(msgspec.Struct):
-    """A visit between `submit` and its settlement."""
-
-    visit: Visit
-    pace: HostPace | None
-    bytes: int = 0
-    amend: Amend | None = None
-    step: VisitStep = "whole"
 
 
 class Ingest:
@@ -130,9 +115,7 @@ class Ingest:
             failpoints,
         )
         self._pool = LazyPool(workers, settings, self.inbox.put, self.inbox.event, self.inbox.fail)
-        self._in_hand: dict[int, _InHand] = {}
-        self._held_bytes = 0
-        self._waiting: deque[tuple[Visit, Page]] = deque()  # to be detected or transformed
+        self._in_hand = VisitsInHand()
         self._finished: list[FinishedVisit] = []
         self._settled_at = 0.0
 
@@ -146,9 +129,9 @@ class Ingest:
         elif visit.fingerprint not in self._jobs.pending and self._sources.is_same(visit, response):
             self._finish(visit, response, pace, "same")
         elif "transform" in self._phases:
-            self._submit_page(visit, response, pace)
+            self._in_hand.add_page(visit, response, pace, None)
         elif "detect" in self._phases:
-            self._submit_page(visit, response, pace, step="fetched")
+            self._in_hand.add_page(visit, response, pace, None, "fetched")
         else:
             self._finish(visit, response, pace, "fetched")
 
@@ -159,9 +142,9 @@ class Ingest:
         the same page is settled and a worker has room. `amend` may change what the transformation says before it is
         settled. Returns what was settled meanwhile."""
         settled = self.wait_for(visit.fingerprint)
-        while self._waiting:
+        while self._in_hand.waiting:
             settled += self.step(_WAIT)
-        self._submit_page(visit, page, pace, amend=amend)
+        self._in_hand.add_page(visit, page, pace, amend)
         return settled + self.step(0.0)
 
     def wait_for(self, fingerprint: int) -> list[Settlement]:
@@ -200,8 +183,7 @@ class Ingest:
     @property
     def in_progress(self) -> bool:
         """Pages that others have left are in work."""
-        later = any(item.step in LATER_STEPS for item in self._in_hand.values())
-        return later or bool(self._extraction or self._backlog.extracted)
+        return self._in_hand.has_left_pages or bool(self._extraction or self._backlog.extracted)
 
     @property
     def has_backlog(self) -> bool:
@@ -211,7 +193,7 @@ class Ingest:
 
     @property
     def held_bytes(self) -> int:
-        return self._held_bytes  # bodies that wait in memory
+        return self._in_hand.bytes
 
     @property
     def may_find_links(self) -> bool:
@@ -252,7 +234,7 @@ class Ingest:
     def load(self) -> IngestLoad:
         """What its processes and stores are doing now."""
         workers = self._pool.heartbeats()
-        waiting = len(self._waiting) + len(self._reindexing.waiting) + sum(beat.in_hand for beat in workers)
+        waiting = self._in_hand.waiting + len(self._reindexing.waiting) + sum(beat.in_hand for beat in workers)
         return IngestLoad(
             workers,
             self._pool.service_loads(),
@@ -330,26 +312,11 @@ class Ingest:
 
     def _finish(self, visit: Visit, response: Page | Failure, pace: HostPace | None, step: VisitStep = "whole") -> None:
         """Settle a response without a worker."""
-        self._in_hand[visit.fingerprint] = _InHand(visit, pace, step=step)
-        self._finished.append(FinishedVisit(visit, response, pace, step=step))
+        self._finished.append(self._in_hand.add(visit, response, pace, step))
 
     def _is_indexing(self) -> bool:
         """Pages are on their way through the indexer, or their acknowledgements are not written yet."""
         return bool(self._jobs.pending or self._reindexing or self._writer.acks)
-
-    def _submit_page(
-        self,
-        visit: Visit,
-        page: Page,
-        pace: HostPace | None = None,
-        *,
-        amend: Amend | None = None,
-        step: VisitStep = "whole",
-    ) -> None:
-        """Queue a page for the workers."""
-        self._in_hand[visit.fingerprint] = _InHand(visit, pace, len(page.body), amend, step)
-        self._held_bytes += len(page.body)
-        self._waiting.append((visit, page))
 
     def _handle(self, message: object) -> bool:
         if isinstance(message, TransformResult):
@@ -375,36 +342,24 @@ class Ingest:
             self.counts.measured(done.answer.result.seconds.detect, done.answer.result.seconds.extract)
         if self._reindexing.take(done) or self._extraction.take(done):
             return
-        in_hand = self._in_hand.get(done.visit.fingerprint)
-        pace = in_hand.pace if in_hand is not None else None
-        step = in_hand.step if in_hand is not None else "whole"
-        if done.answer is not None and step in ("fetched", "detected"):
-            facts, record = done.answer.result.facts, done.answer.record
-            self._finished.append(FinishedVisit(done.visit, done.page, pace, None, record, step=step, facts=facts))
-            return
-        self.counts.transformed += 1
-        if done.answer is None:
-            self._finished.append(FinishedVisit(done.visit, done.page, pace, reason=done.reason, step=step))
-            return
-        result = done.answer.result
-        if in_hand is not None and in_hand.amend is not None:
-            result = in_hand.amend(result)
-        self.counts.quads += result.quads.count
-        self.counts.links += result.links
-        self.counts.findings += len(result.findings)
-        self._finished.append(FinishedVisit(done.visit, done.page, pace, result, done.answer.record, step=step))
+        finished = self._in_hand.finished(done)
+        self._finished.append(finished)
+        self.counts.transformed += finished.step not in ("fetched", "detected")
+        if (result := finished.result) is not None:
+            self.counts.quads += result.quads.count
+            self.counts.links += result.links
+            self.counts.findings += len(result.findings)
 
     def _hand_out(self) -> None:
-        if not self._waiting and len(self._finished) < self._settings.crawl.batch and self._backlog.phases:
+        in_hand = self._in_hand
+        if not in_hand.waiting and len(self._finished) < self._settings.crawl.batch and self._backlog.phases:
             self._begin_left()
-        if not self._waiting and not self._reindexing.waiting:
+        if not in_hand.waiting and not self._reindexing.waiting:
             return
         pool = self._pool
         room = pool.room()
-        while self._waiting and room > 0:
-            visit, page = self._waiting.popleft()
-            step = self._in_hand[visit.fingerprint].step
-            pool.submit(visit, page, archive=step not in LATER_STEPS, only_detect=step in ("fetched", "detected"))
+        while in_hand.waiting and room > 0:
+            in_hand.send_next(pool)
             room -= 1
         if room > 0:
             self._reindexing.hand_out(pool, room)
@@ -417,7 +372,7 @@ class Ingest:
                 if isinstance(left.response, Failure):
                     self._finish(left.visit, left.response, None, left.step)
                 else:
-                    self._submit_page(left.visit, left.response, step=left.step)
+                    self._in_hand.add_page(left.visit, left.response, None, None, left.step)
         except ShardsLost as lost:
             self._notice("notice", lost.message)
 
@@ -458,7 +413,5 @@ class Ingest:
         self.inbox.put(VisitsDropped(tuple(dropped)))
 
     def _release(self, visit: Visit) -> None:
-        in_hand = self._in_hand.pop(visit.fingerprint, None)
-        self._held_bytes -= in_hand.bytes if in_hand is not None else 0
-        if in_hand is not None and in_hand.step in LATER_STEPS:
+        if self._in_hand.settled(visit):
             self._backlog.settled(visit.fingerprint)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from quadloom.ingest.handover.backlog import Backlog
 from quadloom.ingest.handover.extraction import LinkExtraction, left_version
 from quadloom.ingest.hooks import VisitStep
+from quadloom.ingest.in_hand import VisitsInHand
 from quadloom.ingest.reindex import Reindexing
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import OWED_BY_PHASE, Owed
@@ -36,7 +37,7 @@ class LeftWork:
         self._reindexing = reindexing
         self._extraction = extraction
 
-    def begin(self, in_hand: Mapping[int, object], pool: LazyPool, now: float) -> Iterator[LeftVisit]:
+    def begin(self, in_hand: VisitsInHand, pool: LazyPool, now: float) -> Iterator[LeftVisit]:
         """Begin to index and extract what waits for that; returns what waits to be transformed or detected. `in_hand`:
         visits that are in work, by their page."""
         backlog = self._backlog

@@ -193,14 +193,11 @@ def _invisible(context: Context, item: Item, items: Items) -> list[Problem]:
     if body is None:
         return []
     hidden = [node.text_lexbor() or "" for node in body.css("script,style")]
-    shown = _one_line(_without(body.text(separator=" "), hidden))
-    if len(shown) < 40:
+    shown = _without(body.text(separator=" "), hidden)
+    if len(" ".join(shown.split(None, 40)[:40])) < 40:
         return []  # made by scripts, or nothing but data: what people see is not known
-    shown = f"{_one_line(title)} {shown}"
-    wanted = [(name, found) for name, found in wanted if not _shows(shown, name, found[0])]
-    if wanted:  # again without blanks: `w<b>or</b>d` is one word
-        squeezed = shown.replace(" ", "")
-        wanted = [(name, found) for name, found in wanted if "".join(found[0].split()).casefold() not in squeezed]
+    page = _VisiblePage(f"{title} {shown}")
+    wanted = [(name, found) for name, found in wanted if not page.shows(name, found[0])]
     return [
         Problem(
             "data-not-visible",
@@ -235,19 +232,27 @@ def _one_line(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _shows(page: str, name: str, text: str) -> bool:
-    text = _one_line(text)
-    if text in page:
-        return True
-    if name in ("price", "ratingValue"):
-        if not is_number(text):
-            return True  # reported as bad-price or bad-number
-        wanted = float(text)
-        return any(_same_number(match, wanted) for match in _NUMBER_WITHIN.findall(page))
-    if name == "startDate":
-        return not is_date(text) or len(text) < 10 or _shows_day(page, text)
-    words = [word for word in re.findall(r"\w+", text) if len(word) > 2]
-    return not words or sum(word in page for word in words) * 2 > len(words)
+class _VisiblePage:
+    """What people see of a page. Forms of the text are made when they are needed: most values are found before."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.casefold()
+
+    def shows(self, name: str, text: str) -> bool:
+        text = _one_line(text)
+        if name in ("price", "ratingValue"):
+            # Without a number it is reported as bad-price or bad-number.
+            return text in self._text or not is_number(text) or self._shows_number(float(text))
+        if name == "startDate":
+            return text in self._text or not is_date(text) or len(text) < 10 or _shows_day(self._text, text)
+        words = [word for word in re.findall(r"\w+", text) if len(word) > 2]
+        if not words or sum(word in self._text for word in words) * 2 > len(words):
+            return True
+        return "".join(text.split()) in "".join(self._text.split())  # `w<b>or</b>d` is one word
+
+    def _shows_number(self, wanted: float) -> bool:
+        folded = " ".join(self._text.split())
+        return any(_same_number(match, wanted) for match in _NUMBER_WITHIN.findall(folded))
 
 
 def _same_number(written: str, wanted: float) -> bool:

@@ -344,7 +344,7 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ignore: Annotated[list[str], _doc("codes of findings that are not reported by these checks")] = []
     places: Annotated[
         Literal["defects", "all"],
-        _doc("line and column: on pages that have an error or a warning, or for remarks too; `inspect` always has all"),
+        _doc("which findings get line and column: errors and warnings, or remarks too; `inspect` always has all"),
     ] = "defects"
 
 

@@ -2,6 +2,9 @@
 
 `Warehouse.open(path)` owns it (one process at a time, may write); `Warehouse.read(path)` looks at it while another
 process may be crawling. Which backends it has is decided by the URLs in `[stores]`, see `quadloom.stores.backends`.
+
+What only some commands need is imported where it is used: a command that looks something up does not wait for parsers,
+the scheduler's mathematics and a crawler (.9 of 1.1 s).
 """
 
 from __future__ import annotations
@@ -11,26 +14,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from quadloom.asking.questions import WarehouseQueries
 from quadloom.asking.sparql.service import QueryResult
-from quadloom.cluster.member import ClusterMember
-from quadloom.crawl.requests import CrawlRequests
 from quadloom.crawl.scope import CrawlScope, stored_scope
-from quadloom.crawl.session import CrawlSession, RunningCrawl, page_ranker
 from quadloom.errors import SettingsError, StoreError, UsageError
-from quadloom.fetching.replay import without_pauses
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.link_queries import check_strategies
 from quadloom.maintenance.lost_database import refuse_lost_database
-from quadloom.maintenance.maintenance import Maintenance
-from quadloom.maintenance.rebuild import rename_damaged
-from quadloom.maintenance.swap import exchange_folders, write_marks
 from quadloom.model.phase import ALL_PHASES, Owed, PhaseName
-from quadloom.refresh.scheduler import RefreshScheduler
 from quadloom.scheduling.scope import Scope
 from quadloom.settings import Settings
 from quadloom.settings.loading import load, with_limits
@@ -38,14 +33,18 @@ from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.sqlite.lock import WarehouseLock
 from quadloom.stores.stores import Stores, open_stores, places_of
-from quadloom.subscriptions.notify import ChangeNotifier
-from quadloom.subscriptions.service import Subscriptions
-from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
-from quadloom.topical.relevance import Example, Judge, Topic
-from quadloom.topical.run import TopicalRun
-from quadloom.topical.search.engines import SearchLead
-from quadloom.topical.sites import SeedSite
-from quadloom.topical.topic import crawl_topic
+
+if TYPE_CHECKING:
+    from quadloom.cluster.member import ClusterMember
+    from quadloom.crawl.requests import CrawlRequests
+    from quadloom.crawl.session import CrawlSession, RunningCrawl
+    from quadloom.maintenance.maintenance import Maintenance
+    from quadloom.subscriptions.service import Subscriptions
+    from quadloom.topical.crawl import StrategyName, TopicalStrategy, TopicReport
+    from quadloom.topical.relevance import Example, Judge
+    from quadloom.topical.run import TopicalRun
+    from quadloom.topical.search.engines import SearchLead
+    from quadloom.topical.sites import SeedSite
 
 _LEADING = 0  # the shard whose owner does what only one worker may do, such as sending notices
 
@@ -60,9 +59,6 @@ class Warehouse:
     stores: Stores
     scope: CrawlScope
     ask: WarehouseQueries
-    requests: CrawlRequests
-    subscriptions: Subscriptions
-    maintenance: Maintenance
     _opened_with: Scope
 
     def __init__(
@@ -115,12 +111,16 @@ class Warehouse:
                 f"cannot write to {path}: {error.strerror}",
                 hint="choose another directory with -w, or change its permissions",
             ) from None
+        from quadloom.fetching.replay import without_pauses
+
         return cls(path, without_pauses(settings), writable=True, repairing=repairing, phases=phases)
 
     @classmethod
     def repair(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
         """Own a warehouse even if its quads or text are missing or cannot be opened, for `rebuild`: these are set
         aside."""
+        from quadloom.maintenance.rebuild import rename_damaged
+
         refuse_lost_database(Path(path), settings or Settings())
         rename_damaged(Path(path), settings or Settings())
         return cls._own(Path(path), settings or Settings(), repairing=True)
@@ -129,6 +129,26 @@ class Warehouse:
     def read(cls, path: str | Path, *, settings: Settings | None = None) -> Warehouse:
         """Look at a warehouse, also while a crawl runs on it."""
         return cls(Path(path), settings or Settings(), writable=False)
+
+    @property
+    def requests(self) -> CrawlRequests:
+        """Seeds, refresh, publish, why."""
+        from quadloom.crawl.requests import CrawlRequests
+
+        return CrawlRequests(self.stores, self.scope)
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        from quadloom.subscriptions.service import Subscriptions
+
+        return Subscriptions(self.stores, lambda: self.ask.queries)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """Export, import, verify, rebuild, prune."""
+        from quadloom.maintenance.maintenance import Maintenance
+
+        return Maintenance(self.stores, self.ask, self._reopen)
 
     def is_current(self) -> bool:
         """Whether nothing was committed by others since this view was opened. Cheap enough to ask at every request."""
@@ -168,6 +188,8 @@ class Warehouse:
     def _crawl(
         self, urls: Sequence[str], limits: Mapping[str, int | float | str], *, forever: bool = False, follow: bool
     ) -> RunningCrawl:
+        from quadloom.ingest.link_queries import check_strategies
+
         settings = replace(self.settings, crawl=with_limits(self.settings.crawl, limits))
         check_strategies(settings)
         self.settings = settings
@@ -198,6 +220,13 @@ class Warehouse:
         What it reads is a page like any other: scheduled, ranked, in the history, reported to subscribers; a crawl
         without an end keeps it fresh. `limits` are settings of `[topic]`: `budget=500`, `per_site=20` …
         """
+        from quadloom.crawl.session import page_ranker
+        from quadloom.refresh.scheduler import RefreshScheduler
+        from quadloom.subscriptions.notify import ChangeNotifier
+        from quadloom.topical.relevance import Topic
+        from quadloom.topical.sites import SeedSite
+        from quadloom.topical.topic import crawl_topic
+
         settings = replace(self.settings, topic=with_limits(self.settings.topic, limits))
         settings = self.requests.with_contact(settings)
         ranker = page_ranker(self.stores, settings)
@@ -222,6 +251,8 @@ class Warehouse:
 
     def work(self, *, forever: bool = False, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
         """Be one of many workers on a shared database until stopped. `notice` receives which part it owns."""
+        from quadloom.ingest.link_queries import check_strategies
+
         if self.stores.shards is None:
             raise SettingsError(
                 "a worker needs a database that others can reach",
@@ -271,6 +302,8 @@ class Warehouse:
             self.stores = whole
 
     def _session(self, *, forever: bool, waits: bool = False) -> CrawlSession:
+        from quadloom.crawl.session import CrawlSession
+
         shards = self.stores.shards
         return CrawlSession(
             self.stores,
@@ -283,14 +316,19 @@ class Warehouse:
         )
 
     def _member(self, session: CrawlSession, notice: Callable[[str], None] = lambda _text: None) -> ClusterMember:
+        from quadloom.cluster.member import ClusterMember
+
         assert self.stores.shards is not None
         heartbeat = self.settings.cluster.heartbeat
         return ClusterMember(session, self.stores.shards, heartbeat=heartbeat, notice=notice)
 
     def _compose(self) -> None:
         """Open everything. To write, finish what a killed rebuild has begun."""
+        may_index = self._writable and "index" in self._phases
         failpoints = Failpoints(self.settings.crawl.failpoint)
-        if self._writable and "index" in self._phases:
+        if may_index:
+            from quadloom.maintenance.swap import exchange_folders, write_marks
+
             exchange_folders(places_of(self.path, self.settings), failpoints)
         opened = open_stores(
             self.path,
@@ -302,14 +340,11 @@ class Warehouse:
             phases=self._phases,
         )
         self.stores = self._opened.enter_context(opened)
-        if self._writable and "index" in self._phases:
+        if may_index:
             write_marks(self.stores, failpoints)
         self.scope = CrawlScope(self.settings.crawl, self.stores.catalog, self.stores.frontier, self._opened_with)
         self.ask = WarehouseQueries(self.stores)
         self._opened.callback(self.ask.close)
-        self.requests = CrawlRequests(self.stores, self.scope)
-        self.subscriptions = Subscriptions(self.stores, lambda: self.ask.queries)
-        self.maintenance = Maintenance(self.stores, self.ask, self._reopen)
 
     def _read_scope(self, catalog: Catalog) -> Scope:
         """Read once for the frontier and for `scope`: a command on another machine may change it a moment later, and

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,13 +16,15 @@ from quadloom.asking.search import moment, search, search_request, several
 from quadloom.asking.sparql.service import QueryResult, QueryService, Row
 from quadloom.asking.statistics import Statistics, Summary, stored_spelling, summary
 from quadloom.asking.things.table import ThingsCache, ThingTables
-from quadloom.asking.versions import VersionDifference
 from quadloom.model.phase import OWED_BY_PHASE
 from quadloom.model.quads import Quads
 from quadloom.model.wire import Value
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.text import SearchAnswer
 from quadloom.stores.stores import Stores
+
+if TYPE_CHECKING:
+    from quadloom.asking.versions import VersionDifference
 
 _FOREVER = 1e18
 

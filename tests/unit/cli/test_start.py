@@ -37,3 +37,8 @@ def imported(statement: str) -> set[str]:
 def test_nothing_heavy_is_imported(module: str) -> None:
     found = imported(f"import {module}")
     assert [name for name in _HEAVY if name in found] == []
+
+
+def test_help_needs_no_parser_of_options() -> None:
+    found = imported("from quadloom.cli.main import run; run(['--help'])")
+    assert not {"cyclopts", "rich", "msgspec", "quadloom.settings"} & found

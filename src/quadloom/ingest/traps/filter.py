@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from quadloom.ingest.traps.shapes import HostShapes, SubdomainBudget, trap
+from quadloom.ingest.traps.shapes import HostShapes, SubdomainBudget, is_plain, trap
 from quadloom.model.link import Discovery
 from quadloom.model.lru import LruCache
 from quadloom.stores.named_values import NamedValue
@@ -83,7 +83,10 @@ class TrapFilter:
         return TRAPS.encode(sorted(self.trapped.values(), key=lambda item: -item.count)[:_STORED])
 
     def _refusal(self, item: Discovery) -> str | None:
-        reason = trap(item.href) or self._subdomains.admit(item.host) or self._shape(item.host).admit(item.href)
+        if is_plain(item.href):
+            reason = self._subdomains.admit(item.host)
+        else:
+            reason = trap(item.href) or self._subdomains.admit(item.host) or self._shape(item.host).admit(item.href)
         if reason is not None:
             self._count(item, reason)
         return reason

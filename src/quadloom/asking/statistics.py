@@ -18,7 +18,6 @@ from pathlib import Path
 
 import msgspec
 
-from quadloom.phases.index import namespace
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
 from quadloom.stores.protocols.frontier import Frontier
@@ -165,6 +164,8 @@ def ended(catalog: Catalog) -> None:
 
 def summary(catalog: Catalog, frontier: Frontier, quads: QuadStore, *, limit: int = 50) -> Summary:
     """All statistics; `limit` is the length of the lists of classes, properties, vocabularies and sites."""
+    from quadloom.phases.index import namespace  # here, because it brings the parsers along
+
     statistics = Statistics.saved(catalog)
     counts = catalog.counts()
     vocabularies: Counter[str] = Counter()

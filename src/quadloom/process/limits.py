@@ -60,8 +60,7 @@ def return_freed_memory() -> None:
     """Let this process give back memory that its native threads have freed. Call it before they start.
 
     glibc gives each thread an arena of its own, up to eight per core, and the threads of RocksDB and tantivy leave what
-    they free there: the owner of a long crawl grew by 23 MB every thousand pages. Other C libraries have no such
-    parameters, and need none."""
+    they free there: the owner of a long crawl grew with every page. Other C libraries have no such parameters."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):

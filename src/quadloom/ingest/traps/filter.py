@@ -9,16 +9,19 @@ which is durable, is the last limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from quadloom.ingest.hooks import SettleBatch
-from quadloom.ingest.traps.shapes import HostShapes, SubdomainBudget, trap
+from quadloom.ingest.traps.shapes import HostShapes, SubdomainBudget, is_plain, trap
 from quadloom.model.link import Discovery
 from quadloom.model.lru import LruCache
 from quadloom.stores.named_values import NamedValue
 from quadloom.stores.protocols.catalog import Catalog
+
+if TYPE_CHECKING:
+    from quadloom.ingest.hooks import SettleBatch
 
 _HOSTS = 10_000  # hosts whose shapes are in memory
 _STORED = 1000  # traps in the catalog
@@ -84,7 +87,10 @@ class TrapFilter:
         return TRAPS.encode(sorted(self.trapped.values(), key=lambda item: -item.count)[:_STORED])
 
     def _refusal(self, item: Discovery) -> str | None:
-        reason = trap(item.href) or self._subdomains.admit(item.host) or self._shape(item.host).admit(item.href)
+        if is_plain(item.href):
+            reason = self._subdomains.admit(item.host)
+        else:
+            reason = trap(item.href) or self._subdomains.admit(item.host) or self._shape(item.host).admit(item.href)
         if reason is not None:
             self._count(item, reason)
         return reason

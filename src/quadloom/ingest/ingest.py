@@ -117,7 +117,7 @@ class Ingest:
         self._backlog = Backlog(stores, settings)
         self._reindexing = Reindexing(stores, self._jobs, self._ledger, self._backlog.spool, links_of)
         self._extraction = LinkExtraction(stores.archive, self._backlog, self._reindexing, self._link_queries)
-        self._left = LeftWork(stores.archive, self._backlog, self._reindexing, self._extraction)
+        self._left = LeftWork(stores.archive, self._backlog, self._reindexing, self._extraction, notice)
         traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
         self._writer = BatchWriter(
             stores, settings, (traps, *hooks), self._jobs, self._reindexing, self._backlog, self._ledger, failpoints
@@ -384,7 +384,11 @@ class Ingest:
 
     def _hand_out(self) -> None:
         if not self._waiting and len(self._finished) < self._settings.crawl.batch and self._backlog.phases:
-            self._begin_left()
+            for left in self._left.begin(self._in_hand, self._pool, self._clock()):
+                if isinstance(left.response, Failure):
+                    self._finish(left.visit, left.response, None, left.step)
+                else:
+                    self._submit_page(left.visit, left.response, step=left.step)
         if not self._waiting and not self._reindexing.waiting:
             return
         pool = self._pool
@@ -396,17 +400,6 @@ class Ingest:
             room -= 1
         if room > 0:
             self._reindexing.hand_out(pool, room)
-
-    def _begin_left(self) -> None:
-        """Take pages that others have left. If shards are lost nothing was leased, and the next turn tries again."""
-        try:
-            for left in self._left.begin(self._in_hand, self._pool, self._clock()):
-                if isinstance(left.response, Failure):
-                    self._finish(left.visit, left.response, None, left.step)
-                else:
-                    self._submit_page(left.visit, left.response, step=left.step)
-        except ShardsLost as lost:
-            self._notice("notice", lost.message)
 
     def _is_due(self) -> bool:
         """A full batch, or anything after `crawl.batch_seconds`; acknowledgements count too."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import msgspec
 from rich.console import Console
@@ -20,7 +21,7 @@ from rich.console import Console
 from quadloom.cli.tables import fitted
 from quadloom.model.finding import named
 from quadloom.settings import Settings
-from quadloom.settings.loading import LoadedSettings, Value, load, warehouse_path
+from quadloom.settings.loading import LoadedSettings, Tree, Value, load, warehouse_path
 
 
 class Session:
@@ -56,7 +57,16 @@ class Session:
 
     @cached_property
     def loaded(self) -> LoadedSettings:
-        return load(config=self.config, overrides=self._overrides)
+        """With what all machines share, if this is a cluster's: a worker needs only the address of the database."""
+        own = load(config=self.config, overrides=self._overrides)
+        if not own.settings.stores.frontier.startswith("postgresql:"):
+            return own
+        from quadloom.stores.postgres.state import shared_settings  # not needed by most commands
+
+        shared = shared_settings(own.settings)
+        if shared is None:
+            return own
+        return load(config=self.config, overrides=self._overrides, shared=cast(Tree, shared))
 
     @property
     def settings(self) -> Settings:

@@ -48,8 +48,8 @@ class PhaseLoad(msgspec.Struct, frozen=True):
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """`bottleneck` is a phase, or one of `services`, `memory`, `disk`, `bandwidth`, `network` and `politeness`; empty
-    if there are too few pages to say."""
+    """`bottleneck` is a phase, or one of `services`, `memory`, `disk`, `bandwidth`, `network`, `store` and `politeness`;
+    empty if there are too few pages to say."""
 
     phases: tuple[PhaseLoad, ...] = ()
     bottleneck: str = ""
@@ -210,6 +210,7 @@ def _waiting(state: CrawlState, machine: _Machine) -> _Advice | None:
         "disk": "Writing to the archive and the database takes most of the time. A faster disk, several of them"
         " (stores.directories), or a longer crawl.batch_seconds would help.",
         "network": "The network of this machine is down; the crawl waits for it.",
+        "store": "A store is away; the crawl waits for it. `quadloom check` says which.",
         "phases": f"{state.queues.get('transform', 0)} pages wait for transform and {state.queues.get('index', 0)} for"
         " their index; crawl.in_flight limits how many may.",
     }

@@ -104,6 +104,7 @@ class Crawl:
         self._phases = phases
         self._shares = phases != ALL_PHASES  # other processes may run the other phases
         self._pulled_at = 0.0
+        self._waited_for = ""  # the store that was away at the last lease
         self._fetch: FetchUnit | None = None
         if "fetch" in phases:
             self._fetch = fetch(
@@ -211,7 +212,7 @@ class Crawl:
             bandwidth=self._settings.freshness.bandwidth if self._pacer is not None else 0.0,
             statuses=dict(meter.statuses),
             state="stopping" if self.stopping else "paused" if self.paused else "running",
-            waits_for=["the network"] if self._network.is_away else [],
+            waits_for=[*(["the network"] if self._network.is_away else []), *filter(None, [self._ingest.waiting_for])],
             workers=[*([self._fetch.heartbeat()] if self._fetch is not None else []), *load.workers],
             services=load.services,
             disks=load.disks,
@@ -275,8 +276,8 @@ class Crawl:
         room = min(crawl.in_flight - len(self._leased), self._settings.limits.connections - self._fetch.in_hand)
         if crawl.max_pages:
             room = min(room, crawl.max_pages - self.meter.pages - len(self._leased))
-        if room <= 0 or self._ingest.held_bytes > _BYTES_IN_FLIGHT:
-            self._held_by = "phases" if room <= 0 else "memory"
+        if room <= 0 or self._ingest.held_bytes > _BYTES_IN_FLIGHT or self._is_waiting():
+            self._held_by = "store" if self._waited_for else "phases" if room <= 0 else "memory"
             return True
         self._asked_at = time.monotonic()
         quota = self._pacer.quota(self._clock()) if self._pacer is not None else None
@@ -296,6 +297,14 @@ class Crawl:
             self._leased.update(visit.fingerprint for visit in visits)
             self._send(visits)
         return True
+
+    def _is_waiting(self) -> bool:
+        """A store is away: what was fetched waits in memory, so nothing more is fetched."""
+        reason = self._ingest.waiting_for
+        if bool(reason) != bool(self._waited_for):
+            self._notice("notice", f"waiting for a store: {reason}" if reason else "the store answers again")
+        self._waited_for = reason
+        return bool(reason)
 
     def _send(self, visits: Sequence[Visit]) -> None:
         """With the robots.txt rows and failures in a row of hosts that the fetch process does not know yet."""

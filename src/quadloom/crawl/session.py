@@ -106,6 +106,9 @@ class CrawlSession:
         self._events = 0
         self._notices: dict[str, None] = {}
         self._closed = False
+        self._stopped = False
+        # A crawl outlives an outage of its servers; who stops it does not want to wait for them.
+        stores.state.wait_while(lambda: not self._stopped and not self._closed)
         self._inbox = Inbox()
         # The link matrix is derived, as the indexes are, and written by whoever writes them.
         self._ranker = page_ranker(stores, settings) if "index" in phases else None
@@ -239,6 +242,7 @@ class CrawlSession:
                 self._notice("notice", lost.message)
 
     def stop(self) -> None:
+        self._stopped = True
         self._crawl.stop()
         if self._topics is not None:
             self._topics.close()

@@ -25,7 +25,7 @@ from typing import Protocol
 import msgspec
 
 from quadloom.asking.statistics import Statistics
-from quadloom.errors import StoreError
+from quadloom.errors import StoreError, StoreUnavailable
 from quadloom.ingest.compaction import StoreCompactor
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.model.link import Discovery
@@ -36,6 +36,8 @@ from quadloom.stores.protocols.catalog import IndexedPage
 from quadloom.stores.protocols.quads import QuadStore
 from quadloom.stores.protocols.text import TextDocument, TextIndex
 
+_BATCHES = 16  # that wait; more of them make the crawl wait
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # seconds between two tries while a store is away
 _MAX_BYTES = 32 << 20  # of quads and text collected before they are indexed
 
 
@@ -109,7 +111,11 @@ class Indexer:
         self._settings = settings
         self._report = report
         self._failpoints = failpoints
-        self._queue: queue.Queue[Sequence[IndexJob] | Descriptions | None] = queue.Queue(maxsize=16)
+        self._queue: queue.Queue[Sequence[IndexJob] | Descriptions | None] = queue.Queue()
+        self.waiting_for = ""  # why a store cannot be written now; empty = it can
+        self._closing = False
+        self._inserted = False  # of the collected pages, those without a predecessor are in the quad store
+        self._replaced = 0  # of the collected pages, so many are done; a second try goes on after them
         self._collected: list[IndexJob] = []
         self._descriptions: dict[str, bytes] = {}  # of graphs that are not empty; the newest wins
         self._collected_bytes = 0
@@ -129,22 +135,24 @@ class Indexer:
             self.put(Descriptions(descriptions))
 
     def put(self, jobs: Sequence[IndexJob] | Descriptions) -> None:
-        """Add a batch; waits while the queue is full (back-pressure). Raises the error that stopped the indexer."""
-        while True:
+        """Add a batch; waits while the queue is full (back-pressure). Raises the error that stopped the indexer. While
+        a store is away nobody waits: the caller sees `waiting_for`, and begins nothing more."""
+        while self._queue.qsize() >= _BATCHES and not self.waiting_for:
             if self.error is not None:
                 raise self.error
-            try:
-                self._queue.put(jobs, timeout=0.5)
-                return
-            except queue.Full:
-                continue
+            time.sleep(0.02)
+        if self.error is not None:
+            raise self.error
+        self._queue.put(jobs)
 
     def hurry(self) -> None:
         """Commit what was collected without waiting for more."""
         self._hurried = True
 
     def close(self) -> None:
-        """Index what is queued, commit, and report the last marks."""
+        """Index what is queued, commit, and report the last marks. Does not wait for a store that is away: what is not
+        indexed then is so after the next start."""
+        self._closing = True
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
@@ -164,12 +172,29 @@ class Indexer:
                 elif jobs is not None and not self._collected and not self._descriptions:
                     self._idle()
                 if (self._collected or self._descriptions) and (jobs is None or self._is_due()):
-                    self._index(self._collected)
-                    self._commit()
+                    self._write()
                 if jobs is None:
                     return
         except StoreError as error:
             self.error = error
+
+    def _write(self) -> None:
+        """Write what was collected, as soon as the stores can be reached. Statements are sets, so writing them twice
+        does no harm; only what was counted must not be counted again."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                self._index(self._collected)
+                self._commit()
+            except StoreUnavailable as error:
+                if self._closing:
+                    raise
+                self.waiting_for = error.message
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                self.waiting_for = ""
+                return
 
     def _idle(self) -> None:
         if self.compactor.error is not None:
@@ -199,11 +224,13 @@ class Indexer:
 
     def _index(self, jobs: Sequence[IndexJob]) -> None:
         before = self.added + self.removed
-        fresh = [job for job in jobs if job.fresh]
-        self._quads.insert_new(
-            [job.quads for job in fresh if job.write_quads], b"".join(job.description for job in fresh)
-        )
-        for job in jobs:
+        if not self._inserted:
+            fresh = [job for job in jobs if job.fresh]
+            self._quads.insert_new(
+                [job.quads for job in fresh if job.write_quads], b"".join(job.description for job in fresh)
+            )
+            self._inserted = True
+        for job in jobs[self._replaced :]:
             if job.fresh:
                 self.added += job.quads.count
                 self._statistics.count(job.quads.nquads)
@@ -212,6 +239,7 @@ class Indexer:
                 self._statistics.apply(difference)
                 self.added += len(difference.added)
                 self.removed += len(difference.removed)
+            self._replaced += 1
         if self._descriptions:
             self._quads.describe(PAGES, list(self._descriptions.items()))
             self._descriptions = {}
@@ -221,18 +249,20 @@ class Indexer:
         without_text = [job.quads.graph for job in newest if job.text is None and not job.fresh]
         if without_text:
             self._text.remove(without_text)
-        self.indexed += len(jobs)
         self.compactor.wrote(self.added + self.removed - before)
 
     def _commit(self) -> None:
         self._quads.flush()
         if not self._collected:
+            self._inserted, self._replaced = False, 0
             return  # only descriptions, which have no marks
         self._text.commit()
         self._failpoints.reach("after-text")
         marks = tuple(IndexedPage(job.fingerprint, job.quads.digest, job.text_digest) for job in self._collected)
         found = self._queries.ask_index(self._collected) if self._queries is not None else ()
+        self.indexed += len(self._collected)
         self._collected = []
+        self._inserted, self._replaced = False, 0
         self._collected_bytes = 0
         self._hurried = False
         self._report(IndexAcks(marks, self._statistics.encode(), found))

@@ -100,7 +100,7 @@ class Ingest:
         self._backlog = Backlog(stores, settings)
         self._reindexing = Reindexing(stores, self._jobs, self._ledger, self._backlog.spool, links_of)
         self._extraction = LinkExtraction(stores.archive, self._backlog, self._reindexing, self._link_queries)
-        self._left = LeftWork(stores.archive, self._backlog, self._reindexing, self._extraction)
+        self._left = LeftWork(stores.archive, self._backlog, self._reindexing, self._extraction, notice)
         self._sources = PageSources(stores, settings)
         traps = TrapFilter(stores.catalog, lambda text: self.inbox.event("trap", text))
         self._writer = BatchWriter(
@@ -122,8 +122,7 @@ class Ingest:
     # What comes in
 
     def submit(self, visit: Visit, response: Page | Failure, pace: HostPace | None = None) -> None:
-        """Take a visit that has come back. A page with content is transformed first, if this process does that;
-        anything else settles as it is."""
+        """Take a visit that has come back. A page with content is transformed first, if this process does that."""
         if isinstance(response, Failure) or not 200 <= response.status < 300:
             self._finish(visit, response, pace)
         elif visit.fingerprint not in self._jobs.pending and self._sources.is_same(visit, response):
@@ -196,6 +195,11 @@ class Ingest:
         return self._in_hand.bytes
 
     @property
+    def waiting_for(self) -> str:
+        """Why nothing can be indexed now: a store is away. Empty = none is."""
+        return self._indexer.waiting_for if self._indexer is not None else ""
+
+    @property
     def may_find_links(self) -> bool:
         """The user's own link queries have not seen all pages yet that are on their way through the indexer."""
         return bool(self._link_queries.queries) and self._is_indexing()
@@ -207,8 +211,7 @@ class Ingest:
 
     @property
     def missing(self) -> frozenset[int]:
-        """Fingerprints of pages to reindex that the archive does not have. They were requested, and must be asked for
-        without validators: a 304 would bring nothing to index."""
+        """Pages to reindex that the archive does not have; asked for without validators, as a 304 brings nothing."""
         return self._reindexing.missing
 
     def unfinished_shards(self) -> frozenset[int]:
@@ -353,7 +356,11 @@ class Ingest:
     def _hand_out(self) -> None:
         in_hand = self._in_hand
         if not in_hand.waiting and len(self._finished) < self._settings.crawl.batch and self._backlog.phases:
-            self._begin_left()
+            for left in self._left.begin(in_hand, self._pool, self._clock()):
+                if isinstance(left.response, Failure):
+                    self._finish(left.visit, left.response, None, left.step)
+                else:
+                    in_hand.add_page(left.visit, left.response, None, None, left.step)
         if not in_hand.waiting and not self._reindexing.waiting:
             return
         pool = self._pool
@@ -364,21 +371,8 @@ class Ingest:
         if room > 0:
             self._reindexing.hand_out(pool, room)
 
-    def _begin_left(self) -> None:
-        """Take pages that others have left. A worker that was paused may learn only here that its shards are lost:
-        nothing was leased then, and the next turn tries again."""
-        try:
-            for left in self._left.begin(self._in_hand, self._pool, self._clock()):
-                if isinstance(left.response, Failure):
-                    self._finish(left.visit, left.response, None, left.step)
-                else:
-                    self._in_hand.add_page(left.visit, left.response, None, None, left.step)
-        except ShardsLost as lost:
-            self._notice("notice", lost.message)
-
     def _is_due(self) -> bool:
-        """A full batch, or anything at all after `crawl.batch_seconds`. Acknowledgements count too: a worker with
-        nothing to read may never settle a page again."""
+        """A full batch, or anything after `crawl.batch_seconds`; acknowledgements count too."""
         crawl = self._settings.crawl
         is_late = time.monotonic() - self._settled_at >= crawl.batch_seconds
         return len(self._finished) >= crawl.batch or (is_late and (bool(self._finished) or self._writer.has_more))
@@ -404,7 +398,7 @@ class Ingest:
         return settlements
 
     def _drop(self, batch: Sequence[FinishedVisit], lost: frozenset[int]) -> None:
-        """Nothing was written. Another worker reads the pages of the lost shards again; the rest is tried once more."""
+        """Nothing was written. Another worker reads the lost shards' pages again; the rest is tried once more."""
         dropped = [item.visit for item in batch if shard_of(item.visit.host) in lost]
         self._finished = [item for item in batch if shard_of(item.visit.host) not in lost] + self._finished
         self._writer.drop_shards(lost)

@@ -11,11 +11,12 @@ Nothing that was acknowledged (2) depends on anything that is not on disk yet.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import msgspec
 
-from quadloom.errors import StoreError
+from quadloom.errors import StoreError, StoreUnavailable
 from quadloom.fetching.fetcher import RobotsUpdate
 from quadloom.fetching.politeness import cost_of
 from quadloom.ingest.failpoints import Failpoints
@@ -55,6 +56,7 @@ from quadloom.stores.shards import shard_of
 from quadloom.stores.stores import Stores
 from quadloom.stores.transactions import retry_when_unavailable
 
+_PAUSE = 1.0  # seconds between two tries to reach an archive that is away
 _TEXTS = 100_000  # digests of texts remembered to recognise duplicates
 
 
@@ -287,13 +289,23 @@ class BatchWriter:
         archive = self._stores.archive
         try:
             refs = archive.put(records)
-            archive.sync()
+            self._sync()
         except StoreError:
             if sum(disk.configured for disk in archive.disks()) < 2:
                 raise
             refs = archive.put(records)
-            archive.sync()
+            self._sync()
         return refs
+
+    def _sync(self) -> None:
+        """As soon as the archive can be reached: nothing is settled before."""
+        while True:
+            try:
+                return self._stores.archive.sync()
+            except StoreUnavailable:
+                if not self._stores.state.waits():
+                    raise
+                time.sleep(_PAUSE)
 
     def _record(self, item: FinishedVisit) -> ArchiveRecord | None:
         """Workers have already packed what they transformed; other responses are small and packed here."""

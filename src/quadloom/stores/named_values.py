@@ -44,6 +44,7 @@ class ValueEntry(NamedTuple):
 
 _ENTRIES = (
     ValueEntry("seeds", "json", "URLs that the crawl was started with, in order"),
+    ValueEntry("settings", "json", "settings that all machines of a cluster share, as in a configuration file"),
     ValueEntry("contact", "text", "address that the user agent names, as given on the command line"),
     ValueEntry("scope", "json", "rules of the scope that were added to those of the configuration"),
     ValueEntry("scope-judged-by", "bytes", "the scope that was last applied to everything queued"),

@@ -210,7 +210,7 @@ class PostgresCatalog:
 
     def owe(self, phase: Owed, *, host: str = "") -> int:
         # A page that waits to be transformed owes all later phases already.
-        with self._database.transaction():
+        with self._database.unhurried():
             rows = self._database.execute(
                 "WITH marked AS (UPDATE page SET owed = owed | %s WHERE quads_digest || text_digest <> '' "
                 f"AND owed & {int(Owed.TRANSFORM)} = 0 AND (%s = '' OR host = %s) RETURNING 1) "

@@ -77,7 +77,7 @@ class PostgresFrontier(TableFrontier):
         order, stored = order_mark(self.policy.order), values.get("order")
         if stored == order:
             return
-        with self._database.transaction():
+        with self._database.unhurried():
             if stored is not None and self._leases.workers(self._database):
                 raise SettingsError(
                     f"crawl.order = {self.policy.order}, but running workers use {stored.decode().split()[0]}",

@@ -31,6 +31,7 @@ from quadloom.stores.shards import SHARDS, shard_of
 PULLED = 200  # batches from other shards taken in one transaction
 _WORK_SECONDS = 60.0  # what a host can serve within this time is its work
 _LEAST_PAUSE = 0.05  # seconds that a host's requests take at least, whatever politeness allows
+_HEARTBEAT_SECONDS = 10.0  # for a statement
 _HEARTBEAT_PATIENCE = 2.0  # seconds for a connection; the next heartbeat tries again
 
 
@@ -222,7 +223,9 @@ class PostgresHeartbeat:
 
     def __init__(self, url: str, leases: ShardLeases) -> None:
         self._leases = leases
-        self._database = PostgresDatabase(url, writable=True, patience=_HEARTBEAT_PATIENCE)
+        self._database = PostgresDatabase(
+            url, writable=True, patience=_HEARTBEAT_PATIENCE, statement_seconds=_HEARTBEAT_SECONDS
+        )
 
     def renew(self, record: bytes = b"") -> frozenset[int]:
         return self._leases.renew(self._database, record)

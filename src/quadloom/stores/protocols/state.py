@@ -217,6 +217,15 @@ class State(Protocol):
         """Ask the catalog from another thread, over a read-only connection that lives for this question."""
         ...
 
+    def wait_while(self, wanted: Callable[[], bool]) -> None:
+        """From now on wait for a database that is away, however long, while this returns True; embedded ones never
+        are. Without it, `StoreUnavailable` is raised after about a minute."""
+        ...
+
+    def waits(self) -> bool:
+        """Whether to wait for a server that is away, see `wait_while`."""
+        ...
+
     def workers(self) -> list[WorkerRow]:
         """Every process that shares the database, the dead of the last day included. Empty = it is embedded."""
         ...

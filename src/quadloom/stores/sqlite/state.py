@@ -40,6 +40,7 @@ class EmbeddedState:
         self.catalog: Catalog = SqliteCatalog(self._database)
         self.outbox: Outbox = SqliteOutbox(self._database)
         self.bus: Bus = MemoryBus()
+        self.waits: Callable[[], bool] = lambda: False
 
     def frontier(self, scope: ScopeRules, now: float) -> Frontier:
         policy = FrontierPolicy.from_settings(self._settings)
@@ -56,6 +57,9 @@ class EmbeddedState:
     def with_read_connection(self, question: Callable[[WholeCatalog], T]) -> T:
         with contextlib.closing(SqliteDatabase.read_only(self._file)) as database:
             return question(SqliteCatalog(database))
+
+    def wait_while(self, wanted: Callable[[], bool]) -> None:
+        self.waits = wanted
 
     def workers(self) -> list[WorkerRow]:
         return []

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quadloom.crawl.explain import Why, why
-from quadloom.crawl.publication import Publication, PublishReport, accept
+from quadloom.crawl.publication import Publication, PublishReport, accept, remember_published
 from quadloom.crawl.scope import CrawlScope
 from quadloom.fetching.guard import is_opened
 from quadloom.model.link import Discovery
@@ -102,7 +102,10 @@ class CrawlRequests:
 
     def publish(self, publication: Publication) -> PublishReport:
         """Accept what a site owner announces: URLs, or a sitemap that has changed."""
-        return accept(publication, frontier=self._stores.frontier, scope=self._scope.current, now=time.time())
+        scope = self._scope.current
+        report = accept(publication, frontier=self._stores.frontier, scope=scope, now=time.time())
+        remember_published(self._stores.catalog, scope, publication)
+        return report
 
     def why(self, url: str, schedule: Schedule | None = None) -> Why:
         """Every number that decides about a URL, with its rule. `schedule`: of a running crawl, else the saved one."""

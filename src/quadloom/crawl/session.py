@@ -23,6 +23,7 @@ from quadloom.asking.sparql.service import QueryService
 from quadloom.crawl.commands import CrawlCommands
 from quadloom.crawl.control import ControlRequest, ControlServer
 from quadloom.crawl.loop import Crawl
+from quadloom.crawl.publication import PUBLISHED
 from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.requests import CrawlRequests
 from quadloom.crawl.run_history import RunHistory
@@ -349,4 +350,5 @@ def page_ranker(stores: Stores, settings: Settings) -> PageRanker:
         settings.freshness,
         lambda: look(lambda catalog: catalog.of_kinds(sorted(DATA_KINDS))),
         lambda: look(lambda catalog: subscribed_pages(catalog, stores.quads)),
+        lambda: look(lambda catalog: PUBLISHED.get(catalog) or []),
     )

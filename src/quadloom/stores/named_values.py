@@ -49,6 +49,7 @@ _ENTRIES = (
     ValueEntry("scope", "json", "rules of the scope that were added to those of the configuration"),
     ValueEntry("scope-judged-by", "bytes", "the scope that was last applied to everything queued"),
     ValueEntry("subscriptions", "json", "all subscriptions"),
+    ValueEntry("published", "json", "URLs that entitled owners published, the newest first"),
     ValueEntry("standing:", "msgpack", "last result rows of a standing query, by subscription"),
     ValueEntry("standing-trouble:", "msgpack", "why a standing query has failed since, by subscription"),
     ValueEntry("websub:", "json", "a subscription to a WebSub hub, by its id"),

@@ -101,6 +101,10 @@ class Session:
         text = text if text.endswith("\n") else text + "\n"
         sys.stdout.write(harmless(text) if self.is_terminal else text)
 
+    def print(self, text: str) -> None:
+        """Print a line on stdout; on a terminal it is wrapped between words."""
+        self.out.print(harmless(text) if self.is_terminal else text, markup=False)
+
     def table(
         self,
         columns: Sequence[str],

@@ -48,7 +48,7 @@ class PhaseLoad(msgspec.Struct, frozen=True):
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """`bottleneck` is a phase, or one of `services`, `memory`, `disk`, `bandwidth`, `network`, `store` and `politeness`;
+    """`bottleneck`: a phase, or one of `services`, `memory`, `disk`, `bandwidth`, `network`, `store` and `politeness`;
     empty if there are too few pages to say."""
 
     phases: tuple[PhaseLoad, ...] = ()

@@ -8,10 +8,12 @@ import json
 import pytest
 from rich.console import Console
 
-from quadloom.cli.asking import status
+from quadloom.asking.findings import LocatedDefect
+from quadloom.cli.asking import stats, status, table
 from quadloom.cli.asking.search import _print_hits
 from quadloom.cli.progress import Progress
 from quadloom.cli.session import Session, harmless
+from quadloom.model.finding import Finding
 from quadloom.stores.protocols.text import Hit, SearchAnswer
 
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe"
@@ -133,3 +135,25 @@ def test_progress_is_silent_in_a_pipe(capfd: pytest.CaptureFixture[str]) -> None
         progress.show(100)
         progress.show(200)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_wide_table_of_things_shows_the_columns_that_can_be_read(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["name", "start date", "location", "price", "performer", "organizer of the event"]
+    row = ["Chamber Concert at the Threshold, Tallinn", "2026-01-15 17:30", "Bridge Hall", "8.00", "Ada", "Friends"]
+    table._print_columns(terminal.session(monkeypatch), names, [row])
+    shown = terminal.getvalue()
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "2026-01-15 17:30" in shown and "Bridge Hall" in shown and "organizer" not in shown
+    assert "also: organizer of the event" in " ".join(capsys.readouterr().err.split())
+
+
+def test_findings_of_a_code_are_listed_by_page_and_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = Finding("bad-isbn", "isbn is not an ISBN", "error", line=49, advice="write it as 10 or 13 digits")
+    address = "http://www.alpha-books.example:45461/books/0-the-scarlet-meadow-of-dijon-in-the-north"
+    stats._print_located(terminal.session(monkeypatch), [LocatedDefect(address, finding)] * 2)
+    lines = terminal.getvalue().splitlines()
+    assert lines[0] == "error bad-isbn: write it as 10 or 13 digits"
+    assert max(map(len, lines)) <= 80 and len(lines) == 4, "one line for each"
+    assert "49" in lines[2].split() and "…" in lines[2]

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from quadloom.asking.findings import defects
+from quadloom.asking.findings import LocatedDefect, defects
 from quadloom.asking.numbers import WarehouseNumbers, labelled
 from quadloom.asking.sparql.prefixes import shorten
 from quadloom.asking.statistics import Summary
@@ -63,6 +63,17 @@ def _print_statistics(s: Session, found: WarehouseNumbers, numbers: Summary) -> 
         s.table([title, "share of pages"], [(value, f"{share:.1%}") for value, share in getattr(numbers, name)])
 
 
+def _print_located(s: Session, located: list[LocatedDefect]) -> None:
+    """For a terminal: by code, what to do once, then the pages with the place of each finding."""
+    by_code: dict[str, list[LocatedDefect]] = {}
+    for item in located:
+        by_code.setdefault(item.finding.code, []).append(item)
+    for code, items in by_code.items():
+        advice = next((item.finding.advice for item in items if item.finding.advice), "")
+        s.write(f"{items[0].finding.severity} {code}" + (f": {advice}" if advice else ""))
+        s.table(["page", "line", "finding"], [(one.url, one.finding.line or "", one.finding.message) for one in items])
+
+
 def findings(
     *codes: str,
     site: Annotated[tuple[str, ...], Parameter(negative="")] = (),
@@ -90,6 +101,8 @@ def findings(
     if s.json:
         for record in located if codes else counted[:limit]:
             s.emit(record)
+    elif codes and s.is_terminal:
+        _print_located(s, located)
     elif codes:
         s.table(
             ["page", "severity", "code", "finding"],

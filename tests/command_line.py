@@ -23,7 +23,7 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
 
 def quadloom(*arguments: str, cwd: Path, **environment: str) -> CompletedProcess[str]:
     """Run a command in `cwd`, which is also the home directory. Returns its exit code and what it printed."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = _Stream(), _Stream()
     with (
         patch.dict(os.environ, clean_environment(cwd, **environment), clear=True),
         chdir(cwd),
@@ -31,4 +31,15 @@ def quadloom(*arguments: str, cwd: Path, **environment: str) -> CompletedProcess
         redirect_stderr(err),
     ):
         code = run(list(arguments))
-    return CompletedProcess(["quadloom", *arguments], code, out.getvalue(), err.getvalue())
+    return CompletedProcess(["quadloom", *arguments], code, out.text(), err.text())
+
+
+class _Stream(io.TextIOWrapper):
+    """As a file: some commands write bytes."""
+
+    def __init__(self) -> None:
+        self._bytes = io.BytesIO()
+        super().__init__(self._bytes, encoding="utf-8", write_through=True)
+
+    def text(self) -> str:
+        return self._bytes.getvalue().decode()

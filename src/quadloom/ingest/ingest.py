@@ -25,11 +25,11 @@ from quadloom.ingest.handover.left_work import LeftWork
 from quadloom.ingest.hooks import FinishedVisit, SettleHook, VisitStep
 from quadloom.ingest.in_hand import Amend, VisitsInHand
 from quadloom.ingest.inbox import EventMessage, Inbox, IngestCounts, IngestLoad, VisitsDropped
-from quadloom.ingest.indexer import IndexAcks, Indexer, LinksFound
-from quadloom.ingest.jobs import IndexJobs
-from quadloom.ingest.ledger import CatalogLedger, IndexLedger
+from quadloom.ingest.index.indexer import IndexAcks, Indexer, LinksFound
+from quadloom.ingest.index.jobs import IndexJobs
+from quadloom.ingest.index.ledger import CatalogLedger, IndexLedger
+from quadloom.ingest.index.reindex import Fallback, Reindexing
 from quadloom.ingest.link_queries import UserQueryRunner
-from quadloom.ingest.reindex import Fallback, Reindexing
 from quadloom.ingest.sources import PageSources
 from quadloom.ingest.traps.filter import TrapFilter
 from quadloom.ingest.writer import BatchWriter

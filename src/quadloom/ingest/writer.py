@@ -5,7 +5,7 @@
 3. Quads and text follow in the indexer's thread; a later transaction of kind 2 marks what both have acknowledged.
 
 A crash after 1 leaves an archive record that nothing refers to. A crash after 2, or within 3, leaves a page that is
-settled but not marked as indexed; the next start transforms it again from the archive (`quadloom.ingest.reindex`).
+settled but not marked as indexed; the next start transforms it again from the archive (`ingest/index/reindex.py`).
 Nothing that was acknowledged (2) depends on anything that is not on disk yet.
 """
 
@@ -22,10 +22,10 @@ from quadloom.fetching.politeness import cost_of
 from quadloom.ingest.failpoints import Failpoints
 from quadloom.ingest.handover.backlog import Backlog, ExtractedPage
 from quadloom.ingest.hooks import LATER_STEPS, FinishedVisit, SettleBatch, SettleHook
-from quadloom.ingest.indexer import IndexAcks
-from quadloom.ingest.jobs import IndexJobs
-from quadloom.ingest.ledger import IndexLedger
-from quadloom.ingest.reindex import Reindexing
+from quadloom.ingest.index.indexer import IndexAcks
+from quadloom.ingest.index.jobs import IndexJobs
+from quadloom.ingest.index.ledger import IndexLedger
+from quadloom.ingest.index.reindex import Reindexing
 from quadloom.ingest.settle import (
     settle_detected,
     settle_failure,

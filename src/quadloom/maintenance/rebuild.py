@@ -14,7 +14,7 @@ import msgspec
 from quadloom.asking.statistics import Statistics
 from quadloom.errors import ArchiveDamaged, DiskFull, StoreError, WarehouseLocked
 from quadloom.ingest.failpoints import Failpoints
-from quadloom.ingest.indexer import IndexJob
+from quadloom.ingest.index.indexer import IndexJob
 from quadloom.ingest.ingest import Ingest
 from quadloom.maintenance.links import LinkRecorder
 from quadloom.maintenance.lost_database import lost_database

@@ -10,7 +10,7 @@ from quadloom.ingest.handover.backlog import Backlog
 from quadloom.ingest.handover.extraction import LinkExtraction, left_version
 from quadloom.ingest.hooks import VisitStep
 from quadloom.ingest.in_hand import VisitsInHand
-from quadloom.ingest.reindex import Reindexing
+from quadloom.ingest.index.reindex import Reindexing
 from quadloom.model.event import EventKind
 from quadloom.model.page import Failure, Page
 from quadloom.model.phase import OWED_BY_PHASE, Owed

@@ -11,7 +11,7 @@ costs. Larger commits cost less, since each leaves sorted files and a text segme
     quads            .47   .46   .32   .25
     text             .39   .36   .33   .31
 
-While no pages arrive, the quad store may compact its files (`quadloom.ingest.compaction`).
+While no pages arrive, the quad store may compact its files (`quadloom.ingest.index.compaction`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import msgspec
 
 from quadloom.asking.statistics import Statistics
 from quadloom.errors import StoreError, StoreUnavailable
-from quadloom.ingest.compaction import StoreCompactor
 from quadloom.ingest.failpoints import Failpoints
+from quadloom.ingest.index.compaction import StoreCompactor
 from quadloom.model.link import Discovery
 from quadloom.model.quads import Quads
 from quadloom.phases.index import PAGES

@@ -16,9 +16,9 @@ import msgspec
 
 from quadloom.errors import ArchiveDamaged
 from quadloom.ingest.handover.spool import ResultSpool
-from quadloom.ingest.indexer import IndexJob
-from quadloom.ingest.jobs import IndexJobs, removal
-from quadloom.ingest.ledger import IndexLedger
+from quadloom.ingest.index.indexer import IndexJob
+from quadloom.ingest.index.jobs import IndexJobs, removal
+from quadloom.ingest.index.ledger import IndexLedger
 from quadloom.model.link import Discovery
 from quadloom.model.outcome import ArchiveRef, PageRow
 from quadloom.model.page import Page

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from quadloom.ingest.describe import REPROCESSED_AT, SourceUrls, description
 from quadloom.ingest.hooks import FinishedVisit, SettleBatch
-from quadloom.ingest.indexer import Indexer, IndexJob
+from quadloom.ingest.index.describe import REPROCESSED_AT, SourceUrls, description
+from quadloom.ingest.index.indexer import Indexer, IndexJob
 from quadloom.model.outcome import READ_OUTCOMES, Outcome, PageRow, Settlement
 from quadloom.model.quads import Quads
 from quadloom.model.wire import decode

@@ -8,8 +8,8 @@ import pytest
 
 from quadloom.asking.statistics import Statistics
 from quadloom.errors import StoreUnavailable
-from quadloom.ingest.index import indexer as module
 from quadloom.ingest.failpoints import Failpoints
+from quadloom.ingest.index import indexer as module
 from quadloom.ingest.index.indexer import IndexAcks, Indexer, IndexJob, LinksFound
 from quadloom.model.quads import Quads
 from quadloom.settings import IndexSettings

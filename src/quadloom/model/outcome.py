@@ -88,6 +88,7 @@ class PageRow(msgspec.Struct, frozen=True, kw_only=True):
     lines: bytes = b""  # `line_fingerprints` of the graph as settled, empty = unknown
     owed: Owed = Owed.NOTHING  # phases left to other processes or later commands
     fetched: FetchedVersion | None = None
+    source_digest: bytes = b""  # of all that the transformation depends on, empty = unknown
 
     @property
     def graph(self) -> str:

@@ -83,7 +83,7 @@ def page_description(row: PageRow, status: int, source: str) -> bytes:
 
     A statement costs some 15 µs of CPU and 200 bytes, so there are few: what a page says about itself (language,
     description …) is in its own graph. Nothing here changes while a page stays the same; its rank and schedule are
-    added by `quadloom.ingest.describe`. All of it can be derived from catalog and archive, so `rebuild` gives the same.
+    added by `ingest/index/describe.py`. All of it can be derived from catalog and archive, so `rebuild` gives the same.
     """
     subject = iri(row.graph)
     if subject is None:

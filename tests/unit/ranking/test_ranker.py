@@ -1,0 +1,203 @@
+"""Page ranks during a crawl: from its links, by OPIC for new pages, raised by subscriptions, kept over a restart."""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from quadloom.model.subscription import Subscription, personalization
+from quadloom.model.url import fingerprint
+from quadloom.ranking.importance import importance
+from quadloom.ranking.page_ranks import MOVED, PageRanks, page_rank_of
+from quadloom.ranking.ranker import PageRanker
+from quadloom.settings import FreshnessSettings
+
+NOW = 1_000_000.0
+KEYS = [fingerprint(f"https://a.example/{n}") for n in range(40)]
+
+
+def packed(*numbers: int) -> bytes:
+    return array("q", [KEYS[number] for number in numbers]).tobytes()
+
+
+def star(ranking: PageRanker) -> None:
+    """All pages link to page 0; page 0 links to 1."""
+    ranking.append(KEYS[0], packed(1))
+    for number in range(1, 30):
+        ranking.append(KEYS[number], packed(0))
+    ranking.flush()
+
+
+def make(folder: Path, *subscriptions: Subscription, structured: tuple[int, ...] = (), chi: float = 1.0) -> PageRanker:
+    return PageRanker(folder, FreshnessSettings(chi=chi), lambda: structured, lambda: subscriptions)
+
+
+def weigh(ranking: PageRanker, keys: list[int], *, are_data: bool = False) -> list[float | None]:
+    found = ranking.weigh(keys, [are_data] * len(keys))
+    return [None if rank is None else rank.weight for rank in found]
+
+
+def test_what_many_link_to_weighs_most(tmp_path: Path) -> None:
+    ranking = make(tmp_path)
+    assert weigh(ranking, KEYS[:2]) == [None, None]
+    star(ranking)
+    ranking.recompute(NOW)
+    found = weigh(ranking, [*KEYS[:30], KEYS[39]])
+    weights = [weight for weight in found if weight is not None]
+    assert found[30] is None and len(weights) == 30
+    assert np.mean(weights) == pytest.approx(1.0)
+    assert weights[0] > weights[1] > 3.0 * max(weights[2:])
+
+
+def test_a_published_page_has_importance_from_its_publication(tmp_path: Path) -> None:
+    plain = make(tmp_path / "plain")
+    published = PageRanker(
+        tmp_path / "published",
+        FreshnessSettings(),
+        lambda: (),
+        lambda: (),
+        lambda: ["https://a.example/7", "x:unknown"],
+    )
+    for ranking in (plain, published):
+        star(ranking)
+        ranking.recompute(NOW)
+    before, after = weigh(plain, KEYS[7:9]), weigh(published, KEYS[7:9])
+    assert before[0] == before[1]
+    assert after[0] is not None and after[1] is not None
+    assert after[0] > 2 * after[1]
+
+
+def test_weights_are_those_of_the_fixpoint(tmp_path: Path) -> None:
+    chance = np.random.default_rng(5)
+    links = {n: sorted({int(m) for m in chance.integers(0, 30, 4)} - {n}) for n in range(30)}
+    ranking = make(tmp_path)
+    for source, targets in links.items():
+        ranking.append(KEYS[source], packed(*targets))
+    ranking.flush()
+    ranking.recompute(NOW)
+    rows = [n for n in range(30) for _ in links[n]]
+    columns = [m for n in range(30) for m in links[n]]
+    csr = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(30, 30))
+    assert weigh(ranking, KEYS[:30]) == pytest.approx(list(importance(csr) * 30), rel=1e-3)
+
+
+def test_a_page_read_again_replaces_its_links(tmp_path: Path) -> None:
+    ranking = make(tmp_path)
+    star(ranking)
+    for number in range(1, 30):
+        ranking.append(KEYS[number], packed(2 if number != 2 else 3))
+    ranking.flush()
+    ranking.recompute(NOW)
+    weights = weigh(ranking, KEYS[:4])
+    assert weights[0] is not None and weights[2] is not None and weights[2] > 10.0 * weights[0]
+
+
+def test_pages_found_after_a_fixpoint_have_an_estimate(tmp_path: Path) -> None:
+    ranking = make(tmp_path)
+    star(ranking)
+    ranking.recompute(NOW)
+    ranking.append(KEYS[0], packed(1, 35))
+    ranking.append(KEYS[5], packed(0, 36))
+    ranking.estimate_new(NOW + 1.0)
+    from_hub, from_leaf, unlinked = weigh(ranking, [KEYS[35], KEYS[36], KEYS[39]])
+    assert from_hub is not None and from_leaf is not None and unlinked is None
+    assert from_hub > from_leaf > 0.0
+
+
+def test_subscribed_pages_are_raised_into_the_top(tmp_path: Path) -> None:
+    plain, wanted = make(tmp_path / "a"), make(tmp_path / "b", Subscription(id="s", urls=("https://a.example/17",)))
+    for ranking in (plain, wanted):
+        star(ranking)
+        ranking.recompute(NOW)
+    before, after = weigh(plain, KEYS[:30]), weigh(wanted, KEYS[:30])
+    assert before[17] == pytest.approx(before[16])
+    top = sorted((weight or 0.0 for weight in after), reverse=True)[:2]  # 5 % of 30 pages
+    assert (after[17] or 0.0) >= top[-1]
+
+
+def test_jumps_go_to_the_virtual_pages_of_subscriptions() -> None:
+    assert personalization(10, [np.array([], dtype=np.intp)]) is None
+    vector = personalization(10, [np.array([3, 4]), np.array([4])])
+    assert vector is not None and vector.sum() == pytest.approx(1.0)
+    assert vector[0] == pytest.approx(0.08) and vector[3] == pytest.approx(0.13) and vector[4] == pytest.approx(0.23)
+
+
+def test_a_restart_begins_with_the_last_weights(tmp_path: Path) -> None:
+    ranking = make(tmp_path)
+    star(ranking)
+    ranking.recompute(NOW)
+    ranking.close()
+    again = make(tmp_path)
+    assert weigh(again, KEYS[:30]) == weigh(ranking, KEYS[:30])
+    assert PageRanks.load(tmp_path / "nowhere").lookup([1]) == [None]
+    (known,) = ranking.weigh([KEYS[3]], [False])
+    assert page_rank_of(tmp_path, KEYS[3]) == known
+    assert page_rank_of(tmp_path, KEYS[39]) is None and page_rank_of(tmp_path / "nowhere", KEYS[3]) is None
+
+
+def test_chi_is_the_mean_weight_of_data_that_was_read(tmp_path: Path) -> None:
+    """Unread pages must not count: they would raise ordinary pages that were read above their mean of 1."""
+    data = tuple(KEYS[20:30])
+    ranking = make(tmp_path, structured=data, chi=3.0)
+    for number in range(10):
+        ranking.append(KEYS[number], packed((number + 1) % 10, 20 + number, 30 + number))  # 30 … 39 are never read
+    for number in range(20, 30):
+        ranking.append(KEYS[number], packed())
+    ranking.flush()
+    ranking.recompute(NOW)
+    ordinary, structured = weigh(ranking, KEYS[:10]), weigh(ranking, list(data), are_data=True)
+    assert np.mean([weight or 0.0 for weight in ordinary]) == pytest.approx(1.0, rel=1e-5)
+    assert np.mean([weight or 0.0 for weight in structured]) == pytest.approx(3.0, rel=1e-5)
+    taken_for_a_page, is_data = weigh(ranking, KEYS[30:31])[0], weigh(ranking, KEYS[30:31], are_data=True)[0]
+    assert taken_for_a_page and is_data and is_data > 2.0 * taken_for_a_page, "weighed as what it turned out to be"
+    ranking.prefer(6.0)
+    ranking.recompute(NOW + 1.0)
+    assert np.mean([weight or 0.0 for weight in weigh(ranking, list(data), are_data=True)]) == pytest.approx(6.0)
+
+
+def test_only_pages_that_moved_are_published_again(tmp_path: Path) -> None:
+    ranking = make(tmp_path)
+    assert ranking.take_moved() is None
+    star(ranking)
+    ranking.recompute(NOW)
+    first = ranking.take_moved()
+    assert first is not None and set(first.tolist()) == set(KEYS[:30]), "none of them was published before"
+    assert ranking.take_moved() is None
+    before = weigh(ranking, KEYS[:30])
+    ranking.append(KEYS[7], packed(0, 8))
+    ranking.flush()
+    ranking.recompute(NOW + 1.0)
+    second = ranking.take_moved()
+    assert second is not None and 0 < len(second) < 5 and KEYS[8] in second
+    for key, old, new in zip(KEYS[:30], before, weigh(ranking, KEYS[:30]), strict=True):
+        assert old is not None and new is not None
+        assert (abs(new - old) > MOVED * min(new, old)) == (key in second) or new == old
+
+
+def test_a_slow_drift_is_published_in_the_end(tmp_path: Path) -> None:
+    """If ranks were compared with the last ranking and not with the published values, small steps would be lost."""
+    ranking = make(tmp_path)
+    star(ranking)
+    ranking.recompute(NOW)
+    ranking.take_moved()
+    published = 0
+    for step in range(9, 25):
+        ranking.append(KEYS[step], packed(0, 8, *range(25, 30)))
+        ranking.flush()
+        ranking.recompute(NOW + step)
+        moved = ranking.take_moved()
+        published += moved is not None and KEYS[8] in moved
+    assert 2 <= published < 16
+
+
+def test_others_see_links_while_the_crawl_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranking = make(tmp_path)
+    ranking.append(KEYS[1], packed(0))
+    assert not sum(file.stat().st_size for file in tmp_path.glob("*.edges"))
+    monkeypatch.setattr("quadloom.ranking.ranker._FLUSH_SECONDS", 0.0)
+    ranking.append(KEYS[2], packed(0))
+    assert sum(file.stat().st_size for file in tmp_path.glob("*.edges"))

@@ -9,7 +9,7 @@ import msgspec
 
 from quadloom.model.service import InstanceLoad
 from quadloom.process.channel import ProcessHeartbeat
-from quadloom.scheduling.demand import ExpectedFreshness
+from quadloom.scheduling.page_row import ExpectedFreshness
 from quadloom.stores.protocols.archive import DiskState
 
 

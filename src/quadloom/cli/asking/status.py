@@ -12,11 +12,9 @@ from cyclopts import Parameter
 from quadloom.cli.session import Session, session
 from quadloom.crawl.balance import balance_of
 from quadloom.crawl.control import Value, ask
-from quadloom.crawl.explain import Why
 from quadloom.crawl.monitor import heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.ingest.traps.filter import TrapCount, read_traps
-from quadloom.refresh.state import schedule_of
 from quadloom.settings import without_password
 from quadloom.warehouse import Warehouse
 
@@ -113,6 +111,8 @@ def why(url: str) -> None:
     url
         the page to explain
     """
+    from quadloom.crawl.explain import Why
+
     s = session()
     answer = ask(s.warehouse, "why", url=url)
     if answer is not None:
@@ -131,6 +131,8 @@ def why(url: str) -> None:
 
 
 def _print(s: Session) -> None:
+    from quadloom.refresh.state import schedule_of
+
     live = ask(s.warehouse, "status")
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         summary = warehouse.ask.status()

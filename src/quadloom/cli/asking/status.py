@@ -16,13 +16,11 @@ from quadloom.cluster.steering import is_cluster
 from quadloom.cluster.view import ClusterView, cluster_view, merged_report
 from quadloom.crawl.balance import Balance, balance_of
 from quadloom.crawl.control import Value, ask
-from quadloom.crawl.explain import Why
 from quadloom.crawl.monitor import heartbeat
 from quadloom.crawl.report import CrawlReport
 from quadloom.crawl.run_history import balance_of_run, runs_of
 from quadloom.ingest.traps.filter import TrapCount, read_traps
 from quadloom.model.phase import PHASES
-from quadloom.refresh.state import schedule_of
 from quadloom.settings import without_password
 from quadloom.warehouse import Warehouse
 
@@ -124,6 +122,8 @@ def why(url: str) -> None:
     url
         the page to explain
     """
+    from quadloom.crawl.explain import Why
+
     s = session()
     answer = ask(s.warehouse, "why", url=url)
     if answer is not None:
@@ -142,6 +142,8 @@ def why(url: str) -> None:
 
 
 def _print(s: Session) -> None:
+    from quadloom.refresh.state import schedule_of
+
     live = ask(s.warehouse, "status")
     with Warehouse.read(s.warehouse, settings=s.settings) as warehouse:
         summary = warehouse.ask.status()

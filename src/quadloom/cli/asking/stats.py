@@ -37,6 +37,19 @@ def stats(*, limit: int = 20) -> None:
     for name in ("sizes", "change_rates"):
         for value, share in getattr(numbers, name):
             s.write(f"{name}\t{value}\t{share:.1%}")
+    for one in numbers.by_kind:
+        change = f"{one.changed_statements:g} statements changed per version" if one.versions else "no new version yet"
+        s.write(
+            f"kind\t{one.kind}\t{one.bytes} bytes\t{one.quads} quads\t{one.changes_per_day:g} changes a day\t{change}"
+        )
+    xml = numbers.xml
+    if xml.documents:
+        s.write(
+            f"xml\t{xml.documents} documents\t{xml.elements:g} elements\tdepth {xml.depth:g}, at most {xml.deepest}"
+        )
+        for name, found in (("dtds", xml.dtds), ("namespaces", xml.namespaces)):
+            for value, count in found:
+                s.write(f"{name}\t{value}\t{count}")
 
 
 def findings(

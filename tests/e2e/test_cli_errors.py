@@ -246,3 +246,19 @@ def test_the_demo_honours_the_name_of_a_warehouse(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "quadloom -w other serve" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("url", "allow", "words"),
+    [
+        ("http://127.0.0.1:9/", '["127.0.0.0/8"]', ("failed: connect:", "check host and port")),
+        ("http://127.0.0.1:9/", "[]", ("denied: guard:", "guard.allow")),
+        ("http://no-such-host.invalid/", "[]", ("dns:", "spelling of the host")),
+    ],
+    ids=["refused", "guard", "dns"],
+)
+def test_a_crawl_that_reads_nothing_says_why(tmp_path: Path, url: str, allow: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "quadloom.toml").write_text(f"[guard]\nallow = {allow}\n", encoding="utf-8")
+    done = quadloom("crawl", url, "--max-pages", "1", "--contact", "a@b.example", cwd=tmp_path)
+    complained(done, 1, "nothing was read", url, *words)
+    assert "quadloom refresh" not in done.stderr

@@ -35,8 +35,8 @@ from quadloom.fetching.transport import (
     Result,
     Transport,
     Wanted,
-    but_not,
     make_failure,
+    wanted_types,
 )
 from quadloom.model.outcome import HostPace
 from quadloom.model.page import Failure, Page
@@ -119,7 +119,7 @@ class Fetcher:
         self._clock = clock
         self._monotonic = monotonic
         self._random = random or Random().random
-        self._wanted = wanted or but_not(settings.crawl.skip_types)
+        self._wanted = wanted or wanted_types(settings.crawl.read_types, settings.crawl.skip_types)
         self._request_for = request_for or self._page_request
         self._transport = transport
         self._product = settings.crawl.user_agent
@@ -209,6 +209,7 @@ class Fetcher:
             accept=ACCEPT_ROBOTS,
             priority=min(visit.priority, 1),
             not_before=max(visit.not_before, self._free(host)),
+            paced=host.rules.ip_delay > 0.0,
             max_bytes=self._settings.limits.robots_bytes + 1,  # one more, so that the parser notices a cut
             redirects=ROBOTS_REDIRECTS,
         )
@@ -218,6 +219,13 @@ class Fetcher:
         host = self._host(name)
         now = self._clock()
         row = robots_row(origin, result, self._product, self._settings, now)
+        failure = result if isinstance(result, Failure) and row.status == "unavailable" else None
+        if failure is not None and politeness.is_strike(failure):
+            host.strikes += 1
+        if failure is not None and not failure.status:
+            # Nobody answered: the host, or the network, may be back in a moment. The pause grows with each failure.
+            pause = politeness.back_off(host.strikes, host.rules, self._random)
+            row = msgspec.structs.replace(row, expires=min(row.expires, now + pause))
         host.rows[origin] = row
         response = result if isinstance(result, Page) and row.status == "found" else None
         waiting = host.waiting.pop(origin)
@@ -225,9 +233,6 @@ class Fetcher:
             host.learned = RobotsUpdate(
                 name, row.encode(), row.expires, row.robots.crawl_delay, row.robots.sitemaps, response
             )
-        failure = result if isinstance(result, Failure) and row.status == "unavailable" else None
-        if failure is not None and politeness.is_strike(failure):
-            host.strikes += 1
         host.free_at = self._monotonic() + politeness.delay_of(result.seconds, row.robots.crawl_delay, host.rules)
         for visit in waiting:
             if failure is not None:
@@ -295,6 +300,7 @@ class Fetcher:
             priority=visit.priority,
             not_before=not_before,
             expires=expires,
+            paced=self._host(visit.host).rules.ip_delay > 0.0,
             max_bytes=max(body_bytes, SITEMAP_BYTES) if visit.kind == "sitemap" else 0,
             wanted=self._wanted,
         )
